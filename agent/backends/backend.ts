@@ -1,0 +1,56 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
+
+/** The backends, by the name that `--backend` takes. */
+export const BACKENDS = ["iptables"] as const;
+/** One of `BACKENDS`. */
+export type BackendName = (typeof BACKENDS)[number];
+
+/**
+ * What a backend is, for one IP family. `Believed` is what the backend thinks the kernel holds, `Changes`
+ * what it wants there; the sync loop moves both around without looking inside.
+ *
+ * The contract, which test/ runs on every backend:
+ * - `ruleset` and `diff` are pure; equal services give equal changes, whatever came before.
+ * - A diff against what the kernel holds already is empty.
+ * - `apply` either makes the whole transaction live and returns, or throws; after a throw nothing is
+ *   believed any more, and the caller reads again.
+ * - A process without memory recognises every kernel object that is ours (`read`, `remove`).
+ */
+export interface Backend<Believed, Changes, Tx extends Transaction> {
+  readonly name: BackendName;
+  /** An empty ruleset: what the kernel should hold for no import at all. PURE. */
+  ruleset(): Ruleset<Changes>;
+  /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
+  diff(believed: Believed, changes: Changes): Tx;
+  /** Reads back all of ours. Read-only. Throws a coded error if it cannot. */
+  read(): Promise<Believed>;
+  /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
+  apply(tx: Tx, believed: Believed): Promise<void>;
+  /** Removes exactly what is ours; does nothing the second time. */
+  remove(): Promise<void>;
+  /** Ends helper processes; leaves the kernel as it is. */
+  close(): Promise<void>;
+}
+
+/** The wanted state in a backend's own objects. In memory only; derived from the services, never from the past. */
+export interface Ruleset<Changes> {
+  /** Says what one import wants; an empty list takes it out. */
+  set(key: ObjectKey, services: readonly VirtualService[]): void;
+  /**
+   * What changed since the last call: cost in proportion to the imports set since then.
+   * With `complete`, everything wanted, and the promise that whatever is not named in it is not wanted.
+   */
+  take(scope: "changed" | "complete"): Changes;
+}
+
+/** Kernel changes as one value. */
+export interface Transaction {
+  /** True if there is nothing to do. */
+  readonly empty: boolean;
+  /** Kernel objects written and deleted, for logs, metrics and tests. */
+  readonly writes: number;
+  readonly deletes: number;
+  /** The transaction as text, in the language of the tool that would run it. */
+  toString(): string;
+}

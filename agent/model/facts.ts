@@ -1,0 +1,92 @@
+import type { Address, Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import type { Protocol } from "../../api/protocol.ts";
+
+/**
+ * Facts: what the agent believes about the world, one frozen value per object. A fact exists only if a
+ * strict parser accepted it, so everything inward of this file may trust every string in it.
+ */
+
+/** One port of a ServiceImport. */
+export interface ImportPort {
+  /** Empty if the port has no name. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+/** How an import wants its traffic narrowed inside the active tier (KEP-4444, KEP-3015). */
+export type TrafficDistribution = "PreferSameZone" | "PreferSameNode";
+
+/** A ServiceImport. */
+export interface ImportFact {
+  readonly key: ObjectKey;
+  /** Milliseconds since 1970; `Infinity` if the object has no creationTimestamp (a manifest). */
+  readonly created: number;
+  readonly headless: boolean;
+  /** `spec.ips` in the order of the object. Whether a node may use them is for the plan to say. */
+  readonly vips: readonly Address[];
+  readonly ports: readonly ImportPort[];
+  /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
+  readonly affinitySeconds?: number;
+  readonly trafficDistribution?: TrafficDistribution;
+  /** `internalTrafficPolicy: Local`: endpoints of this very node, or none. */
+  readonly nodeLocal: boolean;
+}
+
+/**
+ * The three conditions of an endpoint as one word. `terminating` and `serving` both still answer: the first
+ * is shutting down, the second is not ready for another reason (for instance, its cluster is stale).
+ */
+export type EndpointCondition = "ready" | "serving" | "terminating" | "not-ready";
+
+/** One endpoint of a slice: one address, as every consumer of EndpointSlices reads it (its first). */
+export interface EndpointFact {
+  /** Canonical address text, of the slice's family. */
+  readonly address: string;
+  readonly condition: EndpointCondition;
+  readonly nodeName?: string;
+  readonly zone?: string;
+}
+
+/** One port of a slice: where the endpoints listen. */
+export interface SlicePort {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+/** An imported EndpointSlice. */
+export interface SliceFact {
+  readonly key: ObjectKey;
+  /** The ServiceImport that it belongs to, in its own namespace. */
+  readonly importKey: ObjectKey;
+  /** Absent if nothing says where the slice comes from. */
+  readonly cluster?: string;
+  readonly region?: string;
+  /** False: the slice is kept, and not used. */
+  readonly active: boolean;
+  readonly family: Family;
+  readonly ports: readonly SlicePort[];
+  readonly endpoints: readonly EndpointFact[];
+}
+
+/** What this node is, and what the operator said about the network around it. */
+export interface NodeFact {
+  readonly name: string;
+  /** This node's cluster; absent means that no endpoint is ever `local`. */
+  readonly cluster?: string;
+  readonly region?: string;
+  readonly zone?: string;
+  /** Region by cluster id, said by the operator: overrules what slices claim. */
+  readonly clusterRegions: ReadonlyMap<string, string>;
+  /** One range per family; a family without one is not programmed. */
+  readonly clusterSetCidrs: readonly Cidr[];
+  /** Ranges that explicit VIPs may lie in; empty means anywhere that is not reserved. */
+  readonly explicitVipCidrs: readonly Cidr[];
+  readonly podCidrs: readonly Cidr[];
+  readonly serviceCidrs: readonly Cidr[];
+  /** Canonical addresses of the node and of the API server. */
+  readonly reservedAddresses: ReadonlySet<string>;
+}

@@ -1,0 +1,10 @@
+/** Transport protocols of a ServicePort, spelled as Kubernetes spells them. */
+export type Protocol = "TCP" | "UDP" | "SCTP";
+
+/** The protocols, in the order of the Kubernetes API documentation. */
+export const PROTOCOLS: readonly Protocol[] = ["TCP", "UDP", "SCTP"];
+
+/** True if `text` is exactly one of `PROTOCOLS`. */
+export function isProtocol(text: unknown): text is Protocol {
+  return PROTOCOLS.includes(text as Protocol);
+}
