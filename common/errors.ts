@@ -1,0 +1,31 @@
+/**
+ * Every error that clusterset-proxy raises on purpose, with what it means and what to do. docs/ERRORS.md
+ * lists the same codes, and a test holds the two together.
+ */
+export const ERRORS = {
+  CSP_USAGE: "A flag or an environment variable is wrong; the message says what was expected.",
+  CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
+  CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
+  CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
+  CSP_RESTORE_EXITED: "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
+  CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",
+} as const;
+
+/** A code of `ERRORS`. */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error with a code that logs, metrics and docs/ERRORS.md share; `cause` keeps what was caught. */
+export class CodedError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "CodedError";
+    this.code = code;
+  }
+}
+
+/** The code of a thrown value, or `undefined` if it was not raised on purpose. */
+export function codeOf(thrown: unknown): ErrorCode | undefined {
+  return thrown instanceof CodedError ? thrown.code : undefined;
+}
