@@ -1,0 +1,39 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
+import type { VirtualService } from "./virtual-service.ts";
+
+/** Everything that was decided about one import, with why. What `/plan`, `plan` and logs show. */
+export interface ImportPlan {
+  readonly importKey: ObjectKey;
+  /** `programmed`, or why nothing is. */
+  readonly reason: Reason;
+  /** Every VIP that the import asks for; `programmed`, or why this one is not. */
+  readonly vips: readonly PlannedVip[];
+  /** One per port and family; empty unless `reason` is `programmed`. */
+  readonly services: readonly VirtualService[];
+  /** Every endpoint that gets no traffic, per port, and every slice that is not used. */
+  readonly excluded: readonly Excluded[];
+}
+
+/** What became of one of an import's VIPs. */
+export interface PlannedVip {
+  readonly address: string;
+  readonly reason: Reason;
+  /** With `vip-conflict`: the import that has it. */
+  readonly heldBy?: ObjectKey;
+}
+
+/** An endpoint that gets no traffic on a port, and why. */
+export interface Excluded {
+  /** The slice that it stands in. */
+  readonly slice: ObjectKey;
+  /** Canonical address; absent when the whole slice is out. */
+  readonly address?: string;
+  /** Name of the tier that it would count as. */
+  readonly tier?: string;
+  /** Id of the source cluster, if the slice names one. */
+  readonly cluster?: string;
+  /** `ns/name:port` of the port that it is left out of; absent when it is left out of all. */
+  readonly servicePort?: string;
+  readonly reason: Reason;
+}
