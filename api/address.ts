@@ -106,7 +106,11 @@ function formatV6(groups: readonly number[]): string {
 export function addressFromHex(hex: string): Address {
   if (hex.length === 8) {
     const octets = hex.match(/../g) ?? [];
-    return { family: "IPv4", text: octets.map((octet) => Number.parseInt(octet, 16)).join("."), hex };
+    return {
+      family: "IPv4",
+      text: octets.map((octet) => Number.parseInt(octet, 16)).join("."),
+      hex,
+    };
   }
   const groups = (hex.match(/..../g) ?? []).map((group) => Number.parseInt(group, 16));
   return { family: "IPv6", text: formatV6(groups), hex };

@@ -7,15 +7,17 @@ export const REASONS = {
   // An import as a whole.
   programmed: "The import has a VIP and ports, and its traffic goes where the plan says.",
   "no-vip": "The import has no spec.ips yet; nothing can be programmed for it.",
-  "no-port": "The import has no usable port; its VIPs reject every connection.",
+  "no-port": "The import has no usable port; nothing can be programmed for it.",
   headless: "The import is of type Headless: DNS serves it, the node does not.",
   "not-imported": "There are slices for this name, but no ServiceImport.",
 
   // A port of an import: where its traffic goes, and why there.
   "nearest-ready": "The first tier, nearest first, with a ready endpoint takes the traffic.",
-  "nearest-serving": "No tier has a ready endpoint; the nearest one with endpoints that still serve is used.",
+  "nearest-serving":
+    "No tier has a ready endpoint; the nearest one with endpoints that still serve is used.",
   "no-endpoint": "No endpoint can take a connection: new connections are rejected at once.",
-  "no-endpoint-on-node": "internalTrafficPolicy is Local and no endpoint on this node can take a connection.",
+  "no-endpoint-on-node":
+    "internalTrafficPolicy is Local and no endpoint on this node can take a connection.",
 
   // An endpoint that gets no traffic, or an oddity of one that does.
   "not-ready": "The endpoint is neither ready nor serving.",
@@ -25,10 +27,13 @@ export const REASONS = {
   "other-zone": "trafficDistribution prefers this node's zone, and that zone has an endpoint.",
   "other-node": "trafficDistribution or internalTrafficPolicy keeps the traffic on this node.",
   "port-not-exposed": "The endpoint's slice has no port of this name and protocol.",
-  "duplicate-endpoint": "The same cluster lists the same address and port more than once; it counts once.",
-  "duplicate-address": "Another cluster claims the same address and port, and is nearer or comes first.",
-  "origin-unknown": "The slice names no source cluster, so its endpoints count as the farthest tier.",
-  inactive: "The slice carries multicluster.kubernetes.io/active: \"false\".",
+  "duplicate-endpoint":
+    "The same cluster lists the same address and port more than once; it counts once.",
+  "duplicate-address":
+    "Another cluster claims the same address and port, and is nearer or comes first.",
+  "origin-unknown":
+    "The slice names no source cluster, so its endpoints count as the farthest tier.",
+  inactive: 'The slice carries multicluster.kubernetes.io/active: "false".',
 
   // A VIP that is not programmed.
   "vip-conflict": "An older import claims the same VIP.",
@@ -40,12 +45,14 @@ export const REASONS = {
   "invalid-object": "A field has a type or a shape that its schema does not allow.",
   "invalid-name": "A name is not a DNS name of the kind that this field takes.",
   "invalid-label": "A label's value is not what this label may hold.",
-  "invalid-address": "Not a canonical IP address (octal, shortened and hexadecimal spellings are refused).",
+  "invalid-address":
+    "Not a canonical IP address (octal, shortened and hexadecimal spellings are refused).",
   "mapped-address": "An IPv4 address embedded in IPv6.",
   "zoned-address": "An IPv6 address with a zone, which means nothing on another node.",
   "wrong-family": "The address is not of the family that its object declares.",
   "loopback-address": "A loopback address: it would point every node at itself.",
-  "link-local-address": "A link-local address: it would reach the node's own link, cloud metadata included.",
+  "link-local-address":
+    "A link-local address: it would reach the node's own link, cloud metadata included.",
   "multicast-address": "A multicast or broadcast address.",
   "unspecified-address": "The unspecified address, or one of its network (0.0.0.0/8).",
   "in-clusterset-cidr": "An endpoint inside the ClusterSet CIDR: DNAT would loop.",
@@ -53,8 +60,10 @@ export const REASONS = {
   "invalid-port": "Not a port number from 1 to 65535.",
   "invalid-protocol": "Not TCP, UDP or SCTP.",
   "duplicate-port": "Two ports share a name, or a number and protocol; the first counts.",
-  "too-many-endpoints": "A slice lists more than 1,000 endpoints, the API's limit; the rest is left out.",
-  "too-many-ports": "An object lists more ports than the API allows; the rest is left out.",
+  "too-many-endpoints":
+    "A slice lists more than 1,000 endpoints, the API's limit; the rest is left out.",
+  "too-many-ports":
+    "An object lists too many ports (a slice over 100, an import over 1,000); the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
   "duplicate-object": "Another file defines the same object; the first file by name counts.",
 } as const;

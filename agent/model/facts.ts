@@ -4,7 +4,7 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 
 /**
- * Facts: what the agent believes about the world, one frozen value per object. A fact exists only if a
+ * Facts: what the agent believes about the world, one immutable value per object. A fact exists only if a
  * strict parser accepted it, so everything inward of this file may trust every string in it.
  */
 

@@ -1,7 +1,3 @@
-import type { Problem } from "../../api/problem.ts";
-import { shown } from "../../api/problem.ts";
-import type { Reason } from "../../api/reasons.ts";
-
 /** Any parsed JSON or YAML mapping. */
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,16 +16,7 @@ export function fieldAt(from: unknown, ...path: readonly string[]): unknown {
   return path.reduce(field, from);
 }
 
-/** Collects what is wrong with one object while its parser goes on. */
-export class Complaints {
-  readonly problems: Problem[] = [];
-  readonly #object: string;
-
-  constructor(object: string) {
-    this.#object = object;
-  }
-
-  add(reason: Reason, path: string, value: unknown): void {
-    this.problems.push({ reason, object: this.#object, field: path, value: shown(value) });
-  }
+/** True for a field that is absent: Kubernetes treats null and unset alike. */
+export function isUnset(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }

@@ -1,0 +1,67 @@
+import { isLabelName } from "../../api/names.ts";
+import { isProtocol, type Protocol } from "../../api/protocol.ts";
+import type { Complaints } from "./complaints.ts";
+import { field, isUnset } from "./fields.ts";
+
+/** A port as ServiceImports and EndpointSlices both write it. */
+export interface ParsedPort {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+/**
+ * What makes two ports of one list the same. Names are unique everywhere, the empty one counts (KEP-1645).
+ * An import's pairs of protocol and number are, too; a slice's are not: two Service ports may well lead to
+ * the same target port.
+ */
+export const CLAIMS = {
+  import: (port: ParsedPort) => [`name ${port.name}`, `${port.protocol} ${port.port}`],
+  slice: (port: ParsedPort) => [`name ${port.name}`],
+} as const;
+
+/** Reads a list of at most `most` ports; each that is wrong is left out by itself, of two alike the second. */
+export function parsePorts(
+  list: unknown,
+  path: string,
+  most: number,
+  claimsOf: (port: ParsedPort) => readonly string[],
+  complaints: Complaints,
+): ParsedPort[] {
+  if (isUnset(list)) return [];
+  if (!Array.isArray(list)) {
+    complaints.add("invalid-object", path, list);
+    return [];
+  }
+  if (list.length > most) complaints.add("too-many-ports", path, list.length);
+  const ports: ParsedPort[] = [];
+  const taken = new Set<string>();
+  for (const [i, raw] of list.slice(0, most).entries()) {
+    const port = parsePort(raw, `${path}[${i}]`, complaints);
+    if (port === undefined) continue;
+    const claims = claimsOf(port);
+    if (claims.some((claim) => taken.has(claim))) {
+      complaints.add("duplicate-port", `${path}[${i}]`, raw);
+      continue;
+    }
+    for (const claim of claims) taken.add(claim);
+    ports.push(port);
+  }
+  return ports;
+}
+
+function parsePort(raw: unknown, path: string, complaints: Complaints): ParsedPort | undefined {
+  const name = field(raw, "name") ?? "";
+  const protocol = field(raw, "protocol") ?? "TCP";
+  const port = field(raw, "port");
+  if (typeof name !== "string" || (name !== "" && !isLabelName(name))) {
+    complaints.add("invalid-name", `${path}.name`, name);
+  } else if (!isProtocol(protocol)) {
+    complaints.add("invalid-protocol", `${path}.protocol`, protocol);
+  } else if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > 65535) {
+    complaints.add("invalid-port", `${path}.port`, port);
+  } else {
+    return { name, protocol, port };
+  }
+  return undefined;
+}

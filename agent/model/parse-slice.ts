@@ -1,0 +1,172 @@
+import { type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { classOf } from "../../api/address-class.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
+import {
+  LABEL_ACTIVE,
+  LABEL_REGION,
+  LABEL_SERVICE_NAME,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
+import {
+  isClusterId,
+  isLabelName,
+  isLabelValue,
+  isSubdomainName,
+  objectKey,
+} from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
+import type { Complaints } from "./complaints.ts";
+import type { EndpointCondition, EndpointFact, SliceFact } from "./facts.ts";
+import { field, fieldAt, isUnset } from "./fields.ts";
+import { parseObjectName } from "./object-name.ts";
+import { CLAIMS, parsePorts } from "./parse-ports.ts";
+import type { Parsed } from "./parsed.ts";
+
+/** Limits of the EndpointSlice API (discovery/v1 validation). */
+const MOST_ENDPOINTS = 1000;
+const MOST_PORTS = 100;
+
+/**
+ * Reads an EndpointSlice. A slice without the multi-cluster label is not ours: neither fact nor problem. One
+ * of unusable name, label or address type gives no fact; endpoints and ports that are wrong are left out one
+ * by one. `clusterSetCidrs` are the ranges that no endpoint may lie in.
+ */
+export function parseSlice(
+  object: unknown,
+  clusterSetCidrs: readonly Cidr[] = [],
+): Parsed<SliceFact> {
+  const { complaints, key, namespace } = parseObjectName("EndpointSlice", object, isSubdomainName);
+  const label = (name: string) => fieldAt(object, "metadata", "labels", name);
+  const service = label(LABEL_SERVICE_NAME);
+  const result = { object: complaints.object, problems: complaints.problems };
+  if (isUnset(service)) return { object: complaints.object, problems: [], ...(key && { key }) };
+  if (key === undefined || namespace === undefined) return result;
+  const family = parseFamily(object, complaints);
+  if (typeof service !== "string" || !isLabelName(service)) {
+    complaints.add("invalid-label", `metadata.labels[${LABEL_SERVICE_NAME}]`, service);
+    return { ...result, key };
+  }
+  if (family === undefined) return { ...result, key };
+  const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
+  const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
+  const fact: SliceFact = {
+    key,
+    importKey: objectKey(namespace, service),
+    active: label(LABEL_ACTIVE) !== "false",
+    family,
+    ports: parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
+    endpoints: parseEndpoints(object, family, clusterSetCidrs, complaints),
+    ...(cluster !== undefined && { cluster }),
+    ...(region !== undefined && { region }),
+  };
+  return { ...result, key, fact };
+}
+
+function parseFamily(object: unknown, complaints: Complaints): Family | undefined {
+  const type = fieldAt(object, "addressType");
+  if (type === "IPv4" || type === "IPv6") return type;
+  complaints.add(type === "FQDN" ? "fqdn-slice" : "invalid-object", "addressType", type);
+  return undefined;
+}
+
+/** A label's value if it is one; a bad value counts as none, so that it can only make a slice farther. */
+function parseLabel(
+  object: unknown,
+  name: string,
+  isValue: (text: string) => boolean,
+  complaints: Complaints,
+): string | undefined {
+  const value = fieldAt(object, "metadata", "labels", name);
+  if (isUnset(value)) return undefined;
+  if (typeof value === "string" && isValue(value)) return value;
+  complaints.add("invalid-label", `metadata.labels[${name}]`, value);
+  return undefined;
+}
+
+function parseEndpoints(
+  object: unknown,
+  family: Family,
+  clusterSetCidrs: readonly Cidr[],
+  complaints: Complaints,
+): EndpointFact[] {
+  const list = fieldAt(object, "endpoints");
+  if (isUnset(list)) return [];
+  if (!Array.isArray(list)) {
+    complaints.add("invalid-object", "endpoints", list);
+    return [];
+  }
+  if (list.length > MOST_ENDPOINTS) complaints.add("too-many-endpoints", "endpoints", list.length);
+  const endpoints: EndpointFact[] = [];
+  for (const [i, raw] of list.slice(0, MOST_ENDPOINTS).entries()) {
+    const path = `endpoints[${i}]`;
+    const address = parseEndpointAddress(raw, path, family, clusterSetCidrs, complaints);
+    const condition = parseCondition(raw, path, complaints);
+    if (address === undefined || condition === undefined) continue;
+    const nodeName = parseText(raw, "nodeName", "invalid-name", isSubdomainName, path, complaints);
+    const zone = parseText(raw, "zone", "invalid-label", isLabelValue, path, complaints);
+    endpoints.push({
+      address,
+      condition,
+      ...(nodeName !== undefined && { nodeName }),
+      ...(zone !== undefined && { zone }),
+    });
+  }
+  return endpoints;
+}
+
+/** The first address: all of an endpoint's addresses lead to the same pod, and consumers use the first. */
+function parseEndpointAddress(
+  raw: unknown,
+  path: string,
+  family: Family,
+  clusterSetCidrs: readonly Cidr[],
+  complaints: Complaints,
+): string | undefined {
+  const addresses = field(raw, "addresses");
+  const first: unknown = Array.isArray(addresses) ? addresses[0] : undefined;
+  const refuse = (reason: Reason) => complaints.add(reason, `${path}.addresses[0]`, first);
+  const address = typeof first === "string" ? parseAddress(first) : "invalid-address";
+  if (!isAddress(address)) return void refuse(address);
+  if (address.family !== family) return void refuse("wrong-family");
+  const special = classOf(address);
+  if (special !== undefined) return void refuse(special);
+  if (clusterSetCidrs.some((cidr) => contains(cidr, address))) {
+    return void refuse("in-clusterset-cidr");
+  }
+  return address.text;
+}
+
+/** EndpointSlice v1: `ready` unset = ready, `serving` unset = as ready, `terminating` unset = false. */
+function parseCondition(
+  raw: unknown,
+  path: string,
+  complaints: Complaints,
+): EndpointCondition | undefined {
+  const read = (name: string, otherwise: boolean): boolean | undefined => {
+    const value = fieldAt(raw, "conditions", name);
+    if (isUnset(value)) return otherwise;
+    if (typeof value === "boolean") return value;
+    return void complaints.add("invalid-object", `${path}.conditions.${name}`, value);
+  };
+  const ready = read("ready", true);
+  const serving = read("serving", ready ?? false);
+  const terminating = read("terminating", false);
+  if (ready === undefined || serving === undefined || terminating === undefined) return undefined;
+  if (ready) return "ready";
+  if (!serving) return "not-ready";
+  return terminating ? "terminating" : "serving";
+}
+
+function parseText(
+  raw: unknown,
+  name: string,
+  reason: Reason,
+  isText: (text: string) => boolean,
+  path: string,
+  complaints: Complaints,
+): string | undefined {
+  const value = field(raw, name);
+  if (isUnset(value) || value === "") return undefined;
+  if (typeof value === "string" && isText(value)) return value;
+  return void complaints.add(reason, `${path}.${name}`, value);
+}
