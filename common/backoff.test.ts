@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { backoff } from "./backoff.ts";
+
+const bounds = { min: 100, max: 30_000 };
+
+test("waits double from the shortest to the longest", () => {
+  const waits = [1, 2, 3, 8, 9, 50].map((failures) => backoff(failures, bounds, 0));
+  assert.deepEqual(waits, [100, 200, 400, 12_800, 15_000, 15_000]);
+});
+
+test("chance moves a wait by up to twice its shortest", () => {
+  assert.equal(backoff(1, bounds, 0.5), 150);
+  assert.equal(backoff(50, bounds, 0.999_999) > 29_999, true);
+});
+
+test("no wait is ever outside its bounds, however many failures", () => {
+  const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5000 }), random, (failures, chance) => {
+      const wait = backoff(failures, bounds, chance);
+      assert.ok(wait >= bounds.min && wait <= bounds.max);
+    }),
+  );
+});

@@ -1,0 +1,26 @@
+/** Takes back what `Clock.after` promised; harmless when it has happened already, or a second time. */
+export type Cancel = () => void;
+
+/**
+ * Time as everything that waits or measures sees it. It is monotonic, not the time of day: a clock that an
+ * administrator or NTP sets must neither fake a latency nor declare a healthy agent stale. Its zero means
+ * nothing; only differences do.
+ */
+export interface Clock {
+  /** Milliseconds, with fractions, that never go back. */
+  now(): number;
+  /** Calls `run` once, `ms` milliseconds from now, unless cancelled. */
+  after(ms: number, run: () => void): Cancel;
+}
+
+/** Node fires a longer timer at once, with no more than a warning: a long wait would be a busy loop. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** The process's own clock. A pending `after` keeps the process alive. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, Math.min(ms, LONGEST_TIMER));
+    return () => clearTimeout(timer);
+  },
+};
