@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CodedError } from "./errors.ts";
+import { createLogger, type Logger, type LogOptions } from "./log.ts";
+
+function logged(options: LogOptions, use: (log: Logger) => void): string[] {
+  const lines: string[] = [];
+  use(createLogger(options, { write: (line) => lines.push(line) }));
+  return lines;
+}
+
+/** A pretty line without its time of day. */
+function pretty(use: (log: Logger) => void, colour = false): string[] {
+  return logged({ level: "trace", format: "pretty", colour }, use).map((line) => {
+    assert.match(line, /^\d\d:\d\d:\d\d\.\d{3} /);
+    return line.slice(13);
+  });
+}
+
+test("a JSON line has time, level, sentence and fields, and nothing about the process", () => {
+  const [line = ""] = logged({ level: "info", format: "json" }, (log) =>
+    log.with({ import: "demo/serve" }).info("Import appeared.", { reason: "programmed" }),
+  );
+  const { time, ...rest } = JSON.parse(line);
+  assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  assert.deepEqual(rest, {
+    level: "info",
+    import: "demo/serve",
+    reason: "programmed",
+    msg: "Import appeared.",
+  });
+});
+
+test("lines below the level are not written", () => {
+  const lines = logged({ level: "warn", format: "json" }, (log) => {
+    assert.equal(log.enabled("info"), false);
+    assert.equal(log.enabled("error"), true);
+    log.info("quiet");
+    log.write({ level: "debug", message: "quiet", fields: {} });
+    log.write({ level: "error", message: "loud", fields: {} });
+  });
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).msg),
+    ["loud"],
+  );
+});
+
+test("a coded error shows its code and its cause; only an unforeseen one shows a stack", () => {
+  const cause = new Error("no such file");
+  const [coded = "", unforeseen = "", thrownText = ""] = logged(
+    { level: "info", format: "json" },
+    (log) => {
+      log.error("Failed.", { error: new CodedError("CSP_EXEC_FAILED", "nft ended", { cause }) });
+      log.error("Failed.", { error: cause });
+      log.error("Failed.", { error: "just text" });
+    },
+  );
+  const { stack, ...shownCause } = JSON.parse(coded).error.cause;
+  assert.deepEqual(shownCause, { type: "Error", message: "no such file" });
+  assert.match(stack, /log\.test\.ts/);
+  assert.equal(JSON.parse(coded).error.code, "CSP_EXEC_FAILED");
+  assert.equal(JSON.parse(coded).error.stack, undefined);
+  assert.match(JSON.parse(unforeseen).error.stack, /log\.test\.ts/);
+  assert.deepEqual(JSON.parse(thrownText).error, { message: "just text" });
+});
+
+test("a pretty line reads as level, sentence, name=value", () => {
+  assert.deepEqual(
+    pretty((log) => {
+      log.info("Port moved.", { import: "demo/serve", from: "local", endpoints: 3, why: "a b" });
+      log.warn("Nothing more.");
+    }),
+    [
+      'INFO  Port moved.  import=demo/serve from=local endpoints=3 why="a b"\n',
+      "WARN  Nothing more.\n",
+    ],
+  );
+});
+
+test("a pretty line shows an error as code, message and cause, and a stack below it if unforeseen", () => {
+  const cause = new Error("no such file");
+  cause.stack = "Error: no such file\n    at open (file.ts:1:1)";
+  assert.deepEqual(
+    pretty((log) => {
+      log.error("Failed.", { error: new CodedError("CSP_EXEC_FAILED", "nft ended", { cause }) });
+      log.error("Failed.", { error: cause });
+    }),
+    [
+      'ERROR Failed.  error="CSP_EXEC_FAILED: nft ended: Error: no such file"\n',
+      'ERROR Failed.  error="Error: no such file"\n    at open (file.ts:1:1)\n',
+    ],
+  );
+});
+
+test("hostile text cannot steer the terminal, nor start a line of its own", () => {
+  const hostile = "x\u001b[2J\r\nINFO  forged\u009b\u2028";
+  const [line = ""] = pretty((log) => log.warn(`Odd ${hostile}`, { name: hostile }));
+  assert.match(line, /^[\x20-\x7e]+\n$/);
+});
+
+test("colours stand around the level only, and only on demand", () => {
+  const [line] = pretty((log) => log.warn("Odd.", { n: 1 }), true);
+  assert.equal(line, "\u001b[33mWARN \u001b[0m Odd.  n=1\n");
+});
