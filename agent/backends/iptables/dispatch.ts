@@ -1,0 +1,49 @@
+import type { Family } from "../../../api/address.ts";
+import { addressFromHex } from "../../../api/address.ts";
+import { prefixChain, rangeOf } from "./chain-name.ts";
+import type { Part, PrefixTree } from "./prefix-tree.ts";
+import { host } from "./rule.ts";
+
+/** How one tree of VIPs becomes chains: where they hang, how they match, and what a VIP leads to. */
+export interface TreeStyle {
+  /** The chain of the root. */
+  readonly root: string;
+  /** Tells the chains of this tree from those of another in the same table. */
+  readonly infix: string;
+  /** The match of a range or of a single address, as iptables-save prints it. */
+  match(range: string): string;
+  /** The rules that a VIP leads to, without `-A`. */
+  entries(vip: string): readonly string[];
+}
+
+/** The chain of one node of the tree. */
+export function treeChain(prefix: string, style: TreeStyle, family: Family): string {
+  return prefix === "" ? style.root : prefixChain(style.infix, rangeOf(prefix, family));
+}
+
+/**
+ * The rules of one node. `-g` rather than `-j`: what no rule below takes returns to the kernel's own chain
+ * at once, and the way back costs nothing.
+ */
+export function renderNode(
+  tree: PrefixTree,
+  prefix: string,
+  style: TreeStyle,
+  family: Family,
+): readonly string[] | undefined {
+  const name = treeChain(prefix, style, family);
+  const rulesOf = (part: Part): readonly string[] => {
+    if (part.kind === "vip") return style.entries(part.vip);
+    const range = rangeOf(part.prefix, family);
+    return [`${style.match(range)} -g ${treeChain(part.prefix, style, family)}`];
+  };
+  return tree
+    .node(prefix)
+    ?.flatMap(rulesOf)
+    .map((rule) => `-A ${name} ${rule}`);
+}
+
+/** A VIP's digits as iptables-save prints a single address. */
+export function hostOf(vip: string, family: Family): string {
+  return host(addressFromHex(vip).text, family);
+}

@@ -1,0 +1,78 @@
+import type { Family } from "../../../api/address.ts";
+import {
+  type PlannedEndpoint,
+  servicePortName,
+  type VirtualService,
+} from "../../plan/virtual-service.ts";
+import { serviceChain } from "./chain-name.ts";
+import { comment, dnat, host, oneIn, remember, remembered } from "./rule.ts";
+
+/** A chain and its rules, each a whole line of iptables-save: `-A CHAIN …`. */
+export interface Chain {
+  readonly name: string;
+  readonly rules: readonly string[];
+}
+
+/**
+ * The chain of one service: its endpoints in line, each taken with equal chance (the i-th of n with
+ * probability 1/(n-i), so that all come to 1/n). With affinity, a client that is remembered at one of them
+ * goes there before anything is drawn.
+ */
+export function renderService(service: VirtualService): Chain {
+  const name = serviceChain(service);
+  const { affinitySeconds, endpoints, family } = service;
+  const rules: string[] = [];
+  const add = (endpoint: PlannedEndpoint, ...matches: string[]) =>
+    rules.push(
+      [
+        `-A ${name} -p ${service.protocol.toLowerCase()}`,
+        comment(endpointComment(service, endpoint)),
+        ...matches,
+        dnat(endpoint.address, endpoint.port, family),
+      ].join(" "),
+    );
+  if (affinitySeconds !== undefined) {
+    for (const endpoint of endpoints) {
+      add(endpoint, remembered(memory(service, endpoint), affinitySeconds, family));
+    }
+  }
+  for (const [i, endpoint] of endpoints.entries()) {
+    const left = endpoints.length - i;
+    const matches = left === 1 ? [] : [oneIn(left)];
+    if (affinitySeconds !== undefined) matches.push(remember(memory(service, endpoint), family));
+    add(endpoint, ...matches);
+  }
+  return { name, rules };
+}
+
+/** How a dispatch chain leads one VIP and port of a service on: the matches and the target, without `-A`. */
+export function renderEntry(service: VirtualService, vip: string): string {
+  const protocol = service.protocol.toLowerCase();
+  const match = `-d ${host(vip, service.family)} -p ${protocol} -m ${protocol} --dport ${service.port}`;
+  const name = servicePortName(service);
+  // A rule that does nothing, so that grep finds the service and why it is refused; the guard refuses it.
+  if (service.endpoints.length === 0)
+    return `${match} ${comment(`${name} ${service.reason}`)} -j RETURN`;
+  return `${match} ${comment(name)} -g ${serviceChain(service)}`;
+}
+
+/** `ns/name:port tier cluster`, and `serving` when only endpoints that are not ready are left. */
+function endpointComment(service: VirtualService, endpoint: PlannedEndpoint): string {
+  const origin = endpoint.cluster ?? "origin-unknown";
+  const state = service.reason === "nearest-serving" ? " serving" : "";
+  return `${servicePortName(service)} ${service.tier} ${origin}${state}`;
+}
+
+/**
+ * The `recent` list of one endpoint, shared by all ports of the import: a client keeps its endpoint across
+ * them. It lives in /proc/net/xt_recent for as long as a rule names it, so that an endpoint which left and
+ * returns starts without memory.
+ */
+function memory(service: VirtualService, endpoint: PlannedEndpoint): string {
+  return `CSP-${service.importKey.replace("/", ".")}-${endpoint.address}`;
+}
+
+/** How connections that an endpoint opens to its own VIP come back to it: from itself, to itself. */
+export function renderHairpin(address: string, family: Family): string {
+  return `-s ${host(address, family)} -d ${host(address, family)} ${comment("hairpin")} -j MASQUERADE --random-fully`;
+}

@@ -1,0 +1,172 @@
+import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
+import { type Cidr, contains } from "../../../api/cidr.ts";
+import type { ObjectKey } from "../../../api/names.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import type { Ruleset } from "../backend.ts";
+import { prefixChain } from "./chain-name.ts";
+import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
+import { ExplicitVips } from "./explicit-vips.ts";
+import { renderGuard } from "./guard.ts";
+import { baseJumps } from "./jumps.ts";
+import { type MasqueradePolicy, renderMasquerade } from "./masquerade.ts";
+import { PrefixTree } from "./prefix-tree.ts";
+import { type Chain, renderEntry, renderService } from "./render.ts";
+import type { ChainKey, Changes, Table } from "./tables.ts";
+
+/** What the ruleset of one family depends on, besides the services. */
+export interface RulesetOptions {
+  readonly family: Family;
+  readonly clusterSetCidr: Cidr;
+  readonly masquerade: MasqueradePolicy;
+}
+
+/** What one import has in the ruleset. */
+interface Holding {
+  /** Names of its service chains. */
+  readonly chains: ReadonlySet<string>;
+  /** By VIP digits: the rules that dispatch it. */
+  readonly entries: ReadonlyMap<string, readonly string[]>;
+  /** Addresses of its endpoints that may run on this node. */
+  readonly hairpins: readonly string[];
+}
+
+const NOTHING: Holding = { chains: new Set(), entries: new Map(), hairpins: [] };
+
+/**
+ * The wanted rules of one family. What it keeps is an index (which import has which VIPs, chains and local
+ * endpoints); the rules themselves are rendered when an import changes and handed on. The index is a function
+ * of the services now set: the same services give the same rules, whatever came before.
+ */
+export class IptablesRuleset implements Ruleset<Changes> {
+  readonly #options: RulesetOptions;
+  readonly #holdings = new Map<ObjectKey, Holding>();
+  readonly #entries = new Map<string, readonly string[]>();
+  readonly #holders = new Map<string, ObjectKey>();
+  readonly #inside = new PrefixTree();
+  readonly #explicit: ExplicitVips;
+  #services = new Map<ChainKey, readonly string[] | undefined>();
+  #hairpinsChanged = false;
+
+  constructor(options: RulesetOptions) {
+    this.#options = options;
+    this.#explicit = new ExplicitVips(options.family, (vip) => this.#entries.get(vip) ?? []);
+  }
+
+  set(key: ObjectKey, services: readonly VirtualService[]): void {
+    const before = this.#holdings.get(key) ?? NOTHING;
+    const chains = services.filter((service) => service.endpoints.length > 0).map(renderService);
+    const after: Holding = {
+      chains: new Set(chains.map((chain) => chain.name)),
+      entries: entriesOf(services),
+      hairpins: hairpinsOf(services),
+    };
+    if (services.length === 0) this.#holdings.delete(key);
+    else this.#holdings.set(key, after);
+    for (const name of before.chains) {
+      if (!after.chains.has(name)) this.#services.set(`nat ${name}`, undefined);
+    }
+    for (const { name, rules } of chains) this.#services.set(`nat ${name}`, rules);
+    this.#setEntries(key, before.entries, after.entries);
+    if (!sameTexts(before.hairpins, after.hairpins)) this.#hairpinsChanged = true;
+  }
+
+  take(scope: "changed" | "complete"): Changes {
+    const complete = scope === "complete";
+    const chains = this.#services;
+    this.#services = new Map();
+    this.#takeDispatch(complete, chains);
+    const explicitChanged = this.#explicit.take(complete, chains);
+    if (complete || this.#hairpinsChanged) put(chains, "nat", this.#masquerade());
+    this.#hairpinsChanged = false;
+    if (complete) put(chains, "filter", renderGuard(this.#options.family));
+    if (!complete && !explicitChanged) return { complete, chains };
+    return { complete, chains, jumps: [...this.#explicit.jumps(), ...this.#ownJumps()] };
+  }
+
+  #setEntries(key: ObjectKey, before: Holding["entries"], after: Holding["entries"]): void {
+    for (const vip of before.keys()) {
+      // A VIP that passes from one import to another may have been taken over already.
+      if (after.has(vip) || this.#holders.get(vip) !== key) continue;
+      this.#holders.delete(vip);
+      this.#entries.delete(vip);
+      this.#treeOf(vip).delete(vip);
+    }
+    for (const [vip, rules] of after) {
+      this.#holders.set(vip, key);
+      const old = this.#entries.get(vip);
+      if (old !== undefined && sameTexts(old, rules)) continue;
+      this.#entries.set(vip, rules);
+      if (old === undefined) this.#treeOf(vip).add(vip);
+      else this.#treeOf(vip).touch(vip);
+    }
+  }
+
+  #treeOf(vip: string): Pick<PrefixTree, "add" | "delete" | "touch"> {
+    const { clusterSetCidr: cidr, family } = this.#options;
+    return contains(cidr, { family, text: "", hex: vip }) ? this.#inside : this.#explicit;
+  }
+
+  #takeDispatch(complete: boolean, chains: Map<ChainKey, readonly string[] | undefined>): void {
+    const { family } = this.#options;
+    const style = this.#insideStyle();
+    const touched = this.#inside.takeTouched();
+    for (const prefix of complete ? this.#inside.prefixes() : touched) {
+      const rules = renderNode(this.#inside, prefix, style, family);
+      chains.set(`nat ${treeChain(prefix, style, family)}`, rules);
+    }
+  }
+
+  #insideStyle(): TreeStyle {
+    return {
+      root: prefixChain("", this.#options.clusterSetCidr.text),
+      infix: "",
+      match: (range) => `-d ${range}`,
+      entries: (vip) => this.#entries.get(vip) ?? [],
+    };
+  }
+
+  #ownJumps() {
+    const { clusterSetCidr, family } = this.#options;
+    return baseJumps(clusterSetCidr.text, this.#insideStyle().root, family);
+  }
+
+  #masquerade(): Chain {
+    const hairpins = new Set<string>();
+    for (const holding of this.#holdings.values()) {
+      for (const address of holding.hairpins) hairpins.add(address);
+    }
+    return renderMasquerade([...hairpins].sort(), this.#options.masquerade, this.#options.family);
+  }
+}
+
+function entriesOf(services: readonly VirtualService[]): Map<string, readonly string[]> {
+  const entries = new Map<string, string[]>();
+  for (const service of services) {
+    for (const vip of service.vips) {
+      const address = parseAddress(vip);
+      if (!isAddress(address)) continue;
+      const rules = entries.get(address.hex) ?? [];
+      entries.set(address.hex, rules);
+      rules.push(renderEntry(service, vip));
+    }
+  }
+  for (const rules of entries.values()) rules.sort();
+  return entries;
+}
+
+function hairpinsOf(services: readonly VirtualService[]): string[] {
+  const here = services.flatMap((service) => service.endpoints.filter((e) => e.maybeHere));
+  return [...new Set(here.map((endpoint) => endpoint.address))].sort();
+}
+
+function put(
+  chains: Map<ChainKey, readonly string[] | undefined>,
+  table: Table,
+  chain: Chain,
+): void {
+  chains.set(`${table} ${chain.name}`, chain.rules);
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+
+/** The tables that we write to. */
+export const TABLES = ["filter", "nat"] as const;
+/** One of `TABLES`. */
+export type Table = (typeof TABLES)[number];
+
+/** A chain of ours in the whole of iptables: `nat CSP-SVC-…`. */
+export type ChainKey = `${Table} ${string}`;
+
+/** A jump from a chain of the kernel into one of ours: the table, and the rule without `-A`. */
+export type Jump = `${Table} ${string}`;
+
+/** What the kernel should hold. */
+export interface Changes {
+  /** True if `chains` names everything that is wanted; else it names what may differ from before. */
+  readonly complete: boolean;
+  /** Rules by chain; undefined for a chain that is not wanted any more. */
+  readonly chains: ReadonlyMap<ChainKey, readonly string[] | undefined>;
+  /** All the jumps that are wanted, in the order in which they should stand; undefined if unchanged. */
+  readonly jumps?: readonly Jump[];
+}
+
+/**
+ * What the agent thinks the kernel holds. Of a chain's rules only a digest is kept: at 10,000 services their
+ * text would be the largest thing in memory.
+ */
+export interface Believed {
+  readonly chains: Map<ChainKey, string>;
+  /** As found, foreign order and doubles included. */
+  jumps: readonly Jump[];
+}
+
+/** Splits a key or a jump into the table and the rest. */
+export function tableOf(key: ChainKey | Jump): [table: Table, rest: string] {
+  const space = key.indexOf(" ");
+  return [key.slice(0, space) === "nat" ? "nat" : "filter", key.slice(space + 1)];
+}
+
+/** The digest of a chain's rules, as `Believed` keeps it. */
+export function digestOf(rules: readonly string[]): string {
+  return createHash("sha256").update(rules.join("\n")).digest("base64").slice(0, 22);
+}
