@@ -1,0 +1,91 @@
+import { CodedError } from "../../../common/errors.ts";
+import { Coprocess } from "../../system/coprocess.ts";
+
+/** How long a transaction may take before its process is given up. */
+export interface RestoreTimeouts {
+  /** Milliseconds for any transaction: the lock of the legacy flavour may be held by another program. */
+  readonly base: number;
+  /** Milliseconds more for each megabyte of input. */
+  readonly perMegabyte: number;
+}
+
+const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000 };
+/** Characters of input after which the process is let go: it keeps the memory of its largest transaction. */
+const LARGE = 2_000_000;
+
+/**
+ * One long-lived `iptables-restore --noflush`: an update need not wait for a process to start and, in the nft
+ * flavour, for the kernel to let go of its socket (16 ms, iptables 1.8.9).
+ *
+ * With `-v` it echoes comments, so a numbered comment behind COMMIT is the acknowledgement; stdbuf makes it
+ * answer line by line. It applies at COMMIT while its input stays open. On any error it undoes the table that
+ * it was in and ends: the next transaction starts another one.
+ */
+export class RestoreProcess {
+  readonly #argv: readonly [string, ...string[]];
+  readonly #timeouts: RestoreTimeouts;
+  readonly #onRespawn: () => void;
+  #process: Coprocess | undefined;
+  #acknowledged: (line: string) => void = () => undefined;
+  #count = 0;
+
+  /**
+   * `program`: `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a process has to
+   * be started again because its predecessor failed.
+   */
+  constructor(program: string, onRespawn: () => void, timeouts = TIMEOUTS) {
+    // -w: wait for the xtables lock; the nft flavour has none, and takes the flag.
+    this.#argv = ["stdbuf", "-oL", program, "--noflush", "-v", "-w", "5"];
+    this.#onRespawn = onRespawn;
+    this.#timeouts = timeouts;
+  }
+
+  /** Starts the process ahead of its first transaction, while the agent's memory is small (fork copies it). */
+  warm(): void {
+    this.#process ??= new Coprocess(this.#argv, (line) => this.#acknowledged(line));
+  }
+
+  /**
+   * Runs one transaction; the caller waits before it runs the next. Rejects with CSP_EXEC_MISSING,
+   * CSP_RESTORE_EXITED or CSP_RESTORE_TIMEOUT; how much of the transaction is live is then unknown.
+   */
+  async run(text: string): Promise<void> {
+    this.warm();
+    const process = this.#process;
+    if (process === undefined) return;
+    const ack = `# ack ${++this.#count}`;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#acknowledged = (line) => {
+      if (line === ack) resolve();
+    };
+    void process.ended.then((ending) => {
+      const words = `${this.#argv[2]}: ${ending.how}: ${ending.stderr}`;
+      reject(new CodedError(ending.missing ? "CSP_EXEC_MISSING" : "CSP_RESTORE_EXITED", words));
+    });
+    const limit = this.#timeouts.base + (text.length / 1e6) * this.#timeouts.perMegabyte;
+    const timer = setTimeout(
+      () => reject(new CodedError("CSP_RESTORE_TIMEOUT", `${this.#argv[2]}: no answer`)),
+      limit,
+    );
+    try {
+      process.write(`${text}${ack}\n`);
+      await promise;
+      if (text.length > LARGE) await this.close();
+    } catch (error) {
+      this.#process = undefined;
+      process.kill();
+      this.#onRespawn();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends the process; the kernel keeps what it has. */
+  async close(): Promise<void> {
+    const process = this.#process;
+    this.#process = undefined;
+    process?.finish();
+    await process?.ended;
+  }
+}

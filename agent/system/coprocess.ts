@@ -1,0 +1,54 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/** How a long-lived program ended. */
+export interface Ending {
+  /** `exit status 1`, `SIGKILL`, or why it could not be started. */
+  readonly how: string;
+  /** True if there is no such program. */
+  readonly missing: boolean;
+  /** The end of what it wrote to stderr. */
+  readonly stderr: string;
+}
+
+/** Characters of stderr that are kept. */
+const LAST_WORDS = 2000;
+
+/** A program that stays, is written to, and answers in lines. It lives from construction to its end. */
+export class Coprocess {
+  readonly #child: ChildProcessWithoutNullStreams;
+  /** Settles, and never rejects, once the program is gone. */
+  readonly ended: Promise<Ending>;
+  #stderr = "";
+
+  constructor([program, ...args]: readonly [string, ...string[]], onLine: (line: string) => void) {
+    this.#child = spawn(program, args);
+    createInterface({ input: this.#child.stdout }).on("line", onLine);
+    this.#child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      this.#stderr = (this.#stderr + chunk).slice(-LAST_WORDS);
+    });
+    // Writing to a program that has just died is no news: its ending is.
+    this.#child.stdin.on("error", () => undefined);
+    this.ended = new Promise((resolve) => {
+      const end = (how: string, missing = false) =>
+        resolve({ how, missing, stderr: this.#stderr.trim() });
+      this.#child.on("error", (cause: NodeJS.ErrnoException) =>
+        end(cause.message, cause.code === "ENOENT"),
+      );
+      this.#child.on("close", (status, signal) => end(signal ?? `exit status ${status}`));
+    });
+  }
+
+  write(text: string): void {
+    this.#child.stdin.write(text);
+  }
+
+  /** Closes its input: it finishes what it has, and ends. */
+  finish(): void {
+    this.#child.stdin.end();
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
