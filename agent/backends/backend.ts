@@ -7,6 +7,14 @@ export const BACKENDS = ["iptables"] as const;
 export type BackendName = (typeof BACKENDS)[number];
 
 /**
+ * Whose connections to a ClusterSetIP get the node's address as their source, beside hairpins, which always
+ * do: those from outside the pod ranges, those to an endpoint outside of them, or all.
+ */
+export const MASQUERADES = ["none", "off-cluster", "remote", "all"] as const;
+/** One of `MASQUERADES`. */
+export type Masquerade = (typeof MASQUERADES)[number];
+
+/**
  * What a backend is, for one IP family. `Believed` is what the backend thinks the kernel holds, `Changes`
  * what it wants there; the sync loop moves both around without looking inside.
  *

@@ -7,10 +7,23 @@ export const FLAVOURS = ["nft", "legacy"] as const;
 /** One of `FLAVOURS`. */
 export type Flavour = (typeof FLAVOURS)[number];
 
-/** Names of the tools of one flavour and family: they exist side by side, whatever `iptables` points to. */
-export function toolsOf(flavour: Flavour, family: Family) {
+/** A program and its arguments. */
+export type Argv = readonly [string, ...string[]];
+
+/** The tools of one flavour and family: they exist side by side, whatever `iptables` points to. */
+export interface Tools {
+  readonly save: Argv;
+  readonly restore: Argv;
+}
+
+/** `within`: what the tools are started through, such as `nsenter --net=…`; nothing for this namespace. */
+export function toolsOf(flavour: Flavour, family: Family, within: readonly string[] = []): Tools {
   const base = `${family === "IPv4" ? "iptables" : "ip6tables"}-${flavour}`;
-  return { save: `${base}-save`, restore: `${base}-restore` } as const;
+  const through = (tool: string): Argv => {
+    const [program = tool, ...args] = [...within, tool];
+    return [program, ...args];
+  };
+  return { save: through(`${base}-save`), restore: through(`${base}-restore`) };
 }
 
 /** What is known of each flavour's tables on this node. */
@@ -62,7 +75,7 @@ async function evidenceOf(
       if (line.startsWith("-A ") && !line.includes("CSP-")) rules++;
     };
     // A flavour whose tools are not installed, or do not work here, is not the one that others use.
-    await execLines([toolsOf(flavour, family).save], onLine).catch(() => undefined);
+    await execLines(toolsOf(flavour, family).save, onLine).catch(() => undefined);
   }
   return { hinted, rules };
 }

@@ -1,7 +1,7 @@
 import { execLines } from "../../system/exec.ts";
 import type { Backend } from "../backend.ts";
 import { diff, type IptablesTransaction, removal } from "./diff.ts";
-import { type Flavour, toolsOf } from "./flavour.ts";
+import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { SaveParser } from "./parse.ts";
 import { RestoreProcess } from "./restore.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
@@ -10,6 +10,8 @@ import { type Believed, type Changes, TABLES } from "./tables.ts";
 /** What an iptables backend needs to know. */
 export interface IptablesOptions extends RulesetOptions {
   readonly flavour: Flavour;
+  /** What the tools are started through; nothing, unless it is another network namespace's. */
+  readonly within?: readonly string[];
   /** Called whenever iptables-restore had to be given up; the next transaction starts another. */
   readonly onRespawn: () => void;
 }
@@ -23,12 +25,13 @@ export interface IptablesOptions extends RulesetOptions {
 export class IptablesBackend implements Backend<Believed, Changes, IptablesTransaction> {
   readonly name = "iptables";
   readonly #options: IptablesOptions;
+  readonly #tools: Tools;
   readonly #restore: RestoreProcess;
 
   constructor(options: IptablesOptions) {
     this.#options = options;
-    const tools = toolsOf(options.flavour, options.family);
-    this.#restore = new RestoreProcess(tools.restore, options.onRespawn);
+    this.#tools = toolsOf(options.flavour, options.family, options.within);
+    this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn);
   }
 
   ruleset(): IptablesRuleset {
@@ -39,9 +42,15 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return diff(believed, changes);
   }
 
-  read(): Promise<Believed> {
+  async read(): Promise<Believed> {
     this.#restore.warm();
-    return readBelieved(this.#options.flavour, this.#options.family);
+    const believed: Believed = { chains: new Map(), jumps: [] };
+    for (const table of TABLES) {
+      const parser = new SaveParser(table);
+      await execLines([...this.#tools.save, "-t", table], (line) => parser.line(line));
+      parser.into(believed);
+    }
+    return believed;
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
@@ -57,18 +66,4 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   close(): Promise<void> {
     return this.#restore.close();
   }
-}
-
-/** Reads back all of ours in one flavour and family. Rejects as `exec` does. */
-export async function readBelieved(
-  flavour: Flavour,
-  family: RulesetOptions["family"],
-): Promise<Believed> {
-  const believed: Believed = { chains: new Map(), jumps: [] };
-  for (const table of TABLES) {
-    const parser = new SaveParser(table);
-    await execLines([toolsOf(flavour, family).save, "-t", table], (line) => parser.line(line));
-    parser.into(believed);
-  }
-  return believed;
 }

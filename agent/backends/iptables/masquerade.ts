@@ -1,17 +1,13 @@
 import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
+import type { Masquerade } from "../backend.ts";
 import { MASQUERADE } from "./chain-name.ts";
 import { type Chain, renderHairpin } from "./render.ts";
 import { comment } from "./rule.ts";
 
-/** Whose connections to a VIP are masqueraded, besides hairpins, which always are. */
-export const MASQUERADE_MODES = ["none", "off-cluster", "remote", "all"] as const;
-/** One of `MASQUERADE_MODES`. */
-export type MasqueradeMode = (typeof MASQUERADE_MODES)[number];
-
 /** What decides about masquerading. */
 export interface MasqueradePolicy {
-  readonly mode: MasqueradeMode;
+  readonly mode: Masquerade;
   /** The cluster's pod ranges; `off-cluster` and `remote` are measured against them. */
   readonly podCidrs: readonly Cidr[];
 }

@@ -1,5 +1,6 @@
 import { CodedError } from "../../../common/errors.ts";
 import { Coprocess } from "../../system/coprocess.ts";
+import type { Argv } from "./flavour.ts";
 
 /** How long a transaction may take before its process is given up. */
 export interface RestoreTimeouts {
@@ -22,7 +23,8 @@ const LARGE = 2_000_000;
  * it was in and ends: the next transaction starts another one.
  */
 export class RestoreProcess {
-  readonly #argv: readonly [string, ...string[]];
+  readonly #argv: Argv;
+  readonly #name: string;
   readonly #timeouts: RestoreTimeouts;
   readonly #onRespawn: () => void;
   #process: Coprocess | undefined;
@@ -30,12 +32,13 @@ export class RestoreProcess {
   #count = 0;
 
   /**
-   * `program`: `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a process has to
+   * `program`: how to start `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a process has to
    * be started again because its predecessor failed.
    */
-  constructor(program: string, onRespawn: () => void, timeouts = TIMEOUTS) {
+  constructor(program: Argv, onRespawn: () => void, timeouts = TIMEOUTS) {
     // -w: wait for the xtables lock; the nft flavour has none, and takes the flag.
-    this.#argv = ["stdbuf", "-oL", program, "--noflush", "-v", "-w", "5"];
+    this.#argv = ["stdbuf", "-oL", ...program, "--noflush", "-v", "-w", "5"];
+    this.#name = program.at(-1) ?? "";
     this.#onRespawn = onRespawn;
     this.#timeouts = timeouts;
   }
@@ -59,12 +62,12 @@ export class RestoreProcess {
       if (line === ack) resolve();
     };
     void process.ended.then((ending) => {
-      const words = `${this.#argv[2]}: ${ending.how}: ${ending.stderr}`;
+      const words = `${this.#name}: ${ending.how}: ${ending.stderr}`;
       reject(new CodedError(ending.missing ? "CSP_EXEC_MISSING" : "CSP_RESTORE_EXITED", words));
     });
     const limit = this.#timeouts.base + (text.length / 1e6) * this.#timeouts.perMegabyte;
     const timer = setTimeout(
-      () => reject(new CodedError("CSP_RESTORE_TIMEOUT", `${this.#argv[2]}: no answer`)),
+      () => reject(new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`)),
       limit,
     );
     try {
