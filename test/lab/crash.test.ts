@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Lab } from "./lab.ts";
+import { Process } from "./process.ts";
+import { SCRATCH } from "./removal.ts";
+
+/** Another process that owns a lab with a program in it. */
+async function startOwner() {
+  const owner = new Process([process.execPath, `${import.meta.dirname}/fixtures/owner.ts`]);
+  const { run, pid } = JSON.parse(await owner.line(/run/)) as { run: string; pid: number };
+  return { owner, run, pid };
+}
+
+const namespaces = (run: string) =>
+  readdirSync("/run/netns").filter((name) => name.startsWith(run));
+const isGone = (run: string, pid: number) =>
+  namespaces(run).length === 0 && !existsSync(`${SCRATCH}/${run}`) && argvOf(pid).length === 0;
+
+async function untilGone(run: string, pid: number): Promise<void> {
+  for (let i = 0; i < 1_000 && !isGone(run, pid); i++) await sleep(10);
+  assert.ok(isGone(run, pid), `still there: ${namespaces(run).join(" ")}`);
+}
+
+test("A lab whose owner is killed is removed at once, with all that runs in it", async () => {
+  const { owner, run, pid } = await startOwner();
+  assert.equal(namespaces(run).length, 3);
+  owner.signal("SIGKILL");
+  await owner.exited;
+  await untilGone(run, pid);
+});
+
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  test(`A program that ends by ${signal} has removed its lab before it ends`, async () => {
+    const { owner, run, pid } = await startOwner();
+    owner.signal(signal);
+    assert.deepEqual(await owner.exited, { code, signal: null });
+    assert.ok(isGone(run, pid));
+  });
+}
+
+test("What is left when the watchdog is killed, too, is swept; labs of the living are not", async () => {
+  await using mine = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const { owner, run, pid } = await startOwner();
+  for (const watchdog of watchdogsOf(run)) process.kill(watchdog, "SIGKILL");
+  owner.signal("SIGKILL");
+  await owner.exited;
+  assert.equal(namespaces(run).length, 3);
+  execFileSync(process.execPath, [`${import.meta.dirname}/sweep.ts`]);
+  assert.ok(isGone(run, pid));
+  assert.equal(namespaces(mine.id).length, 2);
+});
+
+function watchdogsOf(run: string): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const found = pids.map(Number).filter((pid) => {
+    const argv = argvOf(pid);
+    return argv.includes("watchdog") && argv.includes(run);
+  });
+  assert.equal(found.length, 1);
+  return found;
+}
+
+/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+function argvOf(pid: number): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    return text === "" ? [] : text.split("\0");
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/** How a process ended: `code`, or the `signal` that killed it. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface SpawnOptions {
+  /** Added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Text for the standard input; without it the input is empty. */
+  readonly stdin?: string;
+}
+
+/** Memory for a talkative process: older lines are forgotten. */
+const KEPT_LINES = 20_000;
+
+/** A program that runs in a namespace until it ends, is stopped, or the lab is removed. */
+export class Process {
+  readonly pid: number | undefined;
+  /** Settles when the program has ended and all of its output was read. Rejects if it never began. */
+  readonly exited: Promise<Exit>;
+  readonly #argv: readonly string[];
+  readonly #child: ChildProcess;
+  readonly #lines: string[] = [];
+  readonly #listeners = new Set<(line: string) => void>();
+  #errors = "";
+
+  /** Starts `argv`; use `Namespace.spawn`. */
+  constructor(argv: readonly string[], options: SpawnOptions = {}) {
+    const [command = "", ...args] = argv;
+    this.#argv = argv;
+    this.#child = spawn(command, args, {
+      env: { ...process.env, ...options.env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.pid = this.#child.pid;
+    this.exited = new Promise((resolve, reject) => {
+      this.#child.once("error", reject);
+      this.#child.once("close", (code, signal) => resolve({ code, signal }));
+    });
+    // Whoever awaits `exited` hears of it; nobody has to.
+    this.exited.catch(() => undefined);
+    // A program that does not read its input, and ends, closes the pipe: no fault of ours (EPIPE).
+    this.#child.stdin?.on("error", () => undefined);
+    this.#child.stdin?.end(options.stdin ?? "");
+    this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#errors = (this.#errors + text).slice(-65_536);
+    });
+    if (this.#child.stdout === null) return;
+    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#hear(line));
+  }
+
+  /** All lines of the standard output so far. */
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  /** The last 64 KiB of the standard error. */
+  get errors(): string {
+    return this.#errors;
+  }
+
+  /** Calls back for every line of the standard output, those of the past included. */
+  onLine(listener: (line: string) => void): void {
+    for (const line of this.#lines) listener(line);
+    this.#listeners.add(listener);
+  }
+
+  /** The first line, past or future, that matches. Throws if the program ends or `timeout` ms pass first. */
+  async line(pattern: RegExp, timeout = 5_000): Promise<string> {
+    const found = Promise.withResolvers<string>();
+    const listener = (line: string) => {
+      if (pattern.test(line)) found.resolve(line);
+    };
+    const fail = (why: string) =>
+      found.reject(new Error(`${this.#argv.join(" ")}: ${why} before ${pattern}\n${this.#errors}`));
+    const timer = setTimeout(() => fail(`${timeout} ms passed`), timeout);
+    this.onLine(listener);
+    this.exited.then(
+      () => fail("ended"),
+      (error: unknown) => fail(String(error)),
+    );
+    try {
+      return await found.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#listeners.delete(listener);
+    }
+  }
+
+  /** Sends a signal, if the program still runs. */
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Asks the program to end, kills it after `patience` ms, and tells how it ended. */
+  async stop(patience = 5_000): Promise<Exit> {
+    this.signal("SIGTERM");
+    const timer = setTimeout(() => this.signal("SIGKILL"), patience);
+    try {
+      return await this.exited;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #hear(line: string): void {
+    if (this.#lines.push(line) > KEPT_LINES) this.#lines.splice(0, KEPT_LINES / 2);
+    for (const listener of this.#listeners) listener(line);
+  }
+}

@@ -1,0 +1,105 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isAlive, type Run, runOf } from "./run.ts";
+
+/** Where `ip netns` keeps its names. */
+const NAMESPACES = "/run/netns";
+
+/** Where each run has a directory of its own: lock files, and what its user puts there. */
+export const SCRATCH = "/run/clusterset-lab";
+
+/** A process that does not die within this time hangs in the kernel; more waiting would not help. */
+const PATIENCE_MS = 5_000;
+
+/** The network namespaces of a run. */
+export function namespacesOf(run: Run): string[] {
+  return list(NAMESPACES).filter((name) => runOf(name)?.id === run.id);
+}
+
+/** Every run that has left a trace on this machine and whose owner has died. */
+export function deadRuns(): Run[] {
+  const runs = new Map<string, Run>();
+  for (const name of [...list(NAMESPACES), ...list(SCRATCH)]) {
+    const run = runOf(name);
+    if (run !== undefined) runs.set(run.id, run);
+  }
+  return [...runs.values()].filter((run) => !isAlive(run));
+}
+
+/**
+ * Removes all that a run has made: first every process inside its namespaces (a namespace lives on, nameless,
+ * while a process is in it), then the namespaces with their links, then its directory. May be repeated, and
+ * may be done by two at once.
+ */
+export async function removeRun(run: Run): Promise<void> {
+  const names = namespacesOf(run);
+  await killAllIn(names);
+  const batch = names.map((name) => `netns del ${name}\n`).join("");
+  if (batch !== "") await ipBatch(batch);
+  const left = namespacesOf(run);
+  if (left.length > 0) throw new Error(`still there after removal: ${left.join(" ")}`);
+  rmSync(`${SCRATCH}/${run.id}`, { recursive: true, force: true });
+}
+
+async function killAllIn(names: readonly string[]): Promise<void> {
+  const marks = new Set(names.map(namespaceMark).filter((mark) => mark !== undefined));
+  const end = performance.now() + PATIENCE_MS;
+  // Again until none is left: a process may have been starting another one as it was killed.
+  for (let pids = pidsIn(marks); pids.length > 0; pids = pidsIn(marks)) {
+    if (performance.now() > end) throw new Error(`processes cannot be killed: ${pids.join(" ")}`);
+    for (const pid of pids) kill(pid);
+    await sleep(5);
+  }
+}
+
+/** The processes whose network namespace is one of `marks`. */
+function pidsIn(marks: ReadonlySet<string>): number[] {
+  if (marks.size === 0) return [];
+  return list("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => marks.has(readLink(`/proc/${pid}/ns/net`) ?? ""))
+    .map(Number);
+}
+
+/** What /proc/PID/ns/net reads for processes inside. */
+function namespaceMark(name: string): string | undefined {
+  const inode = statSync(`${NAMESPACES}/${name}`, { throwIfNoEntry: false })?.ino;
+  return inode === undefined ? undefined : `net:[${inode}]`;
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // The process has just ended, or is a zombie: it is in no namespace any more.
+    return undefined;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}
+
+function ipBatch(batch: string): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  // -force: go on after a name that someone else has removed meanwhile; what counts is what is left.
+  const child = execFile("ip", ["-force", "-batch", "-"], () => done.resolve());
+  // The same: an ip that could not run at all shows in what is left.
+  child.stdin?.on("error", () => undefined);
+  child.stdin?.end(batch);
+  return done.promise;
+}
+
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    // Nobody has made a namespace, or a lab, since the machine was started.
+    return [];
+  }
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type NodeSpec, topologyOf } from "./topology.ts";
+
+const one = (...nodes: NodeSpec[]) => ({ clusters: [{ id: "c1", nodes }] });
+
+test("What a spec does not say follows from the order of clusters, nodes and pods", () => {
+  const { nodes } = topologyOf({
+    clusters: [
+      { id: "c1", nodes: [{ name: "n1" }] },
+      {
+        id: "c2",
+        region: "us-east",
+        nodes: [{ name: "n1" }, { name: "n2", pods: { a: [], b: [] } }],
+      },
+    ],
+  });
+  const node = nodes[2];
+  assert.equal(node?.cluster, "c2");
+  assert.equal(node.region, "us-east");
+  assert.deepEqual(texts(node.addresses), ["172.20.2.12", "fd00:20:2::12"]);
+  assert.deepEqual(texts(node.podCidrs), ["10.2.1.0/24", "fd00:10:2:1::/64"]);
+  assert.deepEqual(texts(node.gateways), ["10.2.1.1", "fd00:10:2:1::1"]);
+  assert.deepEqual(
+    node.pods.map((pod) => texts(pod.addresses)),
+    [
+      ["10.2.1.11", "fd00:10:2:1::11"],
+      ["10.2.1.12", "fd00:10:2:1::12"],
+    ],
+  );
+});
+
+test("A pod has the addresses it is given, and the default of a family that it is given none of", () => {
+  const { nodes } = topologyOf(one({ name: "n1", pods: { web: ["10.9.9.1", "10.9.9.2"] } }));
+  assert.deepEqual(texts(nodes[0]?.pods[0]?.addresses), ["10.9.9.1", "10.9.9.2", "fd00:10:1::11"]);
+});
+
+test("A spec that cannot be is refused, and the message names the place and the value", () => {
+  const refused = (nodes: NodeSpec[], message: RegExp) =>
+    assert.throws(() => topologyOf(one(...nodes)), { message });
+  refused([{ name: "n1" }, { name: "n1" }], /c1\/n1/);
+  refused([{ name: "n_1" }], /"c1\/n_1": not a DNS label/);
+  refused([{ name: "n1", pods: { "a/b": [] } }], /"c1\/n1\/a\/b": not a DNS label/);
+  refused([{ name: "n1", pods: { a: ["10.1"] } }], /c1\/n1\/a: "10\.1": invalid-address/);
+  refused(
+    [{ name: "n1", pods: { a: ["10.1.0.1"] } }],
+    /10\.1\.0\.1: .*gateway of c1\/n1.*c1\/n1\/a/,
+  );
+  refused([{ name: "n1", podCidrs: ["10.1.1.0/24"] }, { name: "n2" }], /10\.1\.1\.0\/24: overlaps/);
+  refused([{ name: "n1", podCidrs: ["10.1.1.0/33"] }], /"10\.1\.1\.0\/33": invalid-cidr/);
+  refused([{ name: "n1", podCidrs: ["10.1.1.16/28"] }], /10\.1\.1\.16\/28 does not hold/);
+});
+
+function texts(list: readonly { readonly text: string }[] = []): string[] {
+  return list.map(({ text }) => text);
+}
