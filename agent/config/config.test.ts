@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Environment } from "./arguments.ts";
+import { type AgentConfig, parseConfig } from "./config.ts";
+import { flagList, variableOf } from "./flags.ts";
+import { helpText } from "./help.ts";
+import { isUsage, usageText } from "./usage.ts";
+
+const HOST = { name: "node-1", terminal: false };
+const RUN = ["--manifests", "dir", "--cluster-id", "c1", "--region", "eu"];
+
+function config(argv: readonly string[], env: Environment = {}, host = HOST): AgentConfig {
+  const parsed = parseConfig(argv, env, host);
+  assert.ok(!isUsage(parsed), isUsage(parsed) ? usageText(parsed) : "");
+  return parsed;
+}
+
+/** The refusal, a line per fault, without the code that starts each. */
+function refusal(argv: readonly string[], env: Environment = {}, host = HOST): string[] {
+  const parsed = parseConfig(argv, env, host);
+  assert.ok(isUsage(parsed), "accepted");
+  const lines = usageText(parsed).trimEnd().split("\n");
+  return lines.map((line) => line.replace(/^CSP_USAGE: /, ""));
+}
+
+test("with a directory of manifests, everything else has a default", () => {
+  const { clusterSetCidrs, http, ...rest } = config(["--manifests", "dir"]);
+  assert.deepEqual(
+    clusterSetCidrs.map(({ text }) => text),
+    ["241.0.0.0/8"],
+  );
+  assert.deepEqual([http?.host.text, http?.port], ["127.0.0.1", 10_269]);
+  assert.deepEqual(rest, {
+    command: "run",
+    manifests: "dir",
+    nodeName: "node-1",
+    cluster: undefined,
+    region: undefined,
+    zone: undefined,
+    clusterRegions: new Map(),
+    explicitVipCidrs: [],
+    podCidrs: [],
+    serviceCidrs: [],
+    backend: "iptables",
+    iptablesFlavour: "auto",
+    masquerade: "none",
+    logLevel: "info",
+    logFormat: "json",
+    output: "json",
+    warnings: [
+      "--cluster-id is not set: no endpoint counts as local",
+      "--region is not set: no endpoint counts as regional",
+    ],
+  });
+});
+
+test("defaults follow the host: its name in lower case, and pretty lines on a terminal", () => {
+  const { nodeName, logFormat } = config(RUN, {}, { name: "Node-2.Example\n", terminal: true });
+  assert.deepEqual([nodeName, logFormat], ["node-2.example", "pretty"]);
+  assert.match(
+    refusal(RUN, {}, { name: "my_host", terminal: true }).join(),
+    /^default of --node-name: "my_host": expected a node name/,
+  );
+});
+
+test("a flag wins over its variable, a variable over the default, an empty variable counts for nothing", () => {
+  const env = {
+    CLUSTERSET_AGENT_ZONE: "from-env",
+    CLUSTERSET_AGENT_LOG_LEVEL: "debug",
+    CLUSTERSET_AGENT_MASQUERADE: "",
+  };
+  const { zone, logLevel, masquerade } = config([...RUN, "--zone=from-flag"], env);
+  assert.deepEqual([zone, logLevel, masquerade], ["from-flag", "debug", "none"]);
+  assert.equal(config([...RUN, "--zone="], env).zone, undefined);
+});
+
+test("every flag can be given by its variable, and a wrong value names the variable", () => {
+  for (const flag of flagList()) {
+    const variable = variableOf(flag);
+    assert.match(variable, /^CLUSTERSET_AGENT_[A-Z_]+$/);
+    if (flag.key === "manifests") continue;
+    const [line = ""] = refusal(RUN.slice(0, 2), { [variable]: "\u0000" });
+    assert.ok(line.startsWith(`${variable}: "\\u0000": `), line);
+  }
+});
+
+test("a wrong value is refused with flag, value and what was expected; all of them at once", () => {
+  assert.deepEqual(refusal([...RUN, "--masquerade", "remot", "-o", "xml", "--log-level=loud"]), [
+    '--masquerade: "remot": expected none, off-cluster, remote or all',
+    '--log-level: "loud": expected trace, debug, info, warn or error',
+    '--output: "xml": expected json or yaml',
+  ]);
+});
+
+test("an unknown flag or command suggests the nearest one, if one is near", () => {
+  assert.deepEqual(refusal(["--nod-name", "x"]), [
+    "--nod-name: no such flag; did you mean --node-name?",
+  ]);
+  assert.deepEqual(refusal(["--pods-cidr=10.0.0.0/8"]), [
+    "--pods-cidr: no such flag; did you mean --pod-cidrs?",
+  ]);
+  assert.deepEqual(refusal(["--frobnicate"]), ["--frobnicate: no such flag"]);
+  assert.deepEqual(refusal(["paln"]), [
+    'command: "paln": expected run, cleanup, render, plan, version or help; did you mean plan?',
+  ]);
+  assert.deepEqual(refusal(["plan", "demo", ...RUN]), [
+    'command: "demo": expected one command only',
+  ]);
+});
+
+test("a flag without its value, or given twice, is refused", () => {
+  assert.deepEqual(refusal(["--zone"]), ["--zone: needs a value: --zone ZONE"]);
+  assert.deepEqual(refusal(["--zone", "--region", "eu"]), ["--zone: needs a value: --zone ZONE"]);
+  assert.deepEqual(refusal([...RUN, "--region", "us"]), ['--region: "us": is given twice']);
+});
+
+test("the commands that read objects need a directory of them; cleanup does not", () => {
+  for (const command of ["run", "render", "plan"] as const) {
+    assert.deepEqual(refusal([command]), [
+      `--manifests: is missing; ${command} reads its objects from there`,
+    ]);
+    assert.equal(config([command, ...RUN]).command, command);
+  }
+  const { command, warnings } = config(["cleanup"]);
+  assert.deepEqual([command, warnings], ["cleanup", []]);
+});
+
+test("help and version are answered whatever else is wrong", () => {
+  const wrong = { CLUSTERSET_AGENT_LOG_LEVEL: "loud" };
+  for (const asked of [["help"], ["--help"], ["-h"], ["plan", "--bogus", "--help"]]) {
+    assert.equal(config(asked, wrong, { name: "my_host", terminal: true }).command, "help");
+  }
+  for (const asked of [["version"], ["--version"]]) {
+    assert.equal(config(asked, wrong).command, "version");
+  }
+});
+
+test("masquerading by pod range needs a pod range of every programmed family", () => {
+  const both = [...RUN, "--clusterset-cidr", "241.0.0.0/8,fd00:241::/32"];
+  const v4 = ["--pod-cidrs", "10.1.0.0/16"];
+  for (const who of ["off-cluster", "remote"] as const) {
+    const line = (family: string): string =>
+      `--masquerade: "${who}": needs --pod-cidrs with an ${family} range, to tell pods from others`;
+    assert.deepEqual(refusal([...RUN, "--masquerade", who]), [line("IPv4")]);
+    assert.deepEqual(refusal([...both, ...v4, "--masquerade", who]), [line("IPv6")]);
+    assert.equal(config([...RUN, ...v4, "--masquerade", who]).masquerade, who);
+  }
+  assert.equal(config([...RUN, "--masquerade", "all"]).masquerade, "all");
+});
+
+test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Services is only doubted", () => {
+  const vips = [...RUN, "--clusterset-cidr", "10.128.0.0/9"];
+  assert.deepEqual(refusal([...vips, "--pod-cidrs", "10.0.0.0/8"]), [
+    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods could not be reached',
+  ]);
+  const { warnings } = config([...vips, "--service-cidrs", "10.96.0.0/12,10.192.0.0/16"]);
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    /--clusterset-cidr 10\.128\.0\.0\/9 overlaps .* 10\.192\.0\.0\/16/,
+  );
+});
+
+test("this cluster cannot be in two regions", () => {
+  assert.deepEqual(refusal([...RUN, "--cluster-regions", "c1=us,c2=us"]), [
+    '--cluster-regions: "c1=us": gives this cluster another region than --region eu',
+  ]);
+  assert.equal(config([...RUN, "--cluster-regions", "c1=eu"]).clusterRegions.get("c1"), "eu");
+});
+
+test("a misspelt variable is warned of, but not what Kubernetes sets for a Service of this name", () => {
+  const { warnings } = config(RUN, {
+    CLUSTERSET_AGENT_REGOIN: "eu",
+    CLUSTERSET_AGENT_SERVICE_HOST: "10.96.0.7",
+    CLUSTERSET_AGENT_SERVICE_PORT_METRICS: "80",
+    CLUSTERSET_AGENT_PORT: "tcp://10.96.0.7:80",
+    CLUSTERSET_AGENT_PORT_80_TCP_ADDR: "10.96.0.7",
+    CLUSTERSET_AGENT_METRICS_PORT_80_TCP: "tcp://10.96.0.7:80",
+  });
+  assert.deepEqual(warnings, [
+    "The environment variable CLUSTERSET_AGENT_REGOIN stands for no flag and is ignored; did you mean CLUSTERSET_AGENT_REGION?",
+  ]);
+});
+
+test("the configuration cannot be changed", () => {
+  assert.throws(() => Object.assign(config(RUN), { region: "us" }), TypeError);
+});
+
+test("the help names every flag, its default and its variable", () => {
+  const help = helpText();
+  for (const flag of flagList()) {
+    const line = help
+      .split("\n")
+      .find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
+    assert.ok(
+      line?.endsWith(`[…_${variableOf(flag).replace("CLUSTERSET_AGENT_", "")}]`),
+      flag.name,
+    );
+    if (typeof flag.default === "string" && flag.default !== "") {
+      assert.ok(line?.includes(`(default: ${flag.default})`), flag.name);
+    }
+  }
+});
+
+test("no command line makes the parser throw", () => {
+  const names = flagList().map(({ name }) => `--${name}`);
+  const word = fc.oneof(fc.constantFrom(...names, "run", "plan", "-o", "--", "-"), fc.string());
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 6 }), (argv) => {
+      assert.equal(typeof parseConfig(argv, {}, HOST), "object");
+    }),
+  );
+});

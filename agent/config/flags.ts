@@ -1,0 +1,240 @@
+import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
+import { BACKENDS } from "../backends/backend.ts";
+import {
+  cidrs,
+  clusterRegions,
+  clusterSetCidrs,
+  listenAddress,
+  oneOf,
+  optional,
+  type Read,
+  type Reader,
+  text,
+} from "./values.ts";
+
+/** What the machine says of itself before anything is configured. */
+export interface Host {
+  readonly name: string;
+  /** True if a person reads standard error. */
+  readonly terminal: boolean;
+}
+
+/** Which iptables to use: the one that the node's other rules are found in, or the one named here. */
+export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
+/** One of `IPTABLES_FLAVOURS`. */
+export type IptablesFlavour = (typeof IPTABLES_FLAVOURS)[number];
+
+/**
+ * Whose connections to a ClusterSetIP get the node's source address, beside hairpins, which always do: those
+ * that come from outside the pod ranges, those that go to an endpoint outside of them, or all.
+ */
+export const MASQUERADES = ["none", "off-cluster", "remote", "all"] as const;
+/** One of `MASQUERADES`. */
+export type Masquerade = (typeof MASQUERADES)[number];
+
+/** How `plan` prints. */
+export const OUTPUTS = ["json", "yaml"] as const;
+/** One of `OUTPUTS`. */
+export type Output = (typeof OUTPUTS)[number];
+
+/** One flag, which is also an environment variable. */
+export interface Flag<T> {
+  /** Without its dashes. */
+  readonly name: string;
+  /** One letter. */
+  readonly short?: string;
+  /** Heading of the help that it stands under. */
+  readonly group: string;
+  /** What stands for the value in the help. */
+  readonly placeholder: string;
+  readonly about: string;
+  readonly read: Reader<T>;
+  /** What is read if nothing is given. */
+  readonly default: string | Derived;
+}
+
+/** A default that depends on the host. */
+export interface Derived {
+  /** For the help. */
+  readonly shown: string;
+  of(host: Host): string;
+}
+
+const NODE = "This node";
+const NETWORK = "The network around it";
+const OBJECTS = "Where objects come from";
+const KERNEL = "What is programmed";
+const SHOWN = "What is shown";
+
+const labelValue = optional(text(isLabelValue, "expected a Kubernetes label value"));
+
+/** Every flag: parsing, environment, defaults and help are made from this table. */
+export const FLAGS = {
+  manifests: {
+    name: "manifests",
+    group: OBJECTS,
+    placeholder: "DIR",
+    about: "Directory of ServiceImports and EndpointSlices (YAML or JSON), watched for changes",
+    read: optional(text(() => true, "expected a directory")),
+    default: "",
+  },
+  nodeName: {
+    name: "node-name",
+    group: NODE,
+    placeholder: "NAME",
+    about: "Name of this node, as its Node object and slices spell it",
+    read: text(isSubdomainName, "expected a node name (lower-case DNS subdomain)"),
+    // Lower case, as the kubelet makes it when it registers a node under its host name.
+    default: { shown: "the host's name", of: (host) => host.name.trim().toLowerCase() },
+  },
+  cluster: {
+    name: "cluster-id",
+    group: NODE,
+    placeholder: "ID",
+    about: "Id of this node's cluster; without it no endpoint is local",
+    read: optional(text(isClusterId, "expected a cluster id (one lower-case DNS label, or two)")),
+    default: "",
+  },
+  region: {
+    name: "region",
+    group: NODE,
+    placeholder: "REGION",
+    about: "Region of this node's cluster; without it no endpoint is regional",
+    read: labelValue,
+    default: "",
+  },
+  zone: {
+    name: "zone",
+    group: NODE,
+    placeholder: "ZONE",
+    about: "Zone of this node, for imports that prefer their own zone",
+    read: labelValue,
+    default: "",
+  },
+  clusterRegions: {
+    name: "cluster-regions",
+    group: NODE,
+    placeholder: "ID=REGION,…",
+    about: "Regions of other clusters; overrules what their slices claim",
+    read: clusterRegions,
+    default: "",
+  },
+  clusterSetCidrs: {
+    name: "clusterset-cidr",
+    group: NETWORK,
+    placeholder: "CIDR[,CIDR]",
+    about: "Range that ClusterSetIPs come from, one per IP family; a family without one is off",
+    read: clusterSetCidrs,
+    // Reserved for future use since 1989 (RFC 1112 4), so no pod, Service, node or host on the internet
+    // has such an address to lose; Linux has routed it like any other since 2.6.25.
+    default: "241.0.0.0/8",
+  },
+  explicitVipCidrs: {
+    name: "explicit-vip-cidrs",
+    group: NETWORK,
+    placeholder: "CIDR,…",
+    about: "Ranges that VIPs chosen by hand may lie in; none given means anywhere unreserved",
+    read: cidrs,
+    default: "",
+  },
+  podCidrs: {
+    name: "pod-cidrs",
+    group: NETWORK,
+    placeholder: "CIDR,…",
+    about: "Pod ranges of this cluster; no VIP may lie in them",
+    read: cidrs,
+    default: "",
+  },
+  serviceCidrs: {
+    name: "service-cidrs",
+    group: NETWORK,
+    placeholder: "CIDR,…",
+    about: "Service ranges of this cluster; no VIP chosen by hand may lie in them",
+    read: cidrs,
+    default: "",
+  },
+  backend: {
+    name: "backend",
+    group: KERNEL,
+    placeholder: "NAME",
+    about: `Kernel interface: ${BACKENDS.join(", ")}`,
+    read: oneOf(BACKENDS),
+    default: "iptables",
+  },
+  iptablesFlavour: {
+    name: "iptables-flavour",
+    group: KERNEL,
+    placeholder: "FLAVOUR",
+    about: "nft or legacy; auto takes the one that holds the node's other rules",
+    read: oneOf(IPTABLES_FLAVOURS),
+    default: "auto",
+  },
+  masquerade: {
+    name: "masquerade",
+    group: KERNEL,
+    placeholder: "WHO",
+    about: "Who gets the node's address as source, beside hairpins: none, off-cluster, remote, all",
+    read: oneOf(MASQUERADES),
+    default: "none",
+  },
+  http: {
+    name: "http-address",
+    group: SHOWN,
+    placeholder: "IP:PORT",
+    about: "Where /livez, /readyz, /metrics and /plan are served; off for nowhere",
+    read: listenAddress,
+    // Loopback, because /plan tells who talks to whom. The port is free of Kubernetes' own on a node
+    // (10248 to 10260) and of what network plugins commonly take.
+    default: "127.0.0.1:10269",
+  },
+  logLevel: {
+    name: "log-level",
+    group: SHOWN,
+    placeholder: "LEVEL",
+    about: `Least severe lines to log: ${LOG_LEVELS.join(", ")}`,
+    read: oneOf(LOG_LEVELS),
+    default: "info",
+  },
+  logFormat: {
+    name: "log-format",
+    group: SHOWN,
+    placeholder: "FORMAT",
+    about: "json or pretty, on standard error",
+    read: oneOf(LOG_FORMATS),
+    default: {
+      shown: "pretty on a terminal, else json",
+      of: (host) => (host.terminal ? "pretty" : "json"),
+    },
+  },
+  output: {
+    name: "output",
+    short: "o",
+    group: SHOWN,
+    placeholder: "FORMAT",
+    about: "What the command plan prints: json or yaml",
+    read: oneOf(OUTPUTS),
+    default: "json",
+  },
+} as const satisfies Record<string, Flag<unknown>>;
+
+/** Name of a flag inside the agent: the field of `AgentConfig` that it fills. */
+export type FlagKey = keyof typeof FLAGS;
+
+/** What the flags say, by key. */
+export type FlagValues = { readonly [Key in FlagKey]: ValueOf<(typeof FLAGS)[Key]["read"]> };
+
+type ValueOf<R> = R extends (text: string) => Read<infer T> ? T : never;
+
+/** The flags in the order of the table, with their keys. */
+export function flagList(): readonly (Flag<unknown> & { readonly key: FlagKey })[] {
+  return (Object.keys(FLAGS) as FlagKey[]).map((key) => ({ key, ...FLAGS[key] }));
+}
+
+/** The environment variable that stands in for a flag. */
+export function variableOf(flag: { readonly name: string }): string {
+  return `${VARIABLE_PREFIX}${flag.name.replaceAll("-", "_").toUpperCase()}`;
+}
+
+/** What every environment variable of the agent starts with. */
+export const VARIABLE_PREFIX = "CLUSTERSET_AGENT_";

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nearest } from "./nearest.ts";
+
+const words = ["run", "plan", "render", "cleanup", "cluster-id", "cluster-regions"];
+
+test("one slip finds the word that was meant", () => {
+  for (const slip of ["paln", "pla", "plann", "plam"]) assert.equal(nearest(slip, words), "plan");
+  assert.equal(nearest("cluster_id", words), "cluster-id");
+  assert.equal(nearest("clean-up", words), "cleanup");
+  assert.equal(nearest("plan", words), "plan");
+});
+
+test("a word that is far from all finds none", () => {
+  for (const other of ["", "x", "frobnicate", "demo/serve"]) {
+    assert.equal(nearest(other, words), undefined, other);
+  }
+});

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  cidrs,
+  clusterRegions,
+  clusterSetCidrs,
+  listenAddress,
+  oneOf,
+  optional,
+  type Read,
+} from "./values.ts";
+
+function expected<T>(read: Read<T>): string {
+  assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
+  return read.expected;
+}
+
+function value<T>(read: Read<T>): T {
+  assert.ok("value" in read, `refused: ${JSON.stringify(read)}`);
+  return read.value;
+}
+
+test("a list of ranges is read with blanks and without, and may be empty", () => {
+  assert.deepEqual(
+    value(cidrs("10.0.0.0/8, fd00::/8")).map(({ text }) => text),
+    ["10.0.0.0/8", "fd00::/8"],
+  );
+  assert.deepEqual(value(cidrs("")), []);
+});
+
+test("a wrong range is named, and host bits are told from nonsense", () => {
+  assert.match(expected(cidrs("10.0.0.0/8,10.1/16")), /^"10\.1\/16" is not a range/);
+  assert.match(expected(cidrs("10.1.2.3/16")), /^"10\.1\.2\.3\/16" has bits set beyond its prefix/);
+  assert.match(expected(cidrs("10.0.0.0/8,")), /^"" is not a range/);
+});
+
+test("the ClusterSet CIDR is one range, or one per family", () => {
+  assert.equal(value(clusterSetCidrs("241.0.0.0/8")).length, 1);
+  assert.equal(value(clusterSetCidrs("fd00:241::/32,241.0.0.0/8")).length, 2);
+  assert.match(expected(clusterSetCidrs("")), /one range/);
+  assert.match(expected(clusterSetCidrs("241.0.0.0/8,242.0.0.0/8")), /two ranges of one/);
+});
+
+test("the ClusterSet CIDR may hold nothing that a node uses for itself, so never everything", () => {
+  const held: Readonly<Record<string, RegExp>> = {
+    "0.0.0.0/0": /unspecified/,
+    "::/0": /loopback/,
+    "127.1.0.0/16": /loopback/,
+    "169.254.0.0/20": /link-local/,
+    "160.0.0.0/4": /link-local/,
+    "239.0.0.0/8": /multicast/,
+    // Would be rejected by the guard: DHCP and all other broadcasts.
+    "240.0.0.0/4": /broadcast/,
+    "fe80::/64": /link-local/,
+    "ff02::/16": /multicast/,
+  };
+  for (const [range, why] of Object.entries(held)) {
+    assert.match(expected(clusterSetCidrs(range)), why, range);
+  }
+});
+
+test("cluster regions are pairs, each cluster once", () => {
+  const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));
+  assert.deepEqual(
+    [...regions],
+    [
+      ["c1", "eu-west"],
+      ["c2.example", "us-east"],
+    ],
+  );
+  assert.equal(value(clusterRegions("")).size, 0);
+  for (const wrong of ["c1", "c1=", "=eu", "c1=eu=west", "C1=eu", "c1=eu,", "c1=a b"]) {
+    assert.match(expected(clusterRegions(wrong)), /expected pairs/, wrong);
+  }
+  assert.match(expected(clusterRegions("c1=eu,c1=us")), /cluster c1 twice/);
+});
+
+test("a listen address is an IP address and a port, or off", () => {
+  const v4 = value(listenAddress("0.0.0.0:80"));
+  assert.deepEqual([v4?.host.text, v4?.port], ["0.0.0.0", 80]);
+  const v6 = value(listenAddress("[::1]:10269"));
+  assert.deepEqual([v6?.host.text, v6?.port], ["::1", 10_269]);
+  assert.equal(value(listenAddress("off")), undefined);
+  assert.equal(value(listenAddress("")), undefined);
+  const wrongs = [
+    ":80",
+    "localhost:80",
+    "127.0.0.1",
+    "127.0.0.1:",
+    "127.0.0.1:65536",
+    "::1:80",
+    "[127.0.0.1]:80",
+    "127.0.0.1:80/x",
+    "[]:80",
+  ];
+  for (const wrong of wrongs) {
+    assert.match(expected(listenAddress(wrong)), /expected an IP address and a port/, wrong);
+  }
+});
+
+test("a word is one of the words, spelled exactly", () => {
+  const read = oneOf(["none", "remote", "all"]);
+  assert.equal(value(read("remote")), "remote");
+  assert.equal(expected(read("Remote")), "expected none, remote or all");
+  assert.equal(expected(oneOf(["iptables"])("nft")), "expected iptables");
+});
+
+test("what is optional may be empty, and is otherwise read as ever", () => {
+  const read = optional(oneOf(["a"]));
+  assert.equal(value(read("")), undefined);
+  assert.equal(value(read("a")), "a");
+  assert.equal(expected(read("b")), "expected a");
+});
+
+test("no text makes a reader throw", () => {
+  const readers = [cidrs, clusterSetCidrs, clusterRegions, listenAddress];
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: fc.constantFrom(..."0123456789a:.,/=[]".split("")) }),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...readers), text, (read, given) => {
+      assert.ok("value" in read(given) || "expected" in read(given));
+    }),
+  );
+});
