@@ -46,10 +46,10 @@ export interface Ruleset<Changes> {
   /** Says what one import wants; an empty list takes it out. */
   set(key: ObjectKey, services: readonly VirtualService[]): void;
   /**
-   * What changed since the last call: cost in proportion to the imports set since then.
-   * With `complete`, everything wanted, and the promise that whatever is not named in it is not wanted.
+   * What changed since the last call, at a cost in proportion to the imports set since then. The first call
+   * is complete: it names everything wanted, and what it does not name is not wanted.
    */
-  take(scope: "changed" | "complete"): Changes;
+  take(): Changes;
 }
 
 /** Kernel changes as one value. */

@@ -126,7 +126,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const scope = this.#believed === undefined ? "complete" : "changed";
     const believed = this.#believed ?? (await this.#readBack());
     this.#ruleset ??= this.#renderAll();
-    const tx = backend.diff(believed, this.#ruleset.take(scope));
+    const tx = backend.diff(believed, this.#ruleset.take());
     if (!tx.empty) await backend.apply(tx, believed);
     this.#believed = believed;
     this.#synced = true;

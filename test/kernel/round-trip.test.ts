@@ -48,7 +48,7 @@ for (const flavour of ["nft", "legacy"] as const) {
                 services.filter((s) => s.family === family),
               );
             }
-            const changes = ruleset.take("complete");
+            const changes = ruleset.take();
             const tx = backend.diff(believed, changes);
             if (!tx.empty) await backend.apply(tx, believed);
             const again = backend.diff(await backend.read(), changes);

@@ -46,6 +46,7 @@ export class IptablesRuleset implements Ruleset<Changes> {
   readonly #explicit: ExplicitVips;
   #services = new Map<ChainKey, readonly string[] | undefined>();
   #hairpinsChanged = false;
+  #taken = false;
 
   constructor(options: RulesetOptions) {
     this.#options = options;
@@ -70,8 +71,9 @@ export class IptablesRuleset implements Ruleset<Changes> {
     if (!sameTexts(before.hairpins, after.hairpins)) this.#hairpinsChanged = true;
   }
 
-  take(scope: "changed" | "complete"): Changes {
-    const complete = scope === "complete";
+  take(): Changes {
+    const complete = !this.#taken;
+    this.#taken = true;
     const chains = this.#services;
     this.#services = new Map();
     this.#takeDispatch(complete, chains);
