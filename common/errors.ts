@@ -4,10 +4,12 @@
  */
 export const ERRORS = {
   CSP_USAGE: "A flag or an environment variable is wrong; the message says what was expected.",
+  CSP_HTTP_LISTEN: "The address of --http-address cannot be listened on; the cause says why.",
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
   CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
-  CSP_RESTORE_EXITED: "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
+  CSP_RESTORE_EXITED:
+    "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",
 } as const;
 

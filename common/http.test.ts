@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { type TestContext, test } from "node:test";
+import { CodedError } from "./errors.ts";
+import { HttpServer, matchPath, plainText, type Route } from "./http.ts";
+import { createLogger } from "./log.ts";
+
+interface Served {
+  readonly url: string;
+  readonly port: number;
+  readonly logged: string[];
+}
+
+async function serve(t: TestContext, ...routes: readonly Route[]): Promise<Served> {
+  const logged: string[] = [];
+  const log = createLogger(
+    { level: "debug", format: "pretty" },
+    { write: (line) => logged.push(line) },
+  );
+  const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
+  const port = await server.start();
+  t.after(() => server.stop());
+  return { url: `http://127.0.0.1:${port}`, port, logged };
+}
+
+const hello: Route = { path: "/hello", answer: () => plainText(200, "hällo\n") };
+const echo: Route = {
+  path: "/plan/:namespace/:name",
+  answer: ({ parts, query }) => plainText(200, `${parts.join("|")} ${query.get("output")}\n`),
+};
+
+/** Sends `text` as it is, and reads until the server closes. */
+function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let heard = "";
+    const socket = connect(port, "127.0.0.1", () => socket.end(text));
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      heard += part;
+    });
+    socket.on("error", reject).on("close", () => resolve(heard));
+  });
+}
+
+test("a page is served with its type and length, not to be cached", async (t) => {
+  const { url } = await serve(t, hello);
+  const reply = await fetch(`${url}/hello?verbose`);
+  assert.equal(await reply.text(), "hällo\n");
+  assert.equal(reply.headers.get("content-type"), "text/plain; charset=utf-8");
+  assert.equal(reply.headers.get("content-length"), "7");
+  assert.equal(reply.headers.get("cache-control"), "no-store");
+});
+
+test("HEAD has the headers of GET, and no body", async (t) => {
+  const { url } = await serve(t, hello);
+  const reply = await fetch(`${url}/hello`, { method: "HEAD" });
+  assert.equal(reply.status, 200);
+  assert.equal(reply.headers.get("content-length"), "7");
+  assert.equal(await reply.text(), "");
+});
+
+test("parts of the path and the query reach the page as they came", async (t) => {
+  const { url } = await serve(t, hello, echo);
+  const reply = await fetch(`${url}/plan/demo/%2e%2E%zz?output=yaml&x=%zz`);
+  assert.equal(await reply.text(), "demo|%2e%2E%zz yaml\n");
+});
+
+test("an unknown page is 404 and lists those that exist", async (t) => {
+  const { url } = await serve(t, hello, echo);
+  const reply = await fetch(`${url}/nothing`);
+  assert.equal(reply.status, 404);
+  assert.equal(await reply.text(), "No such page. There are:\n/hello\n/plan/:namespace/:name\n");
+});
+
+test("whatever is not GET or HEAD is 405", async (t) => {
+  const { url } = await serve(t, hello);
+  for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+    const reply = await fetch(`${url}/hello`, { method });
+    assert.deepEqual([reply.status, reply.headers.get("allow")], [405, "GET, HEAD"]);
+    await reply.text();
+  }
+});
+
+test("a page that fails is 500, logged, and costs no other page anything", async (t) => {
+  const broken: Route = {
+    path: "/broken",
+    answer: () => {
+      throw new Error("secret detail");
+    },
+  };
+  const { url, logged } = await serve(t, hello, broken);
+  const reply = await fetch(`${url}/broken`);
+  assert.deepEqual(
+    [reply.status, await reply.text()],
+    [500, "This page failed; the log says why.\n"],
+  );
+  assert.match(logged.join(""), /ERROR A page failed\..*secret detail/);
+  assert.equal((await fetch(`${url}/hello`)).status, 200);
+});
+
+test("a page in parts arrives whole; one that fails half way breaks off instead of ending", async (t) => {
+  const parts = (broken: boolean): Iterable<string> =>
+    (function* () {
+      for (let i = 0; i < 1000; i++) {
+        if (broken && i === 500) throw new Error("half way");
+        yield `${i} ${"x".repeat(100)}\n`;
+      }
+    })();
+  const page = (path: string, broken: boolean): Route => ({
+    path,
+    answer: () => ({ ...plainText(200, ""), body: parts(broken) }),
+  });
+  const { url, logged } = await serve(t, page("/whole", false), page("/half", true));
+  const text = await (await fetch(`${url}/whole`)).text();
+  assert.equal(text.split("\n").length, 1001);
+  await assert.rejects(async () => (await fetch(`${url}/half`)).text());
+  assert.match(logged.join(""), /ERROR A page failed\..*half way/);
+});
+
+test("a reader that goes away half way is no error", async (t) => {
+  const { promise: gone, resolve: stopped } = Promise.withResolvers<void>();
+  const endless: Route = {
+    path: "/endless",
+    answer: () => ({
+      ...plainText(200, ""),
+      body: (function* () {
+        try {
+          for (;;) yield "x".repeat(65_536);
+        } finally {
+          stopped();
+        }
+      })(),
+    }),
+  };
+  const { port, logged } = await serve(t, endless);
+  await new Promise<void>((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write("GET /endless HTTP/1.0\r\n\r\n"));
+    socket.once("data", () => socket.destroy()).on("close", () => resolve());
+  });
+  await gone;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.doesNotMatch(logged.join(""), /ERROR/);
+});
+
+test("headers beyond the limit, and what is no HTTP, are turned away", async (t) => {
+  const { port } = await serve(t, hello);
+  const long = `GET /hello HTTP/1.1\r\nhost: a\r\nx: ${"x".repeat(16_384)}\r\n\r\n`;
+  assert.match(await raw(port, long), /^HTTP\/1\.1 431 /);
+  assert.match(await raw(port, "hello\r\n\r\n"), /^HTTP\/1\.1 400 /);
+});
+
+test("an address that is taken is refused with a code and its cause", async (t) => {
+  const { port } = await serve(t, hello);
+  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+  const second = new HttpServer({ host: "127.0.0.1", port }, [], log);
+  await assert.rejects(second.start(), (error) => {
+    assert.ok(error instanceof CodedError && error.code === "CSP_HTTP_LISTEN");
+    assert.match(error.message, new RegExp(`127\\.0\\.0\\.1, port ${port}`));
+    return true;
+  });
+  await second.stop();
+});
+
+test("stop ends connections that are kept alive, and frees the port", async () => {
+  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+  const server = new HttpServer({ host: "127.0.0.1", port: 0 }, [hello], log);
+  const port = await server.start();
+  const closed = new Promise<void>((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("connect", () => void server.stop()).on("close", () => resolve());
+    socket.resume();
+  });
+  await closed;
+  await assert.rejects(fetch(`http://127.0.0.1:${port}/hello`));
+});
+
+test("a path matches part by part, and an empty part is a part", () => {
+  assert.deepEqual(matchPath("/plan", "/plan"), []);
+  assert.deepEqual(matchPath("/plan/:a/:b", "/plan/x/y"), ["x", "y"]);
+  assert.deepEqual(matchPath("/plan/:a/:b", "/plan//y"), ["", "y"]);
+  for (const other of ["/plan/", "/plan/x", "/plan/x/y/z", "plan", "", "//plan"]) {
+    assert.equal(matchPath("/plan", other), undefined, other);
+  }
+});
