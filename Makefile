@@ -1,0 +1,35 @@
+# Everything a developer runs. "make" alone lists it.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+NPM := npm run --silent
+
+.DEFAULT_GOAL := help
+.PHONY: help prepare demo test check unit kernel build clean
+# One after the other, whatever -j says: their output is for reading, and the machine may be small.
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+prepare: ## install what is missing, root needed for Debian packages
+	@scripts/prepare
+
+demo: prepare ## watch one service fail over between three clusters and back, 30 s, needs root
+	@node test/demo/main.ts
+
+test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root
+
+check: prepare ## types, style, lint, architecture
+	@$(NPM) check
+
+unit: prepare ## unit tests: no root, a few seconds
+	@$(NPM) test
+
+kernel: prepare ## tests in network namespaces of this machine, needs root
+	@$(NPM) test:kernel
+
+build: prepare ## bundle the programs into dist/
+	@$(NPM) build
+
+clean: ## remove what was built, and what crashed runs of the lab have left
+	rm -rf dist coverage
+	@if [ -x node_modules/.bin/node ]; then node test/lab/sweep.ts; fi
