@@ -23,7 +23,7 @@ export type Masquerade = (typeof MASQUERADES)[number];
  * - A diff against what the kernel holds already is empty.
  * - `apply` either makes the whole transaction live and returns, or throws; after a throw nothing is
  *   believed any more, and the caller reads again.
- * - A process without memory recognises every kernel object that is ours (`read`, `remove`).
+ * - A process without memory recognises every kernel object that is ours (`read`).
  */
 export interface Backend<Believed, Changes, Tx extends Transaction> {
   readonly name: BackendName;
@@ -35,8 +35,6 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   read(): Promise<Believed>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
-  /** Removes exactly what is ours; does nothing the second time. */
-  remove(): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */
   close(): Promise<void>;
 }

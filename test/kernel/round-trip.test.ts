@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
+import { removeOwn } from "../../agent/backends/iptables/remove.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { FAMILIES } from "../../api/address.ts";
@@ -56,7 +57,8 @@ for (const flavour of ["nft", "legacy"] as const) {
           }),
           { numRuns: 15 },
         );
-        await backend.remove();
+        assert.ok((await removeOwn(flavour, family, within)) > 0);
+        assert.equal(await removeOwn(flavour, family, within), 0, "nothing is left to remove");
         const left = await lab.node("c1", "n1").exec([...backendSave(flavour, family)]);
         assert.doesNotMatch(left, /CSP-/);
         await backend.close();

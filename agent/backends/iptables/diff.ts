@@ -1,13 +1,5 @@
 import type { Transaction } from "../backend.ts";
-import {
-  type Believed,
-  type ChainKey,
-  type Changes,
-  digestOf,
-  type Jump,
-  type Table,
-  tableOf,
-} from "./tables.ts";
+import { type Believed, type Changes, digestOf, type Jump, type Table, tableOf } from "./tables.ts";
 
 /** One table's part of a transaction. */
 interface Section {
@@ -129,10 +121,4 @@ function printed(table: Table, section: Section): string {
     ...section.deletes.map((name) => `-X ${name}`),
   ];
   return lines.length === 0 ? "" : `*${table}\n${lines.join("\n")}\nCOMMIT\n`;
-}
-
-/** Everything of ours as one transaction that removes it, DNAT first. */
-export function removal(believed: Believed): string {
-  const tx = diff(believed, { complete: true, chains: new Map<ChainKey, undefined>(), jumps: [] });
-  return tx.toString();
 }

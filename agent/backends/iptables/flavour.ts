@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { Family } from "../../../api/address.ts";
+import { FAMILIES, type Family } from "../../../api/address.ts";
 import { execLines } from "../../system/exec.ts";
+import { OWN } from "./chain-name.ts";
 
 /** The two kernels behind the iptables command. */
 export const FLAVOURS = ["nft", "legacy"] as const;
@@ -45,34 +46,31 @@ export function detectFlavour(evidence: Record<Flavour, FlavourEvidence>): Flavo
   return evidence.legacy.rules > evidence.nft.rules ? "legacy" : "nft";
 }
 
-/** Looks at the node. Read-only: listing a legacy table would create it, so only existing ones are listed. */
+/** Looks at the node, and leaves it as it is. */
 export async function flavourEvidence(): Promise<Record<Flavour, FlavourEvidence>> {
-  const names = await Promise.all(
-    ["/proc/net/ip_tables_names", "/proc/net/ip6_tables_names"].map(legacyTables),
-  );
-  return {
-    nft: await evidenceOf("nft", { IPv4: true, IPv6: true }),
-    legacy: await evidenceOf("legacy", { IPv4: names[0] ?? false, IPv6: names[1] ?? false }),
-  };
+  return { nft: await evidenceOf("nft"), legacy: await evidenceOf("legacy") };
 }
 
-async function legacyTables(path: string): Promise<boolean> {
+/**
+ * True if a flavour may hold anything in this network namespace. Listing a legacy table creates it, and a node
+ * that is all nft should stay so: the legacy flavour is looked at only where it is in use.
+ */
+export async function inUse(flavour: Flavour, family: Family): Promise<boolean> {
+  if (flavour === "nft") return true;
+  const names = `/proc/net/${family === "IPv4" ? "ip" : "ip6"}_tables_names`;
   // The file is missing while the legacy module is not loaded: then it has no tables either.
-  const names = await readFile(path, "utf8").catch(() => "");
-  return names.trim() !== "";
+  const tables = await readFile(names, "utf8").catch(() => "");
+  return tables.trim() !== "";
 }
 
-async function evidenceOf(
-  flavour: Flavour,
-  present: Record<Family, boolean>,
-): Promise<FlavourEvidence> {
+async function evidenceOf(flavour: Flavour): Promise<FlavourEvidence> {
   let hinted = false;
   let rules = 0;
-  for (const family of ["IPv4", "IPv6"] as const) {
-    if (!present[family]) continue;
+  for (const family of FAMILIES) {
+    if (!(await inUse(flavour, family))) continue;
     const onLine = (line: string) => {
       if (/^:(KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /.test(line)) hinted = true;
-      if (line.startsWith("-A ") && !line.includes("CSP-")) rules++;
+      if (line.startsWith("-A ") && !line.includes(OWN)) rules++;
     };
     // A flavour whose tools are not installed, or do not work here, is not the one that others use.
     await execLines(toolsOf(flavour, family).save, onLine).catch(() => undefined);

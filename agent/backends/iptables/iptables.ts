@@ -1,11 +1,10 @@
-import { execLines } from "../../system/exec.ts";
 import type { Backend } from "../backend.ts";
-import { diff, type IptablesTransaction, removal } from "./diff.ts";
+import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
-import { SaveParser } from "./parse.ts";
+import { readBack } from "./read.ts";
 import { RestoreProcess } from "./restore.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
-import { type Believed, type Changes, TABLES } from "./tables.ts";
+import type { Believed, Changes } from "./tables.ts";
 
 /** What an iptables backend needs to know. */
 export interface IptablesOptions extends RulesetOptions {
@@ -42,25 +41,14 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return diff(believed, changes);
   }
 
-  async read(): Promise<Believed> {
+  read(): Promise<Believed> {
     this.#restore.warm();
-    const believed: Believed = { chains: new Map(), jumps: [] };
-    for (const table of TABLES) {
-      const parser = new SaveParser(table);
-      await execLines([...this.#tools.save, "-t", table], (line) => parser.line(line));
-      parser.into(believed);
-    }
-    return believed;
+    return readBack(this.#tools.save);
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
     await this.#restore.run(tx.toString());
     tx.settle(believed);
-  }
-
-  async remove(): Promise<void> {
-    const text = removal(await this.read());
-    if (text !== "") await this.#restore.run(text);
   }
 
   close(): Promise<void> {
