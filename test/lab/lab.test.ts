@@ -52,6 +52,23 @@ test("A node reaches its own pods as their gateway, and pods of one node reach e
   }
 });
 
+test("A pod may have an address out of another node's range", async () => {
+  const nodes = [
+    { name: "n1", pods: { client: ["10.1.0.20"] } },
+    { name: "n2", pods: { web: ["10.1.0.12", "fd00:10:1::12"] } },
+  ];
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
+  await lab
+    .pod("c1", "n2", "web")
+    .spawn(serve("--name", "lent"))
+    .line(/serving/);
+  for (const caller of [lab.pod("c1", "n1", "client"), lab.node("c1", "n1")]) {
+    for (const target of ["tcp://10.1.0.12:8080", "tcp://[fd00:10:1::12]:8080"]) {
+      assert.equal(JSON.parse(await caller.exec(request(target))).name, "lent", target);
+    }
+  }
+});
+
 test("ClusterSetIPs leave a pod towards its node, which turns them away where nothing is programmed", async () => {
   await using lab = await Lab.create(SPEC);
   const [client, node] = [lab.pod("c1", "n1", "client"), lab.node("c1", "n1")];

@@ -98,7 +98,7 @@ export class Lab implements AsyncDisposable {
     const nameOf = (path: string) => namespaceName(this.#run, path);
     // Outside in: whoever is nearer to the router makes both ends of a link.
     await this.#wire([wireRouter(this.topology, nameOf)]);
-    await this.#wire(nodes.map((node) => wireNode(node, nameOf)));
+    await this.#wire(nodes.map((node) => wireNode(this.topology, node, nameOf)));
     await this.#wire(nodes.flatMap((node) => node.pods.map((pod) => wirePod(node, pod))));
   }
 

@@ -58,7 +58,7 @@ export function wireRouter(topology: Topology, nameOf: NamespaceName): Wiring {
 }
 
 /** A node: one link to each pod, made here; the link to the router is `eth0`, and exists already. */
-export function wireNode(node: NodePlace, nameOf: NamespaceName): Wiring {
+export function wireNode(topology: Topology, node: NodePlace, nameOf: NamespaceName): Wiring {
   const pods = node.pods.flatMap((pod, i) => [
     ...link(`pod${i}`, nameOf(pathOf(node, pod)), node.gateways),
     ...pod.addresses.map(({ text, family }) => {
@@ -73,9 +73,21 @@ export function wireNode(node: NodePlace, nameOf: NamespaceName): Wiring {
       ...uplink(node.addresses, ROUTER_ADDRESSES),
       // A pod that does not exist is unreachable, and not passed to and fro between node and router.
       ...node.podCidrs.map(({ text }) => `route add unreachable ${text}`),
+      ...lentBy(topology, node).map(({ text, family }) => {
+        const via = ROUTER_ADDRESSES.find((router) => router.family === family);
+        return `route add ${text} via ${via?.text} dev eth0`;
+      }),
       ...pods,
     ],
   };
+}
+
+/** Addresses of the node's ranges whose pods are on other nodes. */
+function lentBy(topology: Topology, node: NodePlace): Address[] {
+  return topology.nodes
+    .filter((other) => other !== node)
+    .flatMap((other) => other.pods.flatMap((pod) => pod.addresses))
+    .filter((own) => isInside(node, own));
 }
 
 /** A pod: its link to the node is `eth0`, and exists already. */
