@@ -31,6 +31,8 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
   diff(believed: Believed, changes: Changes): Tx;
+  /** What is believed of a kernel that holds nothing of ours. PURE. */
+  nothing(): Believed;
   /** Reads back all of ours. Read-only. Throws a coded error if it cannot. */
   read(): Promise<Believed>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */

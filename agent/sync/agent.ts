@@ -25,6 +25,16 @@ export interface AgentEvents extends ReconcilerEvents {
 // biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and nobody here looks inside
 export type AnyBackend = Backend<any, any, Transaction>;
 
+/** How far one family is. */
+export interface FamilyProgress {
+  /** True once the kernel has been as planned. */
+  readonly synced: boolean;
+  /** When the oldest change that is not live was learned of; absent if all are live. */
+  readonly oldestWaiting?: number;
+  /** When the pass that is under way began; absent between passes. */
+  readonly passSince?: number;
+}
+
 /** What the agent is made of. */
 export interface AgentOptions {
   readonly node: NodeFact;
@@ -75,15 +85,16 @@ export class Agent {
     return this.#unlisted.size === 0;
   }
 
-  /** For each family: whether it was as wanted once, and since when a change waits. */
-  get families(): ReadonlyMap<
-    Family,
-    { readonly synced: boolean; readonly oldestWaiting?: number }
-  > {
+  /** How far each family is; times are the clock's. */
+  get families(): ReadonlyMap<Family, FamilyProgress> {
     return new Map(
-      [...this.#reconcilers].map(([family, { synced, oldestWaiting }]) => [
+      [...this.#reconcilers].map(([family, { synced, oldestWaiting, passSince }]) => [
         family,
-        { synced, ...(oldestWaiting !== undefined && { oldestWaiting }) },
+        {
+          synced,
+          ...(oldestWaiting !== undefined && { oldestWaiting }),
+          ...(passSince !== undefined && { passSince }),
+        },
       ]),
     );
   }

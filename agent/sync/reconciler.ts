@@ -64,6 +64,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   #believed: Believed | undefined;
   #waiting: number[] = [];
   #inFlight: number[] = [];
+  #passSince: number | undefined;
   #failures = 0;
   #synced = false;
   #stopped = false;
@@ -82,6 +83,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   /** When the oldest change that is not live was learned of; undefined if all are live. */
   get oldestWaiting(): number | undefined {
     return this.#inFlight[0] ?? this.#waiting[0];
+  }
+
+  /** When the pass that is under way began; undefined between passes. */
+  get passSince(): number | undefined {
+    return this.#passSince;
   }
 
   /** Says what one import wants from now on. `at`: when that was learned of. */
@@ -107,16 +113,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       this.#inFlight = this.#waiting.splice(0);
-      try {
-        await this.#pass();
-      } catch (error) {
-        this.#believed = undefined;
-        this.#ruleset = undefined;
-        this.#waiting.unshift(...this.#inFlight.splice(0));
-        await this.#pause(this.#fail(error));
-        continue;
-      }
-      if (this.#waiting.length === 0) await this.#pause();
+      this.#passSince = this.#options.clock.now();
+      const retryIn = await this.#pass().catch((error) => this.#fail(error));
+      this.#passSince = undefined;
+      if (retryIn !== undefined) await this.#pause(retryIn);
+      else if (this.#waiting.length === 0) await this.#pause();
     }
   }
 
@@ -150,7 +151,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     return ruleset;
   }
 
+  /** Forgets what was believed, and returns the milliseconds until the next try. */
   #fail(error: unknown): number {
+    this.#believed = undefined;
+    this.#ruleset = undefined;
+    this.#waiting.unshift(...this.#inFlight.splice(0));
     const retryIn = backoff(++this.#failures, RETRY, this.#options.random());
     const { events, family } = this.#options;
     events.failed({ family, error, failures: this.#failures, retryIn });

@@ -41,6 +41,10 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return diff(believed, changes);
   }
 
+  nothing(): Believed {
+    return { chains: new Map(), jumps: [] };
+  }
+
   read(): Promise<Believed> {
     this.#restore.warm();
     return readBack(this.#tools.save);
