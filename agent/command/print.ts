@@ -1,4 +1,3 @@
-import { stringify } from "yaml";
 import { problemText } from "../../api/problem.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
@@ -13,15 +12,10 @@ export function plansOf({ model }: Loaded, node: NodeFact): ImportPlan[] {
   return views.flatMap((view) => (view === undefined ? [] : [planImport(view, node)]));
 }
 
-/** `plan`: every decision, with its reason. */
-export function planText(plans: readonly ImportPlan[], output: AgentConfig["output"]): string {
-  return output === "yaml" ? stringify(plans) : `${JSON.stringify(plans, undefined, 2)}\n`;
-}
-
 /** `render`: what would be programmed on a node that has nothing yet, as input of the backend's own tool. */
 export function renderText(plans: readonly ImportPlan[], config: AgentConfig): string {
-  const flavour = config.iptablesFlavour === "legacy" ? "legacy" : "nft";
-  const backends = makeBackends({ config, flavour, onRespawn: () => undefined });
+  // Both flavours of iptables read the same text.
+  const backends = makeBackends({ config, flavour: "nft", onRespawn: () => undefined });
   const parts = [...backends].map(([family, backend]) => {
     const ruleset = backend.ruleset();
     for (const { importKey, services } of plans) {

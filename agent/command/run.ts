@@ -1,0 +1,101 @@
+import { systemClock } from "../../common/clock.ts";
+import { HttpServer } from "../../common/http.ts";
+import type { Logger } from "../../common/log.ts";
+import type { AgentConfig } from "../config/config.ts";
+import type { NodeFact } from "../model/facts.ts";
+import { AgentMetrics } from "../observe/metrics.ts";
+import { Observer } from "../observe/observer.ts";
+import { pages } from "../observe/pages.ts";
+import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
+import { Agent, familiesOf } from "../sync/agent.ts";
+import { affinityLimit } from "../system/affinity-limit.ts";
+import { makeBackends } from "./backends.ts";
+import { chooseFlavour, removeOtherFlavour } from "./flavour.ts";
+import { VERSION } from "./version.ts";
+
+/**
+ * `run`: keeps the node's kernel in step until `stop` is aborted, then leaves it as it is. Rejects if it
+ * cannot start.
+ *
+ *     ManifestsSource -> Agent (model -> plan -> a reconciler per family -> backend) -> kernel
+ *                          |
+ *                          +-> Observer -> log, metrics -> pages
+ */
+export async function run(
+  config: AgentConfig,
+  node: NodeFact,
+  log: Logger,
+  stop: AbortSignal,
+): Promise<void> {
+  const clock = systemClock;
+  const metrics = new AgentMetrics();
+  const flavour = await chooseFlavour(config, log);
+  const source = new ManifestsSource({
+    directory: config.manifests ?? "",
+    clock,
+    log,
+    clusterSetCidrs: node.clusterSetCidrs,
+  });
+  const backends = makeBackends({
+    config,
+    flavour,
+    onRespawn: (family) => metrics.restoreRespawned(family),
+  });
+  const synced = Promise.withResolvers<void>();
+  const observer = new Observer(log, metrics, clock);
+  const agent: Agent = new Agent({
+    node,
+    sources: [source],
+    backends,
+    clock,
+    random: Math.random,
+    events: {
+      listed: () => observer.listed(),
+      planned: (key, plan) => observer.planned(key, plan),
+      problems: (object, problems) => observer.problems(object, problems),
+      failed: (failure) => observer.failed(failure),
+      reconciled: (reconciliation) => {
+        observer.reconciled(reconciliation);
+        if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();
+      },
+    },
+  });
+  metrics.runs({ version: VERSION, node: process.version, backend: config.backend });
+  metrics.readWaiting(function* () {
+    for (const [family, { oldestWaiting }] of agent.families) {
+      const waited = oldestWaiting === undefined ? 0 : clock.now() - oldestWaiting;
+      yield [family, waited / 1000] as const;
+    }
+  });
+  const text = async () => {
+    metrics.manifestFilesBroken(source.brokenFiles().length);
+    metrics.affinityLimit((await affinityLimit()) ?? 0);
+    return metrics.text();
+  };
+  const server =
+    config.http &&
+    new HttpServer(
+      { host: config.http.host.text, port: config.http.port },
+      pages({
+        clock,
+        metrics: { contentType: metrics.contentType, text },
+        state: () => agent,
+        keys: () => agent.keys(),
+        plan: (key) => agent.plan(key),
+      }),
+      log,
+    );
+  await server?.start();
+  metrics.start();
+  agent.start();
+  const stopped = new Promise<void>((resolve) => {
+    if (stop.aborted) resolve();
+    stop.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const first = await Promise.race([synced.promise.then(() => "synced"), stopped]);
+  if (first === "synced") await removeOtherFlavour(flavour, familiesOf(node), log);
+  await stopped;
+  log.info("Stopping; the kernel keeps its rules.");
+  await agent.stop();
+  await server?.stop();
+}

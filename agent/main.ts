@@ -1,0 +1,80 @@
+import { hostname } from "node:os";
+import { systemClock } from "../common/clock.ts";
+import { createLogger, type Logger, standardError } from "../common/log.ts";
+import { cleanup } from "./command/cleanup.ts";
+import { load } from "./command/load.ts";
+import { plansOf, problemLines, renderText } from "./command/print.ts";
+import { run } from "./command/run.ts";
+import { versionText } from "./command/version.ts";
+import { type AgentConfig, parseConfig } from "./config/config.ts";
+import { helpText } from "./config/help.ts";
+import { nodeFact } from "./config/node-fact.ts";
+import { isUsage, usageText } from "./config/usage.ts";
+import type { NodeFact } from "./model/facts.ts";
+import { planDocument } from "./observe/plan-document.ts";
+import { ManifestsSource } from "./sources/manifests/manifests-source.ts";
+import { interfaceAddresses } from "./system/addresses.ts";
+
+/** Exit code of a wrong flag, as of most programs. */
+const USAGE = 2;
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(argv: readonly string[]): Promise<number> {
+  const terminal = process.stderr.isTTY === true;
+  const config = parseConfig(argv, process.env, { name: hostname(), terminal });
+  if (isUsage(config)) return refuse(usageText(config));
+  if (config.command === "help") return print(helpText());
+  if (config.command === "version") return print(versionText());
+  const log = createLogger(
+    { level: config.logLevel, format: config.logFormat, colour: terminal },
+    standardError(),
+  );
+  for (const warning of config.warnings) log.warn(warning);
+  if (config.command === "cleanup") return cleanup(log);
+  const apiServer = process.env.KUBERNETES_SERVICE_HOST;
+  const addresses = [...interfaceAddresses(), ...(apiServer === undefined ? [] : [apiServer])];
+  const node = nodeFact(config, addresses);
+  if (isUsage(node)) return refuse(usageText(node));
+  return config.command === "run" ? runUntilStopped(config, node, log) : show(config, node, log);
+}
+
+/** `render` and `plan`: one look at the manifests, and no effect. */
+async function show(config: AgentConfig, node: NodeFact, log: Logger): Promise<number> {
+  const source = new ManifestsSource({
+    directory: config.manifests ?? "",
+    clock: systemClock,
+    log,
+    clusterSetCidrs: node.clusterSetCidrs,
+  });
+  const loaded = await load(source);
+  process.stderr.write(problemLines(loaded));
+  const plans = plansOf(loaded, node);
+  if (config.command === "render") return print(renderText(plans, config));
+  return print([...planDocument(plans, config.output)].join(""));
+}
+
+/** SIGTERM is how the kubelet stops a pod, SIGINT how a person does; a second one is not waited out. */
+async function runUntilStopped(config: AgentConfig, node: NodeFact, log: Logger): Promise<number> {
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => stop.abort(signal));
+  }
+  try {
+    await run(config, node, log, stop.signal);
+    return 0;
+  } catch (error) {
+    log.error("The agent cannot go on; the kernel keeps its rules.", { error });
+    return 1;
+  }
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function refuse(text: string): number {
+  process.stderr.write(text);
+  return USAGE;
+}
