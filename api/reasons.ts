@@ -66,6 +66,22 @@ export const REASONS = {
     "An object lists too many ports (a slice over 100, an import over 1,000); the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
   "duplicate-object": "Another file defines the same object; the first file by name counts.",
+
+  // A manifest file that keeps its last good content.
+  "syntax-error": "Not YAML or JSON, at the line and column that are named.",
+  "alias-bomb": "YAML aliases that add more than 10,000 values to a document, or hold themselves.",
+  binary: "Not UTF-8, or with control characters that no manifest holds.",
+  "too-deep": "Nested deeper than 100 levels.",
+  "too-large": "More than 32 MiB, or more than 4 Mi characters of YAML.",
+  "not-a-file": "A directory, device or socket under a manifest's name.",
+  unreadable: "The operating system refuses to read the file or the directory.",
+  unwatched: "No events for the directory (inotify limits); changes are found every 5 seconds.",
+
+  // The agent itself, on /readyz and /livez.
+  "not-listed": "A source has not yet reported everything that exists; nothing is written before.",
+  "not-synced": "The kernel has not been as planned yet, since the agent started.",
+  "change-waiting": "A change has been waiting for more than 60 seconds to reach the kernel.",
+  "pass-stuck": "A pass over the kernel began more than 5 minutes ago and has not ended.",
 } as const;
 
 /** One word of `REASONS`. */

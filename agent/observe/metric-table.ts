@@ -1,0 +1,122 @@
+import { exponentialBuckets } from "prom-client";
+
+/** What a metric is, before anything is counted. */
+export interface MetricDefinition {
+  /** Without `METRIC_PREFIX`. */
+  readonly name: string;
+  readonly help: string;
+  /** Every label takes few values, all of them known here: none is a name that somebody may choose. */
+  readonly labelNames: readonly string[];
+}
+
+/** What the name of every metric of the agent starts with. */
+export const METRIC_PREFIX = "clusterset_agent_";
+
+/** 1 ms to 16 s: kube-proxy's own for one sync. */
+export const SYNC_BUCKETS = exponentialBuckets(0.001, 2, 15);
+/** 1 ms to 131 s. kube-proxy starts at 250 ms, which hides everything that is quick. */
+export const LATENCY_BUCKETS = exponentialBuckets(0.001, 2, 18);
+
+/** The histograms. */
+export const HISTOGRAMS = {
+  syncSeconds: {
+    name: "sync_duration_seconds",
+    help: "Time that one successful pass over the kernel took, by whether it wrote what had changed or read back and compared everything.",
+    labelNames: ["family", "scope"],
+    buckets: SYNC_BUCKETS,
+  },
+  latencySeconds: {
+    name: "network_programming_duration_seconds",
+    help: "Time from when the agent learned of a change to when the kernel had it.",
+    labelNames: ["family"],
+    buckets: LATENCY_BUCKETS,
+  },
+} as const satisfies Record<string, MetricDefinition & { readonly buckets: number[] }>;
+
+/** The counters. */
+export const COUNTERS = {
+  syncFailures: {
+    name: "sync_failures_total",
+    help: "Passes over the kernel that failed, by error code (docs/ERRORS.md; unknown for others).",
+    labelNames: ["family", "code"],
+  },
+  respawns: {
+    name: "restore_respawns_total",
+    help: "Times that iptables-restore was started again because it had ended or hung.",
+    labelNames: ["family"],
+  },
+  written: {
+    name: "kernel_objects_written_total",
+    help: "Kernel objects (rules, chains) written.",
+    labelNames: ["family"],
+  },
+  deleted: {
+    name: "kernel_objects_deleted_total",
+    help: "Kernel objects (rules, chains) deleted.",
+    labelNames: ["family"],
+  },
+  rejections: {
+    name: "rejections_total",
+    help: "Parts of objects that were refused, each when it was first seen, by reason (docs/REASONS.md).",
+    labelNames: ["reason"],
+  },
+  tierChanges: {
+    name: "tier_changes_total",
+    help: "Times that a port of an import moved from one tier to another; none stands for rejecting connections.",
+    labelNames: ["from", "to"],
+  },
+} as const satisfies Record<string, MetricDefinition>;
+
+/** The gauges. */
+export const GAUGES = {
+  lastSync: {
+    name: "sync_last_success_timestamp_seconds",
+    help: "Time of day of the last successful pass over the kernel.",
+    labelNames: ["family"],
+  },
+  lastQueued: {
+    name: "sync_last_queued_timestamp_seconds",
+    help: "Time of day at which a change was last queued; later than a family's last success means that it waits.",
+    labelNames: [],
+  },
+  waiting: {
+    name: "oldest_waiting_change_age_seconds",
+    help: "Age of the oldest change that the kernel does not have yet; 0 if it has all.",
+    labelNames: ["family"],
+  },
+  imports: {
+    name: "imports",
+    help: "Imports, by what became of them (docs/REASONS.md).",
+    labelNames: ["reason"],
+  },
+  ports: {
+    name: "service_ports",
+    help: "Ports of imports, once per family, by the tier that takes their traffic (none: they reject) and why.",
+    labelNames: ["tier", "reason"],
+  },
+  endpoints: {
+    name: "endpoints",
+    help: "Endpoints that take traffic, once for each port that they take it for, by tier.",
+    labelNames: ["tier"],
+  },
+  rejected: {
+    name: "rejected_parts",
+    help: "Parts of objects that are refused now, by reason (docs/REASONS.md).",
+    labelNames: ["reason"],
+  },
+  brokenFiles: {
+    name: "manifest_files_broken",
+    help: "Manifest files that cannot be read or parsed now; what they held before is kept.",
+    labelNames: [],
+  },
+  affinityLimit: {
+    name: "affinity_clients_limit",
+    help: "Clients per endpoint that the kernel remembers for session affinity (xt_recent, ip_list_tot).",
+    labelNames: [],
+  },
+  build: {
+    name: "build_info",
+    help: "Always 1; its labels say what runs.",
+    labelNames: ["version", "node", "backend"],
+  },
+} as const satisfies Record<string, MetricDefinition>;

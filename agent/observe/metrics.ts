@@ -1,0 +1,170 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Family } from "../../api/address.ts";
+import type { Problem } from "../../api/problem.ts";
+import { codeOf } from "../../common/errors.ts";
+import {
+  COUNTERS,
+  GAUGES,
+  HISTOGRAMS,
+  METRIC_PREFIX,
+  type MetricDefinition,
+} from "./metric-table.ts";
+import { type ImportSummary, portKey } from "./summary.ts";
+
+/** A pass over the kernel that succeeded. */
+export interface SyncDone {
+  readonly family: Family;
+  /** `complete`: everything was read back and compared; `changed`: only what had changed was. */
+  readonly scope: "changed" | "complete";
+  readonly seconds: number;
+  readonly writes: number;
+  readonly deletes: number;
+  /** For each change that is now live: seconds since it was learned of. */
+  readonly latencies: readonly number[];
+}
+
+/** What runs. */
+export interface BuildInfo {
+  readonly version: string;
+  readonly node: string;
+  readonly backend: string;
+}
+
+/** Label value that stands for a port that rejects connections. */
+const NO_TIER = "none";
+/** Milliseconds between two looks at the event loop: the default of 10 would wake every idle node for nothing. */
+const LOOP_SAMPLE = 100;
+
+/** Everything that the agent counts. Its users say what happened; what that adds up to is decided here. */
+export class AgentMetrics {
+  readonly #registry = new Registry();
+  readonly #histograms = histograms(HISTOGRAMS, this.#registry);
+  readonly #counters = counters(COUNTERS, this.#registry);
+  readonly #gauges = gauges(GAUGES, this.#registry);
+  #waiting: () => Iterable<readonly [Family, number]> = () => [];
+
+  /** Media type of `text`. */
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** Begins to watch the process itself: `process_*` and `nodejs_*`. */
+  start(): void {
+    collectDefaultMetrics({
+      register: this.#registry,
+      eventLoopMonitoringPrecision: LOOP_SAMPLE,
+    });
+  }
+
+  /** Everything, as Prometheus reads it. */
+  text(): Promise<string> {
+    for (const [family, seconds] of this.#waiting()) this.#gauges.waiting.set({ family }, seconds);
+    return this.#registry.metrics();
+  }
+
+  /** Says how to ask, at each scrape, how many seconds the oldest change of each family has waited. */
+  readWaiting(read: () => Iterable<readonly [Family, number]>): void {
+    this.#waiting = read;
+  }
+
+  runs(build: BuildInfo): void {
+    this.#gauges.build.set({ ...build }, 1);
+  }
+
+  changeQueued(): void {
+    this.#gauges.lastQueued.setToCurrentTime();
+  }
+
+  syncDone({ family, scope, seconds, writes, deletes, latencies }: SyncDone): void {
+    this.#histograms.syncSeconds.observe({ family, scope }, seconds);
+    for (const latency of latencies) this.#histograms.latencySeconds.observe({ family }, latency);
+    this.#counters.written.inc({ family }, writes);
+    this.#counters.deleted.inc({ family }, deletes);
+    this.#gauges.lastSync.setToCurrentTime({ family });
+  }
+
+  syncFailed(family: Family, error: unknown): void {
+    this.#counters.syncFailures.inc({ family, code: codeOf(error) ?? "unknown" });
+  }
+
+  restoreRespawned(family: Family): void {
+    this.#counters.respawns.inc({ family });
+  }
+
+  /** An import was planned anew: takes the previous plan out of the gauges, and puts the next one in. */
+  planned(previous: ImportSummary | undefined, next: ImportSummary | undefined): void {
+    if (previous !== undefined) this.#count(previous, -1);
+    if (next !== undefined) this.#count(next, 1);
+    const before = new Map(previous?.ports.map((port) => [portKey(port), port]));
+    for (const port of next?.ports ?? []) {
+      const was = before.get(portKey(port));
+      if (was === undefined || was.tier === port.tier) continue;
+      this.#counters.tierChanges.inc({ from: was.tier ?? NO_TIER, to: port.tier ?? NO_TIER });
+    }
+  }
+
+  /** One object was read anew: what was wrong with it, and what is. */
+  refused(previous: readonly Problem[], next: readonly Problem[]): void {
+    for (const { reason } of previous) this.#gauges.rejected.dec({ reason });
+    for (const { reason } of next) this.#gauges.rejected.inc({ reason });
+    const known = new Set(previous.map(partOf));
+    for (const problem of next) {
+      if (!known.has(partOf(problem))) this.#counters.rejections.inc({ reason: problem.reason });
+    }
+  }
+
+  manifestFilesBroken(count: number): void {
+    this.#gauges.brokenFiles.set(count);
+  }
+
+  affinityLimit(clients: number): void {
+    this.#gauges.affinityLimit.set(clients);
+  }
+
+  #count(summary: ImportSummary, by: 1 | -1): void {
+    this.#gauges.imports.inc({ reason: summary.reason }, by);
+    for (const { tier = NO_TIER, reason, endpoints } of summary.ports) {
+      this.#gauges.ports.inc({ tier, reason }, by);
+      if (endpoints > 0) this.#gauges.endpoints.inc({ tier }, by * endpoints);
+    }
+  }
+}
+
+function partOf({ reason, field, value }: Problem): string {
+  return `${reason} ${field} ${value}`;
+}
+
+type Table = Readonly<Record<string, MetricDefinition>>;
+type LabelOf<D extends MetricDefinition> = D["labelNames"][number];
+type Gauges<T extends Table> = { readonly [K in keyof T]: Gauge<LabelOf<T[K]>> };
+type Counters<T extends Table> = { readonly [K in keyof T]: Counter<LabelOf<T[K]>> };
+type Histograms<T extends Table> = { readonly [K in keyof T]: Histogram<LabelOf<T[K]>> };
+
+// Keys and labels of what is made are those of the table, which the compiler cannot follow through a map.
+
+function gauges<T extends Table>(table: T, registry: Registry): Gauges<T> {
+  return each(table, (definition) => new Gauge(configOf(definition, registry))) as Gauges<T>;
+}
+
+function counters<T extends Table>(table: T, registry: Registry): Counters<T> {
+  return each(table, (definition) => new Counter(configOf(definition, registry))) as Counters<T>;
+}
+
+function histograms<T extends Readonly<Record<string, MetricDefinition & { buckets: number[] }>>>(
+  table: T,
+  registry: Registry,
+): Histograms<T> {
+  return each(table, (definition) => {
+    return new Histogram({ ...configOf(definition, registry), buckets: definition.buckets });
+  }) as Histograms<T>;
+}
+
+function each<D, M>(table: Readonly<Record<string, D>>, make: (definition: D) => M): object {
+  return Object.fromEntries(
+    Object.entries(table).map(([key, definition]) => [key, make(definition)]),
+  );
+}
+
+function configOf({ name, help, labelNames }: MetricDefinition, registry: Registry) {
+  return { name: `${METRIC_PREFIX}${name}`, help, labelNames, registers: [registry] };
+}

@@ -1,0 +1,85 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { Problem } from "../../api/problem.ts";
+import type { Clock } from "../../common/clock.ts";
+import { codeOf } from "../../common/errors.ts";
+import type { Logger, LogLine } from "../../common/log.ts";
+import type { ImportPlan } from "../plan/import-plan.ts";
+import type { AgentEvents } from "../sync/agent.ts";
+import type { Failure, Reconciliation } from "../sync/reconciler.ts";
+import type { AgentMetrics } from "./metrics.ts";
+import { type ImportSummary, summaryOf } from "./summary.ts";
+import { problemTransitions, transitions } from "./transitions.ts";
+
+/**
+ * Turns what the agent says into log lines and metrics. It logs what became different, not what was done:
+ * an agent that has nothing new to tell is silent, and one that fails again and again says so once.
+ */
+export class Observer implements AgentEvents {
+  readonly #log: Logger;
+  readonly #metrics: AgentMetrics;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #summaries = new Map<ObjectKey, ImportSummary>();
+  readonly #problems = new Map<string, readonly Problem[]>();
+  /** Words of the failure that was told last, by family; absent while all is well. */
+  readonly #failing = new Map<string, string>();
+  /** Families that have been in step at least once. */
+  readonly #seen = new Set<string>();
+
+  constructor(log: Logger, metrics: AgentMetrics, clock: Pick<Clock, "now">) {
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#clock = clock;
+  }
+
+  listed(): void {
+    this.#log.info("All sources have listed; the kernel is written to from now on.");
+  }
+
+  planned(key: ObjectKey, plan: ImportPlan | undefined): void {
+    const previous = this.#summaries.get(key);
+    const next = plan && summaryOf(plan);
+    this.#metrics.changeQueued();
+    this.#metrics.planned(previous, next);
+    if (next === undefined) this.#summaries.delete(key);
+    else this.#summaries.set(key, next);
+    for (const line of transitions(previous, next)) this.#tell(line);
+  }
+
+  problems(object: string, problems: readonly Problem[]): void {
+    const previous = this.#problems.get(object) ?? [];
+    this.#metrics.refused(previous, problems);
+    if (problems.length === 0) this.#problems.delete(object);
+    else this.#problems.set(object, problems);
+    for (const line of problemTransitions(previous, problems)) this.#log.write(line);
+  }
+
+  reconciled({ family, changedAt, ...what }: Reconciliation): void {
+    const now = this.#clock.now();
+    const latencies = changedAt.map((at) => (now - at) / 1000);
+    this.#metrics.syncDone({ family, latencies, ...what });
+    if (this.#failing.delete(family)) this.#log.info("The kernel is in step again.", { family });
+    if (!this.#seen.has(family)) {
+      this.#seen.add(family);
+      const imports = this.#summaries.size;
+      this.#log.info("The kernel is as planned.", { family, imports, ...what });
+    } else if (what.writes + what.deletes > 0) {
+      this.#log.debug("The kernel follows.", { family, changes: latencies.length, ...what });
+    }
+  }
+
+  failed({ family, error, failures, retryIn }: Failure): void {
+    this.#metrics.syncFailed(family, error);
+    const words = codeOf(error) ?? String(error);
+    const known = this.#failing.get(family) === words;
+    this.#failing.set(family, words);
+    const fields = { family, error, failures, retryIn: Math.round(retryIn) };
+    if (known) this.#log.debug("The kernel is still out of step.", fields);
+    else this.#log.warn("The kernel is out of step; what it has is kept.", fields);
+  }
+
+  /** Until the kernel is in step for the first time, what is read is not news but what was there before. */
+  #tell(line: LogLine): void {
+    const known = this.#seen.size === 0 && line.level === "info";
+    this.#log.write(known ? { ...line, level: "debug" } : line);
+  }
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { parse } from "yaml";
+import { HttpServer } from "../../common/http.ts";
+import { createLogger } from "../../common/log.ts";
+import type { ImportPlan } from "../plan/import-plan.ts";
+import { pages } from "./pages.ts";
+import type { FamilyState } from "./readiness.ts";
+
+const NOW = 100_000;
+
+function plan(importKey: ImportPlan["importKey"]): ImportPlan {
+  return { importKey, reason: "no-vip", vips: [], services: [], excluded: [] };
+}
+
+/** The agent's pages, served; gives what reads one. */
+async function served(
+  t: TestContext,
+  state: FamilyState = { synced: true },
+): Promise<(path: string) => Promise<readonly [number, string, string]>> {
+  const routes = pages({
+    clock: { now: () => NOW },
+    metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
+    state: () => ({ listed: true, families: new Map([["IPv4", state]]) }),
+    // The last one vanishes between being listed and being shown.
+    keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
+    plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
+  });
+  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+  const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
+  const port = await server.start();
+  t.after(() => server.stop());
+  return async (path) => {
+    const reply = await fetch(`http://127.0.0.1:${port}${path}`);
+    return [reply.status, await reply.text(), reply.headers.get("content-type") ?? ""];
+  };
+}
+
+test("a ready agent says ok, and lists its checks on demand", async (t) => {
+  const get = await served(t);
+  assert.deepEqual((await get("/readyz")).slice(0, 2), [200, "ok\n"]);
+  assert.deepEqual((await get("/livez")).slice(0, 2), [200, "ok\n"]);
+  assert.deepEqual((await get("/readyz?verbose")).slice(0, 2), [
+    200,
+    "[+]sources ok\n[+]first-sync-IPv4 ok\n[+]changes-IPv4 ok\nreadyz check passed\n",
+  ]);
+});
+
+test("an agent that is not ready is 503 and says why unasked; it is alive all the same", async (t) => {
+  const get = await served(t, { synced: true, oldestWaiting: NOW - 60_001 });
+  const [status, text] = await get("/readyz");
+  assert.equal(status, 503);
+  assert.match(text, /^\[-\]changes-IPv4 failed: change-waiting$/m);
+  assert.equal((await get("/livez"))[0], 200);
+});
+
+test("an agent whose pass hangs is not alive", async (t) => {
+  const get = await served(t, { synced: true, passSince: NOW - 300_001 });
+  assert.deepEqual((await get("/livez")).slice(0, 2), [
+    503,
+    "[-]pass-IPv4 failed: pass-stuck\nlivez check failed\n",
+  ]);
+});
+
+test("metrics come with the type that Prometheus expects", async (t) => {
+  const get = await served(t);
+  assert.deepEqual(await get("/metrics"), [200, "up 1\n", "text/plain; version=0.0.4"]);
+});
+
+test("all plans are shown as JSON, or as YAML; one that vanished meanwhile is left out", async (t) => {
+  const get = await served(t);
+  const all = { imports: [plan("demo/empty"), plan("demo/serve")] };
+  const [, json, jsonType] = await get("/plan");
+  assert.deepEqual([JSON.parse(json), jsonType], [all, "application/json; charset=utf-8"]);
+  const [, yaml, yamlType] = await get("/plan?output=yaml");
+  assert.deepEqual([parse(yaml), yamlType], [all, "application/yaml; charset=utf-8"]);
+});
+
+test("one plan is shown by namespace and name", async (t) => {
+  const get = await served(t);
+  const [status, json] = await get("/plan/demo/serve");
+  assert.deepEqual([status, JSON.parse(json)], [200, plan("demo/serve")]);
+  assert.deepEqual(parse((await get("/plan/demo/serve?output=yaml"))[1]), plan("demo/serve"));
+});
+
+test("an import of which nothing is known is 404; what is no name, or no format, is 400", async (t) => {
+  const get = await served(t);
+  assert.deepEqual((await get("/plan/demo/nothing")).slice(0, 2), [
+    404,
+    "Nothing is known of demo/nothing: neither a ServiceImport nor an EndpointSlice that belongs to one.\n",
+  ]);
+  for (const path of ["/plan/Demo/serve", "/plan//serve", "/plan/demo/%73erve", "/plan/a/b%0a"]) {
+    assert.equal((await get(path))[0], 400, path);
+  }
+  assert.deepEqual((await get("/plan?output=xml")).slice(0, 2), [
+    400,
+    'output="xml": expected json or yaml.\n',
+  ]);
+  assert.equal((await get("/plan/demo/serve?output=")).at(0), 400);
+});

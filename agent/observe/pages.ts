@@ -1,0 +1,100 @@
+import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
+import type { Clock } from "../../common/clock.ts";
+import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
+import { OUTPUTS, type Output } from "../config/flags.ts";
+import { orList } from "../config/values.ts";
+import type { ImportPlan } from "../plan/import-plan.ts";
+import { planDocument, planText } from "./plan-document.ts";
+import {
+  type AgentState,
+  type Check,
+  checksText,
+  isWell,
+  liveness,
+  readiness,
+} from "./readiness.ts";
+
+/** Where the pages take what they show from. */
+export interface PageSources {
+  readonly clock: Pick<Clock, "now">;
+  readonly metrics: { readonly contentType: string; text(): Promise<string> };
+  state(): AgentState;
+  /** Every import that anything is known of, in order. */
+  keys(): Iterable<ObjectKey>;
+  /** The plan of one import as of now; undefined if nothing is known of it. */
+  plan(key: ObjectKey): ImportPlan | undefined;
+}
+
+/** The agent's pages. All are read-only, and none has a side effect. */
+export function pages(from: PageSources): Route[] {
+  return [
+    {
+      path: "/livez",
+      answer: ({ query }) => verdict("livez", liveness(from.state(), from.clock.now()), query),
+    },
+    {
+      path: "/readyz",
+      answer: ({ query }) => verdict("readyz", readiness(from.state(), from.clock.now()), query),
+    },
+    {
+      path: "/metrics",
+      answer: async () => {
+        const body = await from.metrics.text();
+        return { status: 200, type: from.metrics.contentType, body };
+      },
+    },
+    { path: "/plan", answer: ({ query }) => allPlans(from, query) },
+    { path: "/plan/:namespace/:name", answer: (request) => onePlan(from, request) },
+  ];
+}
+
+/** As the API server answers: `ok`, or the checks if they were asked for or if one fails. */
+function verdict(name: string, checks: readonly Check[], query: URLSearchParams): Reply {
+  const well = isWell(checks);
+  const detailed = !well || query.has("verbose");
+  return plainText(well ? 200 : 503, detailed ? checksText(name, checks) : "ok\n");
+}
+
+function allPlans(from: PageSources, query: URLSearchParams): Reply {
+  const output = outputOf(query);
+  if (output === undefined) return wrongOutput(query);
+  return document(output, planDocument(plansOf(from), output));
+}
+
+/** Each import as it is when its turn comes: one that vanished meanwhile is left out. */
+function* plansOf(from: PageSources): Generator<ImportPlan> {
+  for (const key of from.keys()) {
+    const plan = from.plan(key);
+    if (plan !== undefined) yield plan;
+  }
+}
+
+function onePlan(from: PageSources, { parts, query }: Request): Reply {
+  const output = outputOf(query);
+  if (output === undefined) return wrongOutput(query);
+  const [namespace = "", name = ""] = parts;
+  if (!isLabelName(namespace) || !isLabelName(name)) {
+    return plainText(400, "Not names of a namespace and of an import: /plan/NAMESPACE/NAME.\n");
+  }
+  const plan = from.plan(objectKey(namespace, name));
+  if (plan === undefined) {
+    const what = "neither a ServiceImport nor an EndpointSlice that belongs to one";
+    return plainText(404, `Nothing is known of ${namespace}/${name}: ${what}.\n`);
+  }
+  return document(output, planText(plan, output));
+}
+
+function outputOf(query: URLSearchParams): Output | undefined {
+  const asked = query.get("output") ?? "json";
+  return OUTPUTS.find((output) => output === asked);
+}
+
+function wrongOutput(query: URLSearchParams): Reply {
+  const given = JSON.stringify(query.get("output"));
+  return plainText(400, `output=${given}: expected ${orList(OUTPUTS)}.\n`);
+}
+
+function document(output: Output, body: string | Iterable<string>): Reply {
+  const type = output === "yaml" ? "application/yaml" : "application/json";
+  return { status: 200, type: `${type}; charset=utf-8`, body };
+}

@@ -1,0 +1,34 @@
+import { stringify } from "yaml";
+import type { Output } from "../config/flags.ts";
+import type { ImportPlan } from "../plan/import-plan.ts";
+
+/**
+ * Plans as one document, `{imports: […]}`, in parts that follow each other: the plans of a large clusterset
+ * never stand in memory together. JSON has one import a line, so that grep finds it whole. PURE.
+ */
+export function planDocument(plans: Iterable<ImportPlan>, output: Output): Iterable<string> {
+  return output === "yaml" ? yamlDocument(plans) : jsonDocument(plans);
+}
+
+/** One plan as a document of its own. PURE. */
+export function planText(plan: ImportPlan, output: Output): string {
+  return output === "yaml" ? stringify(plan) : `${JSON.stringify(plan, undefined, 2)}\n`;
+}
+
+function* jsonDocument(plans: Iterable<ImportPlan>): Generator<string> {
+  let before = '{"imports":[\n';
+  for (const plan of plans) {
+    yield `${before}${JSON.stringify(plan)}`;
+    before = ",\n";
+  }
+  yield before === ",\n" ? "\n]}\n" : `${before}]}\n`;
+}
+
+function* yamlDocument(plans: Iterable<ImportPlan>): Generator<string> {
+  let before = "imports:\n";
+  for (const plan of plans) {
+    yield `${before}${stringify([plan])}`;
+    before = "";
+  }
+  if (before !== "") yield "imports: []\n";
+}

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type AgentState,
+  checksText,
+  type FamilyState,
+  isWell,
+  liveness,
+  readiness,
+} from "./readiness.ts";
+
+function state(v4: FamilyState, listed = true): AgentState {
+  return { listed, families: new Map([["IPv4", v4]]) };
+}
+
+function reasons(checks: ReturnType<typeof readiness>): (string | undefined)[] {
+  return checks.map(({ reason }) => reason);
+}
+
+test("an agent that has nothing to do is ready, however long", () => {
+  assert.ok(isWell(readiness(state({ synced: true }), 1e12)));
+});
+
+test("an agent is not ready before its sources have listed and its first sync is done", () => {
+  assert.deepEqual(reasons(readiness(state({ synced: false }, false), 0)), [
+    "not-listed",
+    "not-synced",
+    undefined,
+  ]);
+});
+
+test("an agent is not ready once a change has waited for more than 60 seconds", () => {
+  const waiting = state({ synced: true, oldestWaiting: 1000 });
+  assert.ok(isWell(readiness(waiting, 61_000)));
+  assert.deepEqual(reasons(readiness(waiting, 61_001)), [undefined, undefined, "change-waiting"]);
+});
+
+test("one family out of step makes the node not ready, and says which", () => {
+  const both: AgentState = {
+    listed: true,
+    families: new Map([
+      ["IPv4", { synced: true }],
+      ["IPv6", { synced: false }],
+    ]),
+  };
+  assert.equal(
+    checksText("readyz", readiness(both, 0)),
+    [
+      "[+]sources ok",
+      "[+]first-sync-IPv4 ok",
+      "[+]changes-IPv4 ok",
+      "[-]first-sync-IPv6 failed: not-synced",
+      "[+]changes-IPv6 ok",
+      "readyz check failed",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("only a pass that does not end calls for a restart; failures and waiting changes do not", () => {
+  const failing = state({ synced: false, oldestWaiting: 0 }, false);
+  assert.ok(isWell(liveness(failing, 1e12)));
+  const stuck = state({ synced: true, passSince: 1000 });
+  assert.ok(isWell(liveness(stuck, 301_000)));
+  assert.deepEqual(reasons(liveness(stuck, 301_001)), ["pass-stuck"]);
+  assert.equal(checksText("livez", liveness(stuck, 2000)), "[+]pass-IPv4 ok\nlivez check passed\n");
+});

@@ -1,0 +1,75 @@
+import type { Family } from "../../api/address.ts";
+import type { Reason } from "../../api/reasons.ts";
+
+/** What the agent knows of its own state. Times are milliseconds of its clock. */
+export interface AgentState {
+  /** True once every source has listed. */
+  readonly listed: boolean;
+  readonly families: ReadonlyMap<Family, FamilyState>;
+}
+
+/** State of one family. */
+export interface FamilyState {
+  /** True once the kernel has been as planned. */
+  readonly synced: boolean;
+  /** When the oldest change that is not live was learned of; absent if all are live. */
+  readonly oldestWaiting?: number;
+  /** When the pass that is under way began; absent between passes. */
+  readonly passSince?: number;
+}
+
+/** One thing that was looked at. */
+export interface Check {
+  readonly name: string;
+  /** Why it fails; absent if it is well. */
+  readonly reason?: Reason;
+}
+
+/** kube-proxy's rule (twice its sync period): a change that is older than that is not on its way but lost. */
+const LONGEST_WAIT = 60_000;
+/**
+ * Everything that a pass waits for has a timeout, and all of them together are far shorter: a pass that takes
+ * longer hangs by a fault of the agent's own.
+ */
+const LONGEST_PASS = 300_000;
+
+/**
+ * Whether this node sends ClusterSetIP traffic where it should. Having nothing to do is being ready; so is
+ * failing for a while, because the kernel goes on with what it has. PURE.
+ */
+export function readiness(state: AgentState, now: number): Check[] {
+  const checks: Check[] = [check("sources", state.listed, "not-listed")];
+  for (const [family, { synced, oldestWaiting = now }] of state.families) {
+    checks.push(check(`first-sync-${family}`, synced, "not-synced"));
+    checks.push(check(`changes-${family}`, now - oldestWaiting <= LONGEST_WAIT, "change-waiting"));
+  }
+  return checks;
+}
+
+/**
+ * Whether the agent should be left alone. Only a pass that never ends is cured by a restart: a kernel that
+ * refuses, or a source that does not answer, would refuse the next process as well. An event loop that hangs
+ * does not answer at all, and fails the probe by that. PURE.
+ */
+export function liveness(state: AgentState, now: number): Check[] {
+  return [...state.families].map(([family, { passSince = now }]) =>
+    check(`pass-${family}`, now - passSince <= LONGEST_PASS, "pass-stuck"),
+  );
+}
+
+/** True if every check is well. */
+export function isWell(checks: readonly Check[]): boolean {
+  return checks.every(({ reason }) => reason === undefined);
+}
+
+/** The checks as the API server prints its own: one line each, and a verdict. PURE. */
+export function checksText(name: string, checks: readonly Check[]): string {
+  const lines = checks.map((each) =>
+    each.reason === undefined ? `[+]${each.name} ok\n` : `[-]${each.name} failed: ${each.reason}\n`,
+  );
+  return `${lines.join("")}${name} check ${isWell(checks) ? "passed" : "failed"}\n`;
+}
+
+function check(name: string, well: boolean, reason: Reason): Check {
+  return well ? { name } : { name, reason };
+}
