@@ -1,0 +1,108 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Exit, Process } from "../lab/process.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
+
+/** A directory of manifests that is written to as an operator should: by renaming whole files into place. */
+export class ManifestDirectory {
+  readonly path: string;
+
+  constructor(lab: Lab, name: string) {
+    this.path = join(lab.directory, name);
+    mkdirSync(this.path, { recursive: true });
+  }
+
+  /** Writes objects, as JSON, in one go. */
+  write(file: string, ...objects: readonly object[]): void {
+    const draft = join(this.path, `.${file}`);
+    writeFileSync(draft, JSON.stringify({ kind: "List", apiVersion: "v1", items: objects }));
+    renameSync(draft, join(this.path, `${file}.json`));
+  }
+
+  remove(file: string): void {
+    rmSync(join(this.path, `${file}.json`));
+  }
+}
+
+/** The real agent, as a process on a node of a lab. */
+export class AgentProcess {
+  readonly node: Namespace;
+  readonly #argv: readonly string[];
+  #process: Process | undefined;
+
+  /** `flags` besides the manifests; it answers on 127.0.0.1:10269 of its node. */
+  constructor(node: Namespace, manifests: string, flags: readonly string[]) {
+    this.node = node;
+    this.#argv = [PROGRAM, "--manifests", manifests, "--log-format", "json", ...flags];
+  }
+
+  /** Starts it and waits until the kernel is as planned. */
+  async start(): Promise<void> {
+    this.launch();
+    await this.page("/readyz");
+  }
+
+  /** Starts it, and waits for nothing. */
+  launch(): void {
+    this.#process = this.node.spawn(this.#argv);
+  }
+
+  /** What it has logged. */
+  get log(): string {
+    return this.#process?.errors ?? "";
+  }
+
+  /** A page once it answers 200. Throws after ten seconds without. */
+  async page(path: string): Promise<string> {
+    const url = `http://127.0.0.1:10269${path}`;
+    for (let i = 0; i < 400; i++) {
+      const { code, stdout } = await this.node.run(["curl", "-sf", "-m", "2", url]);
+      if (code === 0) return stdout;
+      await sleep(25);
+    }
+    throw new Error(`${path} does not answer 200:\n${this.log}`);
+  }
+
+  /** The sum of a metric over its labels. Throws if there is no such metric. */
+  async metric(name: string): Promise<number> {
+    const lines = (await this.page("/metrics")).split("\n");
+    const values = lines.filter(
+      (line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `),
+    );
+    if (values.length === 0) throw new Error(`no metric ${name}`);
+    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process?.signal(name);
+  }
+
+  async stop(): Promise<Exit> {
+    if (this.#process === undefined) throw new Error("the agent was not started");
+    return this.#process.stop();
+  }
+
+  /** Kills it without a word, as the kernel does when memory is short. */
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.#process?.exited;
+  }
+}
+
+/** Waits until `check` holds, for ten seconds at most; then lets it throw. */
+export async function eventually<T>(check: () => Promise<T> | T): Promise<T> {
+  const end = Date.now() + 10_000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await sleep(25);
+    }
+  }
+}
