@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { FAMILIES, type Family } from "../../../api/address.ts";
 import { execLines } from "../../system/exec.ts";
+import { legacyTables } from "../../system/legacy-tables.ts";
 import { OWN } from "./chain-name.ts";
 
 /** The two kernels behind the iptables command. */
@@ -57,10 +57,7 @@ export async function flavourEvidence(): Promise<Record<Flavour, FlavourEvidence
  */
 export async function inUse(flavour: Flavour, family: Family): Promise<boolean> {
   if (flavour === "nft") return true;
-  const names = `/proc/net/${family === "IPv4" ? "ip" : "ip6"}_tables_names`;
-  // The file is missing while the legacy module is not loaded: then it has no tables either.
-  const tables = await readFile(names, "utf8").catch(() => "");
-  return tables.trim() !== "";
+  return (await legacyTables(family)).length > 0;
 }
 
 async function evidenceOf(flavour: Flavour): Promise<FlavourEvidence> {
