@@ -26,6 +26,7 @@ at      when the attempt began (held: when the line came), in ms of CLOCK_MONOTO
 errors  refused, reset, timeout, unreachable, closed (ended without an answer), status (HTTP, not 200),
         garbled (an answer that is none), no-port (this machine has no local port left), failed
 
+SIGTERM ends a run early: nothing new is begun, and what is under way is waited for.
 The exit code is 0 if every attempt was answered.`;
 
 /** What the command line asks for. */

@@ -4,7 +4,10 @@ import type { Options } from "./options.ts";
 import { now, print } from "./output.ts";
 import { Tally } from "./tally.ts";
 
-/** Makes all attempts; true if every one was answered. */
+/**
+ * Makes all attempts; true if every one was answered. SIGTERM ends it early and in good order: no new
+ * attempt, and those under way come to their ends, so that one that hangs is still told of.
+ */
 export async function repeat(options: Options, attempt: Attempt): Promise<boolean> {
   const all = new Tally();
   let recent = new Tally();
@@ -29,7 +32,11 @@ export async function repeat(options: Options, attempt: Attempt): Promise<boolea
     if (sums === undefined) print({ at, ...result, ms });
   };
   const running = new Set<Promise<void>>();
-  const more = () => begun < options.count && now() - start < options.forMs;
+  let isOver = false;
+  process.once("SIGTERM", () => {
+    isOver = true;
+  });
+  const more = () => !isOver && begun < options.count && now() - start < options.forMs;
   while (more()) {
     // Each one has its moment by the clock, so that a late timer does not lower the rate.
     const due =

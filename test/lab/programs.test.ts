@@ -71,6 +71,17 @@ test("A steady stream makes as many attempts as rate and time say, and ends with
   assert.ok(total > 50 && total <= 101, `${total} attempts`);
 });
 
+test("A stream that is told to end starts nothing new, and waits for what hangs", async () => {
+  const slow = "http://10.5.0.1:8080/slow?ms=400";
+  const stream = client.spawn(request("--rate", "100", "--for", "30", slow));
+  await stream.line(/"name"/);
+  const { code } = await stream.stop();
+  const sum = JSON.parse(stream.lines.at(-1) ?? "");
+  assert.equal(code, 0);
+  assert.equal(sum.total, stream.lines.length - 1);
+  assert.ok(sum.total > 1 && sum.total < 1_000, `${sum.total} attempts`);
+});
+
 test("With --every, sums are printed, and they add up", async () => {
   const { lines } = await ask(
     "tcp://10.5.0.2:8080",

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Attempt, parseAttempt } from "./attempt.ts";
+import { hasSettled, judge } from "./verdict.ts";
+
+const at = (begun: number, place: string, ms = 1): Attempt => {
+  const [answer, error] = place.includes("/") ? [place, undefined] : [undefined, place];
+  return { begun, ended: begun + ms, answer, error };
+};
+
+test("A switch is measured from the change to the first answer of the new place and the last of the old", () => {
+  const attempts = [at(90, "c1/a"), at(101, "c1/a", 4), at(110, "c2/a", 2), at(120, "c2/a", 7)];
+  assert.deepEqual(judge(attempts, 100, "c2"), {
+    attempts: 4,
+    failures: {},
+    firstNew: 12,
+    lastOld: 5,
+    slowest: 7,
+  });
+});
+
+test("Every attempt that failed counts, before and after the change, by what became of it", () => {
+  const attempts = [at(90, "timeout"), at(101, "reset"), at(102, "reset"), at(103, "c2/a")];
+  assert.deepEqual(judge(attempts, 100, "c2").failures, { timeout: 1, reset: 2 });
+});
+
+test("Where refusal is wanted it is no failure, and anything else still is", () => {
+  const attempts = [at(90, "c1/a"), at(101, "refused"), at(102, "timeout")];
+  const { failures, firstNew } = judge(attempts, 100, "refused");
+  assert.deepEqual({ failures, firstNew }, { failures: { timeout: 1 }, firstNew: 2 });
+});
+
+test("A place that nobody came to has no first answer", () => {
+  const { firstNew, lastOld } = judge([at(101, "c1/a")], 100, "c2");
+  assert.deepEqual({ firstNew, lastOld }, { firstNew: undefined, lastOld: 2 });
+});
+
+test("Connections have settled when the latest ones all came to the place", () => {
+  const attempts = [at(1, "c1/a"), at(2, "c2/a"), at(3, "c2/b")];
+  assert.equal(hasSettled(attempts, "c2", 2), true);
+  assert.equal(hasSettled(attempts, "c2", 3), false);
+  assert.equal(hasSettled(attempts.slice(2), "c2", 2), false);
+});
+
+test("Lines of the client are read; its closing sum is no attempt", () => {
+  assert.deepEqual(parseAttempt('{"at":5,"name":"c1/a","source":"10.1.0.20","ms":0.5}'), {
+    begun: 5,
+    ended: 5.5,
+    answer: "c1/a",
+    error: undefined,
+  });
+  assert.equal(parseAttempt('{"at":5,"error":"refused","ms":2}')?.error, "refused");
+  assert.equal(parseAttempt('{"total":2,"answered":2,"errors":{},"maxMs":1}'), undefined);
+});

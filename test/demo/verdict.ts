@@ -1,0 +1,43 @@
+import { type Attempt, placeOf } from "./attempt.ts";
+
+/** What a change of the manifests did to the connections around it. */
+export interface Verdict {
+  readonly attempts: number;
+  /** Attempts that ended as nobody wanted, by their word. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Ms from the change to the first end of an attempt at the new place. */
+  readonly firstNew: number | undefined;
+  /** Ms from the change to the last end of an attempt at any other place; undefined if none came after it. */
+  readonly lastOld: number | undefined;
+  /** Ms of the slowest attempt at the new place. */
+  readonly slowest: number;
+}
+
+/**
+ * Judges the attempts of one step. `changed`: when the manifest was renamed into place; `wanted`: the place
+ * (a cluster, or `refused`) that all attempts should come to.
+ */
+export function judge(attempts: readonly Attempt[], changed: number, wanted: string): Verdict {
+  const after = attempts.filter((attempt) => attempt.ended >= changed);
+  const good = after.filter((attempt) => placeOf(attempt) === wanted);
+  const others = after.filter((attempt) => placeOf(attempt) !== wanted);
+  const failures: Record<string, number> = {};
+  for (const { error } of attempts) {
+    if (error !== undefined && error !== wanted) failures[error] = (failures[error] ?? 0) + 1;
+  }
+  const since = (list: readonly Attempt[], pick: (...ends: number[]) => number) =>
+    list.length === 0 ? undefined : pick(...list.map(({ ended }) => ended)) - changed;
+  return {
+    attempts: attempts.length,
+    failures,
+    firstNew: since(good, Math.min),
+    lastOld: since(others, Math.max),
+    slowest: Math.max(0, ...good.map(({ begun, ended }) => ended - begun)),
+  };
+}
+
+/** True if this many attempts in a row, the latest ones, came to the place. */
+export function hasSettled(attempts: readonly Attempt[], wanted: string, count: number): boolean {
+  const latest = attempts.slice(-count);
+  return latest.length === count && latest.every((attempt) => placeOf(attempt) === wanted);
+}
