@@ -1,0 +1,186 @@
+/** What the files of one part of the tree may import. */
+export interface Rule {
+  /** Globs of paths; a file belongs to the first rule that has one for it. */
+  readonly files: readonly string[];
+  /**
+   * Globs of paths, and names: `node:` for any built-in module, `node:fs` for one and what is below it, `yaml`
+   * for a package, `./` for the file's own folder.
+   */
+  readonly may: readonly string[];
+  /** True if the files must not touch the world, nor remember anything: see `IMPURE`. */
+  readonly pure: boolean;
+  readonly why: string;
+}
+
+/** Who may import whom. docs/ARCHITECTURE.md shows this table; a test holds the tree to it. */
+export const RULES: readonly Rule[] = [
+  {
+    files: ["**/*.test.ts", "test/**", "scripts/**"],
+    may: ["**", "node:", "*"],
+    pure: false,
+    why: "Tests and scripts look at everything; nothing looks at them.",
+  },
+  {
+    files: ["api/**"],
+    may: ["api/**"],
+    pure: true,
+    why: "The nouns that all programs speak; must load anywhere.",
+  },
+  {
+    files: ["common/**"],
+    may: ["api/**", "common/**", "node:", "pino"],
+    pure: false,
+    why: "How our programs run; knows none of them.",
+  },
+  {
+    files: ["agent/model/**"],
+    may: ["api/**", "agent/model/**"],
+    pure: true,
+    why: "Facts, and the strict parsers that let them in.",
+  },
+  {
+    files: ["agent/plan/**"],
+    may: ["api/**", "agent/model/**", "agent/plan/**"],
+    pure: true,
+    why: "Decides, and has no memory: same facts, same plan.",
+  },
+  {
+    files: ["agent/backends/backend.ts"],
+    may: ["api/**", "agent/plan/virtual-service.ts"],
+    pure: true,
+    why: "The seam: meaning in, kernel objects out.",
+  },
+  {
+    files: [
+      "agent/backends/*/{flavour,read,remove,restore}.ts",
+      "agent/backends/{iptables/iptables,ipvs/ipvs,nftables/nftables}.ts",
+    ],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "agent/backends/backend.ts",
+      "agent/plan/virtual-service.ts",
+      "agent/system/**",
+    ],
+    pure: false,
+    why: "The part of a backend that touches the kernel, by way of agent/system.",
+  },
+  {
+    files: ["agent/backends/*/*"],
+    may: [
+      "./",
+      "api/**",
+      "agent/backends/backend.ts",
+      "agent/plan/virtual-service.ts",
+      "node:crypto",
+    ],
+    pure: true,
+    why: "The rest of a backend renders and compares. It knows no other backend; hashing is pure.",
+  },
+  {
+    files: ["agent/sources/source.ts"],
+    may: ["api/**", "agent/model/**"],
+    pure: true,
+    why: "What a source is.",
+  },
+  {
+    files: ["agent/sources/*/*"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "agent/model/**",
+      "agent/sources/source.ts",
+      "node:buffer",
+      "node:fs",
+      "node:path",
+      "node:util",
+      "yaml",
+    ],
+    pure: false,
+    why: "Turns what it reads into facts; decides nothing.",
+  },
+  {
+    files: ["agent/sync/**"],
+    may: [
+      "api/**",
+      "common/**",
+      "agent/backends/backend.ts",
+      "agent/model/**",
+      "agent/plan/**",
+      "agent/sources/source.ts",
+      "agent/sync/**",
+    ],
+    pure: false,
+    why: "The straight line from sources to kernel; knows no backend by name.",
+  },
+  {
+    files: ["agent/config/**"],
+    may: [
+      "api/**",
+      "common/log.ts",
+      "agent/backends/backend.ts",
+      "agent/config/**",
+      "agent/model/facts.ts",
+      "node:util",
+    ],
+    pure: false,
+    why: "Arguments in, one frozen value out.",
+  },
+  {
+    files: ["agent/observe/**"],
+    may: [
+      "api/**",
+      "common/**",
+      "agent/config/**",
+      "agent/observe/**",
+      "agent/plan/**",
+      "agent/sync/**",
+      "prom-client",
+      "yaml",
+    ],
+    pure: false,
+    why: "Tells what was decided and done; nothing depends on it.",
+  },
+  {
+    files: ["agent/system/**"],
+    may: ["api/**", "common/**", "agent/system/**", "node:"],
+    pure: false,
+    why: "The only place of the agent, besides sources, with processes, files and interfaces.",
+  },
+  {
+    files: ["agent/command/**", "agent/main.ts"],
+    may: ["api/**", "common/**", "agent/**", "node:os", "package.json"],
+    pure: false,
+    why: "Builds the agent out of its parts; the only place that knows a backend by name.",
+  },
+  {
+    files: ["images/*/*"],
+    may: ["./", "node:"],
+    pure: false,
+    why: "Programs of the lab's containers: each stands alone.",
+  },
+];
+
+/** Programs and tests: they are started, never imported. */
+export const PROGRAMS: readonly string[] = ["**/main.ts", "scripts/*.ts", "**/*.test.ts"];
+
+/** Code that a pure file must not hold, and what it is. */
+export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: "the time of day", pattern: /\bDate\.now\b|\bDate\(\)/ },
+  { what: "Math.random", pattern: /\bMath\.random\b/ },
+  { what: "process", pattern: /\bprocess\s*[.[]/ },
+  { what: "console", pattern: /\bconsole\s*[.[]/ },
+  { what: "performance", pattern: /\bperformance\s*[.[]/ },
+  { what: "globalThis", pattern: /\bglobalThis\b/ },
+  { what: "a timer", pattern: /\b(setTimeout|setInterval|setImmediate|queueMicrotask)\s*\(/ },
+  { what: "fetch", pattern: /\bfetch\s*\(/ },
+  { what: "a module-level variable", pattern: /^(export )?(let|var) /m },
+];
+
+/** Words that name no noun, as a part of a file's or folder's name. */
+export const EMPTY_WORDS = /(^|[-./])(utils?|helpers?|managers?|handlers?|misc)($|[-./])/;
+
+/** Lines beyond which a file is several files. */
+export const MOST_LINES = 400;

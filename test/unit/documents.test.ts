@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "../../agent/observe/metric-table.ts";
+import { AgentMetrics } from "../../agent/observe/metrics.ts";
+import { REASONS } from "../../api/reasons.ts";
+import { ERRORS } from "../../common/errors.ts";
+import { filesBelow } from "../../scripts/architecture/sources.ts";
+import { BLOCKS } from "../../scripts/documents/blocks.ts";
+import { markdownTable, withBlock } from "../../scripts/documents/markers.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+test("what documents say of the code is what the code says (node scripts/documents.ts --write)", () => {
+  for (const { document, name, text } of BLOCKS) {
+    const written = read(document);
+    assert.equal(
+      withBlock(written, name, text),
+      written,
+      `${document}: ${name} is behind the code`,
+    );
+  }
+});
+
+/** The words in code style that begin the rows of a document's tables. */
+function rowWords(document: string): string[] {
+  return [...read(document).matchAll(/^\| `([^`]+)` \|/gm)].map(([, word = ""]) => word);
+}
+
+test("ERRORS.md and REASONS.md list every word of the code once, and no other", () => {
+  assert.deepEqual(rowWords("docs/ERRORS.md"), Object.keys(ERRORS));
+  assert.deepEqual(rowWords("docs/REASONS.md"), Object.keys(REASONS));
+});
+
+test("ERRORS.md says of every code what to do, and of no other", () => {
+  const said = [...read("docs/ERRORS.md").matchAll(/^### (\S+)$/gm)].map(([, code = ""]) => code);
+  assert.deepEqual(said, Object.keys(ERRORS));
+});
+
+test("METRICS.md lists every metric that is served, with its type and help, and no other", async () => {
+  const lines = (await new AgentMetrics().text()).split("\n");
+  const served = (word: "HELP" | "TYPE"): Map<string, string> =>
+    new Map(
+      lines
+        .filter((line) => line.startsWith(`# ${word} `))
+        .map((line) => line.slice(7).split(/ (.*)/, 2) as [string, string]),
+    );
+  const rows = [...read("docs/METRICS.md").matchAll(/^\| `(\S+)` \| (\w+) \| .* \| (.*) \|$/gm)];
+  const documented = new Map(rows.map(([, name = "", type, help]) => [name, { type, help }]));
+  assert.deepEqual([...documented.keys()].sort(), [...served("TYPE").keys()].sort());
+  for (const [name, { type, help }] of documented) {
+    assert.equal(type, served("TYPE").get(name), name);
+    assert.equal(help, served("HELP").get(name), name);
+  }
+});
+
+test("metrics are named by the conventions of Prometheus", () => {
+  for (const { name } of Object.values(COUNTERS)) assert.match(name, /^[a-z_]+_total$/);
+  for (const { name } of Object.values(HISTOGRAMS)) assert.match(name, /^[a-z_]+_seconds$/);
+  for (const { name } of Object.values(GAUGES)) assert.match(name, /^[a-z_]+(?<!_total)$/);
+});
+
+test("metrics that documents speak of exist", () => {
+  const names = [HISTOGRAMS, COUNTERS, GAUGES].flatMap((table) => Object.values(table));
+  const known = new Set(names.map(({ name }) => `${METRIC_PREFIX}${name}`));
+  for (const document of documents()) {
+    for (const [name] of read(document).matchAll(/clusterset_agent_[a-z_]*[a-z]/g)) {
+      const series = name.replace(/_(bucket|sum|count)$/, "");
+      assert.ok(known.has(name) || known.has(series), `${document}: ${name}`);
+    }
+  }
+});
+
+test("error codes that documents speak of exist", () => {
+  for (const document of documents()) {
+    for (const [code] of read(document).matchAll(/\bCSP_[A-Z_]*[A-Z]\b/g)) {
+      assert.ok(Object.hasOwn(ERRORS, code), `${document}: ${code}`);
+    }
+  }
+});
+
+test("no document names a place on the machine of whoever wrote it", () => {
+  for (const document of documents()) {
+    assert.doesNotMatch(read(document), /(?<![\w.:/-])\/(work|root|home|Users|farm)\//, document);
+  }
+});
+
+function documents(): string[] {
+  const found = filesBelow(root, "", ".md");
+  assert.ok(found.includes("docs/ERRORS.md"));
+  return found;
+}
+
+test("a block is replaced where it stands, and nothing else is touched", () => {
+  const document = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\n<!-- /y -->\n";
+  assert.equal(withBlock(document, "x", "new\n"), document.replace("old", "new"));
+  assert.throws(() => withBlock(document, "z", ""), /expected one block between <!-- z -->/);
+  assert.throws(() => withBlock(document + document, "x", ""), /expected one block/);
+});
+
+test("a bar inside a cell does not end it", () => {
+  assert.equal(markdownTable(["A"], [["a|b"]]), "| A |\n| --- |\n| a\\|b |\n");
+});
