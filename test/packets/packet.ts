@@ -1,0 +1,58 @@
+import type { Address } from "../../api/address.ts";
+import { CERTAIN, type Chance } from "./chance.ts";
+import type { RecentMemory } from "./recent-memory.ts";
+
+/** A packet as a node gets it: from a pod (or from elsewhere) to be forwarded, or from the node itself. */
+export interface Packet {
+  readonly from: "pod" | "host";
+  readonly source: string;
+  readonly destination: string;
+  readonly protocol: "tcp" | "udp" | "sctp";
+  readonly port: number;
+  /** What conntrack says of it; a first packet if not said. */
+  readonly state?: "NEW" | "ESTABLISHED" | "INVALID";
+  /** ESTABLISHED: where the connection was DNATed to, `address:port`; absent if it was not. */
+  readonly boundTo?: { readonly address: string; readonly port: number };
+}
+
+/** A packet on its way through the chains, with all that was drawn and done so far. */
+export interface Journey {
+  readonly chance: Chance;
+  readonly state: "NEW" | "ESTABLISHED" | "INVALID";
+  readonly protocol: string;
+  readonly source: Address;
+  readonly destination: Address;
+  readonly port: number;
+  /** What the connection was addressed to first; absent where conntrack knows of no connection. */
+  readonly original?: Address;
+  readonly translated: boolean;
+  readonly masqueraded: boolean;
+  readonly memory: RecentMemory;
+  /** Every rule that matched, as iptables-save prints it. */
+  readonly rules: readonly string[];
+}
+
+/** The start of a journey. */
+export function depart(
+  packet: Packet,
+  addressOf: (text: string) => Address,
+  memory: RecentMemory,
+): Journey {
+  const state = packet.state ?? "NEW";
+  const destination = addressOf(packet.destination);
+  const { boundTo } = packet;
+  if (boundTo && state !== "ESTABLISHED") throw new Error("only an established packet is bound");
+  return {
+    chance: CERTAIN,
+    state,
+    protocol: packet.protocol,
+    source: addressOf(packet.source),
+    destination: boundTo ? addressOf(boundTo.address) : destination,
+    port: boundTo?.port ?? packet.port,
+    ...(state !== "INVALID" && { original: destination }),
+    translated: boundTo !== undefined,
+    masqueraded: false,
+    memory,
+    rules: [],
+  };
+}

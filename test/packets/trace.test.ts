@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UnknownGrammar } from "../fake/faults.ts";
+import { CERTAIN, chanceToNumber, either, isOneIn, NEVER, sameChance } from "./chance.ts";
+import type { Packet } from "./packet.ts";
+import { RecentMemory } from "./recent-memory.ts";
+import { chancesOf, fateText, type Outcome, tablesOf, trace } from "./trace.ts";
+
+const POD: Packet = {
+  from: "pod",
+  source: "10.1.0.11",
+  destination: "241.0.0.10",
+  protocol: "tcp",
+  port: 80,
+};
+
+/** The usual skeleton of nat: one service with these rules, and this masquerading. */
+function nat(service: readonly string[], masquerade: readonly string[] = []): string {
+  const rules = [
+    "-A PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+    "-A OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+    "-A POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -j CSP-MASQUERADE",
+    '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-X',
+    ...service.map((rule) => `-A CSP-SVC-X ${rule}`),
+    ...masquerade.map((rule) => `-A CSP-MASQUERADE ${rule}`),
+  ];
+  const chains = ["CSP-241.0.0.0/8", "CSP-SVC-X", "CSP-MASQUERADE"].map(
+    (name) => `:${name} - [0:0]`,
+  );
+  return ["*nat", ...chains, ...rules, "COMMIT", ""].join("\n");
+}
+
+const GUARD = `*filter
+:CSP-GUARD - [0:0]
+-A FORWARD -d 241.0.0.0/8 -j CSP-GUARD
+-A OUTPUT -d 241.0.0.0/8 -j CSP-GUARD
+-A CSP-GUARD -p tcp -m conntrack --ctstate NEW -j REJECT --reject-with tcp-reset
+-A CSP-GUARD -m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable
+-A CSP-GUARD -j DROP
+COMMIT
+`;
+
+const THREE = [
+  "-p tcp -m statistic --mode random --probability 0.33333333349 -j DNAT --to-destination 10.1.0.11:8080",
+  "-p tcp -m statistic --mode random --probability 0.5 -j DNAT --to-destination 10.1.0.12:8080",
+  "-p tcp -j DNAT --to-destination 10.2.0.11:8080",
+];
+
+function run(text: string, packet: Partial<Packet> = {}, memory?: RecentMemory): Outcome[] {
+  return trace(tablesOf(text, "IPv4"), { ...POD, ...packet }, memory);
+}
+
+function fates(text: string, packet: Partial<Packet> = {}, memory?: RecentMemory): string[] {
+  return run(text, packet, memory).map(({ fate }) => fateText(fate));
+}
+
+/** A table filter whose FORWARD is these rules, with chains A and B. */
+function forward(...rules: readonly string[]): string {
+  return ["*filter", ":A - [0:0]", ":B - [0:0]", ...rules, "COMMIT", ""].join("\n");
+}
+
+test("a ladder of three gives each endpoint a third, and all of them one exactly", () => {
+  const chances = chancesOf(run(nat(THREE) + GUARD));
+  assert.deepEqual([...chances.keys()], ["10.1.0.11:8080", "10.1.0.12:8080", "10.2.0.11:8080"]);
+  for (const chance of chances.values()) assert.ok(isOneIn(chance, 3));
+  assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN));
+  assert.equal(chances.get("10.1.0.11:8080")?.numerator, 715827883n, "k of k / 2^31");
+});
+
+test("a ladder of a thousand is just as exact", () => {
+  const rules = [...Array(1000).keys()].map((i) => {
+    const left = 1000 - i;
+    const draw = `-m statistic --mode random --probability ${(1 / left).toFixed(11)} `;
+    return `-p tcp ${left > 1 ? draw : ""}-j DNAT --to-destination 10.1.${i >> 8}.${i & 255}:80`;
+  });
+  const chances = chancesOf(run(nat(rules)));
+  assert.equal(chances.size, 1000);
+  for (const chance of chances.values())
+    assert.ok(isOneIn(chance, 1000), String(chanceToNumber(chance)));
+  assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN));
+});
+
+test("a draw that cannot win, or cannot lose, is no outcome", () => {
+  const draw = (p: number) =>
+    `-p tcp -m statistic --mode random --probability ${p} -j DNAT --to-destination 10.0.0.${p}:1`;
+  assert.deepEqual(fates(nat([draw(0), draw(1), draw(0)])), ["10.0.0.1:1"]);
+});
+
+test("an outcome lists the rules that matched, as iptables-save prints them", () => {
+  const [first] = run(nat(THREE) + GUARD);
+  assert.deepEqual(first?.rules, [
+    "-A PREROUTING -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-241.0.0.0/8",
+    '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-X',
+    "-A CSP-SVC-X -p tcp -m statistic --mode random --probability 0.33333333349 -j DNAT --to-destination 10.1.0.11:8080",
+    "-A POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 -j CSP-MASQUERADE",
+  ]);
+});
+
+test("another address, port or protocol is not that service", () => {
+  assert.deepEqual(fates(nat(THREE), { destination: "241.0.0.11" }), ["untouched"]);
+  assert.deepEqual(fates(nat(THREE), { port: 81 }), ["untouched"]);
+  assert.deepEqual(fates(nat(THREE), { protocol: "udp" }), ["untouched"]);
+});
+
+test("what is not translated meets the guard, from a pod and from the host", () => {
+  for (const from of ["pod", "host"] as const) {
+    const to = (packet: Partial<Packet>) => fates(nat(THREE) + GUARD, { from, ...packet });
+    assert.deepEqual(to({ port: 81 }), ["tcp-reset"]);
+    assert.deepEqual(to({ protocol: "udp" }), ["icmp-port-unreachable"]);
+    assert.deepEqual(to({ destination: "242.0.0.1" }), ["untouched"]);
+    assert.equal(to({}).length, 3, "translated before the guard looks");
+  }
+});
+
+test("an established packet goes where its connection goes, and is drawn no lots for", () => {
+  const boundTo = { address: "10.9.9.9", port: 9 };
+  const established = run(nat(THREE) + GUARD, { state: "ESTABLISHED", boundTo });
+  assert.deepEqual(
+    established.map(({ fate }) => fateText(fate)),
+    ["10.9.9.9:9"],
+  );
+  assert.deepEqual(fates(nat(THREE) + GUARD, { state: "ESTABLISHED" }), ["dropped"]);
+});
+
+test("a packet that belongs to no connection is dropped, never refused", () => {
+  assert.deepEqual(fates(nat(THREE) + GUARD, { state: "INVALID" }), ["dropped"]);
+});
+
+test("masquerading looks at the source, the new destination and the first one", () => {
+  const one = ["-p tcp -j DNAT --to-destination 10.1.0.11:8080"];
+  const hairpin = "-s 10.1.0.11/32 -d 10.1.0.11/32 -j MASQUERADE --random-fully";
+  const offCluster = "! -s 10.1.0.0/16 -j MASQUERADE --random-fully";
+  const of = (rules: string[], packet: Partial<Packet>) => fates(nat(one, rules), packet);
+  assert.deepEqual(of([hairpin], {}), ["10.1.0.11:8080 masqueraded"]);
+  assert.deepEqual(of([hairpin], { source: "10.1.0.12" }), ["10.1.0.11:8080"]);
+  assert.deepEqual(of([offCluster], { source: "10.1.0.12" }), ["10.1.0.11:8080"]);
+  assert.deepEqual(of([offCluster], { source: "192.0.2.1" }), ["10.1.0.11:8080 masqueraded"]);
+  assert.deepEqual(of(["-d 10.1.0.0/16 -j RETURN", offCluster], { source: "192.0.2.1" }), [
+    "10.1.0.11:8080",
+  ]);
+  assert.deepEqual(of([offCluster], { source: "192.0.2.1", port: 81 }), ["untouched"]);
+});
+
+test("masquerading without translation shows", () => {
+  const text = "*nat\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n";
+  assert.deepEqual(fates(text), ["241.0.0.10:80 masqueraded"]);
+});
+
+test("after a jump the chain's end and RETURN come back behind it", () => {
+  const tail = "-A FORWARD -j DROP";
+  assert.deepEqual(fates(forward("-A FORWARD -j A", tail)), ["dropped"]);
+  assert.deepEqual(fates(forward("-A A -j RETURN", "-A A -j ACCEPT", "-A FORWARD -j A", tail)), [
+    "dropped",
+  ]);
+  assert.deepEqual(fates(forward("-A A -j ACCEPT", "-A FORWARD -j A", tail)), ["untouched"]);
+});
+
+test("after a goto they come back to the last jump, or to the policy", () => {
+  const tail = "-A FORWARD -j DROP";
+  assert.deepEqual(fates(forward("-A FORWARD -g A", tail)), ["untouched"]);
+  const nested = ["-A A -g B", "-A A -j ACCEPT", "-A FORWARD -j A", tail];
+  assert.deepEqual(fates(forward(...nested)), ["dropped"]);
+  assert.deepEqual(fates(forward("-A B -j RETURN", "-A B -j ACCEPT", ...nested)), ["dropped"]);
+  const policy = forward(":FORWARD DROP [0:0]", "-A FORWARD -g A", "-A FORWARD -j ACCEPT");
+  assert.deepEqual(fates(policy), ["dropped"]);
+});
+
+test("RETURN in a base chain asks its policy", () => {
+  assert.deepEqual(
+    fates(forward(":FORWARD DROP [0:0]", "-A FORWARD -j RETURN", "-A FORWARD -j ACCEPT")),
+    ["dropped"],
+  );
+  assert.deepEqual(fates(forward("-A FORWARD -j RETURN", "-A FORWARD -j DROP")), ["untouched"]);
+});
+
+test("a rule that only counts does nothing", () => {
+  const [outcome] = run(forward("-A FORWARD", "-A FORWARD -j DROP"));
+  assert.deepEqual(outcome?.rules, ["-A FORWARD", "-A FORWARD -j DROP"]);
+});
+
+const LIST = (n: number) => `--name CSP-demo.serve-10.1.0.${n} --mask 255.255.255.255 --rsource`;
+const STICKY = [
+  `-p tcp -m recent --update --seconds 60 --reap ${LIST(1)} -j DNAT --to-destination 10.1.0.1:80`,
+  `-p tcp -m recent --update --seconds 60 --reap ${LIST(2)} -j DNAT --to-destination 10.1.0.2:80`,
+  `-p tcp -m statistic --mode random --probability 0.5 -m recent --set ${LIST(1)} -j DNAT --to-destination 10.1.0.1:80`,
+  `-p tcp -m recent --set ${LIST(2)} -j DNAT --to-destination 10.1.0.2:80`,
+];
+
+test("a client is remembered at the endpoint that was drawn, and at no other", () => {
+  const outcomes = run(nat(STICKY));
+  assert.deepEqual(
+    outcomes.map(({ fate, memory }) => [fateText(fate), memory.lists]),
+    [
+      ["10.1.0.1:80", { "CSP-demo.serve-10.1.0.1": { "10.1.0.11": 0 } }],
+      ["10.1.0.2:80", { "CSP-demo.serve-10.1.0.2": { "10.1.0.11": 0 } }],
+    ],
+  );
+});
+
+test("a remembered client comes back, whoever it is, until it was away too long", () => {
+  for (const drawn of run(nat(STICKY))) {
+    const again = (seconds: number, packet = {}) =>
+      run(nat(STICKY), packet, drawn.memory.after(seconds));
+    const [only, ...others] = again(60);
+    assert.deepEqual([only?.fate, others], [drawn.fate, []]);
+    assert.deepEqual(only?.memory.lists, drawn.memory.lists, "and is young again");
+    assert.equal(again(61).length, 2, "forgotten");
+    assert.equal(again(0, { source: "10.1.0.12" }).length, 2, "somebody else");
+  }
+});
+
+test("a client that was away too long is reaped", () => {
+  const memory = new RecentMemory({
+    "CSP-demo.serve-10.1.0.1": { "10.1.0.11": 61, "10.1.0.99": 0 },
+  });
+  const [, second] = run(nat(STICKY), {}, memory);
+  assert.deepEqual(second?.memory.lists, {
+    "CSP-demo.serve-10.1.0.1": { "10.1.0.99": 0 },
+    "CSP-demo.serve-10.1.0.2": { "10.1.0.11": 0 },
+  });
+});
+
+test("a match behind one that said no is not asked", () => {
+  const rule = `-p tcp -m recent --set ${LIST(1)} -j DNAT --to-destination 10.1.0.1:80`;
+  const [outcome] = run(nat([rule]), { port: 81 });
+  assert.deepEqual(outcome?.memory.lists, {});
+});
+
+test("IPv6 speaks of addresses and refusals in its own way", () => {
+  const text = `*nat
+:CSP-SVC - [0:0]
+-A PREROUTING -d fd00:241::1/128 -p tcp -m tcp --dport 80 -j CSP-SVC
+-A CSP-SVC -p tcp -j DNAT --to-destination [fd00:10:1::11]:8080
+COMMIT
+*filter
+-A FORWARD -d fd00:241::/108 -j REJECT --reject-with icmp6-port-unreachable
+COMMIT
+`;
+  const tables = tablesOf(text, "IPv6");
+  const of = (port: number) =>
+    trace(tables, { ...POD, source: "fd00:10:1::12", destination: "fd00:241::1", port }).map(
+      ({ fate }) => fateText(fate),
+    );
+  assert.deepEqual(of(80), ["[fd00:10:1::11]:8080"]);
+  assert.deepEqual(of(81), ["icmp6-port-unreachable"]);
+});
+
+test("it throws at a rule that it does not know, and at text that iptables would refuse", () => {
+  const rule = (text: string) => () => tablesOf(`*nat\n-A OUTPUT ${text}\nCOMMIT\n`, "IPv4");
+  assert.throws(rule("-j MARK --set-xmark 0x4000/0x4000"), UnknownGrammar);
+  assert.throws(rule("-m addrtype --dst-type LOCAL -j RETURN"), UnknownGrammar);
+  assert.throws(rule("-j MISSING-chain"), /Couldn't load target/);
+});
+
+test("it reads counters, which a listing has", () => {
+  const text = "# Generated\n*filter\n:FORWARD DROP [12:3456]\nCOMMIT\n# Completed\n";
+  assert.deepEqual(fates(text), ["dropped"]);
+});

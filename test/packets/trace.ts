@@ -1,0 +1,108 @@
+import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { FakeIptables } from "../fake/iptables.ts";
+import type { Table } from "../fake/table.ts";
+import { type Chance, either, NEVER } from "./chance.ts";
+import { depart, type Journey, type Packet } from "./packet.ts";
+import { RecentMemory } from "./recent-memory.ts";
+import { type Ending, walk } from "./walk.ts";
+
+/** Both tables of one family. */
+export interface Tables {
+  readonly nat: Table;
+  readonly filter: Table;
+}
+
+/** What became of a packet. */
+export type Fate =
+  | { readonly fate: "sent"; readonly to: string; readonly masquerade: boolean }
+  | { readonly fate: "rejected"; readonly with: string }
+  | { readonly fate: "dropped" }
+  | { readonly fate: "untouched" };
+
+/** One thing that can become of a packet. The chances of all outcomes of a packet add up to one, exactly. */
+export interface Outcome {
+  readonly fate: Fate;
+  readonly chance: Chance;
+  /** What xt_recent remembers afterwards. */
+  readonly memory: RecentMemory;
+  /** Every rule that matched, in order, as iptables-save prints it. */
+  readonly rules: readonly string[];
+}
+
+/** Reads iptables-save text; throws at whatever the tracer cannot follow. */
+export function tablesOf(text: string, family: Family): Tables {
+  const fake = new FakeIptables(family);
+  const { exitCode, stderr } = fake.restore(text);
+  if (exitCode !== 0) throw new Error(stderr);
+  return { nat: fake.table("nat"), filter: fake.table("filter") };
+}
+
+/**
+ * All that can become of a packet: nat PREROUTING and filter FORWARD (from a pod) or nat OUTPUT and filter
+ * OUTPUT (from the host), then nat POSTROUTING. The nat table is asked about first packets only: later ones
+ * do as the first.
+ */
+export function trace(tables: Tables, packet: Packet, memory = new RecentMemory()): Outcome[] {
+  const [first, second] = packet.from === "pod" ? ["PREROUTING", "FORWARD"] : ["OUTPUT", "OUTPUT"];
+  const start = depart(packet, addressOf, memory);
+  const isFirst = start.state === "NEW";
+  const outcomes: Outcome[] = [];
+  const through = function* (table: Table, chain: string, journey: Journey) {
+    for (const [next, ending] of walk(table, chain, journey)) {
+      if (ending === "ACCEPT") yield next;
+      else outcomes.push(outcomeOf(next, ending));
+    }
+  };
+  const natted = function* (chain: string, journey: Journey) {
+    if (isFirst) yield* through(tables.nat, chain, journey);
+    else yield journey;
+  };
+  for (const routed of natted(first, start)) {
+    for (const allowed of through(tables.filter, second, routed)) {
+      for (const sent of natted("POSTROUTING", allowed)) outcomes.push(outcomeOf(sent, "ACCEPT"));
+    }
+  }
+  return outcomes;
+}
+
+/** The outcomes in short, those that are alike as one: `10.1.0.11:8080`, `… masqueraded`, `tcp-reset`. */
+export function chancesOf(outcomes: readonly Outcome[]): Map<string, Chance> {
+  const chances = new Map<string, Chance>();
+  for (const { fate, chance } of outcomes) {
+    const name = fateText(fate);
+    chances.set(name, either(chances.get(name) ?? NEVER, chance));
+  }
+  return chances;
+}
+
+/** A fate in one or two words. */
+export function fateText(fate: Fate): string {
+  switch (fate.fate) {
+    case "sent":
+      return fate.masquerade ? `${fate.to} masqueraded` : fate.to;
+    case "rejected":
+      return fate.with;
+    case "dropped":
+    case "untouched":
+      return fate.fate;
+  }
+}
+
+function outcomeOf(journey: Journey, ending: Ending): Outcome {
+  const { chance, memory, rules } = journey;
+  return { fate: fateOf(journey, ending), chance, memory, rules };
+}
+
+function fateOf({ destination, port, translated, masqueraded }: Journey, ending: Ending): Fate {
+  if (ending === "DROP") return { fate: "dropped" };
+  if (ending !== "ACCEPT") return { fate: "rejected", with: ending.reject };
+  if (!translated && !masqueraded) return { fate: "untouched" };
+  const host = destination.family === "IPv4" ? destination.text : `[${destination.text}]`;
+  return { fate: "sent", to: `${host}:${port}`, masquerade: masqueraded };
+}
+
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
+  return address;
+}
