@@ -48,7 +48,7 @@ function complete(model: Model, family: Family): Changes {
 }
 
 function sorted(believed: Believed) {
-  return { chains: [...believed.chains].sort(), jumps: [...believed.jumps].sort() };
+  return { chains: believed.chains, jumps: [...believed.jumps].sort() };
 }
 
 /** Replays a history change by change, and after every step compares with a fresh start. */

@@ -11,6 +11,9 @@ const vip = fc
   )
   .map((n) => n.toString(16).padStart(8, "0"));
 
+/** Close together, so that one far off moves the place where the root branches. */
+const near = fc.integer({ min: 0, max: 0xff }).map((n) => (0xf1000000 + n * 5).toString(16));
+
 function contents(tree: PrefixTree): Map<string, string> {
   return new Map([...tree.prefixes()].map((p) => [p, JSON.stringify(tree.node(p))]));
 }
@@ -42,8 +45,11 @@ test("every VIP is reached from the root, through nodes of at most 16 parts", ()
 test("what add and delete note is all that changes, and the shape forgets the order", () => {
   fc.assert(
     fc.property(
-      fc.uniqueArray(vip, { maxLength: 120 }),
-      fc.array(vip, { maxLength: 60 }),
+      fc.oneof(
+        fc.uniqueArray(vip, { maxLength: 120 }),
+        fc.uniqueArray(near, { minLength: 12, maxLength: 40 }),
+      ),
+      fc.oneof(fc.array(vip, { maxLength: 60 }), fc.array(fc.oneof(near, vip), { maxLength: 12 })),
       (start, toggles) => {
         const tree = treeOf(start);
         const present = new Set(start);
@@ -60,12 +66,43 @@ test("what add and delete note is all that changes, and the shape forgets the or
             if (node === undefined) kept.delete(prefix);
             else kept.set(prefix, JSON.stringify(node));
           }
-          assert.deepEqual(new Map([...kept].sort()), new Map([...contents(tree)].sort()));
+          assert.deepEqual(kept, contents(tree));
         }
         assert.deepEqual(contents(treeOf([...present].sort().reverse())), contents(tree));
       },
     ),
   );
+});
+
+test("no node but a leaf has a single child: the root, too, begins where the VIPs part", () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(vip, { minLength: 17, maxLength: 80 }), (vips) => {
+      const tree = treeOf(vips);
+      for (const prefix of tree.prefixes()) assert.ok((tree.node(prefix)?.length ?? 0) > 1, prefix);
+    }),
+  );
+  const spread = Array.from({ length: 17 }, (_, i) => `f1${i.toString(16).padStart(2, "0")}0001`);
+  assert.deepEqual(
+    [...treeOf(spread).prefixes()],
+    ["", "f10"],
+    "f1, which all share, is the root's own range",
+  );
+});
+
+test("the root's branch moves when a VIP far off comes or goes, and says so", () => {
+  const near = Array.from({ length: 20 }, (_, i) => `f100${i.toString(16).padStart(2, "0")}01`);
+  const tree = treeOf(near);
+  assert.deepEqual([...tree.prefixes()], ["", "f1000", "f1001"]);
+  tree.takeTouched();
+  tree.add("f2000001");
+  assert.ok(tree.takeTouched().has("f100"));
+  assert.deepEqual(tree.node(""), [
+    { kind: "node", prefix: "f100" },
+    { kind: "vip", vip: "f2000001" },
+  ]);
+  tree.delete("f2000001");
+  assert.ok(tree.takeTouched().has("f100"));
+  assert.equal(tree.node("f100"), undefined);
 });
 
 test("a VIP that is touched marks the one node that looks at it", () => {

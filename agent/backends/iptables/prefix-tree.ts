@@ -7,7 +7,7 @@
  * 2. A VIP that comes or goes changes a handful of nodes; `add` and `delete` note which.
  * 3. Few nodes, because iptables-nft is slow in the number of chains: up to 16 VIPs share a leaf, a child
  *    with a single VIP is no node, and runs of one-child levels are skipped (a child's prefix is the longest
- *    that its VIPs share).
+ *    that its VIPs share; the root branches where all VIPs part, so that it never has a single child).
  *
  * VIPs and prefixes are hexadecimal digits, as in `Address.hex`; a level is one digit, four bits. The root
  * is the empty prefix. Nothing is stored but the sorted VIPs: every node is found by binary search.
@@ -22,16 +22,12 @@ export class PrefixTree {
 
   /** Adds a VIP that is not there yet. */
   add(vip: string): void {
-    this.#note(vip);
-    this.#vips.splice(this.#lowerBound(vip), 0, vip);
-    this.#note(vip);
+    this.#change(vip, () => this.#vips.splice(this.#lowerBound(vip), 0, vip));
   }
 
   /** Takes a VIP out that is there. */
   delete(vip: string): void {
-    this.#note(vip);
-    this.#vips.splice(this.#lowerBound(vip), 1);
-    this.#note(vip);
+    this.#change(vip, () => this.#vips.splice(this.#lowerBound(vip), 1));
   }
 
   /** Notes that what a VIP leads to has changed, though it stays where it is. */
@@ -64,8 +60,9 @@ export class PrefixTree {
     if (to - from <= FAN_OUT)
       return this.#vips.slice(from, to).map((vip) => ({ kind: "vip", vip }));
     const parts: Part[] = [];
+    const stem = this.#stem(prefix);
     for (const digit of "0123456789abcdef") {
-      const part = this.#part(prefix + digit);
+      const part = this.#part(stem + digit);
       if (part !== undefined) parts.push(part);
     }
     return parts;
@@ -78,9 +75,12 @@ export class PrefixTree {
     const last = this.#vips[to - 1];
     if (to === from || first === undefined || last === undefined) return undefined;
     if (to - from === 1) return { kind: "vip", vip: first };
-    let shared = prefix.length;
-    while (first[shared] === last[shared]) shared++;
-    return { kind: "node", prefix: first.slice(0, shared) };
+    return { kind: "node", prefix: shared(first, last) };
+  }
+
+  /** Where the children of a node branch off: at its prefix, or at what all VIPs share for the root. */
+  #stem(prefix: string): string {
+    return prefix === "" ? shared(this.#vips[0] ?? "", this.#vips.at(-1) ?? "") : prefix;
   }
 
   /** The nodes on the way from the root to `target` (a VIP, there or not, or a prefix). */
@@ -89,11 +89,23 @@ export class PrefixTree {
     for (;;) {
       const prefix = path.at(-1) ?? "";
       const [from, to] = this.#range(prefix);
-      if (to - from <= FAN_OUT || prefix.length >= target.length) return path;
-      const part = this.#part(target.slice(0, prefix.length + 1));
+      const stem = this.#stem(prefix);
+      if (to - from <= FAN_OUT || stem.length >= target.length) return path;
+      const part = this.#part(target.slice(0, stem.length + 1));
       if (part?.kind !== "node" || !target.startsWith(part.prefix)) return path;
       path.push(part.prefix);
     }
+  }
+
+  #change(vip: string, change: () => void): void {
+    this.#note(vip);
+    const before = this.#stem("");
+    change();
+    const after = this.#stem("");
+    this.#note(vip);
+    // Where the root branches has moved: what hung below the longer stem has become a node, or was one.
+    const moved = before !== after && this.size > FAN_OUT;
+    if (moved) this.#touched.add(before.length > after.length ? before : after);
   }
 
   /**
@@ -107,7 +119,7 @@ export class PrefixTree {
       const [from, to] = this.#range(prefix);
       if (to - from === FAN_OUT + 1)
         for (const below of this.prefixes(prefix)) this.#touched.add(below);
-      const part = this.#part(vip.slice(0, prefix.length + 1));
+      const part = this.#part(vip.slice(0, this.#stem(prefix).length + 1));
       if (to - from > FAN_OUT && part?.kind === "node") this.#touched.add(part.prefix);
     }
   }
@@ -129,6 +141,13 @@ export class PrefixTree {
     }
     return low;
   }
+}
+
+/** The digits that two texts begin with alike; of sorted texts, the first and the last share what all do. */
+function shared(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
 }
 
 /** One thing that a node looks at: a VIP itself, or a further node. */
