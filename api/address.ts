@@ -60,7 +60,7 @@ function parseV6(text: string): Address | AddressFault {
   const missing = 8 - head.length - tail.length;
   // "::" stands for at least one group (RFC 4291 2.2).
   if (halves.length === 2 ? missing < 1 : missing !== 0) return "invalid-address";
-  const groups = [...head, ...new Array<number>(missing).fill(0), ...tail];
+  const groups = [...head, ...Array.from({ length: missing }, () => 0), ...tail];
   const hex = groups.map((group) => hexOf(group, 4)).join("");
   // ::ffff:a.b.c.d, and the deprecated ::a.b.c.d, which the C library prints dotted, as no one else does.
   const embedded = hex.startsWith("0".repeat(24)) && groups[6] !== 0;

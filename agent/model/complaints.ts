@@ -14,8 +14,11 @@ export class Complaints {
     this.object = object;
   }
 
-  /** `path` is the way to the field, as in `endpoints[3].addresses[0]`; `value` is what stood there. */
-  add(reason: Reason, path: string, value: unknown): void {
+  /**
+   * `path` is the way to the field, as in `endpoints[3].addresses[0]`; `value` is what stood there. Returns
+   * what a parser has made of it: nothing.
+   */
+  add(reason: Reason, path: string, value: unknown): undefined {
     if (this.problems.length === KEPT) return;
     this.problems.push({ reason, object: this.object, field: path, value: shown(value) });
   }

@@ -126,12 +126,12 @@ function parseEndpointAddress(
   const first: unknown = Array.isArray(addresses) ? addresses[0] : undefined;
   const refuse = (reason: Reason) => complaints.add(reason, `${path}.addresses[0]`, first);
   const address = typeof first === "string" ? parseAddress(first) : "invalid-address";
-  if (!isAddress(address)) return void refuse(address);
-  if (address.family !== family) return void refuse("wrong-family");
+  if (!isAddress(address)) return refuse(address);
+  if (address.family !== family) return refuse("wrong-family");
   const special = classOf(address);
-  if (special !== undefined) return void refuse(special);
+  if (special !== undefined) return refuse(special);
   if (clusterSetCidrs.some((cidr) => contains(cidr, address))) {
-    return void refuse("in-clusterset-cidr");
+    return refuse("in-clusterset-cidr");
   }
   return address.text;
 }
@@ -146,7 +146,7 @@ function parseCondition(
     const value = fieldAt(raw, "conditions", name);
     if (isUnset(value)) return otherwise;
     if (typeof value === "boolean") return value;
-    return void complaints.add("invalid-object", `${path}.conditions.${name}`, value);
+    return complaints.add("invalid-object", `${path}.conditions.${name}`, value);
   };
   const ready = read("ready", true);
   const serving = read("serving", ready ?? false);
@@ -168,5 +168,5 @@ function parseText(
   const value = field(raw, name);
   if (isUnset(value) || value === "") return undefined;
   if (typeof value === "string" && isText(value)) return value;
-  return void complaints.add(reason, `${path}.${name}`, value);
+  return complaints.add(reason, `${path}.${name}`, value);
 }

@@ -21,8 +21,8 @@ export interface Tools {
 export function toolsOf(flavour: Flavour, family: Family, within: readonly string[] = []): Tools {
   const base = `${family === "IPv4" ? "iptables" : "ip6tables"}-${flavour}`;
   const through = (tool: string): Argv => {
-    const [program = tool, ...args] = [...within, tool];
-    return [program, ...args];
+    const [program, ...args] = within;
+    return program === undefined ? [tool] : [program, ...args, tool];
   };
   return { save: through(`${base}-save`), restore: through(`${base}-restore`) };
 }

@@ -32,7 +32,7 @@ export interface Believed {
 }
 
 /** Splits a key or a jump into the table and the rest. */
-export function tableOf(key: ChainKey | Jump): [table: Table, rest: string] {
+export function tableOf(key: `${Table} ${string}`): [table: Table, rest: string] {
   const space = key.indexOf(" ");
   return [key.slice(0, space) === "nat" ? "nat" : "filter", key.slice(space + 1)];
 }
