@@ -1,4 +1,5 @@
 import { readdirSync, statSync, watch } from "node:fs";
+import { basename, resolve } from "node:path";
 import { isManifestName } from "./manifest-files.ts";
 import { type Mistake, type Outcome, unreadable } from "./mistake.ts";
 import type { FileEvent } from "./settling.ts";
@@ -35,7 +36,7 @@ export class DirectoryWatch {
   #unwatched: Mistake | undefined;
 
   constructor(path: string, watch: WatchDirectory, onEvent: OnEvent) {
-    this.#path = path;
+    this.#path = resolve(path);
     this.#watch = watch;
     this.#onEvent = onEvent;
   }
@@ -51,8 +52,9 @@ export class DirectoryWatch {
    */
   renew(): Outcome<boolean> {
     try {
-      const { dev, ino } = statSync(this.#path, { bigint: true });
-      const inode = `${dev}:${ino}`;
+      const { dev, ino, birthtimeNs } = statSync(this.#path, { bigint: true });
+      // ext4 gives a new directory the inode of the one that was just removed.
+      const inode = `${dev}:${ino}:${birthtimeNs}`;
       if (this.#close !== undefined && inode === this.#inode) return { value: false };
       this.close();
       this.#inode = inode;
@@ -85,10 +87,17 @@ export class DirectoryWatch {
       this.close();
     };
     try {
-      this.#close = this.#watch(this.#path, this.#onEvent, fail);
+      this.#close = this.#watch(this.#path, (event, name) => this.#hear(event, name), fail);
     } catch (error) {
       // Not fatal: what no event tells, the periodic look finds, and `unwatched` says so.
       fail(error);
     }
+  }
+
+  /** An event of its own name means the directory itself: it was removed or moved, or its mode changed. */
+  #hear(event: FileEvent, name: string | null): void {
+    const own = name === basename(this.#path);
+    if (own) this.close();
+    this.#onEvent(event, own ? null : name);
   }
 }

@@ -1,0 +1,508 @@
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../../common/clock.ts";
+import { importText, ManifestStage, sliceText } from "../../../test/support/manifest-stage.ts";
+import { Told } from "../../../test/support/told.ts";
+import { ManifestsSource, MOST_AT_ONCE, NET_MS, RETRY_MS } from "./manifests-source.ts";
+import { REST_MS } from "./settling.ts";
+
+const SCENARIOS = join(import.meta.dirname, "../../../test/scenarios/manifests");
+
+/** Root may read everything; for what it may not, the process is nobody for a moment. */
+async function unprivileged(run: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return run();
+  process.seteuid?.(65534);
+  try {
+    await run();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+describe("the first listing", () => {
+  it("tells every object, then listed, once", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("serve-x")}`);
+    stage.place("b.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: [] }));
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["import demo/serve", "slice demo/serve-x", "listed"]);
+    stage.place("c.yml", importText("other"));
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), ["import demo/other"]);
+  });
+
+  it("reads no dot-file, no directory below, and no other ending", async () => {
+    using stage = new ManifestStage();
+    for (const name of [".a.yaml", "a.yaml.swp", "a.yaml~", "a.txt", "yaml", ".yaml"]) {
+      stage.place(name, importText("serve"));
+    }
+    mkdirSync(stage.path("below"));
+    stage.place("below/a.yaml", importText("serve"));
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["listed"]);
+  });
+
+  it("waits for a directory that is not there yet, and says so once", async () => {
+    using stage = new ManifestStage();
+    rmSync(stage.directory, { recursive: true });
+    await stage.start();
+    for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
+    assert.deepEqual(stage.told.news(), []);
+    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
+    assert.deepEqual(
+      stage.source.brokenFiles().map(({ file, detail }) => [file, detail]),
+      [[stage.directory, "ENOENT"]],
+    );
+    mkdirSync(stage.directory);
+    stage.place("a.yaml", importText("serve"));
+    await stage.wait(RETRY_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
+    assert.deepEqual(stage.source.brokenFiles(), []);
+  });
+
+  it("is held up by no broken file", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", "a: [");
+    stage.place("b.yaml", importText("serve"));
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
+    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:5"]);
+  });
+
+  it("loads every file of the scenarios without an error", async () => {
+    using stage = new ManifestStage();
+    for (const name of readdirSync(SCENARIOS)) {
+      copyFileSync(join(SCENARIOS, name), stage.path(name));
+    }
+    await stage.start();
+    const { imports, slices, wrong } = stage.told;
+    assert.deepEqual(
+      [...imports.keys()],
+      ["demo/serve", "demo/serve-with-vip", "default/serve", "shop/web"],
+    );
+    assert.deepEqual(
+      [...slices.keys()],
+      [
+        "demo/imported-serve-z9r87",
+        "demo/imported-serve-jlj65",
+        "default/imported-brazil-serve-x2v9k",
+        "default/imported-chile01-serve-2rncz",
+        "shop/web-c1-abcde",
+        "shop/web-c2-fghij",
+        "shop/web-c3-klmno",
+      ],
+    );
+    assert.deepEqual([...wrong], []);
+    assert.deepEqual(stage.source.brokenFiles(), []);
+  });
+});
+
+describe("a file that changes", () => {
+  it("is told at once when it was replaced in one step, and only what differs", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}---\n${sliceText("y")}`);
+    await stage.start();
+    stage.told.news();
+    stage.clock.advance(7);
+    stage.place(
+      "a.yaml",
+      `${importText("serve")}---\n${sliceText("y", "10.0.0.2")}---\n${sliceText("z")}`,
+    );
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["slice demo/y", "slice demo/z", "no slice demo/x"]);
+    assert.equal(stage.told.at, 7);
+  });
+
+  it("is read only after a rest when it was written in place: half of it is never seen", async () => {
+    using stage = new ManifestStage();
+    const whole = `${importText("serve")}---\n${sliceText("x", "10.0.0.2")}`;
+    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}`);
+    await stage.start();
+    stage.told.news();
+    for (const half of ["", importText("serve"), `${importText("serve")}---\n`]) {
+      stage.rewrite("a.yaml", half);
+      await stage.wait(REST_MS - 1);
+    }
+    assert.deepEqual(stage.told.news(), []);
+    stage.rewrite("a.yaml", whole);
+    await stage.wait(REST_MS - 1);
+    assert.deepEqual(stage.told.news(), []);
+    await stage.wait(1);
+    assert.deepEqual(stage.told.news(), ["slice demo/x"]);
+    assert.equal(stage.told.slices.get("demo/x")?.endpoints[0]?.address, "10.0.0.2");
+  });
+
+  it("is not believed to be gone while an editor writes it anew", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    await stage.start();
+    stage.told.news();
+    stage.rename("a.yaml", "a.yaml~");
+    await stage.wait(REST_MS - 1);
+    stage.rewrite("a.yaml", "");
+    await stage.wait(REST_MS - 1);
+    stage.rewrite("a.yaml", importText("serve", "241.0.0.2"));
+    await stage.wait(REST_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
+  });
+
+  it("takes its objects along when it goes", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}`);
+    await stage.start();
+    stage.told.news();
+    stage.remove("a.yaml");
+    await stage.wait(REST_MS);
+    assert.deepEqual(stage.told.news(), ["no import demo/serve", "no slice demo/x"]);
+  });
+
+  it("may be renamed: nothing changes, nothing is a duplicate", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    await stage.start();
+    stage.told.news();
+    stage.rename("a.yaml", "b.yaml");
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), []);
+    stage.remove("b.yaml");
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
+  });
+
+  it("may hand an object to another file: it is never told as removed", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}`);
+    stage.place("b.yaml", sliceText("y"));
+    await stage.start();
+    stage.told.news();
+    stage.place("a.yaml", importText("serve"));
+    stage.place("b.yaml", `${sliceText("y")}---\n${sliceText("x", "10.0.0.9")}`);
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["slice demo/x"]);
+  });
+
+  it("is found without any event", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("a"));
+    stage.place("b.yaml", importText("b"));
+    stage.place("c.yaml", importText("c"));
+    await stage.start();
+    stage.told.news();
+    stage.deaf = true;
+    stage.place("a.yaml", importText("a", "241.0.0.2"));
+    stage.remove("b.yaml");
+    stage.rewrite("c.yaml", importText("c", "241.0.0.22"));
+    stage.place("d.yaml", importText("d"));
+    await stage.wait(NET_MS + REST_MS);
+    assert.deepEqual(stage.told.news().sort(), [
+      "import demo/a",
+      "import demo/c",
+      "import demo/d",
+      "no import demo/b",
+    ]);
+  });
+
+  it("is found without any event among more files than one look goes through", async () => {
+    using stage = new ManifestStage();
+    const count = MOST_AT_ONCE + 5;
+    const names = Array.from({ length: count }, (_, i) => `${String(i).padStart(5, "0")}.yaml`);
+    for (const name of names) stage.place(name, "");
+    await stage.start();
+    await stage.settle();
+    stage.told.news();
+    stage.deaf = true;
+    for (const name of [names[0], names[count - 1]]) {
+      stage.rewrite(name ?? "", importText(`i${name?.slice(0, 5)}`));
+    }
+    await stage.settle();
+    await stage.settle();
+    assert.equal(stage.told.imports.size, 2);
+  });
+
+  it("is found after a storm of events, of which some were lost", async () => {
+    using stage = new ManifestStage();
+    await stage.start();
+    stage.deaf = true;
+    stage.place("lost.yaml", importText("lost"));
+    stage.deaf = false;
+    for (let i = 0; i <= MOST_AT_ONCE; i++) stage.raise("renamed", `${i}.yaml`);
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["listed", "import demo/lost"]);
+  });
+
+  it("is read again after an event though stat shows no difference", async () => {
+    using stage = new ManifestStage();
+    const seen: string[] = [];
+    stage.place("a.yaml", importText("serve", "241.0.0.1"));
+    await stage.start();
+    // Replaced twice within one tick of the file system's clock, the second time with the first inode.
+    for (let i = 1; i <= 9; i++) {
+      stage.deaf = true;
+      stage.place("a.yaml", importText("serve", "241.0.0.9"));
+      stage.deaf = false;
+      stage.place("a.yaml", importText("serve", `241.0.1.${i}`));
+      await stage.look();
+      await stage.wait(REST_MS);
+      seen.push(stage.told.imports.get("demo/serve")?.vips[0]?.text ?? "");
+    }
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 9 }, (_, i) => `241.0.1.${i + 1}`),
+    );
+  });
+});
+
+describe("a broken file", () => {
+  it("keeps its last good content, is told once, and recovers", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    await stage.start();
+    stage.told.news();
+    stage.place("a.yaml", `${importText("serve", "241.0.0.2")}  oops\n`);
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), []);
+    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:5:1"]);
+    assert.equal(stage.source.brokenFiles().length, 1);
+    stage.place("a.yaml", "a: *b");
+    await stage.settle();
+    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:4"]);
+    stage.place("a.yaml", importText("serve", "241.0.0.2"));
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
+    assert.deepEqual(stage.logged(), ["info syntax-error a.yaml"]);
+    assert.deepEqual(stage.source.brokenFiles(), []);
+  });
+
+  it("may go for good, and its objects with it", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    await stage.start();
+    stage.place("a.yaml", "a: [");
+    await stage.look();
+    stage.told.news();
+    stage.remove("a.yaml");
+    await stage.wait(REST_MS);
+    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
+    assert.deepEqual(stage.source.brokenFiles(), []);
+  });
+
+  const BROKEN: Record<string, (path: string) => void> = {
+    "alias-bomb": (path) => writeFileSync(path, "a: &a [*a]"),
+    binary: (path) => writeFileSync(path, Buffer.from([0x61, 0xff])),
+    "too-deep": (path) => writeFileSync(path, "[".repeat(200_000)),
+    "too-large": (path) => writeFileSync(path, "#\n".repeat(2 ** 21 + 1)),
+    "not-a-file": (path) => mkdirSync(path),
+    unreadable: (path) => symlinkSync("nowhere", path),
+  };
+  for (const [fault, make] of Object.entries(BROKEN)) {
+    it(`may be so by ${fault}`, async () => {
+      using stage = new ManifestStage();
+      stage.place("a.yaml", importText("serve"));
+      stage.place("b.yaml", importText("other"));
+      await stage.start();
+      stage.told.news();
+      rmSync(stage.path("a.yaml"));
+      make(stage.path("a.yaml"));
+      stage.raise("renamed", "a.yaml");
+      stage.place("b.yaml", importText("other", "241.0.0.9"));
+      await stage.settle();
+      assert.deepEqual(stage.told.news(), ["import demo/other"]);
+      assert.deepEqual(
+        stage.source.brokenFiles().map((error) => [error.file, error.fault]),
+        [["a.yaml", fault]],
+      );
+    });
+  }
+
+  it("is read again when it becomes readable, though no event says so", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    chmodSync(stage.root, 0o755);
+    chmodSync(stage.directory, 0o755);
+    chmodSync(stage.path("a.yaml"), 0);
+    await unprivileged(() => stage.start());
+    assert.deepEqual(stage.told.news(), ["listed"]);
+    assert.deepEqual(stage.logged(), ["warn unreadable a.yaml"]);
+    await unprivileged(() => stage.settle());
+    assert.deepEqual(stage.logged(), []);
+    chmodSync(stage.path("a.yaml"), 0o444);
+    await unprivileged(() => stage.settle());
+    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
+    assert.deepEqual(stage.logged(), ["info unreadable a.yaml"]);
+  });
+
+  it("does not pollute any prototype", async () => {
+    using stage = new ManifestStage();
+    const polluted = '"__proto__": { "polluted": true }';
+    stage.place(
+      "a.json",
+      `{ ${polluted}, "kind": "X", "apiVersion": "v1", "metadata": { ${polluted} } }`,
+    );
+    stage.place("b.yaml", `kind: List\napiVersion: v1\nitems: [{ ${polluted} }]\n${polluted}\n`);
+    await stage.start();
+    assert.equal(Reflect.get({}, "polluted"), undefined);
+    assert.deepEqual(stage.source.brokenFiles().length, 0);
+  });
+});
+
+describe("two files with the same object", () => {
+  it("count by name: the first, and when it goes, the other", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", sliceText("x", "10.0.0.1"));
+    stage.place("b.yaml", sliceText("x", "10.0.0.2"));
+    await stage.start();
+    const address = () => stage.told.slices.get("demo/x")?.endpoints[0]?.address;
+    assert.equal(address(), "10.0.0.1");
+    assert.deepEqual(stage.told.wrong.get("EndpointSlice demo/x"), [
+      {
+        reason: "duplicate-object",
+        object: "EndpointSlice demo/x",
+        field: "metadata.name",
+        value: '"b.yaml document 1"',
+      },
+    ]);
+    stage.told.news();
+    stage.remove("a.yaml");
+    await stage.wait(REST_MS);
+    assert.equal(address(), "10.0.0.2");
+    assert.deepEqual(stage.told.news(), ["problems EndpointSlice demo/x: 0", "slice demo/x"]);
+  });
+});
+
+describe("the directory", () => {
+  it("may vanish: everything is kept, and what is there when it is back counts", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("a"));
+    stage.place("b.yaml", importText("b"));
+    await stage.start();
+    stage.told.news();
+    rmSync(stage.directory, { recursive: true });
+    for (const name of ["a.yaml", "b.yaml", "manifests"]) stage.raise("renamed", name);
+    for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
+    assert.deepEqual(stage.told.news(), []);
+    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
+    mkdirSync(stage.directory);
+    stage.place("a.yaml", importText("a", "241.0.0.2"));
+    await stage.wait(RETRY_MS + REST_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/a", "no import demo/b"]);
+    assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
+  });
+
+  it("may be another one under the same path", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("a"));
+    await stage.start();
+    stage.told.news();
+    renameSync(stage.directory, join(stage.root, "old"));
+    mkdirSync(stage.directory);
+    writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));
+    await stage.wait(NET_MS + REST_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+    stage.place("a.yaml", importText("a", "241.0.0.3"));
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+  });
+
+  it("may be a mounted ConfigMap, whose files all change by one renaming of ..data", async () => {
+    using stage = new ManifestStage();
+    const project = (version: string, files: Record<string, string>) => {
+      mkdirSync(stage.path(version));
+      for (const [name, text] of Object.entries(files)) {
+        writeFileSync(join(stage.path(version), name), text);
+      }
+      stage.link("..data", version);
+    };
+    project("..v1", { "a.yaml": importText("a"), "b.yaml": importText("b") });
+    for (const name of ["a.yaml", "b.yaml"]) stage.link(name, `..data/${name}`);
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["import demo/a", "import demo/b", "listed"]);
+    project("..v2", { "a.yaml": importText("a", "241.0.0.2") });
+    stage.raise("renamed", "..data");
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+    stage.remove("b.yaml");
+    await stage.wait(REST_MS);
+    assert.deepEqual(stage.told.news(), ["no import demo/b"]);
+    assert.deepEqual(stage.logged(), []);
+  });
+
+  it("tells nothing after stop", async () => {
+    using stage = new ManifestStage();
+    await stage.start();
+    stage.told.news();
+    stage.place("a.yaml", importText("a"));
+    await stage.source.stop();
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), []);
+    assert.equal(stage.clock.pending, 0);
+  });
+});
+
+describe("inotify", () => {
+  it("tells of files that come, change and go, through the directory's own replacement", async () => {
+    using stage = new ManifestStage();
+    const told = new Told();
+    const source = new ManifestsSource({
+      directory: stage.directory,
+      clock: systemClock,
+      log: { info: () => {}, warn: () => {} },
+    });
+    const hears = async (word: string) => {
+      while (!told.words.includes(word)) await sleep(1);
+      told.news();
+    };
+    source.start(told);
+    try {
+      await hears("listed");
+      stage.place("a.yaml", importText("a"));
+      await hears("import demo/a");
+      stage.place("a.yaml", importText("a", "241.0.0.2"));
+      await hears("import demo/a");
+      stage.rewrite("a.yaml", importText("a", "241.0.0.3"));
+      await hears("import demo/a");
+      stage.remove("a.yaml");
+      await hears("no import demo/a");
+      rmSync(stage.directory, { recursive: true });
+      mkdirSync(stage.directory);
+      stage.place("b.yaml", importText("b"));
+      await hears("import demo/b");
+      stage.place("b.yaml", importText("b", "241.0.0.2"));
+      await hears("import demo/b");
+    } finally {
+      await source.stop();
+    }
+  });
+
+  it("is told of as missing where the kernel gives no watch, and changes are found all the same", async () => {
+    using stage = new ManifestStage();
+    const warnings: unknown[] = [];
+    const told = new Told();
+    const source = new ManifestsSource({
+      directory: stage.directory,
+      clock: stage.clock,
+      log: { info: () => {}, warn: (_message, fields) => warnings.push(fields?.reason) },
+      watch: () => {
+        throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      },
+    });
+    source.start(told);
+    await stage.look();
+    stage.place("a.yaml", importText("a"));
+    await stage.settle();
+    await source.stop();
+    assert.deepEqual(told.news(), ["listed", "import demo/a"]);
+    assert.deepEqual(warnings, ["unwatched"]);
+  });
+});
