@@ -11,16 +11,19 @@ export interface Problem {
   readonly value: string;
 }
 
-/** Length in characters at which a shown value is cut: a hostile object must not fill a log. */
+/** Characters after which a shown value is cut: a hostile object must not fill a log. */
 const SHOWN = 80;
 
-/** `value` as one printable line, for people: JSON, cut, with all but ASCII's visible characters escaped. */
+/**
+ * `value` as one printable line, for people: JSON, cut, with all but ASCII's visible characters escaped (a
+ * terminal obeys control characters, and bidirectional ones make a reader see another text).
+ */
 export function shown(value: unknown): string {
   const json = JSON.stringify(value) ?? "undefined";
   const ascii = json
     .slice(0, SHOWN + 1)
     .replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return ascii.length > SHOWN ? `${ascii.slice(0, SHOWN)}…` : ascii;
+  return ascii.length > SHOWN ? `${ascii.slice(0, SHOWN)}...` : ascii;
 }
 
 /** `problem` as one sentence for a log or a terminal. */

@@ -12,6 +12,8 @@ const MOST_PORTS = 1000;
 /** Kubernetes' default of sessionAffinityConfig.clientIP.timeoutSeconds, and its maximum: a day. */
 const DEFAULT_AFFINITY_SECONDS = 10800;
 const MOST_AFFINITY_SECONDS = 86400;
+/** As the API writes a time. */
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * Reads a ServiceImport (v1alpha1 or v1beta1, one schema). An object whose name or type is unusable gives no
@@ -45,7 +47,9 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
 function parseCreated(object: unknown, complaints: Complaints): number {
   const text = fieldAt(object, "metadata", "creationTimestamp");
   if (isUnset(text)) return Number.POSITIVE_INFINITY;
-  const time = typeof text === "string" ? Date.parse(text) : Number.NaN;
+  // Date.parse also reads what is no timestamp, and some of it in the node's own time zone: two nodes would
+  // disagree about which import is older.
+  const time = typeof text === "string" && RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isFinite(time)) return time;
   complaints.add("invalid-object", "metadata.creationTimestamp", text);
   return Number.POSITIVE_INFINITY;
@@ -78,7 +82,9 @@ function parseFamilies(spec: unknown, complaints: Complaints): readonly unknown[
     return FAMILIES;
   }
   for (const [i, family] of families.entries()) {
-    if (!FAMILIES.includes(family)) complaints.add("wrong-family", `spec.ipFamilies[${i}]`, family);
+    if (!FAMILIES.includes(family)) {
+      complaints.add("invalid-object", `spec.ipFamilies[${i}]`, family);
+    }
   }
   return families.length === 0 ? FAMILIES : families;
 }

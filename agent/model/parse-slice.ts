@@ -52,7 +52,7 @@ export function parseSlice(
   const fact: SliceFact = {
     key,
     importKey: objectKey(namespace, service),
-    active: label(LABEL_ACTIVE) !== "false",
+    active: parseLabel(object, LABEL_ACTIVE, isSwitch, complaints) !== "false",
     family,
     ports: parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
     endpoints: parseEndpoints(object, family, clusterSetCidrs, complaints),
@@ -69,7 +69,12 @@ function parseFamily(object: unknown, complaints: Complaints): Family | undefine
   return undefined;
 }
 
-/** A label's value if it is one; a bad value counts as none, so that it can only make a slice farther. */
+/** What `active` may be; a label is text, also where YAML would read a boolean. */
+function isSwitch(text: string): boolean {
+  return text === "true" || text === "false";
+}
+
+/** A label's value if it is one. A bad value counts as none: of origin and region, it can only make a slice farther. */
 function parseLabel(
   object: unknown,
   name: string,
