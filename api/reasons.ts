@@ -26,6 +26,7 @@ export const REASONS = {
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
   "other-zone": "trafficDistribution prefers this node's zone, and that zone has an endpoint.",
   "other-node": "trafficDistribution or internalTrafficPolicy keeps the traffic on this node.",
+  "other-family": "The import has no programmed VIP of the slice's IP family.",
   "port-not-exposed": "The endpoint's slice has no port of this name and protocol.",
   "duplicate-endpoint":
     "The same cluster lists the same address and port more than once; it counts once.",

@@ -1,4 +1,3 @@
-import type { Family } from "../../api/address.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
@@ -28,10 +27,9 @@ export interface Candidate {
   readonly maybeHere: boolean;
 }
 
-/** The endpoints of `slices` that listen on `port`, and the slices that do not expose it. */
+/** The endpoints of `slices`, all of one family, that listen on `port`, and the slices that do not expose it. */
 export function candidatesOf(
   port: ImportPort,
-  family: Family,
   slices: readonly SliceFact[],
   ladder: Ladder,
   node: NodeFact,
@@ -39,7 +37,6 @@ export function candidatesOf(
   const candidates: Candidate[] = [];
   const notExposing: SliceFact[] = [];
   for (const slice of slices) {
-    if (!slice.active || slice.family !== family) continue;
     const target = slice.ports.find((p) => p.name === port.name && p.protocol === port.protocol);
     if (target === undefined) {
       notExposing.push(slice);

@@ -39,15 +39,13 @@ export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): 
     usable.filter((c) => c.tier === tier),
     policy.trafficDistribution,
   );
+  const active = { tier, ready: ready.length > 0, narrowedTo: narrowed.to };
   const chosen = new Set(narrowed.chosen);
   const excluded = distinct
     .filter((c) => !chosen.has(c))
-    .map((c) => ({
-      candidate: c,
-      reason: exclusion(c, policy, { tier, narrowedTo: narrowed.to }),
-    }));
+    .map((c) => ({ candidate: c, reason: exclusion(c, policy, active) }));
   return {
-    reason: ready.length > 0 ? "nearest-ready" : "nearest-serving",
+    reason: active.ready ? "nearest-ready" : "nearest-serving",
     tier,
     chosen: narrowed.chosen,
     excluded: [...excluded, ...duplicates],
@@ -58,12 +56,17 @@ export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): 
 function exclusion(
   c: Candidate,
   policy: ChoicePolicy,
-  active?: { readonly tier: number; readonly narrowedTo: Reason | undefined },
+  active?: {
+    readonly tier: number;
+    /** False if endpoints that only serve take the traffic: then that is nothing against any of them. */
+    readonly ready: boolean;
+    readonly narrowedTo: Reason | undefined;
+  },
 ): Reason {
   if (c.condition === "not-ready") return "not-ready";
   if (policy.nodeLocal && !c.onThisNode) return "other-node";
   if (active !== undefined && c.tier > active.tier) return "farther-tier";
-  if (c.condition !== "ready") return c.condition;
+  if (active?.ready === true && c.condition !== "ready") return c.condition;
   return active?.narrowedTo ?? "not-ready";
 }
 

@@ -13,6 +13,15 @@ export interface ImportPlan {
   readonly services: readonly VirtualService[];
   /** Every endpoint that gets no traffic, per port, and every slice that is not used. */
   readonly excluded: readonly Excluded[];
+  /** What is odd about slices that are used all the same; absent if nothing is. */
+  readonly remarks?: readonly Remark[];
+}
+
+/** Something to know about a slice that is used. */
+export interface Remark {
+  readonly slice: ObjectKey;
+  /** `origin-unknown`: its endpoints count as the farthest tier, whatever their addresses suggest. */
+  readonly reason: Extract<Reason, "origin-unknown">;
 }
 
 /** What became of one of an import's VIPs. */

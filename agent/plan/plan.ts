@@ -1,13 +1,19 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { ImportFact, ImportPort, NodeFact } from "../model/facts.ts";
+import type { ImportFact, ImportPort, NodeFact, SliceFact } from "../model/facts.ts";
 import type { ImportView } from "../model/model.ts";
 import { candidatesOf } from "./candidates.ts";
 import { choose } from "./choose.ts";
-import type { Excluded, ImportPlan, PlannedVip } from "./import-plan.ts";
+import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
 import { LADDER, type Ladder } from "./ladder.ts";
 import { planVip } from "./vips.ts";
 import { servicePortName, type VirtualService } from "./virtual-service.ts";
+
+/** What was decided about one port in one family. */
+interface PlannedPort {
+  readonly service: VirtualService;
+  readonly excluded: readonly Excluded[];
+}
 
 /**
  * Decides about one import: a pure function of its facts and of the node, without memory. Imports do not
@@ -20,18 +26,32 @@ export function planImport(view: ImportView, node: NodeFact, ladder: Ladder = LA
   if (view.fact === undefined || reason !== "programmed") {
     return { importKey: view.key, reason, vips, services: [], excluded: [] };
   }
-  const excluded: Excluded[] = inactive(view);
-  const services: VirtualService[] = [];
-  for (const family of FAMILIES) {
-    const own = vipsOf(view.fact, vips, family);
-    if (own.length === 0) continue;
-    for (const port of view.fact.ports) {
-      const planned = planPort(view, view.fact, port, family, own, node, ladder);
-      services.push(planned.service);
-      excluded.push(...planned.excluded);
+  const unused: Excluded[] = [];
+  const remarks: Remark[] = [];
+  const ports: PlannedPort[] = [];
+  const own = { IPv4: vipsOf(view.fact, vips, "IPv4"), IPv6: vipsOf(view.fact, vips, "IPv6") };
+  for (const slice of view.slices) {
+    if (!slice.active) unused.push(wholeSlice(slice, "inactive"));
+    else if (own[slice.family].length === 0) unused.push(wholeSlice(slice, "other-family"));
+    else if (slice.cluster === undefined) {
+      remarks.push({ slice: slice.key, reason: "origin-unknown" });
     }
   }
-  return { importKey: view.key, reason, vips, services, excluded };
+  for (const family of FAMILIES) {
+    if (own[family].length === 0) continue;
+    const slices = view.slices.filter((slice) => slice.active && slice.family === family);
+    for (const port of view.fact.ports) {
+      ports.push(planPort(view.fact, port, family, own[family], slices, node, ladder));
+    }
+  }
+  return {
+    importKey: view.key,
+    reason,
+    vips,
+    services: ports.map((port) => port.service),
+    excluded: [...unused, ...ports.flatMap((port) => port.excluded)],
+    ...(remarks.length > 0 && { remarks }),
+  };
 }
 
 function importReason(fact: ImportFact | undefined, vips: readonly PlannedVip[]): Reason {
@@ -42,14 +62,13 @@ function importReason(fact: ImportFact | undefined, vips: readonly PlannedVip[])
   return fact.ports.length === 0 ? "no-port" : "programmed";
 }
 
-function inactive(view: ImportView): Excluded[] {
-  return view.slices
-    .filter((slice) => !slice.active)
-    .map((slice) => ({
-      slice: slice.key,
-      reason: "inactive",
-      ...(slice.cluster !== undefined && { cluster: slice.cluster }),
-    }));
+function wholeSlice(slice: SliceFact, reason: Reason, servicePort?: string): Excluded {
+  return {
+    slice: slice.key,
+    reason,
+    ...(slice.cluster !== undefined && { cluster: slice.cluster }),
+    ...(servicePort !== undefined && { servicePort }),
+  };
 }
 
 function vipsOf(fact: ImportFact, vips: readonly PlannedVip[], family: Family): string[] {
@@ -59,19 +78,19 @@ function vipsOf(fact: ImportFact, vips: readonly PlannedVip[], family: Family): 
 }
 
 function planPort(
-  view: ImportView,
   fact: ImportFact,
   port: ImportPort,
   family: Family,
   vips: readonly string[],
+  slices: readonly SliceFact[],
   node: NodeFact,
   ladder: Ladder,
-): { service: VirtualService; excluded: Excluded[] } {
-  const { candidates, notExposing } = candidatesOf(port, family, view.slices, ladder, node);
+): PlannedPort {
+  const { candidates, notExposing } = candidatesOf(port, slices, ladder, node);
   const choice = choose(candidates, fact);
   const tier = choice.tier === undefined ? undefined : ladder[choice.tier]?.name;
   const service: VirtualService = {
-    importKey: view.key,
+    importKey: fact.key,
     portName: port.name,
     protocol: port.protocol,
     port: port.port,
@@ -88,7 +107,7 @@ function planPort(
     ...(fact.affinitySeconds !== undefined && { affinitySeconds: fact.affinitySeconds }),
   };
   const servicePort = servicePortName(service);
-  const excluded: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({
+  const losers: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({
     slice: candidate.slice,
     address: candidate.address,
     tier: ladder[candidate.tier]?.name ?? "",
@@ -96,13 +115,6 @@ function planPort(
     reason,
     ...(candidate.origin.cluster !== undefined && { cluster: candidate.origin.cluster }),
   }));
-  for (const slice of notExposing) {
-    excluded.push({
-      slice: slice.key,
-      servicePort,
-      reason: "port-not-exposed",
-      ...(slice.cluster !== undefined && { cluster: slice.cluster }),
-    });
-  }
-  return { service, excluded };
+  const silent = notExposing.map((slice) => wholeSlice(slice, "port-not-exposed", servicePort));
+  return { service, excluded: [...losers, ...silent] };
 }
