@@ -1,0 +1,62 @@
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import * as esbuild from "esbuild";
+
+/** Architectures that nodes have, as Node calls them. */
+const ARCHITECTURES = ["x64", "arm64"] as const;
+
+/** Joined at run time: a path that esbuild could read, it would look for while it bundles. */
+const LOAD_NATIVE = `
+  const file = ["./netlink-linux-", process.arch, ".node"].join("");
+  module.exports = () => require(file);
+`;
+
+/**
+ * Where a bundle finds netlink's native part: beside itself. The package looks through its own folder with
+ * node-gyp-build, and a bundle has no such folder.
+ */
+const nativeBeside: esbuild.Plugin = {
+  name: "native-beside",
+  setup(build) {
+    const namespace = "native-beside";
+    build.onResolve({ filter: /^node-gyp-build$/ }, ({ path }) => ({ path, namespace }));
+    build.onLoad({ filter: /.*/, namespace }, () => ({ contents: LOAD_NATIVE }));
+  },
+};
+
+/**
+ * Bundles the program `entry` and all that it imports into the one file `out`. It needs Node and nothing else.
+ * Not minified: a stack in a log should say where it is, and the readable text costs 1.5 MB of memory (Node 24).
+ */
+export async function bundle(entry: string, out: string): Promise<void> {
+  await esbuild.build({
+    entryPoints: [entry],
+    outfile: out,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    charset: "utf8",
+    logLevel: "warning",
+    plugins: [nativeBeside],
+    // Dependencies that are CommonJS modules expect both, and a module has neither.
+    define: { __dirname: "import.meta.dirname" },
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
+  });
+}
+
+/** Copies netlink's prebuilt native parts to `folder`, where a bundle looks for them; gives their paths. */
+export function copyNative(folder: string): string[] {
+  const netlink = dirname(createRequire(import.meta.url).resolve("netlink/package.json"));
+  mkdirSync(folder, { recursive: true });
+  return ARCHITECTURES.map((architecture) => {
+    const prebuilt = join(netlink, "prebuilds", `linux-${architecture}`, "node.napi.node");
+    if (!existsSync(prebuilt)) throw new Error(`netlink has no prebuilt part for ${architecture}`);
+    const copy = join(folder, `netlink-linux-${architecture}.node`);
+    copyFileSync(prebuilt, copy);
+    return copy;
+  });
+}

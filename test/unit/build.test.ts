@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import packageJson from "../../package.json" with { type: "json" };
+import { bundle, copyNative } from "../../scripts/build/bundle.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** A folder of its own, far from the tree and its node_modules. */
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), "clusterset-proxy-build-"));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Runs a bundle from the folder that it is in; gives what it printed, if it ended well. */
+function output(cwd: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+test("the bundled agent runs far from the tree, and knows its version", async (t) => {
+  const out = folder(t);
+  await bundle(join(root, "agent/main.ts"), join(out, "agent.mjs"));
+  const version = `clusterset-agent ${packageJson.version} (Node ${process.versions.node})\n`;
+  assert.equal(output(out, "agent.mjs", "version"), version);
+  assert.deepEqual(JSON.parse(output(out, "agent.mjs", "plan", "--manifests", ".")), {
+    imports: [],
+  });
+});
+
+test("a bundle finds netlink's native part beside itself", async (t) => {
+  const out = folder(t);
+  await bundle(join(root, "test/unit/load-netlink.ts"), join(out, "netlink.mjs"));
+  assert.deepEqual(
+    copyNative(out).map((path) => basename(path)),
+    ["netlink-linux-x64.node", "netlink-linux-arm64.node"],
+  );
+  assert.equal(output(out, "netlink.mjs"), "function\n");
+});
