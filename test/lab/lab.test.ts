@@ -69,6 +69,14 @@ test("A pod may have an address out of another node's range", async () => {
   }
 });
 
+test("A node does not send packets for pods that it has not back to the router", async () => {
+  await using lab = await Lab.create(SPEC);
+  for (const address of ["10.1.0.77", "fd00:10:1::77"]) {
+    const { stderr } = await lab.node("c1", "n1").run(["ip", "route", "get", address]);
+    assert.match(stderr, /No route to host|unreachable/i);
+  }
+});
+
 test("ClusterSetIPs leave a pod towards its node, which turns them away where nothing is programmed", async () => {
   await using lab = await Lab.create(SPEC);
   const [client, node] = [lab.pod("c1", "n1", "client"), lab.node("c1", "n1")];
@@ -108,7 +116,9 @@ test("Two labs of the same spec do not see each other", async () => {
   }
 });
 
-test("Removal leaves no namespace, process or file; what it is not in charge of stays", async () => {
+test("Removal leaves no namespace, process or file; what it is not in charge of stays", {
+  timeout: 20_000,
+}, async () => {
   await using other = await Lab.create(SPEC);
   const lab = await Lab.create(SPEC);
   assert.equal(leftOf(lab).length, 7);

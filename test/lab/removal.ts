@@ -33,12 +33,14 @@ export function deadRuns(): Run[] {
  * may be done by two at once.
  */
 export async function removeRun(run: Run): Promise<void> {
-  const names = namespacesOf(run);
-  await killAllIn(names);
-  const batch = names.map((name) => `netns del ${name}\n`).join("");
-  if (batch !== "") await ipBatch(batch);
-  const left = namespacesOf(run);
-  if (left.length > 0) throw new Error(`still there after removal: ${left.join(" ")}`);
+  const end = performance.now() + PATIENCE_MS;
+  for (let names = namespacesOf(run); names.length > 0; names = namespacesOf(run)) {
+    if (performance.now() > end) throw new Error(`cannot be removed: ${names.join(" ")}`);
+    await killAllIn(names);
+    await ipBatch(names.map((name) => `netns del ${name}\n`).join(""));
+    // What is left now, someone else has unmounted and is about to unlink.
+    if (namespacesOf(run).length > 0) await sleep(10);
+  }
   rmSync(`${SCRATCH}/${run.id}`, { recursive: true, force: true });
 }
 
