@@ -1,0 +1,204 @@
+import { importObject } from "../../support/objects.ts";
+import { cidr } from "../../support/worlds.ts";
+import { CLIENT, HOME, VIPS } from "../address-plan.ts";
+import { ready, slice } from "../objects.ts";
+import { at, flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
+
+const KEY = "demo/serve";
+const HTTP = { name: "http", port: 80, protocol: "TCP" } as const;
+const A = ready("c1/n1/a");
+const B = ready("c1/n1/b");
+const V6 = { family: "IPv6" } as const;
+
+/** More explicit VIPs than get jumps of their own, scattered and close together. */
+export const MANY_EXPLICIT: readonly string[] = [
+  VIPS.explicit,
+  ...[...Array(16).keys()].map((i) => `198.51.100.${i * 7 + 1}`),
+  "203.0.113.200",
+];
+const MANY_EXPLICIT_SIX = [...Array(17).keys()].map((i) => `2001:db8:${i}::10`);
+
+/** Imports with VIPs on these addresses, each leading to the same endpoint. */
+const lead = (ips: readonly string[]) => [
+  importObject(KEY, ips, [HTTP]),
+  slice(KEY, [A]),
+  slice(KEY, [A], V6),
+];
+const arrive = (ips: readonly string[]) =>
+  ips.flatMap((ip) => [flow(CLIENT, tcp(ip, 80), [at("c1/n1/a")])]);
+
+/** VIPs: how many, where, and of which family. */
+export const ADDRESS_CASES: readonly PacketCase[] = [
+  packetCase(
+    "several VIPs of one import, near and far",
+    lead([VIPS.first, VIPS.second, VIPS.far]),
+    arrive([VIPS.first, VIPS.second, VIPS.far]),
+  ),
+  packetCase(
+    "VIPs in every corner of the prefix tree",
+    lead([
+      "241.0.0.1",
+      "241.0.0.14",
+      "241.0.0.16",
+      "241.0.1.1",
+      "241.0.15.254",
+      "241.0.16.1",
+      "241.255.255.254",
+    ]),
+    [
+      ...arrive([
+        "241.0.0.1",
+        "241.0.0.14",
+        "241.0.0.16",
+        "241.0.1.1",
+        "241.0.15.254",
+        "241.0.16.1",
+        "241.255.255.254",
+      ]),
+      flow(CLIENT, tcp("241.0.0.15", 80), "refused"),
+      flow(CLIENT, tcp("241.0.17.1", 80), "refused"),
+      flow(CLIENT, tcp("241.128.0.1", 80), "refused"),
+    ],
+  ),
+  packetCase("an explicit VIP outside the ClusterSet CIDR", lead([VIPS.explicit]), [
+    flow(CLIENT, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
+    flow(HOME, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
+    flow(CLIENT, tcp(VIPS.explicit, 81), "refused"),
+    flow(CLIENT, udp(VIPS.explicit, 80), "refused"),
+    flow(HOME, tcp(VIPS.explicit, 81), "refused"),
+  ]),
+  packetCase(
+    "the neighbours of an explicit VIP are untouched",
+    lead([VIPS.explicit]),
+    [flow(CLIENT, tcp("1.2.3.5", 80), "untouched"), flow(HOME, tcp("1.2.3.3", 80), "untouched")],
+    { real: false },
+  ),
+  packetCase("an explicit VIP beside one in the CIDR", lead([VIPS.explicit, VIPS.first]), [
+    ...arrive([VIPS.explicit, VIPS.first]),
+    flow(CLIENT, tcp(VIPS.first, 81), "refused"),
+  ]),
+  packetCase(`${MANY_EXPLICIT.length} explicit VIPs`, lead([...MANY_EXPLICIT, VIPS.first]), [
+    ...arrive([...MANY_EXPLICIT, VIPS.first]),
+    flow(HOME, tcp("198.51.100.8", 80), [at("c1/n1/a")]),
+    flow(CLIENT, tcp("198.51.100.8", 81), "refused"),
+    flow(HOME, udp("203.0.113.200", 80), "refused"),
+    flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
+  ]),
+  packetCase(
+    `the neighbours of ${MANY_EXPLICIT.length} explicit VIPs are untouched`,
+    lead(MANY_EXPLICIT),
+    [
+      flow(CLIENT, tcp("198.51.100.2", 80), "untouched"),
+      flow(CLIENT, tcp("203.0.113.201", 80), "untouched"),
+      flow(HOME, tcp("192.0.2.1", 80), "untouched"),
+    ],
+    { real: false },
+  ),
+  packetCase("IPv6 explicit VIPs, one and many", lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]), [
+    ...arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
+    flow(CLIENT, tcp("2001:db8:3::10", 81), "refused"),
+  ]),
+  packetCase(
+    "an explicit VIP outside the ranges that the operator allows is not taken over",
+    lead([VIPS.explicit, VIPS.first]),
+    [
+      flow(CLIENT, tcp(VIPS.explicit, 80), "untouched"),
+      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+    ],
+    { real: false, node: (home) => ({ ...home, explicitVipCidrs: [cidr("198.51.100.0/24")] }) },
+  ),
+  packetCase(
+    "an explicit VIP that a Service may have is not taken over",
+    lead(["10.96.0.1", VIPS.first]),
+    [flow(CLIENT, tcp("10.96.0.1", 80), "untouched")],
+    { real: false },
+  ),
+  packetCase(
+    "dual stack: each family has its own endpoints and tiers",
+    [
+      importObject(KEY, [VIPS.first, VIPS.six], [HTTP]),
+      slice(KEY, [A, B]),
+      slice(KEY, [ready("c2/n1/a")], V6),
+      slice(KEY, [ready("c3/n1/a")], V6),
+    ],
+    [
+      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a"), at("c1/n1/b")]),
+      flow(CLIENT, tcp(VIPS.six, 80), [at("c2/n1/a")]),
+      flow(HOME, tcp(VIPS.six, 80), [at("c2/n1/a")]),
+      flow(CLIENT, tcp(VIPS.six, 81), "refused"),
+      flow(CLIENT, udp(VIPS.six, 80), "refused"),
+    ],
+  ),
+  packetCase(
+    "IPv6 only: there is no IPv4 to it, slices of IPv4 or not",
+    [importObject(KEY, [VIPS.six], [HTTP]), slice(KEY, [B]), slice(KEY, [A], V6)],
+    [
+      flow(CLIENT, tcp(VIPS.six, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIPS.first, 80), "refused"),
+    ],
+  ),
+  packetCase(
+    "a VIP of a family without endpoints is refused",
+    [importObject(KEY, [VIPS.first, VIPS.six], [HTTP]), slice(KEY, [A])],
+    [
+      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIPS.six, 80), "refused"),
+    ],
+  ),
+  packetCase(
+    "IPv6 affinity and UDP",
+    [
+      importObject(KEY, [VIPS.six], [HTTP, { name: "dns", port: 53, protocol: "UDP" }], {
+        sessionAffinity: "ClientIP",
+      }),
+      slice(KEY, [A, B], {
+        ...V6,
+        ports: [
+          { name: "http", protocol: "TCP", port: 8080 },
+          { name: "dns", protocol: "UDP", port: 5353 },
+        ],
+      }),
+    ],
+    [
+      flow(
+        CLIENT,
+        udp(VIPS.six, 53),
+        [at("c1/n1/a", 5353), at("c1/n1/b", 5353)],
+        [tcp(VIPS.six, 80), udp(VIPS.six, 53)],
+      ),
+    ],
+  ),
+  packetCase(
+    "of two imports that claim one VIP the older one has it",
+    [
+      created(importObject(KEY, [VIPS.first], [HTTP]), "2026-01-02T00:00:00Z"),
+      created(importObject("aaa/late", [VIPS.first], [HTTP]), "2026-01-03T00:00:00Z"),
+      slice(KEY, [A]),
+      slice("aaa/late", [B]),
+    ],
+    [flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")])],
+  ),
+  packetCase(
+    "a headless import has no VIP, whatever it says",
+    [importObject(KEY, [VIPS.first], [HTTP], { type: "Headless" }), slice(KEY, [A])],
+    [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
+  ),
+  packetCase(
+    "an import without VIPs takes nothing",
+    [
+      importObject(KEY, [], [HTTP]),
+      importObject("shop/web", [VIPS.second], [HTTP]),
+      slice(KEY, [A]),
+      slice("shop/web", [B]),
+    ],
+    [
+      flow(CLIENT, tcp(VIPS.second, 80), [at("c1/n1/b")]),
+      flow(CLIENT, tcp(VIPS.first, 80), "refused"),
+    ],
+  ),
+];
+
+function created(object: object, creationTimestamp: string): object {
+  const { metadata } = object as { metadata: object };
+  return { ...object, metadata: { ...metadata, creationTimestamp } };
+}

@@ -1,0 +1,168 @@
+import { importObject } from "../../support/objects.ts";
+import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
+import { ready, slice, TARGETS } from "../objects.ts";
+import { at, flow, type PacketCase, packetCase, sctp, tcp, udp } from "../packet-case.ts";
+
+const KEY = "demo/serve";
+const VIP = VIPS.first;
+const HTTP = { name: "http", port: 80, protocol: "TCP" } as const;
+const ADMIN = { name: "admin", port: 9000, protocol: "TCP" } as const;
+const DNS = { name: "dns", port: 53, protocol: "UDP" } as const;
+const A = ready("c1/n1/a");
+
+/** What a port is, and what becomes of ports and addresses that are none. */
+export const PORT_CASES: readonly PacketCase[] = [
+  packetCase(
+    "each port has tiers of its own: one that only another cluster exposes goes there",
+    [
+      importObject(KEY, [VIP], [HTTP, ADMIN]),
+      slice(KEY, [A]),
+      slice(KEY, [ready("c2/n1/a")], {
+        ports: [...TARGETS, { name: "admin", protocol: "TCP", port: 8090 }],
+      }),
+    ],
+    [
+      flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIP, 9000), [at("c2/n1/a", 8090)]),
+    ],
+  ),
+  packetCase(
+    "a port that no cluster exposes is refused, its sister works",
+    [importObject(KEY, [VIP], [HTTP, ADMIN]), slice(KEY, [A])],
+    [flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")]), flow(CLIENT, tcp(VIP, 9000), "refused")],
+  ),
+  packetCase(
+    "a port that the import does not have is refused, from pods and from the node",
+    [importObject(KEY, [VIP], [HTTP]), slice(KEY, [A])],
+    [
+      flow(CLIENT, tcp(VIP, 81), "refused"),
+      flow(HOME, tcp(VIP, 81), "refused"),
+      flow(CLIENT, udp(VIP, 80), "refused"),
+      flow(HOME, udp(VIP, 80), "refused"),
+    ],
+  ),
+  packetCase(
+    "a VIP in the ClusterSet CIDR that nobody has is refused",
+    [importObject(KEY, [VIP], [HTTP]), slice(KEY, [A])],
+    [
+      flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
+      flow(CLIENT, udp(VIPS.unknown, 53), "refused"),
+      flow(HOME, tcp(VIPS.unknown, 80), "refused"),
+      flow(CLIENT, tcp(VIPS.sixUnknown, 80), "refused"),
+      flow(CLIENT, udp(VIPS.sixUnknown, 53), "refused"),
+    ],
+  ),
+  packetCase(
+    "without any import, the ClusterSet CIDR is refused and nothing else is touched",
+    [],
+    [
+      flow(CLIENT, tcp(VIP, 80), "refused"),
+      flow(CLIENT, tcp(addressAt("c2/n1/a", "IPv4"), 8080), "untouched"),
+      flow(HOME, tcp(addressAt("c2/n1/a", "IPv6"), 8080), "untouched"),
+    ],
+  ),
+  packetCase(
+    "a pod's own address is untouched, beside an import that leads to it",
+    [importObject(KEY, [VIP], [{ ...HTTP, port: 8080 }]), slice(KEY, [A])],
+    [
+      flow(CLIENT, tcp(addressAt("c1/n1/a", "IPv4"), 8080), "untouched"),
+      flow(CLIENT, tcp(VIP, 8080), [at("c1/n1/a")]),
+    ],
+  ),
+  packetCase(
+    "the addresses next to the ClusterSet CIDR are untouched",
+    [importObject(KEY, [VIP], [HTTP]), slice(KEY, [A])],
+    [
+      flow(CLIENT, tcp("240.255.255.255", 80), "untouched"),
+      flow(CLIENT, tcp("242.0.0.0", 80), "untouched"),
+      flow(CLIENT, tcp("fd00:241::10:0", 80), "untouched"),
+    ],
+    { real: false },
+  ),
+  packetCase(
+    "UDP goes where TCP goes, and an import may have one number for both",
+    [
+      importObject(KEY, [VIP], [{ ...DNS }, { name: "dns-tcp", port: 53, protocol: "TCP" }]),
+      slice(KEY, [A, ready("c1/n1/b")], {
+        ports: [
+          { name: "dns", protocol: "UDP", port: 5353 },
+          { name: "dns-tcp", protocol: "TCP", port: 5354 },
+        ],
+      }),
+    ],
+    [
+      flow(CLIENT, udp(VIP, 53), [at("c1/n1/a", 5353), at("c1/n1/b", 5353)]),
+      flow(CLIENT, tcp(VIP, 53), [at("c1/n1/a", 5354), at("c1/n1/b", 5354)]),
+      flow(HOME, udp(VIP, 53), [at("c1/n1/a", 5353), at("c1/n1/b", 5353)]),
+    ],
+  ),
+  packetCase(
+    "UDP without an endpoint is refused with port unreachable",
+    [importObject(KEY, [VIP], [DNS])],
+    [flow(CLIENT, udp(VIP, 53), "refused"), flow(HOME, udp(VIP, 53), "refused")],
+  ),
+  packetCase(
+    "SCTP",
+    [
+      importObject(KEY, [VIP], [{ name: "s1", port: 36412, protocol: "SCTP" }]),
+      slice(KEY, [A, ready("c1/n1/b")], { ports: [{ name: "s1", protocol: "SCTP", port: 36412 }] }),
+    ],
+    [
+      flow(CLIENT, sctp(VIP, 36412), [at("c1/n1/a", 36412), at("c1/n1/b", 36412)]),
+      flow(CLIENT, sctp(VIP, 36413), "refused"),
+      flow(CLIENT, tcp(VIP, 36412), "refused"),
+    ],
+    { real: false },
+  ),
+  packetCase(
+    "a port without a name, and TCP because nothing else is said",
+    [importObject(KEY, [VIP], [{ port: 80 }]), slice(KEY, [A], { ports: [{ port: 8080 }] })],
+    [flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")])],
+  ),
+  packetCase(
+    "a name is what makes a slice's port the import's, not its number",
+    [
+      importObject(KEY, [VIP], [HTTP, { ...ADMIN, port: 8080 }]),
+      slice(KEY, [A], {
+        ports: [
+          { name: "admin", protocol: "TCP", port: 80 },
+          { name: "http", protocol: "TCP", port: 8080 },
+        ],
+      }),
+    ],
+    [
+      flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a", 8080)]),
+      flow(CLIENT, tcp(VIP, 8080), [at("c1/n1/a", 80)]),
+    ],
+  ),
+  packetCase(
+    "a name of another protocol is another port",
+    [
+      importObject(KEY, [VIP], [HTTP]),
+      slice(KEY, [A], { ports: [{ name: "http", protocol: "UDP", port: 8080 }] }),
+    ],
+    [flow(CLIENT, tcp(VIP, 80), "refused")],
+  ),
+  packetCase(
+    "clusters may listen on different ports",
+    [
+      importObject(KEY, [VIP], [HTTP]),
+      slice(KEY, [ready("c2/n1/a")], { region: null }),
+      slice(KEY, [ready("c3/n1/a")], { ports: [{ name: "http", protocol: "TCP", port: 8081 }] }),
+    ],
+    [flow(CLIENT, tcp(VIP, 80), [at("c2/n1/a", 8080), at("c3/n1/a", 8081)])],
+  ),
+  packetCase(
+    "two imports are two worlds, endpoints that they share included",
+    [
+      importObject(KEY, [VIP], [HTTP]),
+      importObject("shop/web", [VIPS.second], [HTTP]),
+      slice(KEY, [A]),
+      slice("shop/web", [A, ready("c1/n1/b")]),
+    ],
+    [
+      flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp(VIPS.second, 80), [at("c1/n1/a"), at("c1/n1/b")]),
+    ],
+  ),
+];

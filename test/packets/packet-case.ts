@@ -1,0 +1,84 @@
+import type { Masquerade } from "../../agent/backends/backend.ts";
+import type { NodeFact } from "../../agent/model/facts.ts";
+
+/**
+ * Facts, and what becomes of connections under them, in words that know no backend. Every case is run by the
+ * tracer on the rendered rules, and by real connections in network namespaces.
+ */
+export interface PacketCase {
+  readonly name: string;
+  /** False where no real connection can show it: this machine has no such protocol, or nobody to answer. */
+  readonly real: boolean;
+  /** ServiceImports and EndpointSlices, as manifests. */
+  readonly objects: readonly object[];
+  readonly flows: readonly Flow[];
+  readonly masquerade: Masquerade;
+  /** What the node is, made from the one of the address plan. */
+  readonly node: (home: NodeFact) => NodeFact;
+}
+
+/** A new connection, and what becomes of it. */
+export interface Flow {
+  /** A pod of c1/n1, or `c1/n1` for the node itself: a path of the address plan. */
+  readonly from: string;
+  readonly to: Target;
+  readonly expect: Expectation;
+  /** The same client then connects to these, one after the other, and gets the pod that it got first. */
+  readonly again: readonly Target[];
+}
+
+/** What a client connects to. */
+export interface Target {
+  readonly protocol: "tcp" | "udp" | "sctp";
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * `Arrival[]`: one of them, each as likely as the others. `refused`: told so at once (TCP reset, ICMP port
+ * unreachable). `untouched`: the packet goes on as if there were no agent.
+ */
+export type Expectation = readonly Arrival[] | "refused" | "untouched";
+
+/** Where a connection comes out. */
+export interface Arrival {
+  /** A pod: a path of the address plan. */
+  readonly pod: string;
+  readonly port: number;
+  /** True if the server sees an address of the client's node rather than the client's. */
+  readonly masquerade: boolean;
+}
+
+/** A case; flows from the client pod to TCP ports are the rule, so the rest is left out. */
+export function packetCase(
+  name: string,
+  objects: readonly object[],
+  flows: readonly Flow[],
+  more: Partial<Pick<PacketCase, "real" | "masquerade" | "node">> = {},
+): PacketCase {
+  return { name, real: true, masquerade: "none", node: (home) => home, objects, flows, ...more };
+}
+
+/** A target of this protocol. */
+export const tcp = (address: string, port: number): Target => ({ protocol: "tcp", address, port });
+export const udp = (address: string, port: number): Target => ({ protocol: "udp", address, port });
+export const sctp = (address: string, port: number): Target => ({
+  protocol: "sctp",
+  address,
+  port,
+});
+
+/** Arrival at a pod, with the client's own address. */
+export const at = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: false });
+/** Arrival at a pod, with the node's address. */
+export const masked = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: true });
+
+/** One flow. */
+export function flow(
+  from: string,
+  to: Target,
+  expect: Expectation,
+  again: readonly Target[] = [],
+): Flow {
+  return { from, to, expect, again };
+}

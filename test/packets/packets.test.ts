@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { diff } from "../../agent/backends/iptables/diff.ts";
+import type { Family } from "../../api/address.ts";
+import { importObject } from "../support/objects.ts";
+import { addressAt, homeFact, VIPS } from "./address-plan.ts";
+import { PACKET_CASES } from "./cases.ts";
+import { CERTAIN, chanceToNumber, either, isOneIn, NEVER, sameChance } from "./chance.ts";
+import { ready, slice } from "./objects.ts";
+import type { Packet } from "./packet.ts";
+import type { Expectation, Flow, PacketCase, Target } from "./packet-case.ts";
+import { applyTo, modelOf, planOf, readBack, rendered, wanted } from "./rendered.ts";
+import { chancesOf, type Outcome, type Tables, trace } from "./trace.ts";
+
+describe("iptables: the table of packets", () => {
+  for (const one of PACKET_CASES) test(one.name, () => runCase(one));
+});
+
+function runCase(one: PacketCase): void {
+  const tables = tablesOfCase(one);
+  for (const flow of one.flows) {
+    const family = familyOf(flow.to);
+    const outcomes = trace(tables(family), packetOf(flow.from, flow.to));
+    const where = `${flow.from} to ${flow.to.protocol} ${flow.to.address} ${flow.to.port}`;
+    assertExpected(outcomes, flow, where);
+    for (const outcome of outcomes) {
+      assertKept(tables(family), flow, outcome, where);
+      assertEstablished(tables(family), flow, outcome, where);
+    }
+    assertInvalid(tables(family), flow, where);
+  }
+}
+
+/** Every endpoint that is expected, with an equal share, and no other fate at all. */
+function assertExpected(outcomes: readonly Outcome[], flow: Flow, where: string): void {
+  const chances = chancesOf(outcomes);
+  assert.deepEqual([...chances.keys()].sort(), fatesOf(flow.expect, flow.to).sort(), where);
+  for (const [fate, chance] of chances) {
+    assert.ok(isOneIn(chance, chances.size), `${where}: ${fate} has ${chanceToNumber(chance)}`);
+  }
+  assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN), where);
+}
+
+/** The same client's next connections come to the same pod. */
+function assertKept(tables: Tables, { from, again }: Flow, outcome: Outcome, where: string): void {
+  let memory = outcome.memory;
+  for (const target of again) {
+    const [next, ...others] = trace(tables, packetOf(from, target), memory);
+    assert.ok(next && others.length === 0, `${where}, then ${target.port}: not certain`);
+    assert.equal(hostOf(next), hostOf(outcome), `${where}, then ${target.port}`);
+    memory = next.memory;
+  }
+}
+
+/** Later packets of the connection go where the first went, and would if all imports were gone. */
+function assertEstablished(tables: Tables, flow: Flow, outcome: Outcome, where: string): void {
+  if (outcome.fate.fate !== "sent") return;
+  const at = outcome.fate.to.lastIndexOf(":");
+  const address = outcome.fate.to.slice(0, at).replace(/[[\]]/g, "");
+  const boundTo = { address, port: Number(outcome.fate.to.slice(at + 1)) };
+  const packet: Packet = { ...packetOf(flow.from, flow.to), state: "ESTABLISHED", boundTo };
+  const later = { fate: "sent", to: outcome.fate.to, masquerade: false };
+  for (const kernel of [tables, tablesWithout(familyOf(flow.to))]) {
+    assert.deepEqual(
+      trace(kernel, packet).map(({ fate }) => fate),
+      [later],
+      `${where}: established`,
+    );
+  }
+}
+
+/** What conntrack cannot place is never answered with a reset, which could cut a live connection. */
+function assertInvalid(tables: Tables, { from, to, expect }: Flow, where: string): void {
+  const fates = trace(tables, { ...packetOf(from, to), state: "INVALID" }).map(({ fate }) => fate);
+  const fate = expect === "untouched" ? "untouched" : "dropped";
+  assert.deepEqual(fates, [{ fate }], `${where}: invalid`);
+}
+
+describe("iptables: of every case", () => {
+  test("what was rendered is what iptables-save prints, so a restart writes nothing", () => {
+    for (const { name, objects, masquerade, node } of PACKET_CASES) {
+      const home = node(homeFact());
+      const services = planOf(modelOf(objects, home), home);
+      for (const [family, fake] of rendered(objects, home, masquerade)) {
+        const changes = wanted(services, family, home, masquerade);
+        assert.equal(diff(readBack(fake), changes).toString(), "", name);
+      }
+    }
+  });
+
+  test("going from any case to the next gives what a fresh start gives", () => {
+    for (const family of ["IPv4", "IPv6"] as const) {
+      const [, ...others] = PACKET_CASES;
+      for (const [i, later] of others.entries()) {
+        const earlier = PACKET_CASES[i];
+        assert.ok(earlier);
+        const fake = kernelOf(earlier, family);
+        const home = later.node(homeFact());
+        const services = planOf(modelOf(later.objects, home), home);
+        applyTo(fake, wanted(services, family, home, later.masquerade));
+        const fresh = kernelOf(later, family);
+        assert.equal(
+          ownOf(fake.save()),
+          ownOf(fresh.save()),
+          `${earlier.name}, then ${later.name}`,
+        );
+      }
+    }
+  });
+});
+
+test("a client whose pod has left is drawn another, and keeps that one", () => {
+  const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }], {
+    sessionAffinity: "ClientIP",
+  });
+  const tables = (...pods: readonly string[]): Tables => {
+    const objects = [serve, slice("demo/serve", pods.map(ready))];
+    return tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
+  };
+  const packet = packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port: 80 });
+  for (const first of trace(tables("c1/n1/a"), packet)) {
+    const seconds = trace(tables("c1/n1/b", "c1/n2/c"), packet, first.memory);
+    assert.equal(seconds.length, 2);
+    for (const second of seconds) {
+      const [third, ...others] = trace(tables("c1/n1/b", "c1/n2/c"), packet, second.memory);
+      assert.deepEqual([third?.fate, others], [second.fate, []]);
+    }
+  }
+});
+
+test("997 endpoints share alike", () => {
+  const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }]);
+  const addresses = [...Array(997).keys()].map((i) => ({
+    addresses: [`10.1.${(i >> 7) + 10}.${(i & 127) + 1}`],
+  }));
+  const { metadata, ports } = slice("demo/serve", [ready("c1/n1/a")]) as Record<string, object>;
+  const big = { kind: "EndpointSlice", addressType: "IPv4", metadata, ports, endpoints: addresses };
+  const tables = tablesOf(rendered([serve, big], homeFact(), "none").get("IPv4"));
+  const packet = packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port: 80 });
+  const chances = chancesOf(trace(tables, packet));
+  assert.equal(chances.size, 997);
+  for (const chance of chances.values()) assert.ok(isOneIn(chance, 997));
+});
+
+function kernelOf({ objects, masquerade, node }: PacketCase, family: Family) {
+  const fake = rendered(objects, node(homeFact()), masquerade).get(family);
+  assert.ok(fake);
+  return fake;
+}
+
+function tablesOf(fake: ReturnType<typeof kernelOf> | undefined): Tables {
+  assert.ok(fake);
+  return { nat: fake.table("nat"), filter: fake.table("filter") };
+}
+
+function tablesOfCase(one: PacketCase): (family: Family) => Tables {
+  const kernels = rendered(one.objects, one.node(homeFact()), one.masquerade);
+  const tables = new Map([...kernels].map(([family, fake]) => [family, tablesOf(fake)]));
+  return (family) => {
+    const found = tables.get(family);
+    assert.ok(found);
+    return found;
+  };
+}
+
+/** A node whose imports are all gone. */
+function tablesWithout(family: Family): Tables {
+  return tablesOf(rendered([], homeFact(), "none").get(family));
+}
+
+/** A listing without what depends on history alone: the order of jumps. */
+function ownOf(listing: string): string {
+  return listing.split("\n").sort().join("\n");
+}
+
+function familyOf({ address }: Target): Family {
+  return address.includes(":") ? "IPv6" : "IPv4";
+}
+
+function packetOf(from: string, to: Target): Packet {
+  return {
+    from: from.split("/").length > 2 ? "pod" : "host",
+    source: addressAt(from, familyOf(to)),
+    destination: to.address,
+    protocol: to.protocol,
+    port: to.port,
+  };
+}
+
+function fatesOf(expect: Expectation, to: Target): string[] {
+  if (expect === "untouched") return ["untouched"];
+  if (expect === "refused") {
+    const unreachable =
+      familyOf(to) === "IPv4" ? "icmp-port-unreachable" : "icmp6-port-unreachable";
+    return [to.protocol === "tcp" ? "tcp-reset" : unreachable];
+  }
+  return expect.map(({ pod, port, masquerade }) => {
+    const address = addressAt(pod, familyOf(to));
+    const host = address.includes(":") ? `[${address}]` : address;
+    return `${host}:${port}${masquerade ? " masqueraded" : ""}`;
+  });
+}
+
+function hostOf({ fate }: Outcome): string {
+  assert.equal(fate.fate, "sent");
+  return fate.fate === "sent" ? fate.to.slice(0, fate.to.lastIndexOf(":")) : "";
+}

@@ -1,0 +1,101 @@
+import type { Masquerade } from "../../agent/backends/backend.ts";
+import { diff } from "../../agent/backends/iptables/diff.ts";
+import { SaveParser } from "../../agent/backends/iptables/parse.ts";
+import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
+import { type Believed, type Changes, TABLES } from "../../agent/backends/iptables/tables.ts";
+import type { NodeFact } from "../../agent/model/facts.ts";
+import { Model } from "../../agent/model/model.ts";
+import { parseImport } from "../../agent/model/parse-import.ts";
+import { parseSlice } from "../../agent/model/parse-slice.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Problem } from "../../api/problem.ts";
+import { problemText } from "../../api/problem.ts";
+import { FakeIptables } from "../fake/iptables.ts";
+
+/** Manifests as the facts that the agent makes of them; throws at an object that it complains about. */
+export function modelOf(objects: readonly object[], node: NodeFact): Model {
+  const model = new Model();
+  const refuse = (problems: readonly Problem[]) => {
+    if (problems.length > 0) throw new Error(problems.map(problemText).join("; "));
+  };
+  for (const object of objects) {
+    if ("kind" in object && object.kind === "ServiceImport") {
+      const { fact, problems } = parseImport(object);
+      refuse(problems);
+      if (fact) model.setImport(fact, 0);
+    } else {
+      const { fact, problems } = parseSlice(object, node.clusterSetCidrs);
+      refuse(problems);
+      if (fact) model.setSlice(fact, 0);
+    }
+  }
+  return model;
+}
+
+/** What one import's services of one family are, by import. */
+export type Services = ReadonlyMap<`${string}/${string}`, readonly VirtualService[]>;
+
+/** The plan of a whole model. */
+export function planOf(model: Model, node: NodeFact): Services {
+  const services = new Map<`${string}/${string}`, readonly VirtualService[]>();
+  for (const key of model.keys()) {
+    const view = model.view(key);
+    if (view) services.set(key, planImport(view, node).services);
+  }
+  return services;
+}
+
+/** What a newly started agent wants in one family. */
+export function wanted(
+  services: Services,
+  family: Family,
+  node: NodeFact,
+  masquerade: Masquerade,
+): Changes {
+  const clusterSetCidr = node.clusterSetCidrs.find((cidr) => cidr.family === family);
+  if (!clusterSetCidr) throw new Error(`no ClusterSet CIDR of ${family}`);
+  const policy = { mode: masquerade, podCidrs: node.podCidrs };
+  const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade: policy });
+  for (const [key, all] of services) {
+    ruleset.set(
+      key,
+      all.filter((service) => service.family === family),
+    );
+  }
+  return ruleset.take();
+}
+
+/** What the agent reads back from a fake kernel. */
+export function readBack(fake: FakeIptables): Believed {
+  const believed: Believed = { chains: new Map(), jumps: [] };
+  for (const table of TABLES) {
+    const parser = new SaveParser(table);
+    for (const line of fake.save(table).split("\n")) parser.line(line);
+    parser.into(believed);
+  }
+  return believed;
+}
+
+/** Makes a fake kernel hold what is wanted, as the agent would; throws if iptables would refuse. */
+export function applyTo(fake: FakeIptables, changes: Changes): void {
+  const { exitCode, stderr } = fake.restore(diff(readBack(fake), changes).toString());
+  if (exitCode !== 0) throw new Error(stderr);
+}
+
+/** The kernels of both families after the agent has seen these manifests. */
+export function rendered(
+  objects: readonly object[],
+  node: NodeFact,
+  masquerade: Masquerade,
+): Map<Family, FakeIptables> {
+  const services = planOf(modelOf(objects, node), node);
+  return new Map(
+    FAMILIES.map((family) => {
+      const fake = new FakeIptables(family);
+      applyTo(fake, wanted(services, family, node, masquerade));
+      return [family, fake];
+    }),
+  );
+}
