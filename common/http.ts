@@ -134,11 +134,8 @@ export class HttpServer {
       return;
     }
     this.#log.error("A page failed.", { error });
-    if (response.headersSent) {
-      // Too late for a status: the reader is to see the reply break off, not end.
-      response.destroy();
-      return;
-    }
+    // Too late for a status: pipeline has broken the reply off, so that the reader does not take it for whole.
+    if (response.headersSent) return;
     response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
     response.end("This page failed; the log says why.\n");
   }
