@@ -28,6 +28,8 @@ export interface Journey {
   readonly translated: boolean;
   readonly masqueraded: boolean;
   readonly memory: RecentMemory;
+  /** Rules looked at so far, matching or not: what a first packet costs. */
+  readonly asked: number;
   /** Every rule that matched, as iptables-save prints it. */
   readonly rules: readonly string[];
 }
@@ -53,6 +55,7 @@ export function depart(
     translated: boundTo !== undefined,
     masqueraded: false,
     memory,
+    asked: 0,
     rules: [],
   };
 }

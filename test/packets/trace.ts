@@ -25,6 +25,8 @@ export interface Outcome {
   readonly chance: Chance;
   /** What xt_recent remembers afterwards. */
   readonly memory: RecentMemory;
+  /** Rules looked at, matching or not. */
+  readonly asked: number;
   /** Every rule that matched, in order, as iptables-save prints it. */
   readonly rules: readonly string[];
 }
@@ -89,8 +91,8 @@ export function fateText(fate: Fate): string {
 }
 
 function outcomeOf(journey: Journey, ending: Ending): Outcome {
-  const { chance, memory, rules } = journey;
-  return { fate: fateOf(journey, ending), chance, memory, rules };
+  const { chance, memory, asked, rules } = journey;
+  return { fate: fateOf(journey, ending), chance, memory, asked, rules };
 }
 
 function fateOf({ destination, port, translated, masqueraded }: Journey, ending: Ending): Fate {

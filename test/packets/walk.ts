@@ -39,7 +39,7 @@ export function* walk(table: Table, base: string, start: Journey): Generator<[Jo
       continue;
     }
     const next = { chain, at: at + 1 };
-    for (const answer of ask(rule, journey).reverse()) {
+    for (const answer of ask(rule, { ...journey, asked: journey.asked + 1 }).reverse()) {
       if (!answer.matched) {
         todo.push({ ...next, journey: answer.journey, callers });
         continue;

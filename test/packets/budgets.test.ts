@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import type { FakeIptables } from "../fake/iptables.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
+import { homeFact } from "./address-plan.ts";
+import { rendered } from "./rendered.ts";
+import { trace } from "./trace.ts";
+
+/**
+ * What the rules of N imports with M endpoints each amount to, to the last one: nobody makes them grow without
+ * changing a number here. Ours: chains and rules of `CSP-` and the jumps to them.
+ */
+interface World {
+  readonly imports: number;
+  readonly endpoints: number;
+  readonly ports?: number;
+  readonly spec?: object;
+  /** Endpoints in pods of this cluster, so that hairpins are possible. */
+  readonly here?: boolean;
+  /** VIPs by number, outside or all over the ClusterSet CIDR; one after the other if not said. */
+  readonly vip?: (i: number) => string;
+}
+
+const inRow = (family: Family) => (i: number) =>
+  family === "IPv4" ? `241.0.${i >> 8}.${i & 255}` : `fd00:241::${(i + 1).toString(16)}`;
+const explicit = (i: number) => `198.51.100.${i + 1}`;
+/** All over the CIDR, 12 bits apart and more: nothing for the tree to share. */
+const scattered = (i: number) => {
+  const bits = (i * 2654435761) % 2 ** 24;
+  return `241.${bits >> 16}.${(bits >> 8) & 255}.${bits & 255}`;
+};
+
+function kernel(world: World, family: Family = "IPv4"): FakeIptables {
+  const { imports, endpoints, ports = 1, spec, here = false, vip = inRow(family) } = world;
+  const fake = rendered(objectsOf(), homeFact(), "none").get(family);
+  assert.ok(fake);
+  return fake;
+
+  function objectsOf(): object[] {
+    const numbers = [...Array(ports).keys()];
+    const origin = here ? { cluster: "c1" } : { cluster: "c2", region: "eu-west" };
+    return [...Array(imports).keys()].flatMap((i) => {
+      const key: ObjectKey = `demo/s${i}`;
+      const named = numbers.map((p) => ({ name: `p${p}`, port: 80 + p }));
+      const addresses = [...Array(endpoints).keys()].map((e) => addressOf(e, here, family));
+      const slices = endpoints === 0 ? [] : [sliceObject(`s${i}`, key, origin, named, addresses)];
+      return [importObject(key, [vip(i)], named, spec), ...slices];
+    });
+  }
+}
+
+function addressOf(i: number, here: boolean, family: Family): string {
+  const cluster = here ? 1 : 2;
+  return family === "IPv4"
+    ? `10.${cluster}.${i >> 7}.${(i & 127) + 1}`
+    : `fd00:10:${cluster}::${(i + 1).toString(16)}`;
+}
+
+/** `chains/rules` of ours in each table. */
+function sizeOf(fake: FakeIptables): { nat: string; filter: string } {
+  const size = (name: "nat" | "filter") => {
+    const chains = [...fake.table(name).chains.values()];
+    const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);
+    return `${chains.filter((chain) => !chain.policy).length}/${rules}`;
+  };
+  return { nat: size("nat"), filter: size("filter") };
+}
+
+const BUDGETS: readonly [string, World, string, string][] = [
+  ["nothing", { imports: 0, endpoints: 0 }, "2/3", "1/5"],
+  ["an import without endpoints: one rule", { imports: 1, endpoints: 0 }, "2/4", "1/5"],
+  [
+    "1 x 1: a chain for the import, a rule for the endpoint",
+    { imports: 1, endpoints: 1 },
+    "3/5",
+    "1/5",
+  ],
+  ["1 x 3", { imports: 1, endpoints: 3 }, "3/7", "1/5"],
+  ["1 x 100", { imports: 1, endpoints: 100 }, "3/104", "1/5"],
+  ["10 x 3", { imports: 10, endpoints: 3 }, "12/43", "1/5"],
+  ["16 VIPs: the last that need no tree", { imports: 16, endpoints: 1 }, "18/35", "1/5"],
+  ["17 VIPs", { imports: 17, endpoints: 1 }, "20/38", "1/5"],
+  ["100 x 3", { imports: 100, endpoints: 3 }, "109/410", "1/5"],
+  ["1000 x 3", { imports: 1000, endpoints: 3 }, "1069/4070", "1/5"],
+  ["10 x 3, two ports", { imports: 10, endpoints: 3, ports: 2 }, "22/83", "1/5"],
+  [
+    "10 x 3, affinity: a second rule for each endpoint",
+    { imports: 10, endpoints: 3, spec: { sessionAffinity: "ClientIP" } },
+    "12/73",
+    "1/5",
+  ],
+  [
+    "10 x 3 here: a hairpin rule for each address",
+    { imports: 10, endpoints: 3, here: true },
+    "12/46",
+    "1/5",
+  ],
+  ["1 explicit VIP: five jumps", { imports: 1, endpoints: 3, vip: explicit }, "4/10", "1/7"],
+  [
+    "16 explicit VIPs: five jumps each",
+    { imports: 16, endpoints: 3, vip: explicit },
+    "19/115",
+    "1/37",
+  ],
+  [
+    "17 explicit VIPs: five jumps in all, and three trees",
+    { imports: 17, endpoints: 3, vip: explicit },
+    "25/95",
+    "4/26",
+  ],
+];
+
+for (const [name, world, nat, filter] of BUDGETS) {
+  test(`${name}: ${nat} in nat, ${filter} in filter`, () => {
+    assert.deepEqual(sizeOf(kernel(world)), { nat, filter });
+  });
+}
+
+test("IPv6 has as many chains and rules as IPv4", () => {
+  for (const world of [
+    { imports: 10, endpoints: 3 },
+    { imports: 10, endpoints: 3, here: true },
+  ]) {
+    const [four, six] = FAMILIES.map((family) => sizeOf(kernel(world, family)));
+    assert.deepEqual(six, four);
+  }
+});
+
+test("a first packet looks at few rules, however many imports there are", () => {
+  const worst = (imports: number) => {
+    const fake = kernel({ imports, endpoints: 1, vip: scattered });
+    const tables = { nat: fake.table("nat"), filter: fake.table("filter") };
+    const asked = [...Array(imports).keys()].flatMap((i) => {
+      const outcomes = trace(tables, {
+        from: "pod",
+        source: "10.1.0.13",
+        destination: scattered(i),
+        protocol: "tcp",
+        port: 80,
+      });
+      return outcomes.map((outcome) => outcome.asked);
+    });
+    return Math.max(...asked);
+  };
+  assert.deepEqual([10, 100, 2000].map(worst), [14, 25, 44]);
+});
+
+test("traffic to other addresses looks at one rule in each of our hooks", () => {
+  const fake = kernel({ imports: 100, endpoints: 3 });
+  const tables = { nat: fake.table("nat"), filter: fake.table("filter") };
+  for (const from of ["pod", "host"] as const) {
+    const packet = {
+      from,
+      source: "10.1.0.13",
+      destination: "10.2.0.1",
+      protocol: "tcp",
+      port: 80,
+    } as const;
+    assert.deepEqual(
+      trace(tables, packet).map(({ asked }) => asked),
+      [3],
+    );
+  }
+});
