@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { isIP } from "node:net";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { Address4, Address6 } from "ip-address";
+import { address } from "../test/support/worlds.ts";
+import { addressFromHex, compareAddresses, isAddress, parseAddress } from "./address.ts";
+
+/** What would be written of an address by someone who wants to confuse a parser. */
+const nearlyAddress = fc.oneof(
+  fc.ipV4(),
+  fc.ipV6(),
+  fc.stringMatching(/^[0-9a-fA-FxX.:%/ \n]{0,45}$/),
+  fc
+    .array(fc.oneof(fc.nat(300).map(String), fc.constantFrom("", "010", "0x1", "1e1", "-1", "+1")))
+    .map((parts) => parts.join(".")),
+  fc
+    .array(fc.stringMatching(/^[0-9a-fA-F]{0,5}$/), { maxLength: 10 })
+    .map((parts) => parts.join(":")),
+  fc.tuple(fc.ipV6(), fc.ipV4()).map(([six, four]) => six.replace(/[^:]*:[^:]*$/, four)),
+);
+
+const groups = fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 });
+
+describe("parseAddress", () => {
+  test("accepts nothing that node:net does not, and nothing in a family of its own", () => {
+    fc.assert(
+      fc.property(nearlyAddress, (text) => {
+        const parsed = parseAddress(text);
+        if (!isAddress(parsed)) return;
+        assert.equal(parsed.family, isIP(text) === 4 ? "IPv4" : "IPv6");
+        assert.notEqual(isIP(text), 0);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("refuses nothing that node:net accepts but zones and embedded IPv4", () => {
+    fc.assert(
+      fc.property(nearlyAddress, (text) => {
+        const parsed = parseAddress(text);
+        if (isAddress(parsed) || isIP(text) === 0) return;
+        if (parsed === "zoned-address") assert.match(text, /%/);
+        else {
+          assert.equal(parsed, "mapped-address");
+          const first96 = new Address6(text).bigInt() >> 32n;
+          assert.ok(first96 === 0n || first96 === 0xffffn);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("writes IPv6 as RFC 5952 does, however it was written", () => {
+    fc.assert(
+      fc.property(groups, fc.nat(3), (numbers, style) => {
+        const words = numbers.map((n) => n.toString(16));
+        const texts = [
+          words.join(":"),
+          words.join(":").toUpperCase(),
+          words.map((word) => word.padStart(4, "0")).join(":"),
+          new Address6(words.join(":")).correctForm(),
+        ];
+        const parsed = parseAddress(texts[style] ?? "");
+        if (!isAddress(parsed)) return assert.equal(parsed, "mapped-address");
+        const oracle = new Address6(words.join(":"));
+        assert.equal(parsed.text, oracle.correctForm());
+        assert.equal(parsed.hex, oracle.canonicalForm().replaceAll(":", ""));
+      }),
+    );
+  });
+
+  test("reads IPv4 as ip-address does", () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (text) => {
+        const parsed = parseAddress(text);
+        assert.ok(isAddress(parsed));
+        assert.equal(parsed.text, text);
+        assert.equal(BigInt(`0x${parsed.hex}`), new Address4(text).bigInt());
+      }),
+    );
+  });
+
+  // Written, and how it is printed.
+  const SAME = [
+    ["FD00:0:0::0001", "fd00::1"],
+    ["::", "::"],
+    ["0:0:0:0:0:0:0:1", "::1"],
+    ["2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"],
+    ["2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"],
+    ["2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1"],
+    ["1::0:0:0:0:0:0", "1::"],
+    ["64:ff9b::10.0.0.1", "64:ff9b::a00:1"],
+    ["255.255.255.255", "255.255.255.255"],
+    ["0.0.0.0", "0.0.0.0"],
+  ] as const;
+  for (const [written, canonical] of SAME) {
+    test(`reads ${written} as ${canonical}`, () => {
+      assert.equal(address(written).text, canonical);
+    });
+  }
+
+  const REFUSED = {
+    "invalid-address": [
+      "",
+      "10.1",
+      "10.0.1",
+      "167772161",
+      "0x0a000001",
+      "10.0.0.0x1",
+      "010.0.0.1",
+      "10.0.0.08",
+      "10.0.0.00",
+      "10.0.0.256",
+      "10.0.0.1.",
+      ".10.0.0.1",
+      "10.0.0.-1",
+      "10.0.0.1e0",
+      " 10.0.0.1",
+      "10.0.0.1 ",
+      "10.0.0.1\n",
+      "10.0.0.1\0",
+      "10.0.0.1/32",
+      "10.0.0.1:80",
+      "１０.0.0.1",
+      "localhost",
+      "__proto__",
+      "fd00::1\n",
+      " fd00::1",
+      "[fd00::1]",
+      "fd00::1/128",
+      "fd00:::1",
+      "fd00::1::2",
+      "1:2:3:4:5:6:7",
+      "1:2:3:4:5:6:7:8:9",
+      "1:2:3:4:5:6:7::8",
+      ":1:2:3:4:5:6:7:8",
+      "1:2:3:4:5:6:7:",
+      "fd00::00001",
+      "fd00::g",
+      "fd00::1.2.3",
+      "fd00::1.2.3.04",
+      "1.2.3.4::",
+      "fd00:1.2.3.4::1",
+      `${"0".repeat(60)}::1`,
+      "0".repeat(1e6),
+    ],
+    "mapped-address": [
+      "::ffff:10.0.0.1",
+      "::FFFF:10.0.0.1",
+      "::ffff:a00:1",
+      "0:0:0:0:0:ffff:0a00:0001",
+      "::1.2.3.4",
+      "::102:304",
+      "::ffff:127.0.0.1",
+    ],
+    "zoned-address": ["fe80::1%eth0", "fd00::1%", "fe80::1%1", "::ffff:10.0.0.1%lo"],
+  } as const;
+  for (const [fault, texts] of Object.entries(REFUSED)) {
+    for (const text of texts) {
+      test(`refuses ${JSON.stringify(text.slice(0, 70))} as ${fault}`, () => {
+        assert.equal(parseAddress(text), fault);
+      });
+    }
+  }
+});
+
+test("addressFromHex gives back every address", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
+      const parsed = parseAddress(text);
+      if (isAddress(parsed)) assert.deepEqual(addressFromHex(parsed.hex), parsed);
+    }),
+  );
+});
+
+test("compareAddresses puts IPv4 first, and each family in the order of its numbers", () => {
+  const texts = ["9.0.0.1", "10.0.0.2", "10.0.0.10", "241.0.0.1", "::1", "fd00::2", "fd00::10"];
+  const shuffled = [...texts].reverse().map(address).sort(compareAddresses);
+  assert.deepEqual(
+    shuffled.map(({ text }) => text),
+    texts,
+  );
+  assert.equal(compareAddresses(address("::1"), address("0:0:0:0:0:0:0:1")), 0);
+});

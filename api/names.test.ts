@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { isClusterId, isLabelName, isLabelValue, isSubdomainName } from "./names.ts";
+
+const HOSTILE = [
+  "",
+  "-",
+  "-a",
+  "a-",
+  "a_b",
+  "__proto__",
+  "a b",
+  "a\n",
+  "\na",
+  "a\nb",
+  "a\0",
+  "a/b",
+  "a:b",
+  'a"b',
+  "a'b",
+  "a\\b",
+  "a#b",
+  "$(a)",
+  "ａ",
+  "é",
+  "a\u202eb",
+  "a\u200bb",
+];
+
+const KINDS = [
+  {
+    name: "isLabelName",
+    holds: isLabelName,
+    good: ["a", "0", "serve", "a-b", "a--b", "constructor", "x".repeat(63)],
+    bad: ["A", "a.b", ".", "x".repeat(64)],
+  },
+  {
+    name: "isSubdomainName",
+    holds: isSubdomainName,
+    good: ["a", "a.b.c", "ip-10-0-0-1.eu-west-1.compute.internal", `${"a.".repeat(126)}a`],
+    bad: ["A", "a..b", ".a", "a.", `${"a.".repeat(127)}a`, `${"x".repeat(64)}.a`],
+  },
+  {
+    name: "isClusterId",
+    holds: isClusterId,
+    good: ["c1", "eu.c1", "x".repeat(63)],
+    bad: ["C1", "a.b.c", "a.", ".a", `${"x".repeat(32)}.${"x".repeat(32)}`],
+  },
+  {
+    name: "isLabelValue",
+    holds: isLabelValue,
+    good: ["eu-west", "EU_West.1", "a", "x".repeat(63), "a_b"],
+    bad: [".a", "a.", "_a", "x".repeat(64)],
+  },
+];
+
+for (const { name, holds, good, bad } of KINDS) {
+  describe(name, () => {
+    for (const text of good) {
+      test(`takes ${text.slice(0, 70)}`, () => assert.equal(holds(text), true));
+    }
+    const alike = HOSTILE.filter((text) => !good.includes(text));
+    for (const text of [...alike, ...bad]) {
+      test(`refuses ${JSON.stringify(text.slice(0, 70))}`, () => assert.equal(holds(text), false));
+    }
+    test("takes letters, digits and -_. of ASCII only, at most 253 of them", () => {
+      fc.assert(
+        fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {
+          if (holds(text)) assert.match(text, /^[-A-Za-z0-9_.]{1,253}$/);
+        }),
+      );
+    });
+  });
+}

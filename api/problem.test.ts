@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { type Problem, problemText, shown } from "./problem.ts";
+
+describe("shown", () => {
+  test("is one short line of visible ASCII, whatever the value", () => {
+    fc.assert(
+      fc.property(fc.anything({ maxDepth: 3 }), fc.string({ unit: "binary" }), (value, text) => {
+        for (const one of [value, text, [text], { [text]: value }]) {
+          if (typeof one === "bigint") continue;
+          assert.match(shown(one), /^[\x20-\x7e]{0,83}$/);
+        }
+      }),
+    );
+  });
+
+  const SHOWN = [
+    ["10.0.0.1", '"10.0.0.1"'],
+    [80, "80"],
+    [undefined, "undefined"],
+    [null, "null"],
+    [["a", 1], '["a",1]'],
+    [JSON.parse('{"__proto__":1}'), '{"__proto__":1}'],
+    ["\u001b[31m\u0007\r\n\0\u007f", '"\\u001b[31m\\u0007\\r\\n\\u0000\\u007f"'],
+    ["a\u202eb\u2066\u200b", '"a\\u202eb\\u2066\\u200b"'],
+    ["😀\ud800", '"\\ud83d\\ude00\\ud800"'],
+    ["x".repeat(1e6), `"${"x".repeat(79)}...`],
+    ["\u202e".repeat(1e4), `"${"\\u202e".repeat(14).slice(0, 79)}...`],
+  ] as const;
+  for (const [value, text] of SHOWN) {
+    test(`shows ${text.slice(0, 40)}`, () => assert.equal(shown(value), text));
+  }
+});
+
+test("problemText names the object, the field, the reason and the value", () => {
+  const problem: Problem = {
+    reason: "loopback-address",
+    object: "EndpointSlice demo/serve-x",
+    field: "endpoints[3].addresses[0]",
+    value: shown("127.0.0.1"),
+  };
+  assert.equal(
+    problemText(problem),
+    'EndpointSlice demo/serve-x: endpoints[3].addresses[0]: loopback-address: "127.0.0.1"',
+  );
+});
