@@ -82,7 +82,9 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
 
   /** When the oldest change that is not live was learned of; undefined if all are live. */
   get oldestWaiting(): number | undefined {
-    return this.#inFlight[0] ?? this.#waiting[0];
+    // Sources learn of changes one by one, but tell of them together: the first told is not always the oldest.
+    const times = [...this.#inFlight, ...this.#waiting];
+    return times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b));
   }
 
   /** When the pass that is under way began; undefined between passes. */
@@ -102,7 +104,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#running ??= this.#run();
   }
 
-  /** Lets the transaction in flight end, then ends. The kernel keeps its rules. */
+  /** Lets the transaction in flight end, and begins no other. The kernel keeps its rules. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
@@ -126,6 +128,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const started = clock.now();
     const scope = this.#believed === undefined ? "complete" : "changed";
     const believed = this.#believed ?? (await this.#readBack());
+    if (this.#stopped) return;
     this.#ruleset ??= this.#renderAll();
     const tx = backend.diff(believed, this.#ruleset.take());
     if (!tx.empty) await backend.apply(tx, believed);
@@ -141,7 +144,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   /** Changes that arrive while the kernel is read become part of the complete pass. */
   async #readBack(): Promise<Believed> {
     const believed = await this.#options.backend.read();
-    this.#inFlight.push(...this.#waiting.splice(0));
+    this.#inFlight = [...this.#inFlight, ...this.#waiting.splice(0)];
     return believed;
   }
 
@@ -155,7 +158,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   #fail(error: unknown): number {
     this.#believed = undefined;
     this.#ruleset = undefined;
-    this.#waiting.unshift(...this.#inFlight.splice(0));
+    this.#waiting = [...this.#inFlight.splice(0), ...this.#waiting].slice(0, MOST_WAITING);
     const retryIn = backoff(++this.#failures, RETRY, this.#options.random());
     const { events, family } = this.#options;
     events.failed({ family, error, failures: this.#failures, retryIn });

@@ -22,7 +22,9 @@ export class Coprocess {
   #stderr = "";
 
   constructor([program, ...args]: readonly [string, ...string[]], onLine: (line: string) => void) {
-    this.#child = spawn(program, args);
+    // A group of its own: Ctrl-C at a terminal reaches the whole group, and would cut a transaction in two. It
+    // cannot outlive the agent, whatever happens to that: its input ends.
+    this.#child = spawn(program, args, { detached: true });
     createInterface({ input: this.#child.stdout }).on("line", onLine);
     this.#child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       this.#stderr = (this.#stderr + chunk).slice(-LAST_WORDS);
@@ -35,7 +37,10 @@ export class Coprocess {
       this.#child.on("error", (cause: NodeJS.ErrnoException) =>
         end(cause.message, cause.code === "ENOENT"),
       );
-      this.#child.on("close", (status, signal) => end(signal ?? `exit status ${status}`));
+      // 127: what starts other programs (stdbuf, nsenter) says so that it found none, as a shell does.
+      this.#child.on("close", (status, signal) =>
+        end(signal ?? `exit status ${status}`, status === 127),
+      );
     });
   }
 

@@ -1,6 +1,8 @@
 import { OWN } from "./chain-name.ts";
 import { type Believed, type ChainKey, digestOf, type Jump, type Table } from "./tables.ts";
 
+const LEADS_TO_OURS = new RegExp(` -[jg] ${OWN}`);
+
 /**
  * Reads the listing of one table, line by line, and keeps what is ours: chains of our prefix with their
  * rules, and rules of other chains that lead to them. Everybody else's lines (kube-proxy may have a hundred
@@ -36,7 +38,11 @@ export class SaveParser {
   }
 }
 
+/**
+ * Quoted texts are put aside first: a comment or a log prefix that reads `-j CSP-…` must not make another
+ * program's rule ours, and so deleted. Unquoted texts hold no blank (xtables_save_string).
+ */
 function leadsToOurs(rule: string): boolean {
-  const target = / -[jg] (\S+)(?: |$)/g;
-  return [...rule.matchAll(target)].at(-1)?.[1]?.startsWith(OWN) ?? false;
+  if (!rule.includes(OWN)) return false;
+  return LEADS_TO_OURS.test(rule.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
 }

@@ -28,12 +28,13 @@ export class RestoreProcess {
   readonly #timeouts: RestoreTimeouts;
   readonly #onRespawn: () => void;
   #process: Coprocess | undefined;
-  #acknowledged: (line: string) => void = () => undefined;
+  /** Settles the transaction in flight. */
+  #answer: { readonly ack: string; resolve(): void; reject(error: CodedError): void } | undefined;
   #count = 0;
 
   /**
-   * `program`: how to start `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a process has to
-   * be started again because its predecessor failed.
+   * `program`: how to start `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a
+   * process has failed, so that the next transaction has to start another.
    */
   constructor(program: Argv, onRespawn: () => void, timeouts = TIMEOUTS) {
     // -w: wait for the xtables lock; the nft flavour has none, and takes the flag.
@@ -45,7 +46,7 @@ export class RestoreProcess {
 
   /** Starts the process ahead of its first transaction, while the agent's memory is small (fork copies it). */
   warm(): void {
-    this.#process ??= new Coprocess(this.#argv, (line) => this.#acknowledged(line));
+    this.#started();
   }
 
   /**
@@ -53,42 +54,56 @@ export class RestoreProcess {
    * CSP_RESTORE_EXITED or CSP_RESTORE_TIMEOUT; how much of the transaction is live is then unknown.
    */
   async run(text: string): Promise<void> {
-    this.warm();
-    const process = this.#process;
-    if (process === undefined) return;
+    const process = this.#started();
     const ack = `# ack ${++this.#count}`;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#acknowledged = (line) => {
-      if (line === ack) resolve();
-    };
-    void process.ended.then((ending) => {
-      const words = `${this.#name}: ${ending.how}: ${ending.stderr}`;
-      reject(new CodedError(ending.missing ? "CSP_EXEC_MISSING" : "CSP_RESTORE_EXITED", words));
-    });
+    this.#answer = { ack, resolve, reject };
     const limit = this.#timeouts.base + (text.length / 1e6) * this.#timeouts.perMegabyte;
-    const timer = setTimeout(
-      () => reject(new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`)),
-      limit,
-    );
+    const timer = setTimeout(() => {
+      this.#giveUp(process, new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`));
+    }, limit);
     try {
       process.write(`${text}${ack}\n`);
       await promise;
-      if (text.length > LARGE) await this.close();
-    } catch (error) {
-      this.#process = undefined;
-      process.kill();
-      this.#onRespawn();
-      throw error;
     } finally {
       clearTimeout(timer);
+      this.#answer = undefined;
     }
+    if (text.length > LARGE) await this.close();
   }
 
   /** Ends the process; the kernel keeps what it has. */
   async close(): Promise<void> {
     const process = this.#process;
+    if (process === undefined) return;
     this.#process = undefined;
-    process?.finish();
-    await process?.ended;
+    process.finish();
+    const timer = setTimeout(() => process.kill(), this.#timeouts.base);
+    await process.ended;
+    clearTimeout(timer);
+  }
+
+  #started(): Coprocess {
+    if (this.#process !== undefined) return this.#process;
+    const process = new Coprocess(this.#argv, (line) => {
+      if (line === this.#answer?.ack) this.#answer.resolve();
+    });
+    this.#process = process;
+    // Once in its life, not once a transaction: a promise keeps all that was hung on it until it settles, and
+    // this one may take months. A process that dies between transactions is replaced without a failed one.
+    void process.ended.then(({ how, missing, stderr }) => {
+      const code = missing ? "CSP_EXEC_MISSING" : "CSP_RESTORE_EXITED";
+      this.#giveUp(process, new CodedError(code, `${this.#name}: ${how}: ${stderr}`));
+    });
+    return process;
+  }
+
+  /** Nothing happens if `process` is no longer ours to judge: it was given up before, or let go. */
+  #giveUp(process: Coprocess, error: CodedError): void {
+    if (this.#process !== process) return;
+    this.#process = undefined;
+    process.kill();
+    this.#onRespawn();
+    this.#answer?.reject(error);
   }
 }
