@@ -57,13 +57,19 @@ export class Observer implements AgentEvents {
     const now = this.#clock.now();
     const latencies = changedAt.map((at) => (now - at) / 1000);
     this.#metrics.syncDone({ family, latencies, ...what });
+    const seconds = Number(what.seconds.toFixed(4));
     if (this.#failing.delete(family)) this.#log.info("The kernel is in step again.", { family });
     if (!this.#seen.has(family)) {
       this.#seen.add(family);
       const imports = this.#summaries.size;
-      this.#log.info("The kernel is as planned.", { family, imports, ...what });
+      this.#log.info("The kernel is as planned.", { family, imports, ...what, seconds });
     } else if (what.writes + what.deletes > 0) {
-      this.#log.debug("The kernel follows.", { family, changes: latencies.length, ...what });
+      this.#log.debug("The kernel follows.", {
+        family,
+        changes: latencies.length,
+        ...what,
+        seconds,
+      });
     }
   }
 

@@ -49,6 +49,11 @@ test("a document is made as it is read, not before", () => {
   }
 });
 
+test("YAML says everything where it stands, though the plan shares parts of itself", () => {
+  const shared = { ...SERVE, excluded: [...SERVE.excluded, ...SERVE.excluded] };
+  assert.doesNotMatch(planText(shared, "yaml"), /[&*]a1/);
+});
+
 test("one plan is a document of its own", () => {
   assert.deepEqual(JSON.parse(planText(SERVE, "json")), SERVE);
   assert.deepEqual(parse(planText(SERVE, "yaml")), SERVE);

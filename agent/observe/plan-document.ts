@@ -12,7 +12,7 @@ export function planDocument(plans: Iterable<ImportPlan>, output: Output): Itera
 
 /** One plan as a document of its own. PURE. */
 export function planText(plan: ImportPlan, output: Output): string {
-  return output === "yaml" ? stringify(plan) : `${JSON.stringify(plan, undefined, 2)}\n`;
+  return output === "yaml" ? yamlText(plan) : `${JSON.stringify(plan, undefined, 2)}\n`;
 }
 
 function* jsonDocument(plans: Iterable<ImportPlan>): Generator<string> {
@@ -27,8 +27,13 @@ function* jsonDocument(plans: Iterable<ImportPlan>): Generator<string> {
 function* yamlDocument(plans: Iterable<ImportPlan>): Generator<string> {
   let before = "imports:\n";
   for (const plan of plans) {
-    yield `${before}${stringify([plan])}`;
+    yield `${before}${yamlText([plan])}`;
     before = "";
   }
   if (before !== "") yield "imports: []\n";
+}
+
+/** Without anchors: two ports that share a VIP are two ports to whoever reads or greps it. */
+function yamlText(value: unknown): string {
+  return stringify(value, { aliasDuplicateObjects: false });
 }
