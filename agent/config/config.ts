@@ -1,6 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { LogFormat, LogLevel } from "../../common/log.ts";
-import type { BackendName } from "../backends/backend.ts";
+import type { BackendName, Masquerade } from "../backends/backend.ts";
 import { type Command, type Environment, sortArguments } from "./arguments.ts";
 import { contradictions, doubts } from "./checks.ts";
 import {
@@ -10,7 +10,6 @@ import {
   flagList,
   type Host,
   type IptablesFlavour,
-  type Masquerade,
   type Output,
 } from "./flags.ts";
 import { type Usage, type UsageFault, usage } from "./usage.ts";

@@ -1,6 +1,6 @@
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
-import { BACKENDS } from "../backends/backend.ts";
+import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
 import {
   cidrs,
   clusterRegions,
@@ -24,14 +24,6 @@ export interface Host {
 export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
 /** One of `IPTABLES_FLAVOURS`. */
 export type IptablesFlavour = (typeof IPTABLES_FLAVOURS)[number];
-
-/**
- * Whose connections to a ClusterSetIP get the node's source address, beside hairpins, which always do: those
- * that come from outside the pod ranges, those that go to an endpoint outside of them, or all.
- */
-export const MASQUERADES = ["none", "off-cluster", "remote", "all"] as const;
-/** One of `MASQUERADES`. */
-export type Masquerade = (typeof MASQUERADES)[number];
 
 /** How `plan` prints. */
 export const OUTPUTS = ["json", "yaml"] as const;
