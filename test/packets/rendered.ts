@@ -1,8 +1,7 @@
 import type { Masquerade } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
-import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
-import { type Believed, type Changes, TABLES } from "../../agent/backends/iptables/tables.ts";
+import type { Changes } from "../../agent/backends/iptables/tables.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
@@ -12,6 +11,7 @@ import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
+import { believedOf } from "../fake/backend.ts";
 import { FakeIptables } from "../fake/iptables.ts";
 
 /** Manifests as the facts that the agent makes of them; throws at an object that it complains about. */
@@ -67,20 +67,9 @@ export function wanted(
   return ruleset.take();
 }
 
-/** What the agent reads back from a fake kernel. */
-export function readBack(fake: FakeIptables): Believed {
-  const believed: Believed = { chains: new Map(), jumps: [] };
-  for (const table of TABLES) {
-    const parser = new SaveParser(table);
-    for (const line of fake.save(table).split("\n")) parser.line(line);
-    parser.into(believed);
-  }
-  return believed;
-}
-
 /** Makes a fake kernel hold what is wanted, as the agent would; throws if iptables would refuse. */
 export function applyTo(fake: FakeIptables, changes: Changes): void {
-  const { exitCode, stderr } = fake.restore(diff(readBack(fake), changes).toString());
+  const { exitCode, stderr } = fake.restore(diff(believedOf(fake), changes).toString());
   if (exitCode !== 0) throw new Error(stderr);
 }
 

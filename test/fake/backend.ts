@@ -1,0 +1,55 @@
+import type { Backend } from "../../agent/backends/backend.ts";
+import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
+import { SaveParser } from "../../agent/backends/iptables/parse.ts";
+import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
+import { type Believed, type Changes, TABLES } from "../../agent/backends/iptables/tables.ts";
+import { FakeIptables } from "./iptables.ts";
+
+/** The iptables backend over a fake kernel: all of it but the processes. */
+export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesTransaction> {
+  readonly name = "iptables";
+  readonly kernel: FakeIptables;
+  readonly #options: RulesetOptions;
+
+  constructor(options: RulesetOptions, kernel = new FakeIptables(options.family)) {
+    this.#options = options;
+    this.kernel = kernel;
+  }
+
+  ruleset(): IptablesRuleset {
+    return new IptablesRuleset(this.#options);
+  }
+
+  diff(believed: Believed, changes: Changes): IptablesTransaction {
+    return diff(believed, changes);
+  }
+
+  nothing(): Believed {
+    return { chains: new Map(), jumps: [] };
+  }
+
+  async read(): Promise<Believed> {
+    return believedOf(this.kernel);
+  }
+
+  async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
+    const { exitCode, stderr } = this.kernel.restore(tx.toString());
+    if (exitCode !== 0) throw new Error(`exit status ${exitCode}: ${stderr}`);
+    tx.settle(believed);
+  }
+
+  async close(): Promise<void> {
+    // There is no process to end.
+  }
+}
+
+/** What the agent reads back from a fake kernel. */
+export function believedOf(kernel: FakeIptables): Believed {
+  const believed: Believed = { chains: new Map(), jumps: [] };
+  for (const table of TABLES) {
+    const parser = new SaveParser(table);
+    for (const line of kernel.save(table).split("\n")) parser.line(line);
+    parser.into(believed);
+  }
+  return believed;
+}
