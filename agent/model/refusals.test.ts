@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { REASONS } from "../../api/reasons.ts";
+import { IMPORT_CASES } from "../../test/support/hostile-imports.ts";
+import { SLICE_CASES } from "../../test/support/hostile-slices.ts";
+
+test("every reason to refuse a part of an object has a case in the tables of hostile objects", () => {
+  const words = Object.keys(REASONS);
+  // What follows is about files, and is the business of the source that reads them.
+  const atTheDoor = words.slice(words.indexOf("invalid-object"), words.indexOf("duplicate-object"));
+  assert.ok(atTheDoor.length > 15);
+  const cases = [...IMPORT_CASES, ...SLICE_CASES].flatMap(({ problems }) => problems);
+  const produced = new Set(cases.map((problem) => problem.split(" ")[0]));
+  assert.deepEqual(
+    atTheDoor.filter((word) => !produced.has(word)),
+    [],
+  );
+});
