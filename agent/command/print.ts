@@ -24,7 +24,7 @@ export function renderText(plans: readonly ImportPlan[], config: AgentConfig): s
         services.filter((service) => service.family === family),
       );
     }
-    return `# ${family}\n${backend.diff(backend.nothing(), ruleset.take())}`;
+    return `# ${family}\n${backend.diff(backend.nothing(), ruleset.take()).toString()}`;
   });
   return parts.join("");
 }

@@ -43,6 +43,29 @@ test("what it saves, it restores", () => {
   }
 });
 
+test("chains may be fifteen deep under a base chain, gotos included, as nft has it", () => {
+  const deep = (levels: number, verb: string) => {
+    const names = [...Array(levels).keys()].map((i) => `CSP-${i}`);
+    const declared = names.map((name) => `:${name} - [0:0]`);
+    const down = names.slice(1).map((name, i) => `-A CSP-${i} ${verb} ${name}`);
+    const text = ["*nat", ...declared, ...down, "-A OUTPUT -j CSP-0", "COMMIT", ""].join("\n");
+    return new FakeIptables("IPv4").restore(text).exitCode;
+  };
+  for (const verb of ["-j", "-g"]) assert.deepEqual([deep(15, verb), deep(16, verb)], [0, 4]);
+});
+
+test("halves of the eleventh digit go to the even one, as the C library has it", () => {
+  const fake = new FakeIptables("IPv4");
+  const printed = (p: number) => {
+    fake.restore(
+      `*nat\n:CSP-A - [0:0]\n-A CSP-A -m statistic --mode random --probability ${p}\nCOMMIT\n`,
+    );
+    return /--probability (\S+)/.exec(fake.save())?.[1];
+  };
+  assert.equal(printed(1 / 4096), "0.00024414062");
+  assert.equal(printed(3 / 4096), "0.00073242188");
+});
+
 test("it says at which line and with which code it stopped", () => {
   const fake = new FakeIptables("IPv4");
   const codes = (text: string) => fake.restore(text);

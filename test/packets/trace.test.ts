@@ -126,6 +126,16 @@ test("a packet that belongs to no connection is dropped, never refused", () => {
   assert.deepEqual(fates(nat(THREE) + GUARD, { state: "INVALID" }), ["dropped"]);
 });
 
+test("without a connection only a state can match, as xt_conntrack has it", () => {
+  const asked = (states: string, state: "NEW" | "INVALID") =>
+    fates(forward(`-A FORWARD -m conntrack ${states} -j DROP`), { state })[0];
+  assert.equal(asked("--ctorigdst 241.0.0.0/8", "NEW"), "dropped");
+  assert.equal(asked("--ctorigdst 241.0.0.0/8", "INVALID"), "untouched");
+  assert.equal(asked("--ctorigdst 242.0.0.0/8", "NEW"), "untouched");
+  assert.equal(asked("--ctstate INVALID --ctorigdst 242.0.0.0/8", "INVALID"), "dropped");
+  assert.equal(asked("--ctstate NEW,DNAT", "INVALID"), "untouched");
+});
+
 test("masquerading looks at the source, the new destination and the first one", () => {
   const one = ["-p tcp -j DNAT --to-destination 10.1.0.11:8080"];
   const hairpin = "-s 10.1.0.11/32 -d 10.1.0.11/32 -j MASQUERADE --random-fully";

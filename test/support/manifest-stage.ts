@@ -133,9 +133,8 @@ export class ManifestStage implements Disposable {
   }
 
   #note(level: string, fields: LogFields = {}): void {
-    const { reason, file, line, column } = fields;
-    const place = line === undefined ? "" : `:${String(line)}:${String(column)}`;
-    this.log.push(`${level} ${String(reason)} ${String(file).replace(this.root, "")}${place}`);
+    const words = [level, fields.reason, [fields.file, fields.line, fields.column].join(":")];
+    this.log.push(words.join(" ").replace(this.root, "").replace(/:+$/, ""));
   }
 }
 
