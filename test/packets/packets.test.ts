@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import type { Family } from "../../api/address.ts";
 import { believedOf } from "../fake/backend.ts";
+import { FakeIptables } from "../fake/iptables.ts";
 import { importObject } from "../support/objects.ts";
 import { addressAt, homeFact, VIPS } from "./address-plan.ts";
 import { PACKET_CASES } from "./cases.ts";
@@ -109,6 +110,38 @@ describe("iptables: of every case", () => {
     }
   });
 });
+
+const STRANGERS = {
+  nat: `*nat
+:KUBE-SERVICES - [0:0]
+-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-A POSTROUTING -j ACCEPT
+-A KUBE-SERVICES -j DNAT --to-destination 10.9.9.9
+COMMIT
+`,
+  filter: "*filter\n-A FORWARD -j ACCEPT\n-A OUTPUT -j ACCEPT\nCOMMIT\n",
+};
+
+for (const [what, strangers, concerns] of [
+  ["are translated by us", STRANGERS.nat, (flow: Flow) => Array.isArray(flow.expect)],
+  ["are refused by us", STRANGERS.filter, (flow: Flow) => flow.expect === "refused"],
+] as const) {
+  test(`packets that rules of others would take ${what} before`, () => {
+    for (const one of PACKET_CASES) {
+      const home = one.node(homeFact());
+      const fake = new FakeIptables("IPv4");
+      assert.equal(fake.restore(strangers).exitCode, 0);
+      const services = planOf(modelOf(one.objects, home), home);
+      applyTo(fake, wanted(services, "IPv4", home, one.masquerade));
+      for (const flow of one.flows) {
+        if (familyOf(flow.to) === "IPv6" || !concerns(flow)) continue;
+        const outcomes = trace(tablesOf(fake), packetOf(flow.from, flow.to));
+        assertExpected(outcomes, flow, `${one.name}: ${flow.to.address}`);
+      }
+    }
+  });
+}
 
 test("a client whose pod has left is drawn another, and keeps that one", () => {
   const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }], {
