@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { diff } from "../../agent/backends/iptables/diff.ts";
+import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
+import { Model } from "../../agent/model/model.ts";
+import { parseImport } from "../../agent/model/parse-import.ts";
+import { parseSlice } from "../../agent/model/parse-slice.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { FAMILIES } from "../../api/address.ts";
+import { problemText } from "../../api/problem.ts";
+import { serviceImport } from "../support/hostile-imports.ts";
+import { endpointSlice } from "../support/hostile-slices.ts";
+import { mutated } from "../support/mutations.ts";
+import { foreignLines } from "../support/rule-grammar.ts";
+import { nodeFact } from "../support/worlds.ts";
+
+const node = nodeFact();
+
+const anyImport = fc.oneof(
+  mutated(
+    serviceImport(
+      {
+        ips: ["241.0.0.10", "198.51.100.1", "fd00:241::10"],
+        ipFamilies: ["IPv4", "IPv6"],
+        ports: [
+          { name: "http", port: 80, protocol: "TCP" },
+          { name: "dns", port: 53, protocol: "UDP" },
+        ],
+        sessionAffinity: "ClientIP",
+        sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } },
+        trafficDistribution: "PreferClose",
+        internalTrafficPolicy: "Cluster",
+      },
+      { creationTimestamp: "2026-01-02T03:04:05Z" },
+    ),
+  ),
+  mutated(serviceImport()),
+);
+
+const ENDPOINTS = [
+  { addresses: ["10.1.0.1"], nodeName: "n1", zone: "eu-west-a", conditions: { ready: true } },
+  { addresses: ["10.1.0.2"], conditions: { ready: false, serving: true, terminating: true } },
+  { addresses: ["10.2.0.3", "10.2.0.4"], nodeName: "n2" },
+];
+const SIXTH = ENDPOINTS.map((endpoint, i) => ({ ...endpoint, addresses: [`fd10:1::${i + 1}`] }));
+
+const anySlice = fc.oneof(
+  mutated(endpointSlice({ endpoints: ENDPOINTS })),
+  mutated(
+    endpointSlice({
+      endpoints: SIXTH,
+      addressType: "IPv6",
+      ports: [
+        { name: "http", port: 8080 },
+        { name: "dns", port: 5353, protocol: "UDP" },
+      ],
+    }),
+  ),
+);
+
+test("no value makes a parser throw, and what it complains of is one printable line", () => {
+  const anything = fc.oneof(fc.jsonValue({ stringUnit: "binary" }), anyImport, anySlice);
+  fc.assert(
+    fc.property(anything, (value) => {
+      for (const parsed of [parseImport(value), parseSlice(value, node.clusterSetCidrs)]) {
+        assert.ok(parsed.problems.length <= 100);
+        for (const problem of parsed.problems) {
+          assert.match(problemText(problem), /^[\x20-\x7e]{1,600}$/);
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("whatever an object holds, only lines of our own shape reach iptables-restore, and as many as meant", () => {
+  let rendered = 0;
+  fc.assert(
+    fc.property(anyImport, fc.array(anySlice, { maxLength: 3 }), (importObject, sliceObjects) => {
+      const model = new Model();
+      const { fact } = parseImport(importObject);
+      if (fact !== undefined) model.setImport(fact, 0);
+      for (const object of sliceObjects) {
+        const slice = parseSlice(object, node.clusterSetCidrs).fact;
+        if (slice !== undefined) model.setSlice(slice, 0);
+      }
+      for (const family of FAMILIES) {
+        const clusterSetCidr = node.clusterSetCidrs.find((cidr) => cidr.family === family);
+        assert.ok(clusterSetCidr);
+        const masquerade = { mode: "off-cluster", podCidrs: node.podCidrs } as const;
+        const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade });
+        const services: VirtualService[] = [];
+        for (const key of model.keys()) {
+          const view = model.view(key);
+          assert.ok(view);
+          const own = planImport(view, node).services.filter((s) => s.family === family);
+          ruleset.set(key, own);
+          services.push(...own);
+        }
+        const believed = { chains: new Map(), jumps: [] };
+        const text = diff(believed, ruleset.take()).toString();
+        assert.deepEqual(foreignLines(text), []);
+        assert.equal(count(text, / -j DNAT /), meantEndpointRules(services));
+        assert.equal(count(text, / --dport /), meantEntries(services));
+        assert.equal(count(text, /^\*/), 2);
+        assert.equal(count(text, /^COMMIT$/), 2);
+        rendered += services.length;
+      }
+    }),
+    { numRuns: 600 },
+  );
+  assert.ok(rendered > 600, `only ${rendered} services got so far`);
+});
+
+function count(text: string, pattern: RegExp): number {
+  return text.split("\n").filter((line) => pattern.test(line)).length;
+}
+
+/** With affinity, each endpoint has a second rule. */
+function meantEndpointRules(services: readonly VirtualService[]): number {
+  const rules = services.map((s) => s.endpoints.length * (s.affinitySeconds === undefined ? 1 : 2));
+  return rules.reduce((a, b) => a + b, 0);
+}
+
+function meantEntries(services: readonly VirtualService[]): number {
+  return services.reduce((sum, { vips }) => sum + vips.length, 0);
+}
+
+test("the grammar knows a line of somebody else's", () => {
+  const own = "*nat\n:CSP-A - [0:0]\n-A CSP-A -d 241.0.0.0/8 -g CSP-B\nCOMMIT\n";
+  assert.deepEqual(foreignLines(own), []);
+  assert.deepEqual(foreignLines(`${own}-A INPUT -j ACCEPT\n`), ["-A INPUT -j ACCEPT"]);
+  assert.deepEqual(foreignLines('-A CSP-A -m comment --comment "a" -j ACCEPT" -j DROP\n'), [
+    '-A CSP-A -m comment --comment "a" -j ACCEPT" -j DROP',
+  ]);
+  assert.deepEqual(foreignLines("COMMIT"), ["COMMIT"], "a line that does not end");
+});
