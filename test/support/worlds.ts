@@ -41,6 +41,42 @@ export function nodeFact(change: Partial<NodeFact> = {}): NodeFact {
   };
 }
 
+/** An import demo/serve with one VIP and one port, with changes; VIPs as text. */
+export function importFact(
+  change: Partial<Omit<ImportFact, "vips">> & { readonly vips?: readonly string[] } = {},
+): ImportFact {
+  const { vips = ["241.0.0.10"], ...rest } = change;
+  return {
+    key: "demo/serve",
+    created: Number.POSITIVE_INFINITY,
+    headless: false,
+    ports: [{ name: "http", protocol: "TCP", port: 80 }],
+    nodeLocal: false,
+    ...rest,
+    vips: vips.map(address),
+  };
+}
+
+/** A slice of demo/serve from nowhere, with one ready endpoint, with changes; an endpoint that is a text is ready. */
+export function sliceFact(
+  change: Partial<Omit<SliceFact, "endpoints">> & {
+    readonly endpoints?: readonly (string | EndpointFact)[];
+  } = {},
+): SliceFact {
+  const { endpoints = ["10.2.0.1"], ...rest } = change;
+  return {
+    key: "demo/serve-x",
+    importKey: "demo/serve",
+    active: true,
+    family: "IPv4",
+    ports: [{ name: "http", protocol: "TCP", port: 8080 }],
+    ...rest,
+    endpoints: endpoints.map((e) =>
+      typeof e === "string" ? { address: e, condition: "ready" } : e,
+    ),
+  };
+}
+
 /** One thing that happens to the world: an object is there from now on, or is gone. */
 export type Event =
   | { readonly kind: "import"; readonly fact: ImportFact }
@@ -72,7 +108,7 @@ const ports = fc.uniqueArray(
   { maxLength: 3 },
 );
 
-const importFact: fc.Arbitrary<ImportFact> = fc
+const anyImport: fc.Arbitrary<ImportFact> = fc
   .record({
     key: fc.constantFrom(...IMPORTS),
     created: fc.constantFrom(1, 2, 3, Number.POSITIVE_INFINITY),
@@ -121,7 +157,7 @@ function endpoint(family: "IPv4" | "IPv6"): fc.Arbitrary<EndpointFact> {
     }));
 }
 
-const sliceFact: fc.Arbitrary<SliceFact> = fc
+const anySlice: fc.Arbitrary<SliceFact> = fc
   .constantFrom("IPv4", "IPv4", "IPv6")
   .chain((family) =>
     fc.record({
@@ -143,12 +179,12 @@ const sliceFact: fc.Arbitrary<SliceFact> = fc
 
 /** Whatever can happen next. */
 export const anyEvent: fc.Arbitrary<Event> = fc.oneof(
-  { weight: 4, arbitrary: importFact.map((fact): Event => ({ kind: "import", fact })) },
+  { weight: 4, arbitrary: anyImport.map((fact): Event => ({ kind: "import", fact })) },
   {
     weight: 1,
     arbitrary: fc.constantFrom(...IMPORTS).map((key): Event => ({ kind: "import-gone", key })),
   },
-  { weight: 6, arbitrary: sliceFact.map((fact): Event => ({ kind: "slice", fact })) },
+  { weight: 6, arbitrary: anySlice.map((fact): Event => ({ kind: "slice", fact })) },
   {
     weight: 2,
     arbitrary: fc

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { importFact, sliceFact } from "../../test/support/worlds.ts";
+import { Model } from "./model.ts";
+
+/** The keys that became dirty, by name, since the last look. */
+function dirty(model: Model): string[] {
+  return [...model.takeDirty().keys()].sort();
+}
+
+function slicesOf(model: Model, key: `${string}/${string}`): string[] | undefined {
+  return model.view(key)?.slices.map((slice) => slice.key);
+}
+
+describe("what becomes dirty", () => {
+  test("of 1,000 imports with 3 slices each, one slice event concerns one import", () => {
+    const model = new Model();
+    for (let i = 0; i < 1000; i++) {
+      model.setImport(importFact({ key: `demo/s${i}`, vips: [`241.0.${i >> 8}.${i & 255}`] }), 0);
+      for (const cluster of ["c1", "c2", "c3"]) {
+        model.setSlice(sliceFact({ key: `demo/s${i}-${cluster}`, importKey: `demo/s${i}` }), 0);
+      }
+    }
+    assert.equal(dirty(model).length, 1000);
+    model.setSlice(
+      sliceFact({ key: "demo/s500-c2", importKey: "demo/s500", endpoints: ["10.2.0.9"] }),
+      0,
+    );
+    assert.deepEqual(dirty(model), ["demo/s500"]);
+    model.removeSlice("demo/s500-c2", 0);
+    assert.deepEqual(dirty(model), ["demo/s500"]);
+    model.setImport(importFact({ key: "demo/s500", vips: ["241.1.0.1"] }), 0);
+    assert.deepEqual(dirty(model), ["demo/s500"]);
+  });
+
+  test("a slice that moves concerns the import that it leaves and the one that it joins", () => {
+    const model = new Model();
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
+    dirty(model);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/b" }), 0);
+    assert.deepEqual(dirty(model), ["demo/a", "demo/b"]);
+    assert.equal(model.view("demo/a"), undefined);
+    assert.deepEqual(slicesOf(model, "demo/b"), ["demo/x"]);
+  });
+
+  test("a VIP that passes from one import to another concerns both, and nobody else", () => {
+    const model = new Model();
+    model.setImport(importFact({ key: "demo/other", vips: ["241.0.0.2"] }), 0);
+    model.setImport(importFact({ key: "demo/young", created: 2, vips: ["241.0.0.1"] }), 0);
+    dirty(model);
+    model.setImport(importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] }), 0);
+    assert.deepEqual(dirty(model), ["demo/old", "demo/young"]);
+    model.removeImport("demo/old", 0);
+    assert.deepEqual(dirty(model), ["demo/old", "demo/young"]);
+  });
+
+  test("removing what is not there concerns nobody", () => {
+    const model = new Model();
+    model.removeImport("demo/a", 0);
+    model.removeSlice("demo/a", 0);
+    assert.equal(model.isDirty, false);
+    assert.deepEqual(dirty(model), []);
+  });
+
+  test("each key carries the time of its oldest change until it is taken", () => {
+    const model = new Model();
+    model.setImport(importFact({ key: "demo/a" }), 20);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 10);
+    model.setSlice(sliceFact({ key: "demo/y", importKey: "demo/b" }), 30);
+    assert.equal(model.isDirty, true);
+    assert.deepEqual(
+      model.takeDirty(),
+      new Map([
+        ["demo/a", 10],
+        ["demo/b", 30],
+      ]),
+    );
+    assert.equal(model.isDirty, false);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 40);
+    assert.deepEqual(model.takeDirty(), new Map([["demo/a", 40]]));
+  });
+});
+
+describe("a view", () => {
+  test("has the slices by name, whatever their order of arrival, and the last word of each", () => {
+    const model = new Model();
+    for (const name of ["c", "a", "b", "a"] as const) {
+      model.setSlice(sliceFact({ key: `demo/${name}`, importKey: "demo/serve" }), 0);
+    }
+    model.setSlice(sliceFact({ key: "demo/a", importKey: "demo/serve", cluster: "c9" }), 0);
+    assert.deepEqual(slicesOf(model, "demo/serve"), ["demo/a", "demo/b", "demo/c"]);
+    assert.equal(model.view("demo/serve")?.slices[0]?.cluster, "c9");
+  });
+
+  test("is there for an import without slices, and for slices without an import", () => {
+    const model = new Model();
+    model.setImport(importFact({ key: "demo/a" }), 0);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/b" }), 0);
+    assert.deepEqual([...model.keys()].sort(), ["demo/a", "demo/b"]);
+    assert.deepEqual(model.view("demo/a")?.slices, []);
+    assert.equal(model.view("demo/b")?.fact, undefined);
+    assert.equal(model.view("demo/c"), undefined);
+  });
+
+  test("is gone with the last that was known of it", () => {
+    const model = new Model();
+    model.setImport(importFact({ key: "demo/a" }), 0);
+    model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
+    model.removeImport("demo/a", 0);
+    assert.deepEqual([...model.keys()], ["demo/a"]);
+    model.removeSlice("demo/x", 0);
+    assert.deepEqual([...model.keys()], []);
+    assert.equal(model.view("demo/a"), undefined);
+  });
+
+  test("says who holds a VIP that is not its own, until the holder goes or changes", () => {
+    const model = new Model();
+    const young = importFact({ key: "demo/young", created: 2, vips: ["241.0.0.1", "241.0.0.2"] });
+    const old = importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] });
+    model.setImport(young, 0);
+    model.setImport(old, 0);
+    assert.deepEqual(model.view("demo/young")?.heldBy, new Map([["241.0.0.1", "demo/old"]]));
+    assert.deepEqual(model.view("demo/old")?.heldBy, new Map());
+    model.setImport({ ...old, vips: [] }, 0);
+    assert.deepEqual(model.view("demo/young")?.heldBy, new Map());
+    model.setImport(old, 0);
+    model.removeImport("demo/old", 0);
+    assert.deepEqual(model.view("demo/young")?.heldBy, new Map());
+  });
+
+  test("of a headless import: it claims no VIP, and lets go of those that it had", () => {
+    const model = new Model();
+    const first = importFact({ key: "demo/first", created: 1, vips: ["241.0.0.1"] });
+    model.setImport(first, 0);
+    model.setImport(importFact({ key: "demo/second", created: 2, vips: ["241.0.0.1"] }), 0);
+    dirty(model);
+    model.setImport({ ...first, headless: true }, 0);
+    assert.deepEqual(dirty(model), ["demo/first", "demo/second"]);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map());
+    model.setImport(first, 0);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map([["241.0.0.1", "demo/first"]]));
+  });
+
+  test("of a key that another object inherits is empty", () => {
+    const model = new Model();
+    assert.equal(model.view("demo/constructor"), undefined);
+    assert.equal(model.view("__proto__/__proto__"), undefined);
+  });
+});
