@@ -25,6 +25,8 @@ export type Result = Answer | { readonly error: Failure };
 
 const FAILURES: Readonly<Record<string, Failure>> = {
   ECONNREFUSED: "refused",
+  // A REJECT in the sender's own OUTPUT chain fails the datagram's send.
+  EPERM: "refused",
   ECONNRESET: "reset",
   EPIPE: "reset",
   ETIMEDOUT: "timeout",

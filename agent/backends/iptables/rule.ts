@@ -19,11 +19,17 @@ export function comment(text: string): string {
 
 /**
  * `-m statistic …` that is true once in `n` times. iptables rounds the probability to k / 2^31 and prints it
- * with eleven digits; 0.1 comes back as 0.10000000009.
+ * with eleven digits, halves to even, which `toFixed` does not: 0.1 comes back as 0.10000000009, and 1/4096 as
+ * 0.00024414062.
  */
 export function oneIn(n: number): string {
-  const probability = (Math.round(WHOLE / n) / WHOLE).toFixed(11);
-  return `-m statistic --mode random --probability ${probability}`;
+  const scaled = BigInt(Math.round(WHOLE / n)) * 10n ** 11n;
+  const whole = BigInt(WHOLE);
+  const down = scaled / whole;
+  const rest = 2n * (scaled % whole);
+  const up = rest > whole || (rest === whole && down % 2n === 1n);
+  const digits = String(up ? down + 1n : down).padStart(11, "0");
+  return `-m statistic --mode random --probability 0.${digits}`;
 }
 
 /** Matches a client that chose the endpoint behind `list` in the last `seconds`, and starts them anew. */
