@@ -88,7 +88,8 @@ function narrow(
  * One address and port can be one destination only. Where pod networks overlap, routing decides where a
  * packet goes, and it prefers what is near: so the nearest claim counts, in whatever condition, because a
  * farther cluster's word must not revive an address that is not ready here. Among equals the better
- * condition counts (slices of one Service may overlap for a moment), then the first by name.
+ * condition counts (slices of one Service may overlap for a moment), then the first by name, and in one slice
+ * the nearer: the order of a list must not decide, because whoever writes it gives no promise about it.
  */
 function deduplicate(candidates: readonly Candidate[]) {
   const distinct = new Map<string, Candidate>();
@@ -112,8 +113,13 @@ function preferred(a: Candidate, b: Candidate): number {
     a.tier - b.tier ||
     CONDITIONS.indexOf(a.condition) - CONDITIONS.indexOf(b.condition) ||
     compareText(a.origin.cluster ?? "", b.origin.cluster ?? "") ||
-    compareText(a.slice, b.slice)
+    compareText(a.slice, b.slice) ||
+    nearness(b) - nearness(a)
   );
+}
+
+function nearness({ onThisNode, inThisZone, maybeHere }: Candidate): number {
+  return 4 * Number(onThisNode) + 2 * Number(inThisZone) + Number(maybeHere);
 }
 
 function byDestination(a: Candidate, b: Candidate): number {

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
+import { candidatesOf } from "./candidates.ts";
+import { LADDER } from "./ladder.ts";
+
+const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
+
+function candidates(slices: readonly SliceFact[], node: NodeFact = nodeFact(), port = HTTP) {
+  return candidatesOf(port, slices, LADDER, node);
+}
+
+/** Where one endpoint runs, seen from node n1 of c1 in eu-west, zone eu-west-a, pods in 10.1.0.0/16. */
+function place(slice: Partial<SliceFact>, endpoint: Partial<EndpointFact>, node?: NodeFact) {
+  const whole = { address: "10.9.0.1", condition: "ready", ...endpoint } as const;
+  const [candidate] = candidates([sliceFact({ ...slice, endpoints: [whole] })], node).candidates;
+  assert.ok(candidate);
+  const { onThisNode, inThisZone, maybeHere } = candidate;
+  return { onThisNode, inThisZone, maybeHere };
+}
+
+const NOWHERE = { onThisNode: false, inThisZone: false, maybeHere: false };
+
+describe("the target port", () => {
+  test("is the slice's port of the same name and protocol, slice by slice", () => {
+    const ports = (name: string, port: number, protocol: "TCP" | "UDP" = "TCP") => ({
+      ports: [{ name, protocol, port }],
+    });
+    const { candidates: found, notExposing } = candidates([
+      sliceFact({ key: "demo/a", ...ports("http", 8080), endpoints: ["10.2.0.1"] }),
+      sliceFact({ key: "demo/b", ...ports("http", 9090), endpoints: ["10.3.0.1"] }),
+      sliceFact({ key: "demo/c", ...ports("http", 80, "UDP") }),
+      sliceFact({ key: "demo/d", ...ports("", 80) }),
+      sliceFact({ key: "demo/e", ports: [] }),
+    ]);
+    assert.deepEqual(
+      found.map(({ slice, address, port }) => `${slice} ${address}:${port}`),
+      ["demo/a 10.2.0.1:8080", "demo/b 10.3.0.1:9090"],
+    );
+    assert.deepEqual(
+      notExposing.map(({ key }) => key),
+      ["demo/c", "demo/d", "demo/e"],
+    );
+  });
+
+  test("of an unnamed port is the unnamed one", () => {
+    const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
+    const found = candidatesOf({ ...HTTP, name: "" }, [slice], LADDER, nodeFact());
+    assert.equal(found.candidates[0]?.port, 8080);
+  });
+});
+
+describe("an endpoint is on this node", () => {
+  test("if the slice names my cluster and this node", () => {
+    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1" }), {
+      onThisNode: true,
+      inThisZone: false,
+      maybeHere: true,
+    });
+  });
+  test("not if another cluster has a node of the same name", () => {
+    assert.deepEqual(place({ cluster: "c2" }, { nodeName: "n1" }), NOWHERE);
+    assert.deepEqual(place({}, { nodeName: "n1" }), NOWHERE);
+    const { cluster: _, ...rest } = nodeFact();
+    assert.deepEqual(place({}, { nodeName: "n1" }, rest), NOWHERE);
+  });
+  test("not if it names another node, wherever its address lies", () => {
+    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n2", address: "10.1.0.5" }), NOWHERE);
+  });
+});
+
+describe("an endpoint may be on this node", () => {
+  const MAYBE = { ...NOWHERE, maybeHere: true };
+  test("if it names no node and its address is one of this node's pods or of the node", () => {
+    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.0.5" }), MAYBE);
+    assert.deepEqual(place({ cluster: "c1" }, { address: "192.0.2.1" }), MAYBE);
+    assert.deepEqual(place({ cluster: "c1" }, { address: "10.2.0.5" }), NOWHERE);
+  });
+  test("if nobody knows its cluster, or mine", () => {
+    assert.deepEqual(place({}, { address: "10.1.0.5" }), MAYBE);
+    const { cluster: _, ...rest } = nodeFact();
+    assert.deepEqual(place({ cluster: "c2" }, { address: "10.1.0.5" }, rest), MAYBE);
+  });
+  test("not if it is of another cluster, though its pods overlap with mine", () => {
+    assert.deepEqual(place({ cluster: "c2" }, { address: "10.1.0.5" }), NOWHERE);
+  });
+});
+
+describe("an endpoint is in this zone", () => {
+  const zone = "eu-west-a";
+  test("if the zone has the same name in the same region", () => {
+    assert.equal(place({ cluster: "c2", region: "eu-west" }, { zone }).inThisZone, true);
+    assert.equal(place({ cluster: "c1" }, { zone }).inThisZone, true);
+    assert.equal(place({ cluster: "c1", region: "elsewhere" }, { zone }).inThisZone, true);
+  });
+  test("not in another region, nor where the region is not known", () => {
+    assert.equal(place({ cluster: "c2", region: "us-east" }, { zone }).inThisZone, false);
+    assert.equal(place({ cluster: "c2" }, { zone }).inThisZone, false);
+    assert.equal(place({ region: "eu-west" }, { zone }).inThisZone, false);
+  });
+  test("not if neither of them has a zone", () => {
+    const { zone: _, ...rest } = nodeFact();
+    assert.equal(place({ cluster: "c1" }, {}, rest).inThisZone, false);
+    assert.equal(place({ cluster: "c1" }, { zone }, rest).inThisZone, false);
+  });
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import type { NodeFact, SliceFact } from "../model/facts.ts";
+import { LADDER, originOf, tierIndex } from "./ladder.ts";
+
+/** The node is in cluster c1 and region eu-west unless a case says otherwise. */
+interface Case {
+  readonly what: string;
+  readonly node?: Partial<NodeFact>;
+  readonly slice: Partial<Pick<SliceFact, "cluster" | "region">>;
+  readonly tier: "local" | "regional" | "global";
+}
+
+const CASES: readonly Case[] = [
+  { what: "my cluster", slice: { cluster: "c1", region: "eu-west" }, tier: "local" },
+  { what: "my cluster, without a region", slice: { cluster: "c1" }, tier: "local" },
+  { what: "my cluster, from another region", slice: { cluster: "c1", region: "x" }, tier: "local" },
+  { what: "another of my region", slice: { cluster: "c2", region: "eu-west" }, tier: "regional" },
+  { what: "another region", slice: { cluster: "c2", region: "us-east" }, tier: "global" },
+  { what: "another without a region", slice: { cluster: "c2" }, tier: "global" },
+  { what: "an unknown origin", slice: {}, tier: "global" },
+  { what: "an unknown origin of my region", slice: { region: "eu-west" }, tier: "global" },
+  {
+    what: "a cluster that the operator puts in my region, against its label",
+    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
+    slice: { cluster: "c2", region: "us-east" },
+    tier: "regional",
+  },
+  {
+    what: "a cluster that the operator puts elsewhere, against its label",
+    node: { clusterRegions: new Map([["c2", "us-east"]]) },
+    slice: { cluster: "c2", region: "eu-west" },
+    tier: "global",
+  },
+  {
+    what: "a cluster that the operator puts in my region, without a label",
+    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
+    slice: { cluster: "c2" },
+    tier: "regional",
+  },
+  {
+    what: "a cluster that the operator does not mention",
+    node: { clusterRegions: new Map([["c3", "us-east"]]) },
+    slice: { cluster: "c2", region: "eu-west" },
+    tier: "regional",
+  },
+];
+
+describe("the tier of", () => {
+  for (const { what, node, slice, tier } of CASES) {
+    test(`${what} is ${tier}`, () => {
+      const here = nodeFact(node);
+      assert.equal(LADDER[tierIndex(originOf(sliceFact(slice), here), LADDER, here)]?.name, tier);
+    });
+  }
+
+  test("my region is regional, and nothing is local, on a node without a cluster id", () => {
+    const { cluster: _, ...node } = nodeFact();
+    const tier = (slice: Partial<SliceFact>) =>
+      LADDER[tierIndex(originOf(sliceFact(slice), node), LADDER, node)]?.name;
+    assert.equal(tier({ cluster: "c1", region: "eu-west" }), "regional");
+    assert.equal(tier({ cluster: "c1" }), "global");
+    assert.equal(tier({}), "global");
+  });
+
+  test("any other cluster is global on a node without a region, also if neither has one", () => {
+    const { region: _, ...node } = nodeFact();
+    const tier = (slice: Partial<SliceFact>) =>
+      LADDER[tierIndex(originOf(sliceFact(slice), node), LADDER, node)]?.name;
+    assert.equal(tier({ cluster: "c2" }), "global");
+    assert.equal(tier({ cluster: "c2", region: "eu-west" }), "global");
+    assert.equal(tier({ cluster: "c1" }), "local");
+  });
+});
+
+test("what a ladder forgets stands on its last rung", () => {
+  const ladder = [
+    { name: "first", holds: () => false },
+    { name: "last", holds: () => false },
+  ];
+  assert.equal(tierIndex({ cluster: "c1" }, ladder, nodeFact()), 1);
+});
+
+test("a slice of my cluster without a region is in mine", () => {
+  assert.deepEqual(originOf(sliceFact({ cluster: "c1" }), nodeFact()), {
+    cluster: "c1",
+    region: "eu-west",
+  });
+});

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { cidr, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
+import { Model } from "../model/model.ts";
+import type { ImportPlan } from "./import-plan.ts";
+import { planImport } from "./plan.ts";
+
+const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
+const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
+
+/** The plan of demo/serve, seen from node n1 of cluster c1 in eu-west. */
+function plan(
+  imports: readonly ImportFact[],
+  slices: readonly SliceFact[] = [],
+  node: NodeFact = nodeFact(),
+): ImportPlan {
+  const model = new Model();
+  for (const fact of imports) model.setImport(fact, 0);
+  for (const fact of slices) model.setSlice(fact, 0);
+  const view = model.view("demo/serve");
+  assert.ok(view);
+  return planImport(view, node);
+}
+
+/** `vips port -> tier endpoints`, one line a service. */
+function lines({ services }: ImportPlan): string[] {
+  return services.map(({ vips, protocol, port, tier, reason, endpoints }) => {
+    const to = endpoints.map((e) => `${e.address}:${e.port}`).join(" ");
+    return `${vips.join(",")} ${protocol} ${port} -> ${tier ?? reason} ${to}`.trim();
+  });
+}
+
+describe("an import", () => {
+  const REASONS: readonly (readonly [reason: string, facts: readonly ImportFact[]])[] = [
+    ["programmed", [importFact()]],
+    ["no-vip", [importFact({ vips: [] })]],
+    ["no-port", [importFact({ ports: [] })]],
+    ["headless", [importFact({ headless: true })]],
+    ["headless", [importFact({ headless: true, vips: [] })]],
+    ["not-imported", []],
+    ["vip-reserved", [importFact({ vips: ["10.96.0.1"] })]],
+    ["vip-reserved", [importFact({ vips: ["10.96.0.1", "10.97.0.1"] })]],
+    ["programmed", [importFact({ vips: ["10.96.0.1", "241.0.0.1"] })]],
+    ["vip-conflict", [importFact({ key: "demo/old", created: 1 }), importFact({ created: 2 })]],
+  ];
+  for (const [reason, facts] of REASONS) {
+    const vips = facts.at(-1)?.vips.map(({ text }) => text) ?? [];
+    test(`with VIPs ${vips.join(" ") || "none"} is ${reason}`, () => {
+      const planned = plan(facts, [sliceFact()]);
+      assert.equal(planned.reason, reason);
+      assert.equal(planned.services.length, reason === "programmed" ? 1 : 0);
+    });
+  }
+
+  test("does not capture the API traffic of a node with ips: [10.96.0.1]", () => {
+    const planned = plan([importFact({ vips: ["10.96.0.1"] })], [sliceFact()]);
+    assert.deepEqual(planned.services, []);
+    assert.deepEqual(planned.vips, [{ address: "10.96.0.1", reason: "vip-reserved" }]);
+  });
+
+  test("that lost a VIP says to whom, and keeps the others", () => {
+    const planned = plan([
+      importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] }),
+      importFact({ created: 2, vips: ["241.0.0.1", "241.0.0.2"] }),
+    ]);
+    assert.equal(planned.reason, "programmed");
+    assert.deepEqual(planned.vips, [
+      { address: "241.0.0.1", reason: "vip-conflict", heldBy: "demo/old" },
+      { address: "241.0.0.2", reason: "programmed" },
+    ]);
+    assert.deepEqual(planned.services[0]?.vips, ["241.0.0.2"]);
+  });
+
+  test("has a service for each port and family, with the VIPs of the family", () => {
+    const planned = plan(
+      [
+        importFact({
+          vips: ["241.0.0.1", "fd00:241::1", "1.2.3.4"],
+          ports: [HTTP, DNS],
+        }),
+      ],
+      [
+        sliceFact({ key: "demo/4", cluster: "c1", endpoints: ["10.1.0.1"] }),
+        sliceFact({ key: "demo/6", cluster: "c2", family: "IPv6", endpoints: ["fd10:2::1"] }),
+      ],
+    );
+    assert.deepEqual(lines(planned), [
+      "241.0.0.1,1.2.3.4 TCP 80 -> local 10.1.0.1:8080",
+      "241.0.0.1,1.2.3.4 UDP 53 -> no-endpoint",
+      "fd00:241::1 TCP 80 -> global fd10:2::1:8080",
+      "fd00:241::1 UDP 53 -> no-endpoint",
+    ]);
+  });
+
+  test("hands on affinity to each of its services", () => {
+    const planned = plan([importFact({ affinitySeconds: 60, ports: [HTTP, DNS] })]);
+    assert.deepEqual(
+      planned.services.map((service) => service.affinitySeconds),
+      [60, 60],
+    );
+  });
+});
+
+describe("tiers are of a port, not of an import", () => {
+  test("a port that only a far cluster exposes is that cluster's, though another port is local", () => {
+    const planned = plan(
+      [importFact({ ports: [HTTP, DNS] })],
+      [
+        sliceFact({ key: "demo/a", cluster: "c1", endpoints: ["10.1.0.1"] }),
+        sliceFact({
+          key: "demo/b",
+          cluster: "c3",
+          endpoints: ["10.3.0.1"],
+          ports: [
+            { name: "http", protocol: "TCP", port: 9090 },
+            { name: "dns", protocol: "UDP", port: 5353 },
+          ],
+        }),
+      ],
+    );
+    assert.deepEqual(lines(planned), [
+      "241.0.0.10 TCP 80 -> local 10.1.0.1:8080",
+      "241.0.0.10 UDP 53 -> global 10.3.0.1:5353",
+    ]);
+    assert.deepEqual(planned.excluded, [
+      {
+        slice: "demo/b",
+        address: "10.3.0.1",
+        tier: "global",
+        cluster: "c3",
+        servicePort: "demo/serve:http",
+        reason: "farther-tier",
+      },
+      {
+        slice: "demo/a",
+        cluster: "c1",
+        servicePort: "demo/serve:dns",
+        reason: "port-not-exposed",
+      },
+    ]);
+  });
+
+  test("a name with another protocol is another port", () => {
+    const planned = plan([importFact({ ports: [{ ...HTTP, protocol: "UDP" }] })], [sliceFact()]);
+    assert.deepEqual(lines(planned), ["241.0.0.10 UDP 80 -> no-endpoint"]);
+  });
+});
+
+describe("a slice", () => {
+  test("that is not active is out as a whole", () => {
+    const planned = plan([importFact()], [sliceFact({ active: false, cluster: "c1" })]);
+    assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> no-endpoint"]);
+    assert.deepEqual(planned.excluded, [
+      { slice: "demo/serve-x", cluster: "c1", reason: "inactive" },
+    ]);
+  });
+
+  test("of a family in which the import has no VIP is out as a whole", () => {
+    const six = sliceFact({ family: "IPv6", endpoints: ["fd10:1::1"] });
+    assert.deepEqual(plan([importFact()], [six]).excluded, [
+      { slice: "demo/serve-x", reason: "other-family" },
+    ]);
+  });
+
+  test("of unknown origin is global, wherever its addresses lie, and says so", () => {
+    const here = { address: "10.1.0.5", condition: "ready", nodeName: "n1" } as const;
+    const planned = plan(
+      [importFact()],
+      [
+        sliceFact({ key: "demo/copied", region: "eu-west", endpoints: [here] }),
+        sliceFact({ key: "demo/told", cluster: "c2", region: "eu-west", endpoints: ["10.2.0.1"] }),
+      ],
+    );
+    assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> regional 10.2.0.1:8080"]);
+    assert.deepEqual(planned.remarks, [{ slice: "demo/copied", reason: "origin-unknown" }]);
+    assert.equal(planned.excluded[0]?.tier, "global");
+  });
+
+  test("whose origin is known needs no remark", () => {
+    assert.equal("remarks" in plan([importFact()], [sliceFact({ cluster: "c2" })]), false);
+  });
+});
+
+test("two clusters with the same address: the nearer's claim counts, and the other is told", () => {
+  const planned = plan(
+    [importFact()],
+    [
+      sliceFact({ key: "demo/far", cluster: "c3", region: "us-east", endpoints: ["10.9.0.1"] }),
+      sliceFact({ key: "demo/near", cluster: "c2", region: "eu-west", endpoints: ["10.9.0.1"] }),
+    ],
+  );
+  assert.deepEqual(planned.services[0]?.endpoints, [
+    { address: "10.9.0.1", port: 8080, cluster: "c2", maybeHere: false },
+  ]);
+  assert.deepEqual(
+    planned.excluded.map(({ slice, reason }) => `${slice} ${reason}`),
+    ["demo/far duplicate-address"],
+  );
+});
+
+test("the same address with two target ports is two destinations", () => {
+  const other = [{ name: "http", protocol: "TCP", port: 9090 }] as const;
+  const planned = plan(
+    [importFact()],
+    [sliceFact({ key: "demo/a" }), sliceFact({ key: "demo/b", ports: other })],
+  );
+  assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> global 10.2.0.1:8080 10.2.0.1:9090"]);
+});
+
+test("a family that the node is not run with is not programmed", () => {
+  const node = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
+  const planned = plan([importFact({ vips: ["241.0.0.1", "fd00:241::1"] })], [], node);
+  assert.deepEqual(
+    planned.services.map(({ family }) => family),
+    ["IPv4"],
+  );
+  assert.deepEqual(planned.vips.at(1), { address: "fd00:241::1", reason: "family-off" });
+});
+
+test("an import of 150,000 endpoints is planned like any other", () => {
+  const slices = Array.from({ length: 150 }, (_, s) =>
+    sliceFact({
+      key: `demo/s${s}`,
+      cluster: s === 0 ? "c1" : "c3",
+      endpoints: Array.from({ length: 1000 }, (_e, e) => `10.${s}.${e >> 8}.${e & 255}`),
+    }),
+  );
+  const planned = plan([importFact()], slices);
+  assert.equal(planned.services[0]?.endpoints.length, 1000);
+  assert.equal(planned.excluded.length, 149_000);
+});
