@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "./lab.ts";
 import { request, serve } from "./programs.ts";
 import { SCRATCH } from "./removal.ts";
@@ -133,6 +134,24 @@ test("Removal leaves no namespace, process or file; what it is not in charge of 
   assert.equal(existsSync(`${SCRATCH}/${lab.id}`), false);
   assert.equal(leftOf(other).length, 7);
   await lab.remove();
+});
+
+test("A program outlives the lab neither before it has entered its namespace nor after it has left", async () => {
+  const lab = await Lab.create(SPEC);
+  const outside = [
+    "nsenter",
+    `--net=/proc/${process.pid}/ns/net`,
+    "sh",
+    "-c",
+    "echo out; exec sleep 300",
+  ];
+  const left = lab.node("c1", "n1").spawn(outside);
+  await left.line(/out/);
+  const late = lab.pod("c1", "n1", "web").spawn(["sleep", "300"]);
+  await lab.remove();
+  for (const program of [left, late]) {
+    assert.notEqual(await Promise.race([program.exited, sleep(1_000, "runs")]), "runs");
+  }
 });
 
 test("Nothing of a lab is seen in the machine's own namespace", async () => {

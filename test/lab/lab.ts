@@ -33,7 +33,8 @@ export class Lab implements AsyncDisposable {
     this.#places = new Map(
       placesOf(topology).map((path) => {
         const id = namespaceName(run, path);
-        // Shared by default: legacy iptables of all namespaces would wait for one another.
+        // Shared by default, so that legacy iptables of all namespaces would wait for one another. The path also
+        // marks whatever runs here as this run's, which removal relies on.
         const env = { XTABLES_LOCKFILE: `${this.directory}/${id}.lock` };
         return [path, new Namespace(path, id, addressesOf(topology, path), env)];
       }),

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isAlive, type Run, runOf } from "./run.ts";
 
@@ -36,7 +36,7 @@ export async function removeRun(run: Run): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   for (let names = namespacesOf(run); names.length > 0; names = namespacesOf(run)) {
     if (performance.now() > end) throw new Error(`cannot be removed: ${names.join(" ")}`);
-    await killAllIn(names);
+    await killAll(run, names);
     await ipBatch(names.map((name) => `netns del ${name}\n`).join(""));
     // What is left now, someone else has unmounted and is about to unlink.
     if (namespacesOf(run).length > 0) await sleep(10);
@@ -44,23 +44,30 @@ export async function removeRun(run: Run): Promise<void> {
   rmSync(`${SCRATCH}/${run.id}`, { recursive: true, force: true });
 }
 
-async function killAllIn(names: readonly string[]): Promise<void> {
+async function killAll(run: Run, names: readonly string[]): Promise<void> {
   const marks = new Set(names.map(namespaceMark).filter((mark) => mark !== undefined));
   const end = performance.now() + PATIENCE_MS;
   // Again until none is left: a process may have been starting another one as it was killed.
-  for (let pids = pidsIn(marks); pids.length > 0; pids = pidsIn(marks)) {
+  for (let pids = pidsOf(run, marks); pids.length > 0; pids = pidsOf(run, marks)) {
     if (performance.now() > end) throw new Error(`processes cannot be killed: ${pids.join(" ")}`);
     for (const pid of pids) kill(pid);
     await sleep(5);
   }
 }
 
-/** The processes whose network namespace is one of `marks`. */
-function pidsIn(marks: ReadonlySet<string>): number[] {
-  if (marks.size === 0) return [];
+/**
+ * The processes that are in a namespace of the run, and those that are about to be: one that the lab has
+ * just started is known by its environment before it has entered.
+ */
+function pidsOf(run: Run, marks: ReadonlySet<string>): number[] {
+  const directory = `${SCRATCH}/${run.id}/`;
   return list("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => marks.has(readLink(`/proc/${pid}/ns/net`) ?? ""))
+    .filter(
+      (pid) =>
+        marks.has(linkAt(`/proc/${pid}/ns/net`)) ||
+        textAt(`/proc/${pid}/environ`).includes(directory),
+    )
     .map(Number);
 }
 
@@ -70,12 +77,21 @@ function namespaceMark(name: string): string | undefined {
   return inode === undefined ? undefined : `net:[${inode}]`;
 }
 
-function readLink(path: string): string | undefined {
+/** Empty if the process has just ended, or is a zombie: it is in no namespace any more. */
+function linkAt(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
-    // The process has just ended, or is a zombie: it is in no namespace any more.
-    return undefined;
+    return "";
+  }
+}
+
+/** Empty, likewise. */
+function textAt(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
   }
 }
 
