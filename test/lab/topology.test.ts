@@ -35,6 +35,14 @@ test("A pod has the addresses it is given, and the default of a family that it i
   assert.deepEqual(texts(nodes[0]?.pods[0]?.addresses), ["10.9.9.1", "10.9.9.2", "fd00:10:1::11"]);
 });
 
+test("No default is an address that another pod was given", () => {
+  const { nodes } = topologyOf(
+    one({ name: "n1", pods: { a: [], b: [], web: ["10.1.0.11", "10.1.0.13"] } }),
+  );
+  const v4 = nodes[0]?.pods.map((pod) => texts(pod.addresses)[0]);
+  assert.deepEqual(v4, ["10.1.0.12", "10.1.0.14", "10.1.0.11"]);
+});
+
 test("A spec that cannot be is refused, and the message names the place and the value", () => {
   const refused = (nodes: NodeSpec[], message: RegExp) =>
     assert.throws(() => topologyOf(one(...nodes)), { message });

@@ -5,7 +5,7 @@ import { isClusterId, isLabelName } from "../../api/names.ts";
 /**
  * What a lab is made of. Clusters and nodes are numbered in the order given, from 1 and 0; what is not said
  * follows from the numbers: node 0 of cluster 2 has the pod ranges 10.2.0.0/24 and fd00:10:2:0::/64, and its
- * first pod 10.2.0.11 and fd00:10:2::11.
+ * first pod 10.2.0.11 and fd00:10:2::11, or the next ones that no pod was given.
  */
 export interface LabSpec {
   readonly clusters: readonly ClusterSpec[];
@@ -55,9 +55,14 @@ export const ROUTER_ADDRESSES: readonly Address[] = [address("172.20.0.1"), addr
 
 /** Decides every address of a lab. Throws on a name or an address that is wrong or used twice. */
 export function topologyOf(spec: LabSpec): Topology {
+  const taken = new Set(
+    spec.clusters.flatMap(({ nodes }) =>
+      nodes.flatMap(({ pods }) => Object.values(pods ?? {}).flat()),
+    ),
+  );
   const nodes = spec.clusters.flatMap((cluster, c) => {
     if (!isClusterId(cluster.id)) throw new Error(`cluster "${cluster.id}": not a cluster id`);
-    return cluster.nodes.map((node, n) => nodePlace(cluster, node, c + 1, n));
+    return cluster.nodes.map((node, n) => nodePlace(cluster, node, c + 1, n, taken));
   });
   refuseClashes(nodes);
   return { nodes };
@@ -68,7 +73,14 @@ export function pathOf(node: NodePlace, pod?: PodPlace): string {
   return [node.cluster, node.name, ...(pod === undefined ? [] : [pod.name])].join("/");
 }
 
-function nodePlace(cluster: ClusterSpec, node: NodeSpec, c: number, n: number): NodePlace {
+/** `taken`: the addresses that pods anywhere were given; what is chosen here is added. */
+function nodePlace(
+  cluster: ClusterSpec,
+  node: NodeSpec,
+  c: number,
+  n: number,
+  taken: Set<string>,
+): NodePlace {
   const path = `${cluster.id}/${node.name}`;
   if (!isLabelName(node.name)) throw new Error(`node "${path}": not a DNS label`);
   const defaults = {
@@ -83,7 +95,8 @@ function nodePlace(cluster: ClusterSpec, node: NodeSpec, c: number, n: number): 
     if (!isLabelName(name)) throw new Error(`pod "${path}/${name}": not a DNS label`);
     const own = addresses.map((text) => address(text, `pod ${path}/${name}`));
     const missing = FAMILIES.filter((family) => !own.some((one) => one.family === family));
-    return { name, addresses: [...own, ...missing.map((family) => nth(podCidrs, family, 11 + p))] };
+    const chosen = missing.map((family) => free(podCidrs, family, 11 + p, taken));
+    return { name, addresses: [...own, ...chosen] };
   });
   return {
     cluster: cluster.id,
@@ -94,6 +107,14 @@ function nodePlace(cluster: ClusterSpec, node: NodeSpec, c: number, n: number): 
     gateways: FAMILIES.map((family) => nth(podCidrs, family, 1)),
     pods,
   };
+}
+
+/** The first address that nobody has, from the `n`-th on. */
+function free(ranges: readonly Cidr[], family: Family, n: number, taken: Set<string>): Address {
+  const own = nth(ranges, family, n);
+  if (taken.has(own.text)) return free(ranges, family, n + 1, taken);
+  taken.add(own.text);
+  return own;
 }
 
 /** The address of the range that ends in `n`: `.11` and `::11`. */
