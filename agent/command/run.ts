@@ -10,7 +10,8 @@ import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
 import { Agent, familiesOf } from "../sync/agent.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import { makeBackends } from "./backends.ts";
-import { chooseFlavour, removeOtherFlavour } from "./flavour.ts";
+import { chooseFlavour } from "./flavour.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -93,7 +94,8 @@ export async function run(
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
   const first = await Promise.race([synced.promise.then(() => "synced"), stopped]);
-  if (first === "synced") await removeOtherFlavour(flavour, familiesOf(node), log);
+  // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
+  if (first === "synced") await removeLeftovers(log, { flavour, families: familiesOf(node) });
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");
   await agent.stop();

@@ -153,3 +153,40 @@ for (const flavour of ["nft", "legacy"] as const) {
     });
   });
 }
+
+test("what an earlier run left in the other flavour, or in a family that is off now, is removed", async () => {
+  await using lab = await Lab.create({
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+  });
+  const manifests = new ManifestDirectory(lab, "manifests");
+  manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
+  const node = lab.node("c1", "n1");
+  const both = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+  const legacy = new AgentProcess(node, manifests.path, [...both, "--iptables-flavour", "legacy"]);
+  await legacy.start();
+  await legacy.stop();
+  const four = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8"];
+  const nft = new AgentProcess(node, manifests.path, [...four, "--iptables-flavour", "nft"]);
+  await nft.start();
+  await eventually(async () => {
+    assert.doesNotMatch(await node.exec(["iptables-legacy-save"]), /CSP-/);
+    assert.doesNotMatch(await node.exec(["ip6tables-legacy-save"]), /CSP-/);
+  });
+  assert.match(await node.exec(["iptables-nft-save"]), /shop\/web:http local c1/);
+  await nft.stop();
+});
+
+test("the flavour that the kubelet's hint is in is the one that is written to", async () => {
+  await using lab = await Lab.create({
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+  });
+  const manifests = new ManifestDirectory(lab, "manifests");
+  manifests.write("web", WEB);
+  const node = lab.node("c1", "n1");
+  await node.exec(["iptables-legacy", "-w", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"]);
+  const agent = new AgentProcess(node, manifests.path, ["--cluster-id", "c1"]);
+  await agent.start();
+  assert.match(await node.exec(["iptables-legacy-save"]), /shop\/web:http no-endpoint/);
+  assert.doesNotMatch(await node.exec(["iptables-nft-save"]), /CSP-/);
+  await agent.stop();
+});

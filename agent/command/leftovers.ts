@@ -1,0 +1,44 @@
+import { FAMILIES, type Family } from "../../api/address.ts";
+import { codeOf } from "../../common/errors.ts";
+import type { Logger } from "../../common/log.ts";
+import { FLAVOURS, type Flavour } from "../backends/iptables/flavour.ts";
+import { removeOwn } from "../backends/iptables/remove.ts";
+
+/** What is in use, and stays. */
+export interface InUse {
+  readonly flavour: Flavour;
+  readonly families: readonly Family[];
+}
+
+/** What became of a clean-up. */
+export interface Removed {
+  /** Chains and jumps that are gone. */
+  readonly objects: number;
+  /** True if something could not be looked at; everything else was cleaned. */
+  readonly failed: boolean;
+}
+
+/**
+ * Removes what is ours from every flavour and family, but for what is in use: earlier runs may have been told
+ * otherwise.
+ */
+export async function removeLeftovers(log: Logger, inUse?: InUse): Promise<Removed> {
+  let objects = 0;
+  let failed = false;
+  for (const flavour of FLAVOURS) {
+    for (const family of FAMILIES) {
+      if (inUse?.flavour === flavour && inUse.families.includes(family)) continue;
+      try {
+        const removed = await removeOwn(flavour, family);
+        if (removed > 0) log.info("Removed rules of ours.", { flavour, family, removed });
+        objects += removed;
+      } catch (error) {
+        // Tools that are not installed have written nothing.
+        if (codeOf(error) === "CSP_EXEC_MISSING") continue;
+        log.error("Could not remove rules of ours.", { flavour, family, error });
+        failed = true;
+      }
+    }
+  }
+  return { objects, failed };
+}
