@@ -13,7 +13,7 @@ help: ## this list
 prepare: ## install what is missing, root needed for Debian packages
 	@scripts/prepare
 
-demo: prepare ## watch one service fail over between three clusters and back, 30 s, needs root
+demo: prepare ## watch one service fail over between three clusters and back: 22 s, needs root
 	@node test/demo/main.ts
 
 test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root
