@@ -13,6 +13,7 @@ describe("decodeText", () => {
     ["a character cut short at the end", Buffer.from([0xc3, 0xa9, 0xc3]), 1, 2],
     ["a bad byte after a replacement character", Buffer.from("\ufffd\n\ufffd\xff", "latin1"), 1, 1],
     ["a bad byte after a true U+FFFD", cat(Buffer.from("é\ufffd\nx"), Buffer.from([0xff])), 2, 2],
+    ["a bad byte after two of them", cat(Buffer.from("\ufffd\ufffd"), Buffer.from([0xff])), 1, 3],
     ["an overlong spelling", Buffer.from([0x0a, 0xc0, 0x80]), 2, 1],
     ["a NUL byte", Buffer.from("a: 1\nb\0"), 2, 2],
     ["an escape sequence", Buffer.from("a: \x1b[31m"), 1, 4],

@@ -75,6 +75,12 @@ describe("parseDocuments", () => {
     ["an alias of nothing", "a: *b", "syntax-error 1:4"],
     ["an alias of what comes later", "a: *b\nc: &b 1", "syntax-error 1:4"],
     ["a merge key", "a: &x { b: 1 }\nc:\n  <<: *x\n", "syntax-error 3:3"],
+    [
+      "a merge key of YAML 1.1",
+      "%YAML 1.1\n---\na: &x { b: 1 }\nc: { <<: *x }\n",
+      "syntax-error 4:6",
+    ],
+    ["a directive that is none", "%YAML\n", "syntax-error 1:1"],
     ["a value that holds itself", "a: &a [*a]", "alias-bomb 1:8"],
     ["a mistake in the last of several documents", "a: 1\n---\nb: [\n", "syntax-error 4:1"],
     ["more YAML than the parser can take in time", `# ${"x".repeat(MOST_YAML)}`, "too-large"],
@@ -85,7 +91,8 @@ describe("parseDocuments", () => {
 
   it("takes JSON that would be too large for YAML", () => {
     const long = "x".repeat(MOST_YAML);
-    assert.deepEqual(values(JSON.stringify({ long })), [{ long }]);
+    const deep = `\\"${"[".repeat(300)}`;
+    assert.deepEqual(values(`\ufeff${JSON.stringify({ long, deep })}`), [{ long, deep }]);
     assert.equal(fault(`{"long": "${long}"`), "syntax-error");
   });
 
@@ -137,9 +144,9 @@ describe("parseDocuments", () => {
   });
 
   it("leaves the traces of other errors as they were", () => {
-    const before = Error.stackTraceLimit;
+    Error.stackTraceLimit = 7;
     fault("a: [");
-    assert.equal(Error.stackTraceLimit, before);
+    assert.equal(Error.stackTraceLimit, 7);
   });
 });
 

@@ -96,11 +96,11 @@ export class ManifestFiles {
     const path = join(this.#directory, name);
     const { sight, link } = lookAt(path);
     const { step, after } = settle(before.settling, sight, event, now);
-    const same = { ...before, settling: after, link: link || before.link };
+    const same = { ...before, settling: after, link };
     if (step !== "take") return after.known || after.waiting ? same : undefined;
     if (sight.kind === "gone") return undefined;
     if (sight.kind === "fault") return { ...same, mistake: sight.mistake };
-    return this.#read(name, path, { ...same, link }, now);
+    return this.#read(name, path, same, now);
   }
 
   #read(name: string, path: string, before: ManifestFile, now: number): ManifestFile {

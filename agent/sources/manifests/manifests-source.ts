@@ -89,7 +89,7 @@ export class ManifestsSource implements Source {
     pending.since ??= this.#clock.now();
     if (name === null) this.#stale = true;
     else if (!isManifestName(name)) pending.others = true;
-    else if (event === "modified" || !pending.events.has(name)) pending.events.set(name, event);
+    else pending.events.set(name, event);
     this.#soon ??= setImmediate(() => this.#pass());
   }
 
@@ -157,7 +157,7 @@ export class ManifestsSource implements Source {
 
 /** What the kernel said since the last pass. */
 interface Pending {
-  /** Of manifests, by name. */
+  /** Of manifests, by name, the last one: what was written to before a renaming is no longer there. */
   readonly events: Map<string, FileEvent>;
   /** Something else changed in the directory. */
   others: boolean;

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, type Scalar, type YAMLMap } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, type YAMLMap } from "yaml";
 import type { FileFault } from "./mistake.ts";
 
 /** Levels of nesting that a document may have; a Kubernetes object has fewer than 30. */
@@ -51,8 +51,7 @@ class PlainReader {
 
   #readOwn(node: unknown, depth: number): Reading {
     if (isMap(node)) return this.#readMap(node, depth);
-    if (!isSeq(node))
-      return { value: isScalar(node) ? plainScalar(node) : null, size: 1, height: 1 };
+    if (!isSeq(node)) return { value: isScalar(node) ? node.value : null, size: 1, height: 1 };
     const items = node.items.map((item) => this.read(item, depth + 1));
     return collection(
       items.map((item) => item.value),
@@ -104,13 +103,6 @@ function collection(value: unknown, parts: readonly Reading[]): Reading {
     height = Math.max(height, part.height);
   }
   return { value, size, height: height + 1 };
-}
-
-/** What the core schema reads as anything else (a type of YAML 1.1) is the text that stood there. */
-function plainScalar(node: Scalar): unknown {
-  const { value } = node;
-  const plain = value === null || ["string", "number", "boolean"].includes(typeof value);
-  return plain ? value : (node.source ?? null);
 }
 
 function anchorOf(node: unknown): string | undefined {

@@ -56,6 +56,12 @@ describe("settle", () => {
       [[file("b", "1", 0)], [file("b", "2")], [file("b", "2")]],
       ["wait", "wait", "take"],
     ],
+    [
+      "counts a rest from its beginning, however often it looks",
+      REST_MS / 2,
+      [[file("a", "2")], [file("a", "2")], [file("a", "2")]],
+      ["wait", "wait", "take"],
+    ],
     ["lets a missing file rest", REST_MS, [[GONE], [GONE], [GONE]], ["wait", "take", "nothing"]],
     [
       "lets a file rest that came after a moment without any",
