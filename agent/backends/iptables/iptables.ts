@@ -11,6 +11,8 @@ export interface IptablesOptions extends RulesetOptions {
   readonly flavour: Flavour;
   /** What the tools are started through; nothing, unless it is another network namespace's. */
   readonly within?: readonly string[];
+  /** Descriptors that iptables-restore keeps open: the right to write outlives an agent that is killed. */
+  readonly keep?: readonly number[];
   /** Called whenever iptables-restore had to be given up; the next transaction starts another. */
   readonly onRespawn: () => void;
 }
@@ -30,7 +32,7 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   constructor(options: IptablesOptions) {
     this.#options = options;
     this.#tools = toolsOf(options.flavour, options.family, options.within);
-    this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn);
+    this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn, options.keep);
   }
 
   ruleset(): IptablesRuleset {

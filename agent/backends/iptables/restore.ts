@@ -25,6 +25,7 @@ const LARGE = 2_000_000;
 export class RestoreProcess {
   readonly #argv: Argv;
   readonly #name: string;
+  readonly #keep: readonly number[];
   readonly #timeouts: RestoreTimeouts;
   readonly #onRespawn: () => void;
   #process: Coprocess | undefined;
@@ -34,13 +35,20 @@ export class RestoreProcess {
 
   /**
    * `program`: how to start `iptables-nft-restore` or one of its sisters. `onRespawn` is called whenever a
-   * process has failed, so that the next transaction has to start another.
+   * process has failed, so that the next transaction has to start another. `keep`: descriptors that stay open
+   * for as long as a transaction may be under way.
    */
-  constructor(program: Argv, onRespawn: () => void, timeouts = TIMEOUTS) {
+  constructor(
+    program: Argv,
+    onRespawn: () => void,
+    keep: readonly number[] = [],
+    timeouts = TIMEOUTS,
+  ) {
     // -w: wait for the xtables lock; the nft flavour has none, and takes the flag.
     this.#argv = ["stdbuf", "-oL", ...program, "--noflush", "-v", "-w", "5"];
     this.#name = program.at(-1) ?? "";
     this.#onRespawn = onRespawn;
+    this.#keep = keep;
     this.#timeouts = timeouts;
   }
 
@@ -85,9 +93,10 @@ export class RestoreProcess {
 
   #started(): Coprocess {
     if (this.#process !== undefined) return this.#process;
-    const process = new Coprocess(this.#argv, (line) => {
+    const onLine = (line: string) => {
       if (line === this.#answer?.ack) this.#answer.resolve();
-    });
+    };
+    const process = new Coprocess(this.#argv, onLine, this.#keep);
     this.#process = process;
     // Once in its life, not once a transaction: a promise keeps all that was hung on it until it settles, and
     // this one may take months. A process that dies between transactions is replaced without a failed one.

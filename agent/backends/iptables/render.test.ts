@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { virtualService } from "../../../test/support/services.ts";
+import { cidr } from "../../../test/support/worlds.ts";
+import { renderGuard } from "./guard.ts";
+import { baseJumps, treeJumps } from "./jumps.ts";
+import { renderMasquerade } from "./masquerade.ts";
+import { renderEntry, renderHairpin, renderService } from "./render.ts";
+
+const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
+const THREE = virtualService({
+  endpoints: [
+    { address: "10.1.0.1", port: 8080, cluster: "c1", maybeHere: true },
+    { address: "10.1.0.2", port: 8080, cluster: "c1", maybeHere: false },
+    { address: "10.1.0.3", port: 9090, cluster: "c1", maybeHere: false },
+  ],
+});
+
+describe("the chain of a service", () => {
+  test("has its endpoints in line, each with an equal chance, and tells the whole story", () => {
+    assert.deepEqual(renderService(THREE), {
+      name: CHAIN,
+      rules: [
+        `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -m statistic --mode random --probability 0.33333333349 -j DNAT --to-destination 10.1.0.1:8080`,
+        `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -m statistic --mode random --probability 0.50000000000 -j DNAT --to-destination 10.1.0.2:8080`,
+        `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination 10.1.0.3:9090`,
+      ],
+    });
+  });
+
+  test("asks with affinity for every endpoint that remembers the client, before it draws", () => {
+    const two = { ...THREE, endpoints: THREE.endpoints.slice(0, 2), affinitySeconds: 60 };
+    const start = `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1"`;
+    const list = (address: string) =>
+      `--name CSP-demo.serve-${address} --mask 255.255.255.255 --rsource`;
+    assert.deepEqual(renderService(two).rules, [
+      `${start} -m recent --update --seconds 60 --reap ${list("10.1.0.1")} -j DNAT --to-destination 10.1.0.1:8080`,
+      `${start} -m recent --update --seconds 60 --reap ${list("10.1.0.2")} -j DNAT --to-destination 10.1.0.2:8080`,
+      `${start} -m statistic --mode random --probability 0.50000000000 -m recent --set ${list("10.1.0.1")} -j DNAT --to-destination 10.1.0.1:8080`,
+      `${start} -m recent --set ${list("10.1.0.2")} -j DNAT --to-destination 10.1.0.2:8080`,
+    ]);
+  });
+
+  test("shares its memory with the import's other ports, and with nobody else's", () => {
+    const lists = (change: Parameters<typeof virtualService>[0]) =>
+      renderService({ ...THREE, affinitySeconds: 60, ...change })
+        .rules.map((rule) => / --name (\S+) /.exec(rule)?.[1] ?? "")
+        .sort((a, b) => a.localeCompare(b));
+    assert.deepEqual(lists({ portName: "dns", protocol: "UDP", port: 53 }), lists({}));
+    // A name with dashes must not lead to the list of another import.
+    assert.notDeepEqual(lists({ importKey: "demo/serve-10" }), lists({}));
+    assert.notDeepEqual(lists({ importKey: "demo-serve/x" }), lists({ importKey: "demo/serve-x" }));
+  });
+
+  test("says that the endpoints only serve, and from where nobody knows", () => {
+    const [rule] = renderService(
+      virtualService({
+        reason: "nearest-serving",
+        tier: "global",
+        endpoints: [{ address: "10.2.0.1", port: 8080, maybeHere: false }],
+      }),
+    ).rules;
+    assert.equal(
+      rule,
+      `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http global origin-unknown serving" -j DNAT --to-destination 10.2.0.1:8080`,
+    );
+  });
+
+  test("of IPv6, UDP and a port without a name", () => {
+    const service = virtualService({
+      portName: "",
+      protocol: "UDP",
+      port: 53,
+      family: "IPv6",
+      vips: ["fd00:241::a"],
+      tier: "regional",
+      endpoints: [{ address: "fd10:2::1", port: 5353, cluster: "c2", maybeHere: false }],
+    });
+    const { name, rules } = renderService(service);
+    assert.deepEqual(rules, [
+      `-A ${name} -p udp -m comment --comment "demo/serve:53 regional c2" -j DNAT --to-destination [fd10:2::1]:5353`,
+    ]);
+    assert.equal(
+      renderEntry(service, "fd00:241::a"),
+      `-d fd00:241::a/128 -p udp -m udp --dport 53 -m comment --comment "demo/serve:53" -g ${name}`,
+    );
+  });
+
+  test("with the longest names that there are has comments that the kernel takes", () => {
+    const long = "x".repeat(63);
+    const { rules } = renderService(
+      virtualService({
+        importKey: `${long}/${long}`,
+        portName: long,
+        reason: "nearest-serving",
+        endpoints: [{ address: "10.1.0.1", port: 1, cluster: long, maybeHere: false }],
+        affinitySeconds: 1,
+      }),
+    );
+    for (const rule of rules) {
+      assert.ok((/--comment "([^"]*)"/.exec(rule)?.[1]?.length ?? 999) <= 255);
+      // XT_RECENT_NAME_LEN is 200.
+      assert.ok((/--name (\S+)/.exec(rule)?.[1]?.length ?? 999) < 200);
+    }
+  });
+});
+
+describe("the entry of a VIP", () => {
+  test("leads to the service's chain", () => {
+    assert.equal(
+      renderEntry(THREE, "241.0.0.10"),
+      `-d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}`,
+    );
+  });
+
+  for (const reason of ["no-endpoint", "no-endpoint-on-node"] as const) {
+    test(`says ${reason}, and leaves the refusing to the guard`, () => {
+      assert.equal(
+        renderEntry(virtualService({ reason, endpoints: [] }), "241.0.0.10"),
+        `-d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http ${reason}" -j RETURN`,
+      );
+    });
+  }
+});
+
+describe("the guard", () => {
+  for (const [family, unreachable] of [
+    ["IPv4", "icmp-port-unreachable"],
+    ["IPv6", "icmp6-port-unreachable"],
+  ] as const) {
+    test(`of ${family} refuses what is new, and drops what is not`, () => {
+      const refused =
+        '-m conntrack --ctstate NEW -m comment --comment "no endpoint for this ClusterSetIP and port" -j REJECT';
+      assert.deepEqual(renderGuard(family), {
+        name: "CSP-GUARD",
+        rules: [
+          `-A CSP-GUARD -p tcp ${refused} --reject-with tcp-reset`,
+          `-A CSP-GUARD ${refused} --reject-with ${unreachable}`,
+          '-A CSP-GUARD -m comment --comment "not a new connection" -j DROP',
+        ],
+      });
+    });
+  }
+});
+
+describe("the masquerade chain", () => {
+  const podCidrs = [cidr("10.1.0.0/16"), cidr("10.2.0.0/16"), cidr("fd10::/16")];
+  const rules = (
+    mode: "none" | "off-cluster" | "remote" | "all",
+    family: "IPv4" | "IPv6" = "IPv4",
+  ) =>
+    renderMasquerade([family === "IPv4" ? "10.1.0.1" : "fd10::1"], { mode, podCidrs }, family)
+      .rules;
+  const HAIRPIN =
+    "-A CSP-MASQUERADE -s 10.1.0.1/32 -d 10.1.0.1/32 -m comment --comment hairpin -j MASQUERADE --random-fully";
+
+  test("of mode none has hairpins only", () => assert.deepEqual(rules("none"), [HAIRPIN]));
+
+  test("of mode off-cluster spares sources among the pods", () => {
+    assert.deepEqual(rules("off-cluster"), [
+      HAIRPIN,
+      '-A CSP-MASQUERADE -s 10.1.0.0/16 -m comment --comment "masquerade off-cluster" -j RETURN',
+      '-A CSP-MASQUERADE -s 10.2.0.0/16 -m comment --comment "masquerade off-cluster" -j RETURN',
+      '-A CSP-MASQUERADE -m comment --comment "masquerade off-cluster" -j MASQUERADE --random-fully',
+    ]);
+  });
+
+  test("of mode remote spares destinations among the pods", () => {
+    assert.deepEqual(rules("remote").slice(1, 2), [
+      '-A CSP-MASQUERADE -d 10.1.0.0/16 -m comment --comment "masquerade remote" -j RETURN',
+    ]);
+    assert.equal(rules("remote").length, 4);
+  });
+
+  test("of mode all spares nobody", () => {
+    assert.deepEqual(rules("all"), [
+      HAIRPIN,
+      '-A CSP-MASQUERADE -m comment --comment "masquerade all" -j MASQUERADE --random-fully',
+    ]);
+  });
+
+  test("has ranges of its own family only", () => {
+    assert.deepEqual(rules("off-cluster", "IPv6"), [
+      "-A CSP-MASQUERADE -s fd10::1/128 -d fd10::1/128 -m comment --comment hairpin -j MASQUERADE --random-fully",
+      '-A CSP-MASQUERADE -s fd10::/16 -m comment --comment "masquerade off-cluster" -j RETURN',
+      '-A CSP-MASQUERADE -m comment --comment "masquerade off-cluster" -j MASQUERADE --random-fully',
+    ]);
+    assert.match(renderHairpin("fd10::1", "IPv6"), /^-s fd10::1\/128 -d fd10::1\/128 /);
+  });
+});
+
+test("the jumps are guarded by the range; those to the trees by nothing but what they lead to", () => {
+  const mark = "-m comment --comment clusterset-proxy";
+  assert.deepEqual(baseJumps("241.0.0.0/8", "CSP-241.0.0.0/8", "IPv4"), [
+    `filter FORWARD -d 241.0.0.0/8 ${mark} -j CSP-GUARD`,
+    `filter OUTPUT -d 241.0.0.0/8 ${mark} -j CSP-GUARD`,
+    `nat PREROUTING -d 241.0.0.0/8 ${mark} -j CSP-241.0.0.0/8`,
+    `nat OUTPUT -d 241.0.0.0/8 ${mark} -j CSP-241.0.0.0/8`,
+    `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 ${mark} -j CSP-MASQUERADE`,
+  ]);
+  assert.deepEqual(treeJumps("CSP-X", "CSP-M", "CSP-G"), [
+    `filter FORWARD ${mark} -j CSP-G`,
+    `filter OUTPUT ${mark} -j CSP-G`,
+    `nat PREROUTING ${mark} -j CSP-X`,
+    `nat OUTPUT ${mark} -j CSP-X`,
+    `nat POSTROUTING -m conntrack --ctstate DNAT ${mark} -j CSP-M`,
+  ]);
+});

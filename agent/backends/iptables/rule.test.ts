@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { comment, dnat, host, oneIn, remember, remembered, wasAddressedTo } from "./rule.ts";
+
+/** xt_statistic keeps a chance as a count of 1 / 2^31. */
+function counted(probability: number): number {
+  return Math.round(probability * 2 ** 31);
+}
+
+describe("oneIn", () => {
+  const KNOWN = [
+    [2, "0.50000000000"],
+    [3, "0.33333333349"],
+    [7, "0.14285714272"],
+    [10, "0.10000000009"],
+    [1000, "0.00100000016"],
+    [4096, "0.00024414062"],
+  ] as const;
+  for (const [n, probability] of KNOWN) {
+    test(`of ${n} is ${probability}, as iptables-save prints it`, () => {
+      assert.equal(oneIn(n), `-m statistic --mode random --probability ${probability}`);
+    });
+  }
+
+  test("of any number of endpoints is read back as the same chance", () => {
+    for (let n = 2; n <= 5000; n++) {
+      const probability = Number(oneIn(n).split(" ").at(-1));
+      assert.equal(counted(probability), counted(1 / n), String(n));
+    }
+  });
+});
+
+describe("comment", () => {
+  test("is quoted where iptables-save quotes, and only there", () => {
+    assert.equal(comment("hairpin"), "-m comment --comment hairpin");
+    assert.equal(comment("clusterset-proxy"), "-m comment --comment clusterset-proxy");
+    assert.equal(comment("a_B-9"), "-m comment --comment a_B-9");
+    assert.equal(comment("demo/serve"), '-m comment --comment "demo/serve"');
+    assert.equal(comment("two words"), '-m comment --comment "two words"');
+    assert.equal(comment("a.b"), '-m comment --comment "a.b"');
+  });
+
+  test("of 255 characters is kept, and of more is cut to 255 and says so", () => {
+    const kept = "x".repeat(255);
+    assert.equal(comment(kept), `-m comment --comment ${kept}`);
+    assert.equal(comment(`${kept}x`), `-m comment --comment "${"x".repeat(252)}..."`);
+    assert.equal(comment(kept.repeat(9)), comment(`${kept}x`));
+  });
+});
+
+test("affinity is one list of each client, by its whole address", () => {
+  const four = "--name CSP-demo.serve-10.1.0.1 --mask 255.255.255.255 --rsource";
+  assert.equal(remember("CSP-demo.serve-10.1.0.1", "IPv4"), `-m recent --set ${four}`);
+  assert.equal(
+    remembered("CSP-demo.serve-10.1.0.1", 60, "IPv4"),
+    `-m recent --update --seconds 60 --reap ${four}`,
+  );
+  assert.equal(
+    remember("CSP-demo.serve-fd10::1", "IPv6"),
+    "-m recent --set --name CSP-demo.serve-fd10::1 --mask ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff --rsource",
+  );
+});
+
+test("addresses are written as each family and each match wants them", () => {
+  assert.equal(dnat("10.1.0.1", 8080, "IPv4"), "-j DNAT --to-destination 10.1.0.1:8080");
+  assert.equal(dnat("fd10::1", 8080, "IPv6"), "-j DNAT --to-destination [fd10::1]:8080");
+  assert.equal(host("10.1.0.1", "IPv4"), "10.1.0.1/32");
+  assert.equal(host("fd10::1", "IPv6"), "fd10::1/128");
+  const origin = "-m conntrack --ctstate DNAT --ctorigdst";
+  assert.equal(wasAddressedTo("241.0.0.0/8", "IPv4"), `${origin} 241.0.0.0/8`);
+  assert.equal(wasAddressedTo("1.2.3.4/32", "IPv4"), `${origin} 1.2.3.4`);
+  assert.equal(wasAddressedTo("fd00::/32", "IPv6"), `${origin} fd00::/32`);
+  assert.equal(wasAddressedTo("fd00::1/128", "IPv6"), `${origin} fd00::1`);
+});
