@@ -9,6 +9,8 @@ import type { AnyBackend } from "../sync/agent.ts";
 export interface BackendOptions {
   readonly config: AgentConfig;
   readonly flavour: Flavour;
+  /** Descriptors that helper processes keep open. */
+  readonly keep?: readonly number[];
   /** Called when a helper process of a backend had to be given up. */
   readonly onRespawn: (family: Family) => void;
 }
@@ -26,13 +28,15 @@ export function makeBackends(options: BackendOptions): Map<Family, AnyBackend> {
   );
 }
 
-function makeIptables({ config, flavour, onRespawn }: BackendOptions, family: Family): AnyBackend {
+function makeIptables(options: BackendOptions, family: Family): AnyBackend {
+  const { config, flavour, keep = [], onRespawn } = options;
   const clusterSetCidr = config.clusterSetCidrs.find((cidr) => cidr.family === family);
   if (clusterSetCidr === undefined) throw new Error(`no ClusterSet CIDR of ${family}`);
   return new IptablesBackend({
     family,
     clusterSetCidr,
     flavour,
+    keep,
     masquerade: { mode: config.masquerade, podCidrs: config.podCidrs },
     onRespawn: () => onRespawn(family),
   });

@@ -1,12 +1,24 @@
+import { systemClock } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { becomeSoleWriter } from "./sole-writer.ts";
+
+/** Milliseconds that an agent which was just stopped, or killed in the middle of a transaction, may take. */
+const PATIENCE = 15_000;
 
 /**
  * `cleanup`: removes everything of ours from the kernel, whichever flavour or family it is in. Returns the
- * exit code: 1 if something could not be looked at.
+ * exit code: 1 if something could not be looked at, or if an agent runs: it would be left believing in rules
+ * that are gone.
  */
 export async function cleanup(log: Logger): Promise<number> {
+  const lock = await becomeSoleWriter(log, AbortSignal.timeout(PATIENCE), systemClock);
+  if (lock === undefined) {
+    log.error("An agent runs on this node: stop it first. Nothing was removed.");
+    return 1;
+  }
   const { objects, failed } = await removeLeftovers(log);
+  await lock.release();
   if (objects === 0 && !failed) log.info("There is nothing of ours in the kernel.");
   return failed ? 1 : 0;
 }

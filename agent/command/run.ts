@@ -9,9 +9,11 @@ import { pages } from "../observe/pages.ts";
 import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
 import { Agent, familiesOf } from "../sync/agent.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
+import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
 import { chooseFlavour } from "./flavour.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { becomeSoleWriter } from "./sole-writer.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -28,6 +30,22 @@ export async function run(
   log: Logger,
   stop: AbortSignal,
 ): Promise<void> {
+  const lock = await becomeSoleWriter(log, stop, systemClock);
+  if (lock === undefined) return;
+  try {
+    await keepInStep(config, node, log, stop, lock);
+  } finally {
+    await lock.release();
+  }
+}
+
+async function keepInStep(
+  config: AgentConfig,
+  node: NodeFact,
+  log: Logger,
+  stop: AbortSignal,
+  lock: NodeLock,
+): Promise<void> {
   const clock = systemClock;
   const metrics = new AgentMetrics();
   const flavour = await chooseFlavour(config, log);
@@ -40,6 +58,7 @@ export async function run(
   const backends = makeBackends({
     config,
     flavour,
+    keep: [lock.descriptor],
     onRespawn: (family) => metrics.restoreRespawned(family),
   });
   const synced = Promise.withResolvers<void>();

@@ -21,10 +21,16 @@ export class Coprocess {
   readonly ended: Promise<Ending>;
   #stderr = "";
 
-  constructor([program, ...args]: readonly [string, ...string[]], onLine: (line: string) => void) {
+  /** `keep`: descriptors of ours that it is to hold open as long as it lives. */
+  constructor(
+    [program, ...args]: readonly [string, ...string[]],
+    onLine: (line: string) => void,
+    keep: readonly number[] = [],
+  ) {
     // A group of its own: Ctrl-C at a terminal reaches the whole group, and would cut a transaction in two. It
     // cannot outlive the agent, whatever happens to that: its input ends.
-    this.#child = spawn(program, args, { detached: true });
+    const stdio = ["pipe", "pipe", "pipe", ...keep] as ["pipe", "pipe", "pipe"];
+    this.#child = spawn(program, args, { detached: true, stdio });
     createInterface({ input: this.#child.stdout }).on("line", onLine);
     this.#child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       this.#stderr = (this.#stderr + chunk).slice(-LAST_WORDS);

@@ -176,6 +176,31 @@ test("what an earlier run left in the other flavour, or in a family that is off 
   await nft.stop();
 });
 
+test("of two agents on a node one writes, and the other takes over when it is killed", async () => {
+  await using lab = await Lab.create({
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+  });
+  const node = lab.node("c1", "n1");
+  const first = new ManifestDirectory(lab, "first");
+  first.write("web", WEB, web("c1", ["10.1.0.11"]));
+  const second = new ManifestDirectory(lab, "second");
+  second.write("web", WEB, web("c1", ["10.1.0.22"]));
+  const agent = new AgentProcess(node, first.path, ["--cluster-id", "c1"]);
+  const successor = new AgentProcess(node, second.path, ["--cluster-id", "c1"]);
+  await agent.start();
+  successor.launch();
+  await eventually(() => assert.match(successor.log, /Another agent writes to this node/));
+  assert.match(await node.exec(["iptables-save"]), /10\.1\.0\.11:8080/);
+  await agent.kill();
+  await eventually(async () =>
+    assert.match(await node.exec(["iptables-save"]), /10\.1\.0\.22:8080/),
+  );
+  const refused = await node.run(["bin/clusterset-agent", "cleanup"], { timeout: 25_000 });
+  assert.equal(refused.code, 1);
+  assert.match(await node.exec(["iptables-save"]), /10\.1\.0\.22:8080/);
+  await successor.stop();
+});
+
 test("the flavour that the kubelet's hint is in is the one that is written to", async () => {
   await using lab = await Lab.create({
     clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
