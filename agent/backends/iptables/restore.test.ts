@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { RestoreProcess } from "./restore.ts";
+
+const TX = "*nat\n:CSP-A - [0:0]\nCOMMIT\n";
+
+/**
+ * Stands in for iptables-restore: echoes comments as `-v` makes it, writes down its arguments and its input,
+ * and does what a comment in its input tells it to.
+ */
+const STAND_IN = `
+echo "start $*" >> "$1"
+while read -r line; do
+  echo "$line" >> "$1"
+  case "$line" in
+    "# refuse") echo "line 2 failed: no chain by that name" >&2; exit 1 ;;
+    "# hang") exec sleep 60 ;;
+    "# stray") echo "# ack 1"; echo "# ack 99"; echo "CSP-A" ;;
+    "#"*) echo "$line" ;;
+  esac
+done
+echo "end" >> "$1"
+`;
+
+describe("a long-lived iptables-restore", () => {
+  let directory: string;
+  let log: string;
+  let respawns: number;
+  let restore: RestoreProcess;
+  before(() => {
+    directory = mkdtempSync(join(tmpdir(), "csp-restore-"));
+    writeFileSync(join(directory, "stand-in"), STAND_IN);
+  });
+  after(() => rmSync(directory, { recursive: true }));
+  beforeEach((context) => {
+    log = join(directory, `${context.name.replace(/\W+/g, "-")}.log`);
+    writeFileSync(log, "");
+    respawns = 0;
+    restore = standIn({ base: 20_000, perMegabyte: 0 });
+  });
+  afterEach(() => restore.close());
+
+  function standIn(timeouts: { base: number; perMegabyte: number }): RestoreProcess {
+    const program = ["sh", join(directory, "stand-in"), log] as const;
+    return new RestoreProcess(program, () => respawns++, [], timeouts);
+  }
+
+  /** What the stand-in was told, its starts and its end among it. */
+  function told(): string[] {
+    return readFileSync(log, "utf8").trimEnd().split("\n");
+  }
+
+  function starts(): number {
+    return told().filter((line) => line.startsWith("start")).length;
+  }
+
+  test("takes one transaction after the other in one process, without flushing", async () => {
+    await restore.run(TX);
+    await restore.run(TX);
+    await restore.close();
+    const input = [...TX.trimEnd().split("\n")];
+    assert.deepEqual(told(), [
+      `start ${log} --noflush -v -w 5`,
+      ...input,
+      "# ack 1",
+      ...input,
+      "# ack 2",
+      "end",
+    ]);
+    assert.equal(respawns, 0);
+  });
+
+  test("is told nothing, and starts nothing, before its first transaction", async () => {
+    await restore.close();
+    assert.deepEqual(told(), [""]);
+  });
+
+  test("can be started ahead of its first transaction, once", async () => {
+    restore.warm();
+    restore.warm();
+    await restore.run(TX);
+    assert.equal(starts(), 1);
+  });
+
+  test("rejects with its last words when it ends, and the next transaction starts another", async () => {
+    await assert.rejects(restore.run("# refuse\n"), {
+      code: "CSP_RESTORE_EXITED",
+      message: /exit status 1: line 2 failed: no chain by that name$/,
+    });
+    assert.equal(respawns, 1);
+    await restore.run(TX);
+    assert.equal(starts(), 2);
+    assert.equal(respawns, 1);
+  });
+
+  test("is killed when it does not answer in time", async () => {
+    restore = standIn({ base: 300, perMegabyte: 0 });
+    await assert.rejects(restore.run("# hang\n"), { code: "CSP_RESTORE_TIMEOUT" });
+    assert.equal(respawns, 1);
+    restore = standIn({ base: 20_000, perMegabyte: 0 });
+    await restore.run(TX);
+  });
+
+  test("takes only the answer to this transaction for its answer", async () => {
+    await restore.run(TX);
+    await assert.rejects(restore.run("# stray\n# refuse\n"), { code: "CSP_RESTORE_EXITED" });
+  });
+
+  test("is replaced without a failed transaction when it died between two", async () => {
+    const died = Promise.withResolvers<void>();
+    const once = join(directory, "once");
+    // The first process ends at once, the second stands in.
+    const script = `[ -e ${once} ] && exec sh ${join(directory, "stand-in")} ${log}; touch ${once}`;
+    restore = new RestoreProcess(["sh", "-c", script], () => died.resolve());
+    restore.warm();
+    await died.promise;
+    await restore.run(TX);
+    assert.equal(starts(), 1);
+  });
+
+  test("that is not installed is said to be missing", async () => {
+    restore = new RestoreProcess(["/nonexistent/iptables-restore"], () => respawns++);
+    await assert.rejects(restore.run(TX), {
+      code: "CSP_EXEC_MISSING",
+      message: /^\/nonexistent\/iptables-restore: /,
+    });
+    assert.equal(respawns, 1);
+  });
+
+  test("is let go after a large transaction, and nobody calls that a failure", async () => {
+    // Not the stand-in: a shell reads byte by byte.
+    const echo = `echo start >> ${log}; cat; echo end >> ${log}`;
+    restore = new RestoreProcess(["sh", "-c", echo], () => respawns++);
+    await restore.run(`# ${"x".repeat(2_000_001)}\n`);
+    assert.deepEqual(told(), ["start", "end"]);
+    await restore.run(TX);
+    await restore.run(TX);
+    assert.equal(starts(), 2);
+    assert.equal(respawns, 0);
+  });
+
+  test("that does not end when its input does is killed", async () => {
+    restore = new RestoreProcess(["sh", "-c", "exec sleep 60"], () => respawns++, [], {
+      base: 200,
+      perMegabyte: 0,
+    });
+    restore.warm();
+    await restore.close();
+    assert.equal(respawns, 0);
+  });
+});
