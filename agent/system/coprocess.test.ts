@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Coprocess } from "./coprocess.ts";
+
+describe("a coprocess", () => {
+  test("answers in lines to what it is told, for as long as its input is open", async () => {
+    const heard: string[] = [];
+    let answered = (): void => undefined;
+    const cat = new Coprocess(["cat"], (line) => {
+      heard.push(line);
+      answered();
+    });
+    for (const word of ["one", "two"]) {
+      const answer = new Promise<void>((resolve) => {
+        answered = resolve;
+      });
+      cat.write(`${word}\n`);
+      await answer;
+    }
+    cat.finish();
+    assert.deepEqual(await cat.ended, { how: "exit status 0", missing: false, stderr: "" });
+    assert.deepEqual(heard, ["one", "two"]);
+  });
+
+  test("ends with its status and its last words", async () => {
+    const failing = new Coprocess(["sh", "-c", "seq 10000 >&2; echo no >&2; exit 3"], () => {});
+    const { how, missing, stderr } = await failing.ended;
+    assert.deepEqual([how, missing], ["exit status 3", false]);
+    assert.match(stderr, /\nno$/);
+    assert.ok(stderr.length <= 2000);
+  });
+
+  test("can be killed", async () => {
+    const sleeping = new Coprocess(["sleep", "60"], () => {});
+    sleeping.kill();
+    assert.equal((await sleeping.ended).how, "SIGKILL");
+  });
+
+  test("that does not exist says so, also if another program was to start it", async () => {
+    for (const argv of [["/nonexistent/x"], ["env", "/nonexistent/x"]] as const) {
+      const [program, ...args] = argv;
+      const missing = new Coprocess([program, ...args], () => {});
+      missing.write("nobody reads this\n");
+      assert.equal((await missing.ended).missing, true);
+    }
+  });
+
+  test("may be told something after it has died", async () => {
+    const dead = new Coprocess(["true"], () => {});
+    await dead.ended;
+    dead.write("x".repeat(1e6));
+    dead.finish();
+    dead.kill();
+  });
+
+  test("is out of reach of a Ctrl-C that is meant for the agent", async () => {
+    // The fifth field of /proc/PID/stat is the process group.
+    const lines: string[] = [];
+    const child = new Coprocess(["cut", "-d ", "-f1,5", "/proc/self/stat"], (line) =>
+      lines.push(line),
+    );
+    await child.ended;
+    const [pid, group] = (lines[0] ?? "").split(" ");
+    assert.equal(group, pid);
+  });
+});
