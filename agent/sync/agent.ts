@@ -122,7 +122,7 @@ export class Agent {
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {
-        if (this.#unlisted.delete(source) && this.listed) this.#open();
+        if (this.#unlisted.delete(source) && this.listed && !this.#stopped) this.#open();
       },
     };
   }
