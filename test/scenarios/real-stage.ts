@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
+import { importObject } from "../support/objects.ts";
 import { Objects } from "./play.ts";
 import type { Scenario, Stage, State, Target } from "./scenario.ts";
 
@@ -19,6 +19,8 @@ export class RealStage implements Stage {
   readonly #pods: ReadonlyMap<string, Namespace>;
   readonly #objects = new Objects();
   readonly #held = new Map<string, Process>();
+
+  #marks = 0;
 
   private constructor(lab: Lab, { agent, regions }: Scenario, flavour: string) {
     this.#lab = lab;
@@ -99,10 +101,11 @@ export class RealStage implements Stage {
     await this.#lab.remove();
   }
 
-  /** Writes all objects, and waits until no change is on its way. */
+  /** Writes all objects and a mark, and waits until the agent has read it and no change is on its way. */
   async #write(): Promise<void> {
-    this.#manifests.write("scenario", ...this.#objects.all);
-    await sleep(100);
+    const mark = importObject(`marks/mark-${++this.#marks}`, [], []);
+    this.#manifests.write("scenario", ...this.#objects.all, mark);
+    await this.#agent.page(`/plan/marks/mark-${this.#marks}`);
     await eventually(async () => {
       const metric = "clusterset_agent_oldest_waiting_change_age_seconds";
       assert.equal(await this.#agent.metric(metric), 0, this.#agent.log);
