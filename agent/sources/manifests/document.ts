@@ -17,7 +17,6 @@ const TOO_DEEP = `more than ${MOST_DEPTH} levels`;
 const OPTIONS = {
   version: "1.2",
   schema: "core",
-  merge: false,
   resolveKnownTags: false,
   stringKeys: true,
   uniqueKeys: false,

@@ -236,7 +236,7 @@ describe("a file that changes", () => {
 
   it("is found to be gone or new, among that many, at the first look without an event", async () => {
     using stage = new ManifestStage();
-    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "");
+    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "# none");
     stage.place("z.yaml", importText("old"));
     await stage.start();
     stage.told.news();
@@ -431,11 +431,13 @@ describe("the directory", () => {
 
   it("may be unreadable for a while: what events told of in the meantime is not lost", async () => {
     using stage = new ManifestStage();
+    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "# none");
+    stage.place("z.yaml", "# none");
     await stage.start();
     stage.told.news();
     chmodSync(stage.root, 0o755);
     chmodSync(stage.directory, 0o311);
-    stage.place("a.yaml", importText("a"));
+    stage.place("z.yaml", importText("a"));
     await unprivileged(async () => stage.clock.advance(NET_MS));
     assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
     chmodSync(stage.directory, 0o755);
