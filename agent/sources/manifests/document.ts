@@ -4,7 +4,7 @@ import { MOST_DEPTH, plainValue, Refusal } from "./plain-value.ts";
 
 /**
  * UTF-16 units of YAML that one file may have. The parser takes about 0.5 us for each, up to 2 us and 250
- * bytes of memory in the worst text; JSON takes a fiftieth of that, and has no limit but the file's.
+ * bytes of memory in the worst text; JSON takes a thirtieth of that, and has no limit but the file's.
  */
 export const MOST_YAML = 4 * 1024 * 1024;
 

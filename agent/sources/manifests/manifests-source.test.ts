@@ -497,7 +497,9 @@ describe("the directory", () => {
 });
 
 describe("inotify", () => {
-  it("tells of files that come, change and go, through the directory's own replacement", async () => {
+  it("tells of files that come, change and go, through the directory's own replacement", {
+    timeout: 60_000,
+  }, async () => {
     using stage = new ManifestStage();
     const told = new Told();
     const source = new ManifestsSource({
