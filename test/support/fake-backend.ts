@@ -1,0 +1,110 @@
+import type { Backend, Ruleset, Transaction } from "../../agent/backends/backend.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import type { ObjectKey } from "../../api/names.ts";
+
+/** What a kernel of the simplest kind holds: for each import its services, as text. */
+type Imports = Map<ObjectKey, string>;
+
+interface FakeChanges {
+  readonly complete: boolean;
+  readonly imports: ReadonlyMap<ObjectKey, string>;
+}
+
+interface FakeTransaction extends Transaction {
+  readonly puts: ReadonlyMap<ObjectKey, string>;
+  readonly drops: readonly ObjectKey[];
+}
+
+/** Where a read or an apply fails: before it took effect, or after. */
+export type Fault = "before" | "after";
+
+/** A backend whose kernel is a map; it keeps the whole contract, and fails when it is told to. */
+export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransaction> {
+  readonly name = "iptables";
+  /** What the kernel holds. */
+  readonly kernel: Imports = new Map();
+  /** What was done, in order: `read`, `apply +demo/a -demo/b`, `close`. */
+  readonly log: string[] = [];
+  /** The fate of the next reads and applies, one each. */
+  readonly faults: (Fault | undefined)[] = [];
+  #gate: Promise<void> = Promise.resolve();
+  #busy = false;
+
+  /** Holds reads and applies until the function that it returns is called. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#gate = promise;
+    return resolve;
+  }
+
+  ruleset(): Ruleset<FakeChanges> {
+    let complete = true;
+    let imports = new Map<ObjectKey, string>();
+    return {
+      set: (key: ObjectKey, services: readonly VirtualService[]) => {
+        imports.set(key, services.length === 0 ? "" : JSON.stringify(services));
+      },
+      take: () => {
+        const changes = { complete, imports };
+        [complete, imports] = [false, new Map()];
+        return changes;
+      },
+    };
+  }
+
+  diff(believed: Imports, { complete, imports }: FakeChanges): FakeTransaction {
+    const wanted = [...imports].filter(([key, text]) => (believed.get(key) ?? "") !== text);
+    const puts = new Map(wanted.filter(([, text]) => text !== ""));
+    const unnamed = complete ? [...believed.keys()].filter((key) => !imports.has(key)) : [];
+    const drops = [...wanted.filter(([, text]) => text === "").map(([key]) => key), ...unnamed];
+    const words = [...[...puts.keys()].map((key) => `+${key}`), ...drops.map((key) => `-${key}`)];
+    return {
+      puts,
+      drops,
+      empty: words.length === 0,
+      writes: puts.size,
+      deletes: drops.length,
+      toString: () => words.join(" "),
+    };
+  }
+
+  nothing(): Imports {
+    return new Map();
+  }
+
+  read(): Promise<Imports> {
+    return this.#do("read", () => new Map(this.kernel));
+  }
+
+  async apply(tx: FakeTransaction, believed: Imports): Promise<void> {
+    await this.#do(`apply ${tx.toString()}`, () => change(this.kernel, tx));
+    change(believed, tx);
+  }
+
+  async close(): Promise<void> {
+    this.log.push("close");
+  }
+
+  async #do<Result>(what: string, effect: () => Result): Promise<Result> {
+    if (this.#busy) throw new Error(`${what}, while something else is in flight`);
+    this.log.push(what);
+    this.#busy = true;
+    await this.#gate;
+    this.#busy = false;
+    const fault = this.faults.shift();
+    if (fault === "before") throw new Error(`${what}: refused`);
+    const result = effect();
+    if (fault === "after") throw new Error(`${what}: no answer`);
+    return result;
+  }
+}
+
+function change(imports: Imports, { puts, drops }: FakeTransaction): void {
+  for (const [key, text] of puts) imports.set(key, text);
+  for (const key of drops) imports.delete(key);
+}
+
+/** Lets everything happen that does not wait for a clock or a gate. */
+export async function quiet(): Promise<void> {
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+}
