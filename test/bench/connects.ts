@@ -1,0 +1,49 @@
+/**
+ * Runs in a client pod: `connects.ts COUNT PORT ADDRESS...` makes connections one after the other, to each
+ * address in turn, and prints two lists of microseconds as JSON: how long connect() took in this process, and
+ * how long the kernel says that the SYN and its answer took.
+ */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+/** What is printed. */
+export interface Connects {
+  readonly connects: readonly number[];
+  readonly handshakes: readonly number[];
+}
+
+/** Until the code is compiled. */
+const WARM_UP = 50;
+
+const [count, port, ...hosts] = process.argv.slice(2);
+
+const early = await open(WARM_UP);
+for (const { socket } of early) socket.resetAndDestroy();
+const made = await open(Number(count));
+console.log(
+  JSON.stringify({
+    connects: made.map(({ us }) => us),
+    handshakes: handshakesOf(
+      execFileSync("ss", ["-Htin", `dport = :${port}`], { encoding: "utf8" }),
+    ),
+  } satisfies Connects),
+);
+// A reset, so that neither side has to remember the connection.
+for (const { socket } of made) socket.resetAndDestroy();
+
+async function open(count: number): Promise<{ socket: Socket; us: number }[]> {
+  const made: { socket: Socket; us: number }[] = [];
+  for (let i = 0; i < count; i++) {
+    const began = process.hrtime.bigint();
+    const socket = connect({ host: hosts[i % hosts.length] ?? "", port: Number(port) });
+    await once(socket, "connect");
+    made.push({ socket, us: Number(process.hrtime.bigint() - began) / 1000 });
+  }
+  return made;
+}
+
+/** Nothing was sent yet, so the smoothed round trip time is that of the SYN alone. */
+function handshakesOf(text: string): number[] {
+  return [...text.matchAll(/ rtt:([\d.]+)\//g)].map(([, ms]) => Number(ms) * 1000);
+}

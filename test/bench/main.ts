@@ -1,0 +1,42 @@
+/**
+ * The benchmark: what the agent costs, beside the plainest way to do the same, in one run. Prints a table and
+ * asserts nothing. SIZE in the environment is the number of services (default 1000), ten endpoints each.
+ */
+import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
+import { firstPacket } from "./first-packet.ts";
+import type { Size } from "./services.ts";
+import { type Row, type Section, tableOf } from "./table.ts";
+import { withAgent } from "./with-agent.ts";
+import { count, withoutAgent } from "./without-agent.ts";
+
+/** In this order under each flavour. */
+const PARTS = {
+  "facts to kernel": withoutAgent,
+  "files to answers": withAgent,
+  "first packets": firstPacket,
+};
+
+if (process.getuid?.() !== 0) {
+  console.error("the benchmark makes network namespaces: run it as root");
+  process.exit(1);
+}
+const size: Size = { services: sizeOf(process.env.SIZE ?? "1000"), endpoints: 10 };
+const loaded = `${count(size.services)} services x ${size.endpoints} endpoints`;
+const began = performance.now();
+const sections: Section[] = [];
+for (const flavour of FLAVOURS) {
+  const rows: Row[] = [];
+  for (const [name, part] of Object.entries(PARTS)) {
+    console.error(`${flavour}: ${name} …`);
+    rows.push(...(await part(flavour, size)));
+  }
+  sections.push({ title: `iptables-${flavour}, ${loaded}`, rows });
+}
+console.log(tableOf(sections));
+console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
+
+function sizeOf(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  console.error(`SIZE=${text}: expected a number of services from 1 to 99999`);
+  process.exit(1);
+}

@@ -1,0 +1,97 @@
+import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
+import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
+import type { Believed } from "../../agent/backends/iptables/tables.ts";
+import { Model } from "../../agent/model/model.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import { exec } from "../../agent/system/exec.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { cidr, nodeFact } from "../support/worlds.ts";
+import type { Service } from "./services.ts";
+
+/** One pass; times in milliseconds. */
+export interface Pass {
+  /** Reading the kernel back: only in the first pass, as in the agent. */
+  readonly read: number;
+  /** Model, plan, render and compare. */
+  readonly ours: number;
+  /** From there to the kernel's yes. */
+  readonly kernel: number;
+  readonly total: number;
+  /** What the kernel was given; empty if it had all. */
+  readonly text: string;
+}
+
+/** The agent's straight line from the model to the kernel, without sources, log and metrics around it. */
+export class Pipeline {
+  readonly model = new Model();
+  readonly #backend: IptablesBackend;
+  readonly #ruleset: ReturnType<IptablesBackend["ruleset"]>;
+  readonly #node = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
+  #believed: Believed | undefined;
+
+  constructor(flavour: Flavour, place: Namespace) {
+    this.#backend = new IptablesBackend({
+      family: "IPv4",
+      clusterSetCidr: cidr("241.0.0.0/8"),
+      masquerade: { mode: "off-cluster", podCidrs: this.#node.podCidrs },
+      flavour,
+      within: place.within,
+      onRespawn: () => {
+        throw new Error("iptables-restore has refused what was rendered");
+      },
+    });
+    this.#ruleset = this.#backend.ruleset();
+  }
+
+  /** What a source would have told until "all listed". */
+  list(services: Iterable<Service>): void {
+    for (const { fact, slice } of services) {
+      this.model.setImport(fact, 0);
+      this.model.setSlice(slice, 0);
+    }
+  }
+
+  /** Lets `change` happen to the model, and makes the kernel follow. */
+  async pass(change: () => void = () => undefined): Promise<Pass> {
+    const began = performance.now();
+    this.#believed ??= await this.#backend.read();
+    const readAt = performance.now();
+    change();
+    for (const key of this.model.takeDirty().keys()) {
+      const view = this.model.view(key);
+      this.#ruleset.set(key, view === undefined ? [] : planImport(view, this.#node).services);
+    }
+    const tx = this.#backend.diff(this.#believed, this.#ruleset.take());
+    const comparedAt = performance.now();
+    if (!tx.empty) await this.#backend.apply(tx, this.#believed);
+    const end = performance.now();
+    return {
+      read: readAt - began,
+      ours: comparedAt - readAt,
+      kernel: end - comparedAt,
+      total: end - began,
+      text: tx.toString(),
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#backend.close();
+  }
+}
+
+/** Runs one `iptables-restore --noflush`, started for this alone; gives the milliseconds until its end. */
+export async function bareRestore(
+  flavour: Flavour,
+  place: Namespace,
+  text: string,
+): Promise<number> {
+  const [program, ...args] = toolsOf(flavour, "IPv4", place.within).restore;
+  const began = performance.now();
+  await exec([program, ...args, "--noflush"], { stdin: text, timeout: 120_000 });
+  return performance.now() - began;
+}
+
+/** Rules in a transaction or in a whole table. */
+export function countRules(text: string): number {
+  return text.match(/^-[AI] /gm)?.length ?? 0;
+}

@@ -1,0 +1,99 @@
+import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { figuresOf, time, times } from "./figures.ts";
+import { bareRestore, countRules, Pipeline } from "./pipeline.ts";
+import { type Service, type Size, services, without } from "./services.ts";
+import { atMostMs, atMostTimes, type Row } from "./table.ts";
+
+/** Slice changes that are measured. */
+const CHANGES = 100;
+
+/** What becomes of facts, in this process: cold sync, one change, and a start over one's own rules. */
+export async function withoutAgent(flavour: Flavour, size: Size): Promise<Row[]> {
+  // Cold syncs are few where they take seconds. Each has a node of its own, which has never had a rule.
+  const rounds = size.services > 2_000 ? 2 : 5;
+  const names = Array.from({ length: rounds }, (_, i) => [`ours-${i}`, `bare-${i}`] as const);
+  const nodes = [...names.flat(), "single"].map((name) => ({ name }));
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
+  const world = services(size);
+  const cold = { ours: [] as number[], bare: [] as number[] };
+  for (const [ours, bare] of names) {
+    const pipeline = new Pipeline(flavour, lab.node("c1", ours));
+    pipeline.list(world);
+    const { total, text } = await pipeline.pass();
+    await pipeline.close();
+    cold.ours.push(total);
+    cold.bare.push(await bareRestore(flavour, lab.node("c1", bare), text));
+  }
+  const loaded = lab.node("c1", "ours-0");
+  const [ours, bare] = [figuresOf(cold.ours), figuresOf(cold.bare)];
+  return [
+    {
+      what: `cold sync, ${rounds} times: p50`,
+      ours: time(ours.p50),
+      beside: `${time(bare.p50)} one restore`,
+      ...atMostTimes(1.3, ours.p50 / bare.p50),
+    },
+    ...(await oneChange(flavour, loaded, world)),
+    ...(await oneChange(flavour, lab.node("c1", "single"), world.slice(0, 1))),
+  ];
+}
+
+/** On a node that is loaded already, or is to be: starts over it, changes slices one by one. */
+async function oneChange(
+  flavour: Flavour,
+  place: Namespace,
+  world: readonly Service[],
+): Promise<Row[]> {
+  const pipeline = new Pipeline(flavour, place);
+  pipeline.list(world);
+  const start = await pipeline.pass();
+  const [all, own, bare, rules] = [[], [], [], []] as [number[], number[], number[], number[]];
+  for (let i = 0; i < CHANGES; i++) {
+    // A prime step, so that neighbours in the list are not changed one after the other.
+    const one = world[(i * 7_919) % world.length];
+    if (one === undefined) throw new Error("no service");
+    const slice = without(one.slice, Math.floor(i / world.length));
+    const { total, ours, text } = await pipeline.pass(() => pipeline.model.setSlice(slice, 0));
+    if (text === "") throw new Error("nothing has changed, so nothing was measured");
+    all.push(total);
+    own.push(ours);
+    rules.push(countRules(text));
+    bare.push(await bareRestore(flavour, place, text));
+  }
+  await pipeline.close();
+  const [live, spawned, most] = [figuresOf(all), figuresOf(bare), figuresOf(rules).max];
+  const endpoints = world[0]?.slice.endpoints.length ?? 0;
+  const ratio = live.p50 / spawned.p50;
+  const change: Row = {
+    what: `one slice changes, ${count(world.length)} loaded: p50 / p99 / max`,
+    ours: times(live),
+    beside: `${times(spawned)} one restore`,
+    ...(world.length > 1_000 ? atMostTimes(1.3, ratio) : { ratio }),
+  };
+  if (world.length === 1) return [{ ...change, target: atMostMs("p50", 5, live.p50) }];
+  return [
+    world.length > 1_000 ? change : { ...change, target: atMostMs("p99", 50, live.p99) },
+    { what: "  of it plan, render, compare", ours: times(figuresOf(own)) },
+    {
+      what: "  rules written",
+      ours: `${most} at most`,
+      beside: `${endpoints} endpoints`,
+      ratio: most / endpoints,
+      target: { text: "O(endpoints)", met: most <= endpoints },
+    },
+    {
+      what: "start over own rules: read, compare",
+      ours: time(start.total),
+      beside: `${time(start.read)} read alone`,
+      ratio: start.total / start.read,
+      target: { text: "writes nothing", met: start.text === "" },
+    },
+  ];
+}
+
+/** `10,000`. */
+export function count(n: number): string {
+  return n.toLocaleString("en-US");
+}
