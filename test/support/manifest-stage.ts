@@ -17,6 +17,9 @@ import type { LogFields } from "../../common/log.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { Told } from "./told.ts";
 
+/** Fewer than the agent's own: a directory of more files is soon made. */
+export const MOST_AT_ONCE = 20;
+
 /**
  * A directory of manifests and a source that reads it, with time in the test's hand. The operations raise
  * the events that inotify raises, unless `deaf` says that they get lost.
@@ -39,6 +42,7 @@ export class ManifestStage implements Disposable {
     this.source = new ManifestsSource({
       directory: this.directory,
       clock: this.clock,
+      mostAtOnce: MOST_AT_ONCE,
       log: {
         warn: (_message, fields) => this.#note("warn", fields),
         info: (_message, fields) => this.#note("info", fields),
@@ -159,4 +163,15 @@ addressType: IPv4
 ports: [{ name: "", port: 8080 }]
 endpoints: [{ addresses: ["${address}"] }]
 `;
+}
+
+/** Root may read everything; for what it may not, the process is nobody for a moment. */
+export async function unprivileged(run: () => Promise<void>): Promise<void> {
+  if (process.geteuid?.() !== 0) return run();
+  process.seteuid?.(65534);
+  try {
+    await run();
+  } finally {
+    process.seteuid?.(0);
+  }
 }

@@ -187,7 +187,7 @@ describe("parseDocuments of any text", () => {
           assert.ok((lines[(mistake.line ?? 1) - 1]?.length ?? -1) + 2 >= (mistake.column ?? 1));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -211,7 +211,7 @@ describe("parseDocuments of any text", () => {
         assert.deepEqual(values(JSON.stringify(plain)), [plain]);
         assert.deepEqual(values(stringify(plain, { aliasDuplicateObjects: false })), [plain]);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

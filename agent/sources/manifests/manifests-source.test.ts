@@ -1,35 +1,17 @@
 import assert from "node:assert/strict";
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { systemClock } from "../../../common/clock.ts";
-import { importText, ManifestStage, sliceText } from "../../../test/support/manifest-stage.ts";
-import { Told } from "../../../test/support/told.ts";
-import { ManifestsSource, MOST_AT_ONCE, NET_MS, RETRY_MS } from "./manifests-source.ts";
+import {
+  importText,
+  ManifestStage,
+  MOST_AT_ONCE,
+  sliceText,
+} from "../../../test/support/manifest-stage.ts";
+import { NET_MS, RETRY_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
 
 const SCENARIOS = join(import.meta.dirname, "../../../test/scenarios/manifests");
-
-/** Root may read everything; for what it may not, the process is nobody for a moment. */
-async function unprivileged(run: () => Promise<void>): Promise<void> {
-  if (process.geteuid?.() !== 0) return run();
-  process.seteuid?.(65534);
-  try {
-    await run();
-  } finally {
-    process.seteuid?.(0);
-  }
-}
 
 describe("the first listing", () => {
   it("tells every object, then listed, once", async () => {
@@ -292,100 +274,6 @@ describe("a file that changes", () => {
   });
 });
 
-describe("a broken file", () => {
-  it("keeps its last good content, is told once, and recovers", async () => {
-    using stage = new ManifestStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.told.news();
-    stage.place("a.yaml", `${importText("serve", "241.0.0.2")}  oops\n`);
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), []);
-    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:5:1"]);
-    assert.equal(stage.source.brokenFiles().length, 1);
-    stage.place("a.yaml", "a: *b");
-    await stage.settle();
-    assert.deepEqual(stage.logged(), ["warn syntax-error a.yaml:1:4"]);
-    stage.place("a.yaml", importText("serve", "241.0.0.2"));
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
-    assert.deepEqual(stage.logged(), ["info syntax-error a.yaml"]);
-    assert.deepEqual(stage.source.brokenFiles(), []);
-  });
-
-  it("may go for good, and its objects with it", async () => {
-    using stage = new ManifestStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.place("a.yaml", "a: [");
-    await stage.look();
-    stage.told.news();
-    stage.remove("a.yaml");
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["no import demo/serve"]);
-    assert.deepEqual(stage.source.brokenFiles(), []);
-  });
-
-  const BROKEN: Record<string, (path: string) => void> = {
-    "alias-bomb": (path) => writeFileSync(path, "a: &a [*a]"),
-    binary: (path) => writeFileSync(path, Buffer.from([0x61, 0xff])),
-    "too-deep": (path) => writeFileSync(path, "[".repeat(200_000)),
-    "too-large": (path) => writeFileSync(path, "#\n".repeat(2 ** 21 + 1)),
-    "not-a-file": (path) => mkdirSync(path),
-    unreadable: (path) => symlinkSync("nowhere", path),
-  };
-  for (const [fault, make] of Object.entries(BROKEN)) {
-    it(`may be so by ${fault}`, async () => {
-      using stage = new ManifestStage();
-      stage.place("a.yaml", importText("serve"));
-      stage.place("b.yaml", importText("other"));
-      await stage.start();
-      stage.told.news();
-      rmSync(stage.path("a.yaml"));
-      make(stage.path("a.yaml"));
-      stage.raise("renamed", "a.yaml");
-      stage.place("b.yaml", importText("other", "241.0.0.9"));
-      await stage.settle();
-      assert.deepEqual(stage.told.news(), ["import demo/other"]);
-      assert.deepEqual(
-        stage.source.brokenFiles().map((error) => [error.file, error.fault]),
-        [["a.yaml", fault]],
-      );
-    });
-  }
-
-  it("is read again when it becomes readable, though no event says so", async () => {
-    using stage = new ManifestStage();
-    stage.place("a.yaml", importText("serve"));
-    chmodSync(stage.root, 0o755);
-    chmodSync(stage.directory, 0o755);
-    chmodSync(stage.path("a.yaml"), 0);
-    await unprivileged(() => stage.start());
-    assert.deepEqual(stage.told.news(), ["listed"]);
-    assert.deepEqual(stage.logged(), ["warn unreadable a.yaml"]);
-    await unprivileged(() => stage.settle());
-    assert.deepEqual(stage.logged(), []);
-    // As root, if it is root that runs the tests: nothing about the file itself has changed.
-    if (process.geteuid?.() !== 0) chmodSync(stage.path("a.yaml"), 0o444);
-    await stage.settle();
-    assert.deepEqual(stage.told.news(), ["import demo/serve"]);
-    assert.deepEqual(stage.logged(), ["info unreadable a.yaml"]);
-  });
-
-  it("does not pollute any prototype", async () => {
-    using stage = new ManifestStage();
-    const polluted = '"__proto__": { "polluted": true }';
-    stage.place(
-      "a.json",
-      `{ ${polluted}, "kind": "X", "apiVersion": "v1", "metadata": { ${polluted} } }`,
-    );
-    stage.place("b.yaml", `kind: List\napiVersion: v1\nitems: [{ ${polluted} }]\n${polluted}\n`);
-    await stage.start();
-    assert.equal(Reflect.get({}, "polluted"), undefined);
-    assert.deepEqual(stage.source.brokenFiles().length, 0);
-  });
-});
-
 describe("two files with the same object", () => {
   it("count by name: the first, and when it goes, the other", async () => {
     using stage = new ManifestStage();
@@ -410,80 +298,7 @@ describe("two files with the same object", () => {
   });
 });
 
-describe("the directory", () => {
-  it("may vanish: everything is kept, and what is there when it is back counts", async () => {
-    using stage = new ManifestStage();
-    stage.place("a.yaml", importText("a"));
-    stage.place("b.yaml", importText("b"));
-    await stage.start();
-    stage.told.news();
-    rmSync(stage.directory, { recursive: true });
-    for (const name of ["a.yaml", "b.yaml", "manifests"]) stage.raise("renamed", name);
-    for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
-    assert.deepEqual(stage.told.news(), []);
-    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
-    mkdirSync(stage.directory);
-    stage.place("a.yaml", importText("a", "241.0.0.2"));
-    await stage.wait(RETRY_MS + REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/a", "no import demo/b"]);
-    assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
-  });
-
-  it("may be unreadable for a while: what events told of in the meantime is not lost", async () => {
-    using stage = new ManifestStage();
-    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "# none");
-    stage.place("z.yaml", "# none");
-    await stage.start();
-    stage.told.news();
-    chmodSync(stage.root, 0o755);
-    chmodSync(stage.directory, 0o311);
-    stage.place("z.yaml", importText("a"));
-    await unprivileged(async () => stage.clock.advance(NET_MS));
-    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
-    chmodSync(stage.directory, 0o755);
-    await stage.wait(RETRY_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
-    assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
-  });
-
-  it("may be another one under the same path", async () => {
-    using stage = new ManifestStage();
-    stage.place("a.yaml", importText("a"));
-    await stage.start();
-    stage.told.news();
-    renameSync(stage.directory, join(stage.root, "old"));
-    mkdirSync(stage.directory);
-    writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));
-    await stage.wait(NET_MS + REST_MS);
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
-    stage.place("a.yaml", importText("a", "241.0.0.3"));
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
-  });
-
-  it("may be a mounted ConfigMap, whose files all change by one renaming of ..data", async () => {
-    using stage = new ManifestStage();
-    const project = (version: string, files: Record<string, string>) => {
-      mkdirSync(stage.path(version));
-      for (const [name, text] of Object.entries(files)) {
-        writeFileSync(join(stage.path(version), name), text);
-      }
-      stage.link("..data", version);
-    };
-    project("..v1", { "a.yaml": importText("a"), "b.yaml": importText("b") });
-    for (const name of ["a.yaml", "b.yaml"]) stage.link(name, `..data/${name}`);
-    await stage.start();
-    assert.deepEqual(stage.told.news(), ["import demo/a", "import demo/b", "listed"]);
-    project("..v2", { "a.yaml": importText("a", "241.0.0.2") });
-    stage.raise("renamed", "..data");
-    await stage.look();
-    assert.deepEqual(stage.told.news(), ["import demo/a"]);
-    stage.remove("b.yaml");
-    await stage.wait(REST_MS);
-    assert.deepEqual(stage.told.news(), ["no import demo/b"]);
-    assert.deepEqual(stage.logged(), []);
-  });
-
+describe("stop", () => {
   it("tells nothing after stop", async () => {
     using stage = new ManifestStage();
     await stage.start();
@@ -493,64 +308,5 @@ describe("the directory", () => {
     assert.equal(stage.clock.pending, 0);
     await stage.settle();
     assert.deepEqual(stage.told.news(), []);
-  });
-});
-
-describe("inotify", () => {
-  it("tells of files that come, change and go, through the directory's own replacement", {
-    timeout: 60_000,
-  }, async () => {
-    using stage = new ManifestStage();
-    const told = new Told();
-    const source = new ManifestsSource({
-      directory: stage.directory,
-      clock: systemClock,
-      log: { info: () => {}, warn: () => {} },
-    });
-    const hears = async (word: string) => {
-      while (!told.words.includes(word)) await sleep(1);
-      told.news();
-    };
-    source.start(told);
-    try {
-      await hears("listed");
-      stage.place("a.yaml", importText("a"));
-      await hears("import demo/a");
-      stage.place("a.yaml", importText("a", "241.0.0.2"));
-      await hears("import demo/a");
-      stage.rewrite("a.yaml", importText("a", "241.0.0.3"));
-      await hears("import demo/a");
-      stage.remove("a.yaml");
-      await hears("no import demo/a");
-      rmSync(stage.directory, { recursive: true });
-      mkdirSync(stage.directory);
-      stage.place("b.yaml", importText("b"));
-      await hears("import demo/b");
-      stage.place("b.yaml", importText("b", "241.0.0.2"));
-      await hears("import demo/b");
-    } finally {
-      await source.stop();
-    }
-  });
-
-  it("is told of as missing where the kernel gives no watch, and changes are found all the same", async () => {
-    using stage = new ManifestStage();
-    const warnings: unknown[] = [];
-    const told = new Told();
-    const source = new ManifestsSource({
-      directory: stage.directory,
-      clock: stage.clock,
-      log: { info: () => {}, warn: (_message, fields) => warnings.push(fields?.reason) },
-      watch: () => {
-        throw Object.assign(new Error("no space"), { code: "ENOSPC" });
-      },
-    });
-    source.start(told);
-    await stage.look();
-    stage.place("a.yaml", importText("a"));
-    await stage.settle();
-    await source.stop();
-    assert.deepEqual(told.news(), ["listed", "import demo/a"]);
-    assert.deepEqual(warnings, ["unwatched"]);
   });
 });

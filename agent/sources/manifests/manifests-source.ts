@@ -16,7 +16,7 @@ export const RETRY_MS = 500;
  * Files that such a look goes through at most, about 4 us each; a larger directory takes several. So many
  * files named by events at once mean that the kernel's queue may have overflowed, which Node does not tell.
  */
-export const MOST_AT_ONCE = 1000;
+const MOST_AT_ONCE = 1000;
 
 /** What a `ManifestsSource` is made of. */
 export interface ManifestsOptions {
@@ -25,6 +25,8 @@ export interface ManifestsOptions {
   readonly log: FileLog;
   /** Ranges that no endpoint may lie in. */
   readonly clusterSetCidrs?: readonly Cidr[];
+  /** Files at most in one look that no event asked for; 1,000 unless a test says otherwise. */
+  readonly mostAtOnce?: number;
   /** Where events come from; inotify unless a test says otherwise. */
   readonly watch?: WatchDirectory;
 }
@@ -40,6 +42,7 @@ export class ManifestsSource implements Source {
   readonly name = "manifests";
   readonly #clock: Clock;
   readonly #directory: string;
+  readonly #mostAtOnce: number;
   readonly #broken: BrokenFiles;
   readonly #watch: DirectoryWatch;
   readonly #files: ManifestFiles;
@@ -58,6 +61,7 @@ export class ManifestsSource implements Source {
   constructor(options: ManifestsOptions) {
     this.#clock = options.clock;
     this.#directory = options.directory;
+    this.#mostAtOnce = options.mostAtOnce ?? MOST_AT_ONCE;
     this.#broken = new BrokenFiles(options.log);
     const watch = options.watch ?? watchDirectory;
     this.#watch = new DirectoryWatch(options.directory, watch, (event, name) => {
@@ -121,7 +125,7 @@ export class ManifestsSource implements Source {
   #namesToLookAt(pending: Pending, now: number): Outcome<ReadonlySet<string>> {
     const renewed = this.#watch.renew();
     if (renewed.mistake !== undefined) return renewed;
-    this.#stale ||= renewed.value || pending.events.size > MOST_AT_ONCE;
+    this.#stale ||= renewed.value || pending.events.size > this.#mostAtOnce;
     const names = new Set([...pending.events.keys(), ...this.#files.rested(now)]);
     // Such as `..data`, through which all files of a mounted ConfigMap lead.
     if (pending.others) for (const name of this.#files.links()) names.add(name);
@@ -136,7 +140,7 @@ export class ManifestsSource implements Source {
     const known = this.#files.names();
     if (all) return { value: new Set([...there, ...known].sort()) };
     const gone = known.filter((name) => !there.delete(name));
-    const net = [...there, ...gone, ...this.#files.links(), ...known.slice(0, MOST_AT_ONCE)];
+    const net = [...there, ...gone, ...this.#files.links(), ...known.slice(0, this.#mostAtOnce)];
     for (const name of net) names.add(name);
     return { value: names };
   }

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../../common/clock.ts";
+import {
+  importText,
+  ManifestStage,
+  MOST_AT_ONCE,
+  unprivileged,
+} from "../../../test/support/manifest-stage.ts";
+import { Told } from "../../../test/support/told.ts";
+import { ManifestsSource, NET_MS, RETRY_MS } from "./manifests-source.ts";
+import { REST_MS } from "./settling.ts";
+
+describe("the directory", () => {
+  it("may vanish: everything is kept, and what is there when it is back counts", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("a"));
+    stage.place("b.yaml", importText("b"));
+    await stage.start();
+    stage.told.news();
+    rmSync(stage.directory, { recursive: true });
+    for (const name of ["a.yaml", "b.yaml", "manifests"]) stage.raise("renamed", name);
+    for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
+    assert.deepEqual(stage.told.news(), []);
+    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
+    mkdirSync(stage.directory);
+    stage.place("a.yaml", importText("a", "241.0.0.2"));
+    await stage.wait(RETRY_MS + REST_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/a", "no import demo/b"]);
+    assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
+  });
+
+  it("may be unreadable for a while: what events told of in the meantime is not lost", async () => {
+    using stage = new ManifestStage();
+    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "# none");
+    stage.place("z.yaml", "# none");
+    await stage.start();
+    stage.told.news();
+    chmodSync(stage.root, 0o755);
+    chmodSync(stage.directory, 0o311);
+    stage.place("z.yaml", importText("a"));
+    await unprivileged(async () => stage.clock.advance(NET_MS));
+    assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
+    chmodSync(stage.directory, 0o755);
+    await stage.wait(RETRY_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+    assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
+  });
+
+  it("may be another one under the same path", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("a"));
+    await stage.start();
+    stage.told.news();
+    renameSync(stage.directory, join(stage.root, "old"));
+    mkdirSync(stage.directory);
+    writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));
+    await stage.wait(NET_MS + REST_MS);
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+    stage.place("a.yaml", importText("a", "241.0.0.3"));
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+  });
+
+  it("may be a mounted ConfigMap, whose files all change by one renaming of ..data", async () => {
+    using stage = new ManifestStage();
+    const project = (version: string, files: Record<string, string>) => {
+      mkdirSync(stage.path(version));
+      for (const [name, text] of Object.entries(files)) {
+        writeFileSync(join(stage.path(version), name), text);
+      }
+      stage.link("..data", version);
+    };
+    project("..v1", { "a.yaml": importText("a"), "b.yaml": importText("b") });
+    for (const name of ["a.yaml", "b.yaml"]) stage.link(name, `..data/${name}`);
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["import demo/a", "import demo/b", "listed"]);
+    project("..v2", { "a.yaml": importText("a", "241.0.0.2") });
+    stage.raise("renamed", "..data");
+    await stage.look();
+    assert.deepEqual(stage.told.news(), ["import demo/a"]);
+    stage.remove("b.yaml");
+    await stage.wait(REST_MS);
+    assert.deepEqual(stage.told.news(), ["no import demo/b"]);
+    assert.deepEqual(stage.logged(), []);
+  });
+});
+
+describe("inotify", () => {
+  it("tells of files that come, change and go, through the directory's own replacement", {
+    timeout: 60_000,
+  }, async () => {
+    using stage = new ManifestStage();
+    const told = new Told();
+    const source = new ManifestsSource({
+      directory: stage.directory,
+      clock: systemClock,
+      log: { info: () => {}, warn: () => {} },
+    });
+    const hears = async (word: string) => {
+      while (!told.words.includes(word)) await sleep(1);
+      told.news();
+    };
+    source.start(told);
+    try {
+      await hears("listed");
+      stage.place("a.yaml", importText("a"));
+      await hears("import demo/a");
+      stage.place("a.yaml", importText("a", "241.0.0.2"));
+      await hears("import demo/a");
+      stage.rewrite("a.yaml", importText("a", "241.0.0.3"));
+      await hears("import demo/a");
+      stage.remove("a.yaml");
+      await hears("no import demo/a");
+      rmSync(stage.directory, { recursive: true });
+      mkdirSync(stage.directory);
+      stage.place("b.yaml", importText("b"));
+      await hears("import demo/b");
+      stage.place("b.yaml", importText("b", "241.0.0.2"));
+      await hears("import demo/b");
+    } finally {
+      await source.stop();
+    }
+  });
+
+  it("is told of as missing where the kernel gives no watch, and changes are found all the same", async () => {
+    using stage = new ManifestStage();
+    const warnings: unknown[] = [];
+    const told = new Told();
+    const source = new ManifestsSource({
+      directory: stage.directory,
+      clock: stage.clock,
+      log: { info: () => {}, warn: (_message, fields) => warnings.push(fields?.reason) },
+      watch: () => {
+        throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+      },
+    });
+    source.start(told);
+    await stage.look();
+    stage.place("a.yaml", importText("a"));
+    await stage.settle();
+    await source.stop();
+    assert.deepEqual(told.news(), ["listed", "import demo/a"]);
+    assert.deepEqual(warnings, ["unwatched"]);
+  });
+});
