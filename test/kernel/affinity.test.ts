@@ -42,7 +42,9 @@ describe("ClientIP affinity, in the kernel", () => {
         manifests.write("slice", sliceObject("serve-c1", "demo/serve", origin, targets, addresses));
         await eventually(async () => {
           const rules = await node.exec([`iptables-${flavour}-save`, "-t", "nat"]);
-          const found = new Set([...rules.matchAll(/to-destination ([\d.]+):/g)].map((m) => m[1]));
+          const found = new Set(
+            [...rules.matchAll(/to-destination ([\d.]+):/g)].map((m) => m[1] ?? ""),
+          );
           assert.deepEqual([...found].sort(), [...addresses].sort());
         });
       };
