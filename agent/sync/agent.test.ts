@@ -224,6 +224,7 @@ describe("an agent that is stopped", () => {
     await stopped;
     await quiet();
     assert.ok(bench.sources.every((source) => source.stopped));
+    assert.deepEqual(bench.planned, ["demo/serve"]);
     assert.deepEqual(bench.four.log, ["apply +demo/serve", "close"]);
     assert.match(bench.four.kernel.get("demo/serve") ?? "", /10\.1\.0\.1/);
   });
