@@ -31,7 +31,7 @@ describe("parseAddress", () => {
         assert.equal(parsed.family, isIP(text) === 4 ? "IPv4" : "IPv6");
         assert.notEqual(isIP(text), 0);
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -47,7 +47,7 @@ describe("parseAddress", () => {
           assert.ok(first96 === 0n || first96 === 0xffffn);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 

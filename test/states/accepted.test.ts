@@ -41,7 +41,7 @@ for (const family of FAMILIES) {
   test(`${family}: the kernel takes every transaction of every history, and then holds what is believed`, async () => {
     await fc.assert(
       fc.asyncProperty(anyHistory, (history) => write(history, family)),
-      { numRuns: 80 },
+      { numRuns: 50 },
     );
   });
 }
