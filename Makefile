@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NPM := npm run --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check unit kernel build clean
+.PHONY: help prepare demo test check unit kernel bench build clean
 # One after the other, whatever -j says: their output is for reading, and the machine may be small.
 .NOTPARALLEL:
 
@@ -26,6 +26,9 @@ unit: prepare ## unit tests: no root, a few seconds
 
 kernel: prepare ## tests in network namespaces of this machine, needs root
 	@$(NPM) test:kernel
+
+bench: prepare ## what it costs, side by side with bare iptables-restore: a minute, SIZE=10000 seven, needs root
+	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/
 	@$(NPM) build

@@ -1,6 +1,6 @@
 /**
  * Runs in a client pod: `connects.ts COUNT PORT ADDRESS...` makes connections one after the other, to each
- * address in turn, and prints two lists of microseconds as JSON: how long connect() took in this process, and
+ * address in turn, and prints two lists of milliseconds as JSON: how long connect() took in this process, and
  * how long the kernel says that the SYN and its answer took.
  */
 import { execFileSync } from "node:child_process";
@@ -23,7 +23,7 @@ for (const { socket } of early) socket.resetAndDestroy();
 const made = await open(Number(count));
 console.log(
   JSON.stringify({
-    connects: made.map(({ us }) => us),
+    connects: made.map(({ ms }) => ms),
     handshakes: handshakesOf(
       execFileSync("ss", ["-Htin", `dport = :${port}`], { encoding: "utf8" }),
     ),
@@ -32,18 +32,18 @@ console.log(
 // A reset, so that neither side has to remember the connection.
 for (const { socket } of made) socket.resetAndDestroy();
 
-async function open(count: number): Promise<{ socket: Socket; us: number }[]> {
-  const made: { socket: Socket; us: number }[] = [];
+async function open(count: number): Promise<{ socket: Socket; ms: number }[]> {
+  const made: { socket: Socket; ms: number }[] = [];
   for (let i = 0; i < count; i++) {
     const began = process.hrtime.bigint();
     const socket = connect({ host: hosts[i % hosts.length] ?? "", port: Number(port) });
     await once(socket, "connect");
-    made.push({ socket, us: Number(process.hrtime.bigint() - began) / 1000 });
+    made.push({ socket, ms: Number(process.hrtime.bigint() - began) / 1e6 });
   }
   return made;
 }
 
 /** Nothing was sent yet, so the smoothed round trip time is that of the SYN alone. */
 function handshakesOf(text: string): number[] {
-  return [...text.matchAll(/ rtt:([\d.]+)\//g)].map(([, ms]) => Number(ms) * 1000);
+  return [...text.matchAll(/ rtt:([\d.]+)\//g)].map(([, ms]) => Number(ms));
 }

@@ -13,14 +13,29 @@ export function figuresOf(values: readonly number[]): Figures {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** `12.3 ms`; below 1 ms in microseconds, from 1 s on in seconds. */
-export function time(ms: number): string {
-  if (ms < 1) return `${(ms * 1000).toFixed(0)} us`;
-  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`;
-  return `${ms.toFixed(1)} ms`;
+const UNITS = [
+  { name: "s", ms: 1000 },
+  { name: "ms", ms: 1 },
+  { name: "us", ms: 0.001 },
+] as const;
+
+/** `12.3 ms`, `0.49 / 2.5 / 31.2 ms`: all in the largest unit that the largest of them fills. */
+export function time(...values: readonly number[]): string {
+  const largest = Math.max(...values);
+  const unit = UNITS.find(({ ms }) => largest >= ms) ?? UNITS[2];
+  const texts = values.map((ms) => {
+    const value = ms / unit.ms;
+    return value.toFixed(unit.name === "us" ? 0 : value < 1 || unit.name === "s" ? 2 : 1);
+  });
+  return `${texts.join(" / ")} ${unit.name}`;
 }
 
 /** `p50 / p99 / max`. */
 export function times({ p50, p99, max }: Figures): string {
-  return `${time(p50)} / ${time(p99)} / ${time(max)}`;
+  return time(p50, p99, max);
+}
+
+/** `10,000`. */
+export function count(n: number): string {
+  return n.toLocaleString("en-US");
 }

@@ -3,11 +3,12 @@
  * asserts nothing. SIZE in the environment is the number of services (default 1000), ten endpoints each.
  */
 import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
+import { count } from "./figures.ts";
 import { firstPacket } from "./first-packet.ts";
 import type { Size } from "./services.ts";
 import { type Row, type Section, tableOf } from "./table.ts";
 import { withAgent } from "./with-agent.ts";
-import { count, withoutAgent } from "./without-agent.ts";
+import { withoutAgent } from "./without-agent.ts";
 
 /** In this order under each flavour. */
 const PARTS = {

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
+import { bundle, copyNative } from "../../scripts/build/bundle.ts";
 import { Lab } from "../lab/lab.ts";
 import { request, serve } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
@@ -14,15 +16,15 @@ const TARGET = { ...HTTP, port: 8080 };
 /** New connections a second: at 10,000 services a series must not use up the client's ports. */
 const RATE = 400;
 const LONGEST_RUN = 300;
-/** Tries of ten seconds: 10,000 files are to be read, and as many chains to be made. */
-const TRIES = 6;
-
 /** Where a service may be. */
 export type Whereabouts = "local" | "regional";
 
 /** Two clusters of one region, a server in each, and an agent and a client on a node of the first. */
 export class Stage implements AsyncDisposable {
+  /** Run from its sources, as `bin/clusterset-agent` does. */
   readonly agent: AgentProcess;
+  /** The same as one file without a source tree, on a node of its own: nothing of ours is in its kernel. */
+  readonly bundled: AgentProcess;
   readonly #lab: Lab;
   readonly #manifests: ManifestDirectory;
   readonly #others: readonly Service[];
@@ -31,10 +33,14 @@ export class Stage implements AsyncDisposable {
     this.#lab = lab;
     this.#others = services(size).slice(1);
     this.#manifests = new ManifestDirectory(lab, "manifests");
-    this.agent = new AgentProcess(lab.node("c1", "n1"), this.#manifests.path, [
+    const flags = [
       ...["--cluster-id", "c1", "--region", "eu-west", "--node-name", "n1"],
       ...["--clusterset-cidr", "241.0.0.0/8", "--iptables-flavour", flavour],
-    ]);
+    ];
+    const program = [process.execPath, bundlePath(lab)];
+    this.agent = new AgentProcess(lab.node("c1", "n1"), this.#manifests.path, flags);
+    const other = lab.node("c2", "n1");
+    this.bundled = new AgentProcess(other, this.#manifests.path, flags, program);
   }
 
   /** With the servers up, and no agent yet. */
@@ -55,33 +61,13 @@ export class Stage implements AsyncDisposable {
           .spawn(serve("--name", name))
           .line(/serving/);
       }
+      await bundle(join(import.meta.dirname, "../../agent/main.ts"), bundlePath(lab));
+      copyNative(lab.directory);
       return new Stage(lab, flavour, size);
     } catch (error) {
       await lab.remove();
       throw error;
     }
-  }
-
-  /** Gives the milliseconds until it is ready. */
-  async startAgent(): Promise<number> {
-    const began = performance.now();
-    this.agent.launch();
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.agent.page("/readyz");
-        return performance.now() - began;
-      } catch (error) {
-        if (tries === TRIES) throw error;
-      }
-    }
-  }
-
-  async stopAgent(): Promise<void> {
-    await this.agent.stop();
-  }
-
-  async residentMiB(): Promise<number> {
-    return (await this.agent.metric("process_resident_memory_bytes")) / 2 ** 20;
   }
 
   /** Writes the service that moves, and others until there are so many; a file each. */
@@ -122,4 +108,8 @@ export class Stage implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lab.remove();
   }
+}
+
+function bundlePath(lab: Lab): string {
+  return join(lab.directory, "clusterset-agent.mjs");
 }

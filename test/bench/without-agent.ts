@@ -1,8 +1,8 @@
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { figuresOf, time, times } from "./figures.ts";
-import { bareRestore, countRules, Pipeline } from "./pipeline.ts";
+import { count, figuresOf, time, times } from "./figures.ts";
+import { bareRestore, countRules, type Pass, Pipeline } from "./pipeline.ts";
 import { type Service, type Size, services, without } from "./services.ts";
 import { atMostMs, atMostTimes, type Row } from "./table.ts";
 
@@ -17,23 +17,33 @@ export async function withoutAgent(flavour: Flavour, size: Size): Promise<Row[]>
   const nodes = [...names.flat(), "single"].map((name) => ({ name }));
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
   const world = services(size);
-  const cold = { ours: [] as number[], bare: [] as number[] };
+  const passes: Pass[] = [];
+  const restores: number[] = [];
   for (const [ours, bare] of names) {
     const pipeline = new Pipeline(flavour, lab.node("c1", ours));
     pipeline.list(world);
-    const { total, text } = await pipeline.pass();
+    const pass = await pipeline.pass();
     await pipeline.close();
-    cold.ours.push(total);
-    cold.bare.push(await bareRestore(flavour, lab.node("c1", bare), text));
+    passes.push(pass);
+    restores.push(await bareRestore(flavour, lab.node("c1", bare), pass.text));
   }
   const loaded = lab.node("c1", "ours-0");
-  const [ours, bare] = [figuresOf(cold.ours), figuresOf(cold.bare)];
+  const half = (of: (pass: Pass) => number) => figuresOf(passes.map(of)).p50;
+  const [total, bare] = [half((pass) => pass.total), figuresOf(restores).p50];
   return [
     {
       what: `cold sync, ${rounds} times: p50`,
-      ours: time(ours.p50),
-      beside: `${time(bare.p50)} one restore`,
-      ...atMostTimes(1.3, ours.p50 / bare.p50),
+      ours: time(total),
+      beside: `${time(bare)} one restore`,
+      ...atMostTimes(1.3, total / bare),
+    },
+    {
+      what: "  of it read / plan to text / kernel",
+      ours: time(
+        half(({ read }) => read),
+        half(({ ours }) => ours),
+        half(({ kernel }) => kernel),
+      ),
     },
     ...(await oneChange(flavour, loaded, world)),
     ...(await oneChange(flavour, lab.node("c1", "single"), world.slice(0, 1))),
@@ -91,9 +101,4 @@ async function oneChange(
       target: { text: "writes nothing", met: start.text === "" },
     },
   ];
-}
-
-/** `10,000`. */
-export function count(n: number): string {
-  return n.toLocaleString("en-US");
 }

@@ -35,10 +35,10 @@ export class AgentProcess {
   readonly #argv: readonly string[];
   #process: Process | undefined;
 
-  /** `flags` besides the manifests; it answers on 127.0.0.1:10269 of its node. */
-  constructor(node: Namespace, manifests: string, flags: readonly string[]) {
+  /** `flags` besides the manifests; it answers on 127.0.0.1:10269 of its node. `program`: not from these sources. */
+  constructor(node: Namespace, manifests: string, flags: readonly string[], program = [PROGRAM]) {
     this.node = node;
-    this.#argv = [PROGRAM, "--manifests", manifests, "--log-format", "json", ...flags];
+    this.#argv = [...program, "--manifests", manifests, "--log-format", "json", ...flags];
   }
 
   /** Starts it and waits until the kernel is as planned. */
