@@ -45,6 +45,8 @@ export class IptablesRuleset implements Ruleset<Changes> {
   readonly #inside = new PrefixTree();
   readonly #explicit: ExplicitVips;
   #services = new Map<ChainKey, readonly string[] | undefined>();
+  /** By address: how many imports have it among their endpoints that may run here. */
+  readonly #hairpins = new Map<string, number>();
   #hairpinsChanged = false;
   #taken = false;
 
@@ -68,6 +70,8 @@ export class IptablesRuleset implements Ruleset<Changes> {
     }
     for (const { name, rules } of chains) this.#services.set(`nat ${name}`, rules);
     this.#setEntries(key, before.entries, after.entries);
+    for (const address of before.hairpins) this.#countHairpin(address, -1);
+    for (const address of after.hairpins) this.#countHairpin(address, 1);
     if (!sameTexts(before.hairpins, after.hairpins)) this.#hairpinsChanged = true;
   }
 
@@ -132,12 +136,15 @@ export class IptablesRuleset implements Ruleset<Changes> {
     return baseJumps(clusterSetCidr.text, this.#insideStyle().root, family);
   }
 
+  #countHairpin(address: string, by: 1 | -1): void {
+    const count = (this.#hairpins.get(address) ?? 0) + by;
+    if (count === 0) this.#hairpins.delete(address);
+    else this.#hairpins.set(address, count);
+  }
+
   #masquerade(): Chain {
-    const hairpins = new Set<string>();
-    for (const holding of this.#holdings.values()) {
-      for (const address of holding.hairpins) hairpins.add(address);
-    }
-    return renderMasquerade([...hairpins].sort(), this.#options.masquerade, this.#options.family);
+    const { family, masquerade } = this.#options;
+    return renderMasquerade([...this.#hairpins.keys()].sort(), masquerade, family);
   }
 }
 
