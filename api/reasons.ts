@@ -65,6 +65,7 @@ export const REASONS = {
     "A slice lists more than 1,000 endpoints, the API's limit; the rest is left out.",
   "too-many-ports":
     "An object lists too many ports (a slice over 100, an import over 1,000); the rest is left out.",
+  "too-many-vips": "An import lists more than 64 VIPs; the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
   "duplicate-object": "Another file defines the same object; the first file by name counts.",
 

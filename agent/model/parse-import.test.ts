@@ -57,11 +57,11 @@ test("an object whose name is unusable has no key, and one whose type is has", (
 });
 
 test("a hundred problems are told; what is wrong beyond them is left out all the same", () => {
-  const ips = Array.from({ length: 500 }, (_, i) => `241.0.0.0${i}`);
-  const parsed = parseImport(serviceImport({ ips: [...ips, "241.0.0.9"] }));
+  const ports = Array.from({ length: 500 }, (_, i) => ({ name: `p${i}`, port: -i }));
+  const parsed = parseImport(serviceImport({ ports: [...ports, { name: "good", port: 80 }] }));
   assert.equal(parsed.problems.length, 100);
   assert.deepEqual(
-    parsed.fact?.vips.map(({ text }) => text),
-    ["241.0.0.9"],
+    parsed.fact?.ports.map(({ name }) => name),
+    ["good"],
   );
 });

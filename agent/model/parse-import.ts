@@ -7,6 +7,11 @@ import { parseObjectName } from "./object-name.ts";
 import { CLAIMS, parsePorts } from "./parse-ports.ts";
 import type { Parsed } from "./parsed.ts";
 
+/**
+ * VIPs of one import. The CRD allows two; more come from manifests. Each has a rule for every port: without a
+ * limit, one object of 300 kB would ask for twenty million of them.
+ */
+const MOST_VIPS = 64;
 /** Ports of one import; more than any Service is known to have. */
 const MOST_PORTS = 1000;
 /** Kubernetes' default of sessionAffinityConfig.clientIP.timeoutSeconds, and its maximum: a day. */
@@ -63,8 +68,9 @@ function parseVips(spec: unknown, complaints: Complaints): Address[] {
     complaints.add("invalid-object", "spec.ips", ips);
     return [];
   }
+  if (ips.length > MOST_VIPS) complaints.add("too-many-vips", "spec.ips", ips.length);
   const vips = new Map<string, Address>();
-  for (const [i, ip] of ips.entries()) {
+  for (const [i, ip] of ips.slice(0, MOST_VIPS).entries()) {
     const vip = typeof ip === "string" ? parseAddress(ip) : "invalid-address";
     if (!isAddress(vip)) complaints.add(vip, `spec.ips[${i}]`, ip);
     else if (!families.includes(vip.family)) complaints.add("wrong-family", `spec.ips[${i}]`, ip);

@@ -197,6 +197,11 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     },
     "too-many-ports spec.ports",
   ),
+  spec(
+    { ips: Array.from({ length: 65 }, (_, i) => `241.0.0.${i}`) },
+    { vips: Array.from({ length: 64 }, (_, i) => `241.0.0.${i}`) },
+    "too-many-vips spec.ips",
+  ),
 
   spec({ sessionAffinity: "None" }, {}),
   spec({ sessionAffinity: "" }, {}),
