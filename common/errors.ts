@@ -8,6 +8,8 @@ export const ERRORS = {
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
   CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
+  CSP_TABLE_UNREADABLE:
+    "A table holds rules that iptables-save cannot list: another program wrote them with nft.",
   CSP_RESTORE_EXITED:
     "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",

@@ -16,6 +16,14 @@ test("reads both tables of a flavour, one after the other", async () => {
   assert.deepEqual(jumps, ["nat OUTPUT -j CSP-A"]);
 });
 
+test("takes a table that iptables cannot express for unreadable, not for empty", async () => {
+  const save = "echo \"# Table \\`$2' is incompatible, use 'nft' tool.\"";
+  await assert.rejects(readBack(["sh", "-c", save, "save"]), {
+    code: "CSP_TABLE_UNREADABLE",
+    message: /table filter /,
+  });
+});
+
 test("believes nothing of a table if a part of it could not be read", async () => {
   await assert.rejects(readBack(["sh", "-c", 'echo ":CSP-A - [0:0]"; exit 4', "save"]), {
     code: "CSP_EXEC_FAILED",
