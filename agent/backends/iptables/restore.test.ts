@@ -104,6 +104,18 @@ describe("a long-lived iptables-restore", () => {
     await restore.run(TX);
   });
 
+  test("fails a transaction only when the process that was at it is gone", async () => {
+    const script = `echo $$ > ${log}; exec sleep 60`;
+    restore = new RestoreProcess(["sh", "-c", script], () => respawns++, [], {
+      base: 300,
+      perMegabyte: 0,
+    });
+    await assert.rejects(restore.run(TX), { code: "CSP_RESTORE_TIMEOUT" });
+    const pid = Number(told()[0]);
+    assert.ok(pid > 0);
+    assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+  });
+
   test("takes only the answer to this transaction for its answer", async () => {
     await restore.run(TX);
     await assert.rejects(restore.run("# stray\n# refuse\n"), { code: "CSP_RESTORE_EXITED" });

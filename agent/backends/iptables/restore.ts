@@ -107,12 +107,17 @@ export class RestoreProcess {
     return process;
   }
 
-  /** Nothing happens if `process` is no longer ours to judge: it was given up before, or let go. */
+  /**
+   * Nothing happens if `process` is no longer ours to judge: it was given up before, or let go. The transaction
+   * fails only once the process is gone: one that is killed in the middle of a commit finishes that first, and
+   * whoever reads the kernel back before would believe in what is about to change.
+   */
   #giveUp(process: Coprocess, error: CodedError): void {
     if (this.#process !== process) return;
     this.#process = undefined;
     process.kill();
     this.#onRespawn();
-    this.#answer?.reject(error);
+    const answer = this.#answer;
+    void process.ended.then(() => answer?.reject(error));
   }
 }
