@@ -70,6 +70,10 @@ async function runUntilStopped(config: AgentConfig, node: NodeFact, log: Logger)
 }
 
 function print(text: string): number {
+  // `plan | head`: a reader that has seen enough is no fault.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
   process.stdout.write(text);
   return 0;
 }
