@@ -27,7 +27,7 @@ export const HISTOGRAMS = {
   },
   latencySeconds: {
     name: "network_programming_duration_seconds",
-    help: "Time from when the agent learned of a change to when the kernel had it.",
+    help: "Time from when the agent learned of a change to when the kernel had it; what was there at the start is no change.",
     labelNames: ["family"],
     buckets: LATENCY_BUCKETS,
   },

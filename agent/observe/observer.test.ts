@@ -52,6 +52,7 @@ test("what was there before is no news; what comes after the first sync is", () 
 
 test("the latency of a change is from when it was learned of to the kernel's yes", async () => {
   const { observer, metrics } = observed();
+  observer.reconciled({ ...PASS, scope: "complete", changedAt: [1000, 1000] });
   observer.reconciled({ ...PASS, changedAt: [3000, 4500] });
   assert.match(
     await metrics.text(),

@@ -55,7 +55,10 @@ export class Observer implements AgentEvents {
 
   reconciled({ family, changedAt, ...what }: Reconciliation): void {
     const now = this.#clock.now();
-    const latencies = changedAt.map((at) => (now - at) / 1000);
+    // What was there when the agent started has not changed: a start over thousands of imports would read as
+    // thousands of slow changes.
+    const changes = this.#seen.has(family) ? changedAt : [];
+    const latencies = changes.map((at) => (now - at) / 1000);
     this.#metrics.syncDone({ family, latencies, ...what });
     const seconds = Number(what.seconds.toFixed(4));
     if (this.#failing.delete(family)) this.#log.info("The kernel is in step again.", { family });
