@@ -116,12 +116,6 @@ export function addressFromHex(hex: string): Address {
   return { family: "IPv6", text: formatV6(groups), hex };
 }
 
-/** Orders addresses by family, then by number: the canonical order of everything that is rendered. */
-export function compareAddresses(a: Address, b: Address): number {
-  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
-  return a.hex < b.hex ? -1 : a.hex > b.hex ? 1 : 0;
-}
-
 function hexOf(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
 }

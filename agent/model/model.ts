@@ -70,11 +70,6 @@ export class Model {
     return dirty;
   }
 
-  /** True if `takeDirty` would return something. */
-  get isDirty(): boolean {
-    return this.#dirty.size > 0;
-  }
-
   /** Every key that has a view. */
   *keys(): IterableIterator<ObjectKey> {
     yield* this.#imports.keys();
