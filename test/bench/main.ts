@@ -2,7 +2,8 @@
  * The benchmark: what the agent costs, beside the plainest way to do the same, in one run. Prints a table and
  * asserts nothing. SIZE in the environment is the number of services (default 1000), ten endpoints each.
  */
-import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { count } from "./figures.ts";
 import { firstPacket } from "./first-packet.ts";
 import type { Size } from "./services.ts";
@@ -24,17 +25,26 @@ if (process.getuid?.() !== 0) {
 const size: Size = { services: sizeOf(process.env.SIZE ?? "1000"), endpoints: 10 };
 const loaded = `${count(size.services)} services x ${size.endpoints} endpoints`;
 const began = performance.now();
-const sections: Section[] = [];
-for (const flavour of FLAVOURS) {
+try {
+  const sections: Section[] = [];
+  for (const flavour of FLAVOURS) sections.push(await measured(flavour));
+  console.log(tableOf(sections));
+  console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
+} catch (error) {
+  // Ctrl-C ends all that runs in the lab, and then this process: what was cut short by it is no news.
+  await sleep(2_000);
+  console.error(error);
+  process.exitCode = 1;
+}
+
+async function measured(flavour: Flavour): Promise<Section> {
   const rows: Row[] = [];
   for (const [name, part] of Object.entries(PARTS)) {
     console.error(`${flavour}: ${name} …`);
     rows.push(...(await part(flavour, size)));
   }
-  sections.push({ title: `iptables-${flavour}, ${loaded}`, rows });
+  return { title: `iptables-${flavour}, ${loaded}`, rows };
 }
-console.log(tableOf(sections));
-console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
 
 function sizeOf(text: string): number {
   if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);

@@ -36,9 +36,8 @@ export class Pipeline {
       masquerade: { mode: "off-cluster", podCidrs: this.#node.podCidrs },
       flavour,
       within: place.within,
-      onRespawn: () => {
-        throw new Error("iptables-restore has refused what was rendered");
-      },
+      // A refusal rejects the pass; a process that dies between two of them does no harm.
+      onRespawn: () => undefined,
     });
     this.#ruleset = this.#backend.ruleset();
   }
