@@ -31,12 +31,13 @@ async function main(argv: readonly string[]): Promise<number> {
     standardError(),
   );
   for (const warning of config.warnings) log.warn(warning);
-  if (config.command === "cleanup") return cleanup(log);
+  if (config.command === "cleanup") return attempt(log, () => cleanup(config, log));
   const apiServer = process.env.KUBERNETES_SERVICE_HOST;
   const addresses = [...interfaceAddresses(), ...(apiServer === undefined ? [] : [apiServer])];
   const node = nodeFact(config, addresses);
   if (isUsage(node)) return refuse(usageText(node));
-  return config.command === "run" ? runUntilStopped(config, node, log) : show(config, node, log);
+  const command = config.command === "run" ? runUntilStopped : show;
+  return attempt(log, () => command(config, node, log));
 }
 
 /** `render` and `plan`: one look at the manifests, and no effect. */
@@ -47,7 +48,7 @@ async function show(config: AgentConfig, node: NodeFact, log: Logger): Promise<n
     log,
     clusterSetCidrs: node.clusterSetCidrs,
   });
-  const loaded = await load(source);
+  const loaded = await load(source, systemClock);
   process.stderr.write(problemLines(loaded));
   const plans = plansOf(loaded, node);
   if (config.command === "render") return print(renderText(plans, config));
@@ -60,11 +61,16 @@ async function runUntilStopped(config: AgentConfig, node: NodeFact, log: Logger)
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => stop.abort(signal));
   }
+  await run(config, node, log, stop.signal);
+  return 0;
+}
+
+/** The exit code of a command: its own, or 1 if it threw. */
+async function attempt(log: Logger, command: () => Promise<number>): Promise<number> {
   try {
-    await run(config, node, log, stop.signal);
-    return 0;
+    return await command();
   } catch (error) {
-    log.error("The agent cannot go on; the kernel keeps its rules.", { error });
+    log.error("Cannot go on; the kernel keeps what it has.", { error });
     return 1;
   }
 }

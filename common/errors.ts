@@ -5,6 +5,8 @@
 export const ERRORS = {
   CSP_USAGE: "A flag or an environment variable is wrong; the message says what was expected.",
   CSP_HTTP_LISTEN: "The address of --http-address cannot be listened on; the cause says why.",
+  CSP_LOCK_UNAVAILABLE: "The file of --lock-file cannot be opened or locked; the cause says why.",
+  CSP_MANIFESTS_UNREADABLE: "The directory of --manifests cannot be read; the message says why.",
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
   CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",

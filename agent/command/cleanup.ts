@@ -1,5 +1,6 @@
 import { systemClock } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
+import type { AgentConfig } from "../config/config.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 
@@ -11,8 +12,9 @@ const PATIENCE = 15_000;
  * exit code: 1 if something could not be looked at, or if an agent runs: it would be left believing in rules
  * that are gone.
  */
-export async function cleanup(log: Logger): Promise<number> {
-  const lock = await becomeSoleWriter(log, AbortSignal.timeout(PATIENCE), systemClock);
+export async function cleanup({ lockFile }: AgentConfig, log: Logger): Promise<number> {
+  const patience = AbortSignal.timeout(PATIENCE);
+  const lock = await becomeSoleWriter(lockFile, log, patience, systemClock);
   if (lock === undefined) {
     log.error("An agent runs on this node: stop it first. Nothing was removed.");
     return 1;

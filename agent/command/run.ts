@@ -30,7 +30,7 @@ export async function run(
   log: Logger,
   stop: AbortSignal,
 ): Promise<void> {
-  const lock = await becomeSoleWriter(log, stop, systemClock);
+  const lock = await becomeSoleWriter(config.lockFile, log, stop, systemClock);
   if (lock === undefined) return;
   try {
     await keepInStep(config, node, log, stop, lock);

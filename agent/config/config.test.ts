@@ -45,6 +45,7 @@ test("with a directory of manifests, everything else has a default", () => {
     backend: "iptables",
     iptablesFlavour: "auto",
     masquerade: "none",
+    lockFile: "/run/clusterset-agent.lock",
     logLevel: "info",
     logFormat: "json",
     output: "json",

@@ -32,6 +32,7 @@ export interface AgentConfig {
   readonly backend: BackendName;
   readonly iptablesFlavour: IptablesFlavour;
   readonly masquerade: Masquerade;
+  readonly lockFile: string;
   /** Absent if the pages are served nowhere. */
   readonly http: ListenAddress | undefined;
   readonly logLevel: LogLevel;

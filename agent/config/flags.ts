@@ -170,6 +170,16 @@ export const FLAGS = {
     read: oneOf(MASQUERADES),
     default: "none",
   },
+  lockFile: {
+    name: "lock-file",
+    group: KERNEL,
+    placeholder: "PATH",
+    about:
+      "Locked by the one agent that writes to this node; all agents of a node must name the same",
+    read: text((path) => path.startsWith("/"), "expected an absolute path"),
+    // Where programs keep such files; in a container it has to be the host's /run.
+    default: "/run/clusterset-agent.lock",
+  },
   http: {
     name: "http-address",
     group: SHOWN,

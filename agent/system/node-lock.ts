@@ -3,14 +3,16 @@ import { once } from "node:events";
 import { type FileHandle, open } from "node:fs/promises";
 import { CodedError } from "../../common/errors.ts";
 
+/** Exit status of `flock -n` if another process has the lock. */
+const HELD = 1;
+
 /**
- * The right to write to this network namespace, for one agent at a time: two would undo each other's rules
- * for ever. What is locked is the namespace's own file, so there is no lock file to be left behind, to be
- * missing, or to be another one in another container.
+ * The right to write to this node, for one agent at a time: two would undo each other's rules for ever.
  *
  * The lock is the kernel's (flock) and belongs to an open descriptor, with whatever process has it open:
  * iptables-restore inherits it. An agent that is killed in the middle of a transaction is succeeded only once
- * that transaction is over, and its successor reads back what it has become.
+ * that transaction is over, and its successor reads back what it has become. The file is root's alone: whoever
+ * could open it could keep the agent from starting.
  */
 export class NodeLock {
   readonly #file: FileHandle;
@@ -24,16 +26,21 @@ export class NodeLock {
     return this.#file.fd;
   }
 
-  /** Takes the lock, or gives undefined while another has it. Rejects with CSP_EXEC_MISSING without flock. */
-  static async take(): Promise<NodeLock | undefined> {
-    const file = await open("/proc/self/ns/net", "r");
+  /**
+   * Takes the lock of the file at `path`, which is made if need be; gives undefined while another has it.
+   * Rejects with CSP_LOCK_UNAVAILABLE if there can be no such file, or no flock.
+   */
+  static async take(path: string): Promise<NodeLock | undefined> {
+    let file: FileHandle | undefined;
     try {
+      file = await open(path, "a", 0o600);
       const flock = spawn("flock", ["-n", "3"], { stdio: ["ignore", "ignore", "ignore", file.fd] });
       const [status] = await once(flock, "close");
       if (status === 0) return new NodeLock(file);
+      if (status !== HELD) throw new Error(`flock: exit status ${status}`);
     } catch (cause) {
-      await file.close();
-      throw new CodedError("CSP_EXEC_MISSING", "flock could not be started", { cause });
+      await file?.close();
+      throw new CodedError("CSP_LOCK_UNAVAILABLE", `cannot lock ${path}`, { cause });
     }
     await file.close();
     return undefined;

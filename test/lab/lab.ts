@@ -35,7 +35,10 @@ export class Lab implements AsyncDisposable {
         const id = namespaceName(run, path);
         // Shared by default, so that legacy iptables of all namespaces would wait for one another. The path also
         // marks whatever runs here as this run's, which removal relies on.
-        const env = { XTABLES_LOCKFILE: `${this.directory}/${id}.lock` };
+        const env = {
+          XTABLES_LOCKFILE: `${this.directory}/${id}.lock`,
+          CLUSTERSET_AGENT_LOCK_FILE: `${this.directory}/${id}.agent.lock`,
+        };
         return [path, new Namespace(path, id, addressesOf(topology, path), env)];
       }),
     );

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { codeOf } from "../../common/errors.ts";
+import { Coprocess } from "./coprocess.ts";
+import { NodeLock } from "./node-lock.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "csp-lock-"));
+after(() => rmSync(directory, { recursive: true }));
+
+test("one at a time has the lock, and only root could take it", async () => {
+  const path = join(directory, "one");
+  const first = await NodeLock.take(path);
+  assert.ok(first);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(await NodeLock.take(path), undefined);
+  await first.release();
+  const second = await NodeLock.take(path);
+  assert.ok(second);
+  await second.release();
+});
+
+test("a child that keeps the descriptor keeps the lock until it ends", async () => {
+  const path = join(directory, "inherited");
+  const lock = await NodeLock.take(path);
+  assert.ok(lock);
+  const child = new Coprocess(["cat"], () => undefined, [lock.descriptor]);
+  await lock.release();
+  assert.equal(await NodeLock.take(path), undefined);
+  child.finish();
+  await child.ended;
+  const next = await NodeLock.take(path);
+  assert.ok(next);
+  await next.release();
+});
+
+test("a file that there cannot be is an error with a code, and not a lock that another has", async () => {
+  const taken = NodeLock.take(join(directory, "missing", "file"));
+  await assert.rejects(taken, (error) => codeOf(error) === "CSP_LOCK_UNAVAILABLE");
+});
