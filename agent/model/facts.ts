@@ -8,9 +8,9 @@ import type { Protocol } from "../../api/protocol.ts";
  * strict parser accepted it, so everything inward of this file may trust every string in it.
  */
 
-/** One port of a ServiceImport. */
-export interface ImportPort {
-  /** Empty if the port has no name. */
+/** A port of a ServiceImport, which clients connect to, or of a slice, where its endpoints listen. */
+export interface Port {
+  /** Empty if the port has no name; names are what joins the two kinds. */
   readonly name: string;
   readonly protocol: Protocol;
   readonly port: number;
@@ -27,7 +27,7 @@ export interface ImportFact {
   readonly headless: boolean;
   /** `spec.ips` in the order of the object. Whether a node may use them is for the plan to say. */
   readonly vips: readonly Address[];
-  readonly ports: readonly ImportPort[];
+  readonly ports: readonly Port[];
   /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
   readonly affinitySeconds?: number;
   readonly trafficDistribution?: TrafficDistribution;
@@ -50,13 +50,6 @@ export interface EndpointFact {
   readonly zone?: string;
 }
 
-/** One port of a slice: where the endpoints listen. */
-export interface SlicePort {
-  readonly name: string;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
-
 /** An imported EndpointSlice. */
 export interface SliceFact {
   readonly key: ObjectKey;
@@ -68,7 +61,7 @@ export interface SliceFact {
   /** False: the slice is kept, and not used. */
   readonly active: boolean;
   readonly family: Family;
-  readonly ports: readonly SlicePort[];
+  readonly ports: readonly Port[];
   readonly endpoints: readonly EndpointFact[];
 }
 

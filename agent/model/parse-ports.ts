@@ -1,14 +1,8 @@
 import { isLabelName } from "../../api/names.ts";
-import { isProtocol, type Protocol } from "../../api/protocol.ts";
+import { isProtocol } from "../../api/protocol.ts";
 import type { Complaints } from "./complaints.ts";
+import type { Port } from "./facts.ts";
 import { field, isUnset } from "./fields.ts";
-
-/** A port as ServiceImports and EndpointSlices both write it. */
-export interface ParsedPort {
-  readonly name: string;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
 
 /**
  * What makes two ports of one list the same. Names are unique everywhere, the empty one counts (KEP-1645).
@@ -16,8 +10,8 @@ export interface ParsedPort {
  * the same target port.
  */
 export const CLAIMS = {
-  import: (port: ParsedPort) => [`name ${port.name}`, `${port.protocol} ${port.port}`],
-  slice: (port: ParsedPort) => [`name ${port.name}`],
+  import: (port: Port) => [`name ${port.name}`, `${port.protocol} ${port.port}`],
+  slice: (port: Port) => [`name ${port.name}`],
 } as const;
 
 /** Reads a list of at most `most` ports; each that is wrong is left out by itself, of two alike the second. */
@@ -25,16 +19,16 @@ export function parsePorts(
   list: unknown,
   path: string,
   most: number,
-  claimsOf: (port: ParsedPort) => readonly string[],
+  claimsOf: (port: Port) => readonly string[],
   complaints: Complaints,
-): ParsedPort[] {
+): Port[] {
   if (isUnset(list)) return [];
   if (!Array.isArray(list)) {
     complaints.add("invalid-object", path, list);
     return [];
   }
   if (list.length > most) complaints.add("too-many-ports", path, list.length);
-  const ports: ParsedPort[] = [];
+  const ports: Port[] = [];
   const taken = new Set<string>();
   for (const [i, raw] of list.slice(0, most).entries()) {
     const port = parsePort(raw, `${path}[${i}]`, complaints);
@@ -50,7 +44,7 @@ export function parsePorts(
   return ports;
 }
 
-function parsePort(raw: unknown, path: string, complaints: Complaints): ParsedPort | undefined {
+function parsePort(raw: unknown, path: string, complaints: Complaints): Port | undefined {
   const name = field(raw, "name") ?? "";
   const protocol = field(raw, "protocol") ?? "TCP";
   const port = field(raw, "port");

@@ -4,8 +4,8 @@ import { parse } from "yaml";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import type { FamilyProgress } from "../sync/agent.ts";
 import { pages } from "./pages.ts";
-import type { FamilyState } from "./readiness.ts";
 
 const NOW = 100_000;
 
@@ -16,7 +16,7 @@ function plan(importKey: ImportPlan["importKey"]): ImportPlan {
 /** The agent's pages, served; gives what reads one. */
 async function served(
   t: TestContext,
-  state: FamilyState = { synced: true },
+  state: FamilyProgress = { synced: true },
 ): Promise<(path: string) => Promise<readonly [number, string, string]>> {
   const routes = pages({
     clock: { now: () => NOW },

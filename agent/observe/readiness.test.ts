@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type AgentState,
-  checksText,
-  type FamilyState,
-  isWell,
-  liveness,
-  readiness,
-} from "./readiness.ts";
+import type { FamilyProgress } from "../sync/agent.ts";
+import { type AgentState, checksText, isWell, liveness, readiness } from "./readiness.ts";
 
-function state(v4: FamilyState, listed = true): AgentState {
+function state(v4: FamilyProgress, listed = true): AgentState {
   return { listed, families: new Map([["IPv4", v4]]) };
 }
 

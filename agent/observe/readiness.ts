@@ -1,21 +1,12 @@
 import type { Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
+import type { FamilyProgress } from "../sync/agent.ts";
 
 /** What the agent knows of its own state. Times are milliseconds of its clock. */
 export interface AgentState {
   /** True once every source has listed. */
   readonly listed: boolean;
-  readonly families: ReadonlyMap<Family, FamilyState>;
-}
-
-/** State of one family. */
-export interface FamilyState {
-  /** True once the kernel has been as planned. */
-  readonly synced: boolean;
-  /** When the oldest change that is not live was learned of; absent if all are live. */
-  readonly oldestWaiting?: number;
-  /** When the pass that is under way began; absent between passes. */
-  readonly passSince?: number;
+  readonly families: ReadonlyMap<Family, FamilyProgress>;
 }
 
 /** One thing that was looked at. */

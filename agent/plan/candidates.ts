@@ -1,13 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type {
-  EndpointCondition,
-  EndpointFact,
-  ImportPort,
-  NodeFact,
-  SliceFact,
-} from "../model/facts.ts";
+import type { EndpointCondition, EndpointFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import { type Ladder, type Origin, originOf, tierIndex } from "./ladder.ts";
 
 /** An endpoint that listens on a port of an import, with all that the choice among them looks at. */
@@ -29,7 +23,7 @@ export interface Candidate {
 
 /** The endpoints of `slices`, all of one family, that listen on `port`, and the slices that do not expose it. */
 export function candidatesOf(
-  port: ImportPort,
+  port: Port,
   slices: readonly SliceFact[],
   ladder: Ladder,
   node: NodeFact,

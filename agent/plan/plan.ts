@@ -1,6 +1,6 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { ImportFact, ImportPort, NodeFact, SliceFact } from "../model/facts.ts";
+import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { ImportView } from "../model/model.ts";
 import { candidatesOf } from "./candidates.ts";
 import { choose } from "./choose.ts";
@@ -79,7 +79,7 @@ function vipsOf(fact: ImportFact, vips: readonly PlannedVip[], family: Family): 
 
 function planPort(
   fact: ImportFact,
-  port: ImportPort,
+  port: Port,
   family: Family,
   vips: readonly string[],
   slices: readonly SliceFact[],
