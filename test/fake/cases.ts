@@ -83,6 +83,8 @@ const GOOD_NAT = [
   "-m conntrack --ctstate NEW -j RETURN",
   "-m conntrack --ctstate new,INVALID -j RETURN",
   "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN",
+  "-m conntrack ! --ctstate DNAT -j RETURN",
+  "-m conntrack ! --ctstate dnat,NEW --ctorigdst 241.0.0.1 -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.0/8 --ctstate DNAT -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.1 -j RETURN",
   "-m conntrack --ctorigdst 241.0.0.1/32 -j RETURN",
@@ -135,6 +137,8 @@ const BAD_NAT = [
   '-m recent --set --name "" --rsource -j RETURN',
   "-m conntrack -j RETURN",
   "-m conntrack --ctstate FOO -j RETURN",
+  "-m conntrack ! --ctstate FOO -j RETURN",
+  "-m conntrack ! --ctstate DNAT --ctstate NEW -j RETURN",
 ];
 
 const GOOD_NAT6 = [
@@ -158,6 +162,7 @@ const BAD_NAT6 = ["-d 1.2.3.4 -j RETURN", "-p tcp -j DNAT --to-destination 10.0.
 const GOOD_FILTER = [
   "-p tcp -m conntrack --ctstate NEW -j REJECT --reject-with tcp-reset",
   "-m conntrack --ctstate NEW -j REJECT --reject-with icmp-port-unreachable",
+  "-d 1.2.3.4/32 -m conntrack ! --ctstate DNAT -m comment --comment clusterset-proxy -j DROP",
   "-j REJECT",
   "-j DROP",
 ];
@@ -354,7 +359,7 @@ export const UNKNOWN_LINES: readonly string[] = [
   "-A CSP-A -p tcp -j DNAT --to-destination 10.0.0.1:80-90",
   "-A CSP-A -p tcp -j DNAT --to-destination 10.0.0.1:80 --persistent",
   "-A CSP-A -m statistic --mode nth --every 2 --packet 0 -j RETURN",
-  "-A CSP-A -m conntrack ! --ctstate NEW -j RETURN",
+  "-A CSP-A -m conntrack ! --ctorigdst 241.0.0.0/8 -j RETURN",
   "-A CSP-A -m addrtype --dst-type LOCAL -j RETURN",
   "-A CSP-A -m __proto__ -j RETURN",
   "-A CSP-A -i eth0 -j RETURN",

@@ -3,7 +3,7 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { widthOf } from "../../api/cidr.ts";
 import { Refused, UnknownGrammar } from "./faults.ts";
 import { parseRange } from "./parse-address.ts";
-import { CT_STATES, type CtRange, type CtState, type Match, STATISTIC_ONE } from "./rule.ts";
+import { CT_STATES, type CtRange, type CtStates, type Match, STATISTIC_ONE } from "./rule.ts";
 import type { Words } from "./words.ts";
 
 /** XT_MAX_COMMENT_LEN - 1. The tool cuts what is longer, so that the rule would never be found again. */
@@ -32,6 +32,9 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>>> = {
   },
 };
 
+/** The options that the product negates. */
+const NEGATABLE = new Set(["--ctstate"]);
+
 type Options = ReadonlyMap<string, string>;
 
 /** Parses what follows `-m`. `protocol`: what `-p` said before. */
@@ -40,9 +43,14 @@ export function parseMatch(words: Words, family: Family, protocol: string | unde
   const known = Object.hasOwn(OPTIONS, name) ? OPTIONS[name] : undefined;
   if (known === undefined) throw new UnknownGrammar(`-m ${name}`);
   const options = new Map<string, string>();
+  const negated = new Set<string>();
   for (let word = words.peek(); word !== undefined; word = words.peek()) {
-    if (word === "!" && Object.hasOwn(known, words.peek(1) ?? "")) {
-      throw new UnknownGrammar(`-m ${name} ! ${words.peek(1)}`);
+    const next = words.peek(1) ?? "";
+    if (word === "!" && Object.hasOwn(known, next)) {
+      if (!NEGATABLE.has(next)) throw new UnknownGrammar(`-m ${name} ! ${next}`);
+      words.take(name);
+      negated.add(next);
+      word = next;
     }
     const argument = Object.hasOwn(known, word) ? known[word] : undefined;
     if (argument === undefined) break;
@@ -60,7 +68,7 @@ export function parseMatch(words: Words, family: Family, protocol: string | unde
     case "comment":
       return { match: "comment", comment: parseComment(required(name, options, "--comment")) };
     case "conntrack":
-      return parseConntrack(options, family);
+      return parseConntrack(options, negated, family);
     case "statistic":
       return parseStatistic(options);
     default:
@@ -83,7 +91,7 @@ function parseComment(text: string): string {
   return text;
 }
 
-function parseConntrack(options: Options, family: Family): Match {
+function parseConntrack(options: Options, negated: ReadonlySet<string>, family: Family): Match {
   const states = options.get("--ctstate");
   const range = options.get("--ctorigdst");
   if (states === undefined && range === undefined) {
@@ -91,16 +99,17 @@ function parseConntrack(options: Options, family: Family): Match {
   }
   return {
     match: "conntrack",
-    ...(states !== undefined && { states: parseStates(states) }),
+    ...(states !== undefined && { states: parseStates(states, negated.has("--ctstate")) }),
     ...(range !== undefined && { originalDst: parseCtRange(range, family) }),
   };
 }
 
-function parseStates(text: string): CtState[] {
+function parseStates(text: string, negated: boolean): CtStates {
   const words = text.split(",");
   const bad = words.find((word) => !CT_STATES.some((state) => state === word.toUpperCase()));
   if (bad !== undefined) throw new Refused("syntax", `Bad ctstate "${bad}"`);
-  return CT_STATES.filter((state) => words.some((word) => word.toUpperCase() === state));
+  const any = CT_STATES.filter((state) => words.some((word) => word.toUpperCase() === state));
+  return { any, negated };
 }
 
 function parseCtRange(text: string, family: Family): CtRange {

@@ -50,8 +50,8 @@ function match(family: Family): fc.Arbitrary<string> {
       .integer({ min: 0, max: 99999 })
       .map((s) => `-m recent --update --seconds ${s} --reap --name a --rsource`),
     fc
-      .uniqueArray(state, { minLength: 1 })
-      .map((states) => `-m conntrack --ctstate ${states.join(",")}`),
+      .tuple(fc.constantFrom("", "! "), fc.uniqueArray(state, { minLength: 1 }))
+      .map(([not, states]) => `-m conntrack ${not}--ctstate ${states.join(",")}`),
     range(family).map((r) => `-m conntrack --ctstate DNAT --ctorigdst ${r}`),
   );
 }

@@ -25,7 +25,7 @@ export type Match =
   | { readonly match: "comment"; readonly comment: string }
   | {
       readonly match: "conntrack";
-      readonly states?: readonly CtState[];
+      readonly states?: CtStates;
       readonly originalDst?: CtRange;
     }
   | { readonly match: "statistic"; readonly threshold: number }
@@ -55,6 +55,12 @@ export const CT_STATES = [
 ] as const;
 /** One of `CT_STATES`. */
 export type CtState = (typeof CT_STATES)[number];
+
+/** Any of these states, or none of them. */
+export interface CtStates {
+  readonly any: readonly CtState[];
+  readonly negated: boolean;
+}
 
 /** xt_conntrack keeps host bits, and prints a whole address without `/32` or `/128`. */
 export interface CtRange {
@@ -94,7 +100,7 @@ function matchText(match: Match): string {
     case "comment":
       return `--comment ${quoted(match.comment)}`;
     case "conntrack": {
-      const states = match.states && `--ctstate ${match.states.join(",")}`;
+      const states = match.states && statesText(match.states);
       const range = match.originalDst && `--ctorigdst ${match.originalDst.printed}`;
       return [states, range].filter((part) => part !== undefined).join(" ");
     }
@@ -106,6 +112,10 @@ function matchText(match: Match): string {
       return `--${match.action}${seconds}${reap} --name ${match.list} --mask ${match.mask} --rsource`;
     }
   }
+}
+
+function statesText({ any, negated }: CtStates): string {
+  return `${negated ? "! " : ""}--ctstate ${any.join(",")}`;
 }
 
 function targetText(target: Target): string {

@@ -134,6 +134,9 @@ test("without a connection only a state can match, as xt_conntrack has it", () =
   assert.equal(asked("--ctorigdst 242.0.0.0/8", "NEW"), "untouched");
   assert.equal(asked("--ctstate INVALID --ctorigdst 242.0.0.0/8", "INVALID"), "dropped");
   assert.equal(asked("--ctstate NEW,DNAT", "INVALID"), "untouched");
+  assert.equal(asked("! --ctstate NEW,DNAT", "NEW"), "untouched");
+  assert.equal(asked("! --ctstate DNAT", "NEW"), "dropped");
+  assert.equal(asked("! --ctstate DNAT", "INVALID"), "dropped");
 });
 
 test("masquerading looks at the source, the new destination and the first one", () => {

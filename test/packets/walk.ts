@@ -139,7 +139,7 @@ function askConntrack(match: Match & { match: "conntrack" }, journey: Journey): 
   const { states, originalDst } = match;
   const { original } = journey;
   const is = [journey.state, ...(original && journey.translated ? ["DNAT"] : [])];
-  if (states && !states.some((state) => is.includes(state))) return false;
+  if (states && states.any.some((state) => is.includes(state)) === states.negated) return false;
   if (!original) return states !== undefined;
   return originalDst === undefined || contains(originalDst.range, original);
 }

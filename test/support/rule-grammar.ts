@@ -15,6 +15,7 @@ const CHANCE = String.raw`-m statistic --mode random --probability 0\.\d{11}`;
 const DNAT = String.raw`-j DNAT --to-destination (?:${V4}|\[${V6}\]):${PORT}`;
 const MASQUERADE = "-j MASQUERADE --random-fully";
 const ORIGINAL = `-m conntrack --ctstate DNAT(?: --ctorigdst (?:${RANGE}|${V4}|${V6}))?`;
+const NOT_LED_HERE = "-m conntrack ! --ctstate DNAT";
 
 const LINES = [
   String.raw`\*(?:filter|nat)`,
@@ -37,8 +38,10 @@ const LINES = [
   `-A ${CHAIN} -m conntrack --ctstate NEW ${COMMENT} -j REJECT --reject-with icmp6?-port-unreachable`,
   `-A ${CHAIN} ${COMMENT} -j DROP`,
   // Jumps.
+  `-I (?:FORWARD|OUTPUT) 1(?: -d ${RANGE})? ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
   `-I (?:FORWARD|OUTPUT|PREROUTING) 1(?: -d ${RANGE})? ${COMMENT} -j ${CHAIN}`,
   `-I POSTROUTING 1 ${ORIGINAL} ${COMMENT} -j ${CHAIN}`,
+  `-D (?:FORWARD|OUTPUT)(?: -d ${RANGE})? ${NOT_LED_HERE} ${COMMENT} -j ${CHAIN}`,
   `-D (?:FORWARD|OUTPUT|PREROUTING)(?: -d ${RANGE})? ${COMMENT} -j ${CHAIN}`,
   `-D POSTROUTING ${ORIGINAL} ${COMMENT} -j ${CHAIN}`,
 ].map((line) => new RegExp(`^${line}$`));

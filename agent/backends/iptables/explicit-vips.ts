@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { EXPLICIT, GUARD, GUARD_EXPLICIT, MASQUERADE, MASQUERADE_EXPLICIT } from "./chain-name.ts";
 import { hostOf, renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
-import { baseJumps, treeJumps } from "./jumps.ts";
+import { explicitJumps, treeJumps } from "./jumps.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { wasAddressedTo } from "./rule.ts";
 import type { ChainKey, Jump, Table } from "./tables.ts";
@@ -11,8 +11,8 @@ const MOST_JUMPS = 16;
 
 /**
  * VIPs outside the ClusterSet CIDR. Up to sixteen get jumps of their own in the kernel's chains, guarded by
- * the address; beyond that, one unguarded jump leads to a tree, in each of the three places that must know
- * them: dispatch, masquerading, guard.
+ * the address; beyond that, one jump without an address leads to a tree, in each of the three places that must know
+ * them: dispatch, masquerading, guard. The guard's jumps leave alone what DNAT has led to such an address.
  */
 export class ExplicitVips {
   readonly #family: Family;
@@ -93,7 +93,7 @@ export class ExplicitVips {
     if (this.#wide) return treeJumps(EXPLICIT, MASQUERADE_EXPLICIT, GUARD_EXPLICIT);
     return [...this.#vips]
       .sort()
-      .flatMap((vip) => baseJumps(hostOf(vip, this.#family), EXPLICIT, this.#family));
+      .flatMap((vip) => explicitJumps(hostOf(vip, this.#family), this.#family));
   }
 
   #put(

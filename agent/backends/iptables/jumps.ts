@@ -1,10 +1,17 @@
 import type { Family } from "../../../api/address.ts";
-import { GUARD, MASQUERADE } from "./chain-name.ts";
+import { EXPLICIT, GUARD, MASQUERADE } from "./chain-name.ts";
 import { comment, wasAddressedTo } from "./rule.ts";
 import type { Jump } from "./tables.ts";
 
 /** What marks our rules in the kernel's own chains. */
 const MARK = comment("clusterset-proxy");
+/**
+ * An address outside the ClusterSet CIDR may also be an endpoint of another import, or of anything else that
+ * the node DNATs: an import that claims a pod's address as its VIP would else have every connection reset that
+ * was led there by DNAT. The CIDR needs no such exception: nothing but ClusterSetIPs is there, and what
+ * somebody else DNATs into it is to be refused.
+ */
+const NOT_LED_HERE = "-m conntrack ! --ctstate DNAT";
 
 /**
  * The jumps for all that is addressed to one range: DNAT for what comes in (PREROUTING) and for the node's
@@ -15,19 +22,34 @@ export function baseJumps(range: string, dispatch: string, family: Family): Jump
   return [
     `filter FORWARD -d ${range} ${MARK} -j ${GUARD}`,
     `filter OUTPUT -d ${range} ${MARK} -j ${GUARD}`,
-    `nat PREROUTING -d ${range} ${MARK} -j ${dispatch}`,
-    `nat OUTPUT -d ${range} ${MARK} -j ${dispatch}`,
-    `nat POSTROUTING ${wasAddressedTo(range, family)} ${MARK} -j ${MASQUERADE}`,
+    ...natJumps(range, dispatch, family),
   ];
 }
 
-/** The same without a range: three trees tell what is ours. */
+/** The same for one explicit VIP, of which the guard sees only what is addressed to it in the first place. */
+export function explicitJumps(vip: string, family: Family): Jump[] {
+  return [
+    `filter FORWARD -d ${vip} ${NOT_LED_HERE} ${MARK} -j ${GUARD}`,
+    `filter OUTPUT -d ${vip} ${NOT_LED_HERE} ${MARK} -j ${GUARD}`,
+    ...natJumps(vip, EXPLICIT, family),
+  ];
+}
+
+/** The same for many explicit VIPs, without their addresses: three trees tell what is ours. */
 export function treeJumps(dispatch: string, masquerade: string, guard: string): Jump[] {
   return [
-    `filter FORWARD ${MARK} -j ${guard}`,
-    `filter OUTPUT ${MARK} -j ${guard}`,
+    `filter FORWARD ${NOT_LED_HERE} ${MARK} -j ${guard}`,
+    `filter OUTPUT ${NOT_LED_HERE} ${MARK} -j ${guard}`,
     `nat PREROUTING ${MARK} -j ${dispatch}`,
     `nat OUTPUT ${MARK} -j ${dispatch}`,
     `nat POSTROUTING -m conntrack --ctstate DNAT ${MARK} -j ${masquerade}`,
+  ];
+}
+
+function natJumps(range: string, dispatch: string, family: Family): Jump[] {
+  return [
+    `nat PREROUTING -d ${range} ${MARK} -j ${dispatch}`,
+    `nat OUTPUT -d ${range} ${MARK} -j ${dispatch}`,
+    `nat POSTROUTING ${wasAddressedTo(range, family)} ${MARK} -j ${MASQUERADE}`,
   ];
 }

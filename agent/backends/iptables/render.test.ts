@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { virtualService } from "../../../test/support/services.ts";
 import { cidr } from "../../../test/support/worlds.ts";
 import { renderGuard } from "./guard.ts";
-import { baseJumps, treeJumps } from "./jumps.ts";
+import { baseJumps, explicitJumps, treeJumps } from "./jumps.ts";
 import { renderMasquerade } from "./masquerade.ts";
 import { renderEntry, renderHairpin, renderService } from "./render.ts";
 
@@ -189,7 +189,18 @@ describe("the masquerade chain", () => {
   });
 });
 
-test("the jumps are guarded by the range; those to the trees by nothing but what they lead to", () => {
+test("the guard of an explicit VIP leaves alone what DNAT has led there", () => {
+  const mark = "-m comment --comment clusterset-proxy";
+  assert.deepEqual(explicitJumps("2001:db8::1/128", "IPv6"), [
+    `filter FORWARD -d 2001:db8::1/128 -m conntrack ! --ctstate DNAT ${mark} -j CSP-GUARD`,
+    `filter OUTPUT -d 2001:db8::1/128 -m conntrack ! --ctstate DNAT ${mark} -j CSP-GUARD`,
+    `nat PREROUTING -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
+    `nat OUTPUT -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
+    `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 2001:db8::1 ${mark} -j CSP-MASQUERADE`,
+  ]);
+});
+
+test("the jumps are guarded by the range; those to the trees by no address", () => {
   const mark = "-m comment --comment clusterset-proxy";
   assert.deepEqual(baseJumps("241.0.0.0/8", "CSP-241.0.0.0/8", "IPv4"), [
     `filter FORWARD -d 241.0.0.0/8 ${mark} -j CSP-GUARD`,
@@ -199,8 +210,8 @@ test("the jumps are guarded by the range; those to the trees by nothing but what
     `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 ${mark} -j CSP-MASQUERADE`,
   ]);
   assert.deepEqual(treeJumps("CSP-X", "CSP-M", "CSP-G"), [
-    `filter FORWARD ${mark} -j CSP-G`,
-    `filter OUTPUT ${mark} -j CSP-G`,
+    `filter FORWARD -m conntrack ! --ctstate DNAT ${mark} -j CSP-G`,
+    `filter OUTPUT -m conntrack ! --ctstate DNAT ${mark} -j CSP-G`,
     `nat PREROUTING ${mark} -j CSP-X`,
     `nat OUTPUT ${mark} -j CSP-X`,
     `nat POSTROUTING -m conntrack --ctstate DNAT ${mark} -j CSP-M`,

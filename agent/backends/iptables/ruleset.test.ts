@@ -194,7 +194,7 @@ describe("explicit VIPs", () => {
     assert.deepEqual(stage.chains("GUARD-"), []);
   });
 
-  test("beyond sixteen are led by three trees, with one unguarded jump in each place", () => {
+  test("beyond sixteen are led by three trees, with one jump in each place, guarded by no address", () => {
     const stage = new Stage();
     stage.explicit(16);
     const text = stage.explicit(17);
@@ -204,7 +204,7 @@ describe("explicit VIPs", () => {
     assert.equal(stage.jumpsTo("GUARD"), 2, "the ClusterSet CIDR's own");
     assert.match(
       text,
-      /-I FORWARD 1 -m comment --comment clusterset-proxy -j CSP-GUARD-EXPLICIT\n/,
+      /-I FORWARD 1 -m conntrack ! --ctstate DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
     );
     assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD\n/);
     assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -g CSP-GUARD\n/);

@@ -1,10 +1,11 @@
 import { importObject } from "../../support/objects.ts";
 import { cidr } from "../../support/worlds.ts";
-import { CLIENT, HOME, VIPS } from "../address-plan.ts";
+import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { ready, slice } from "../objects.ts";
 import { at, flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
+const FAR = "demo/far";
 const HTTP = { name: "http", port: 80, protocol: "TCP" } as const;
 const A = ready("c1/n1/a");
 const B = ready("c1/n1/b");
@@ -26,6 +27,27 @@ const lead = (ips: readonly string[]) => [
 ];
 const arrive = (ips: readonly string[]) =>
   ips.flatMap((ip) => [flow(CLIENT, tcp(ip, 80), [at("c1/n1/a")])]);
+
+/** Where the import beside leads to: an endpoint, and an explicit VIP of the other import. */
+const ENDPOINT = {
+  IPv4: addressAt("c2/n1/a", "IPv4"),
+  IPv6: addressAt("c2/n1/a", "IPv6"),
+} as const;
+/** An import with these VIPs, beside one with VIPs in the CIDRs whose endpoint is c2/n1/a. */
+const beside = (ips: readonly string[]) => [
+  ...lead(ips),
+  importObject(FAR, [VIPS.far, VIPS.six], [HTTP]),
+  slice(FAR, [ready("c2/n1/a")]),
+  slice(FAR, [ready("c2/n1/a")], V6),
+];
+const BESIDE = [CLIENT, HOME].flatMap((from) => [
+  flow(from, tcp(VIPS.far, 80), [at("c2/n1/a")]),
+  flow(from, tcp(VIPS.six, 80), [at("c2/n1/a")]),
+  flow(from, tcp(ENDPOINT.IPv4, 80), [at("c1/n1/a")]),
+  flow(from, tcp(ENDPOINT.IPv6, 80), [at("c1/n1/a")]),
+  flow(from, tcp(ENDPOINT.IPv4, 81), "refused"),
+  flow(from, tcp(ENDPOINT.IPv6, 81), "refused"),
+]);
 
 /** VIPs: how many, where, and of which family. */
 export const ADDRESS_CASES: readonly PacketCase[] = [
@@ -93,6 +115,16 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
       flow(HOME, tcp("192.0.2.1", 80), "untouched"),
     ],
     { real: false },
+  ),
+  packetCase(
+    "an explicit VIP that is another import's endpoint leaves that import alone",
+    beside([ENDPOINT.IPv4, ENDPOINT.IPv6]),
+    BESIDE,
+  ),
+  packetCase(
+    `${MANY_EXPLICIT.length + 1} explicit VIPs, one of them another import's endpoint, leave that import alone`,
+    beside([ENDPOINT.IPv4, ENDPOINT.IPv6, ...MANY_EXPLICIT, ...MANY_EXPLICIT_SIX]),
+    BESIDE,
   ),
   packetCase("IPv6 explicit VIPs, one and many", lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]), [
     ...arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
