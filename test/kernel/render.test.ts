@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lab } from "../lab/lab.ts";
+import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
+
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+
+for (const flavour of ["nft", "legacy"]) {
+  test(`what render prints is all that run would write, ${flavour} flavour`, async () => {
+    await using lab = await Lab.create({
+      clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+    });
+    const node = lab.node("c1", "n1");
+    const manifests = new ManifestDirectory(lab, "manifests");
+    const vips = [
+      "241.0.1.7",
+      "1.2.3.4",
+      ...Array.from({ length: 20 }, (_, i) => `241.0.2.${i + 1}`),
+    ];
+    const sticky = { sessionAffinity: "ClientIP" };
+    const target = { ...HTTP, port: 8080 };
+    manifests.write(
+      "web",
+      importObject("shop/web", vips, [HTTP], sticky),
+      sliceObject("web-c1", "shop/web", { cluster: "c1" }, [target], ["10.1.0.11", "10.1.0.12"]),
+    );
+    const flags = [
+      "--cluster-id",
+      "c1",
+      "--pod-cidrs",
+      "10.1.0.0/16",
+      "--masquerade",
+      "off-cluster",
+    ];
+    const program = ["bin/clusterset-agent", "render", "--manifests", manifests.path, ...flags];
+    const text = await node.exec(program);
+    await node.exec([`iptables-${flavour}-restore`, "--noflush", "-w"], { stdin: text });
+    const agent = new AgentProcess(node, manifests.path, [...flags, "--iptables-flavour", flavour]);
+    await agent.start();
+    assert.equal(await agent.metric("clusterset_agent_kernel_objects_written_total"), 0);
+    assert.equal(await agent.metric("clusterset_agent_kernel_objects_deleted_total"), 0);
+    await agent.stop();
+  });
+}
