@@ -15,7 +15,7 @@ const CHANCE = String.raw`-m statistic --mode random --probability 0\.\d{11}`;
 const DNAT = String.raw`-j DNAT --to-destination (?:${V4}|\[${V6}\]):${PORT}`;
 const MASQUERADE = "-j MASQUERADE --random-fully";
 const ORIGINAL = `-m conntrack --ctstate DNAT(?: --ctorigdst (?:${RANGE}|${V4}|${V6}))?`;
-const NOT_LED_HERE = "-m conntrack ! --ctstate DNAT";
+const NOT_LED_HERE = "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT";
 
 const LINES = [
   String.raw`\*(?:filter|nat)`,

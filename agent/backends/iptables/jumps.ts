@@ -6,12 +6,12 @@ import type { Jump } from "./tables.ts";
 /** What marks our rules in the kernel's own chains. */
 const MARK = comment("clusterset-proxy");
 /**
- * An address outside the ClusterSet CIDR may also be an endpoint of another import, or of anything else that
- * the node DNATs: an import that claims a pod's address as its VIP would else have every connection reset that
- * was led there by DNAT. The CIDR needs no such exception: nothing but ClusterSetIPs is there, and what
- * somebody else DNATs into it is to be refused.
+ * An address outside the ClusterSet CIDR may also be somebody's: an endpoint of another import, say. An import
+ * that claims it as its VIP must not have the connections reset that DNAT has led there, nor those cut that
+ * were there before, whose replies are addressed to it. The CIDR needs no such exception: nothing but
+ * ClusterSetIPs is there, and what somebody else DNATs into it is to be refused.
  */
-const NOT_LED_HERE = "-m conntrack ! --ctstate DNAT";
+const NOBODY_ELSES = "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT";
 
 /**
  * The jumps for all that is addressed to one range: DNAT for what comes in (PREROUTING) and for the node's
@@ -29,8 +29,8 @@ export function baseJumps(range: string, dispatch: string, family: Family): Jump
 /** The same for one explicit VIP, of which the guard sees only what is addressed to it in the first place. */
 export function explicitJumps(vip: string, family: Family): Jump[] {
   return [
-    `filter FORWARD -d ${vip} ${NOT_LED_HERE} ${MARK} -j ${GUARD}`,
-    `filter OUTPUT -d ${vip} ${NOT_LED_HERE} ${MARK} -j ${GUARD}`,
+    `filter FORWARD -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD}`,
+    `filter OUTPUT -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD}`,
     ...natJumps(vip, EXPLICIT, family),
   ];
 }
@@ -38,8 +38,8 @@ export function explicitJumps(vip: string, family: Family): Jump[] {
 /** The same for many explicit VIPs, without their addresses: three trees tell what is ours. */
 export function treeJumps(dispatch: string, masquerade: string, guard: string): Jump[] {
   return [
-    `filter FORWARD ${NOT_LED_HERE} ${MARK} -j ${guard}`,
-    `filter OUTPUT ${NOT_LED_HERE} ${MARK} -j ${guard}`,
+    `filter FORWARD ${NOBODY_ELSES} ${MARK} -j ${guard}`,
+    `filter OUTPUT ${NOBODY_ELSES} ${MARK} -j ${guard}`,
     `nat PREROUTING ${MARK} -j ${dispatch}`,
     `nat OUTPUT ${MARK} -j ${dispatch}`,
     `nat POSTROUTING -m conntrack --ctstate DNAT ${MARK} -j ${masquerade}`,

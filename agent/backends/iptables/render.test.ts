@@ -8,6 +8,7 @@ import { renderMasquerade } from "./masquerade.ts";
 import { renderEntry, renderHairpin, renderService } from "./render.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
+const LISTS = "CSP-demo.serve";
 const THREE = virtualService({
   endpoints: [
     { address: "10.1.0.1", port: 8080, cluster: "c1", maybeHere: true },
@@ -18,7 +19,7 @@ const THREE = virtualService({
 
 describe("the chain of a service", () => {
   test("has its endpoints in line, each with an equal chance, and tells the whole story", () => {
-    assert.deepEqual(renderService(THREE), {
+    assert.deepEqual(renderService(THREE, LISTS), {
       name: CHAIN,
       rules: [
         `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1" -m statistic --mode random --probability 0.33333333349 -j DNAT --to-destination 10.1.0.1:8080`,
@@ -33,23 +34,12 @@ describe("the chain of a service", () => {
     const start = `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1"`;
     const list = (address: string) =>
       `--name CSP-demo.serve-${address} --mask 255.255.255.255 --rsource`;
-    assert.deepEqual(renderService(two).rules, [
+    assert.deepEqual(renderService(two, LISTS).rules, [
       `${start} -m recent --update --seconds 60 --reap ${list("10.1.0.1")} -j DNAT --to-destination 10.1.0.1:8080`,
       `${start} -m recent --update --seconds 60 --reap ${list("10.1.0.2")} -j DNAT --to-destination 10.1.0.2:8080`,
       `${start} -m statistic --mode random --probability 0.50000000000 -m recent --set ${list("10.1.0.1")} -j DNAT --to-destination 10.1.0.1:8080`,
       `${start} -m recent --set ${list("10.1.0.2")} -j DNAT --to-destination 10.1.0.2:8080`,
     ]);
-  });
-
-  test("shares its memory with the import's other ports, and with nobody else's", () => {
-    const lists = (change: Parameters<typeof virtualService>[0]) =>
-      renderService({ ...THREE, affinitySeconds: 60, ...change })
-        .rules.map((rule) => / --name (\S+) /.exec(rule)?.[1] ?? "")
-        .sort((a, b) => a.localeCompare(b));
-    assert.deepEqual(lists({ portName: "dns", protocol: "UDP", port: 53 }), lists({}));
-    // A name with dashes must not lead to the list of another import.
-    assert.notDeepEqual(lists({ importKey: "demo/serve-10" }), lists({}));
-    assert.notDeepEqual(lists({ importKey: "demo-serve/x" }), lists({ importKey: "demo/serve-x" }));
   });
 
   test("says that the endpoints only serve, and from where nobody knows", () => {
@@ -59,6 +49,7 @@ describe("the chain of a service", () => {
         tier: "global",
         endpoints: [{ address: "10.2.0.1", port: 8080, maybeHere: false }],
       }),
+      LISTS,
     ).rules;
     assert.equal(
       rule,
@@ -76,7 +67,7 @@ describe("the chain of a service", () => {
       tier: "regional",
       endpoints: [{ address: "fd10:2::1", port: 5353, cluster: "c2", maybeHere: false }],
     });
-    const { name, rules } = renderService(service);
+    const { name, rules } = renderService(service, LISTS);
     assert.deepEqual(rules, [
       `-A ${name} -p udp -m comment --comment "demo/serve:53 regional c2" -j DNAT --to-destination [fd10:2::1]:5353`,
     ]);
@@ -94,13 +85,11 @@ describe("the chain of a service", () => {
         portName: long,
         reason: "nearest-serving",
         endpoints: [{ address: "10.1.0.1", port: 1, cluster: long, maybeHere: false }],
-        affinitySeconds: 1,
       }),
+      LISTS,
     );
     for (const rule of rules) {
       assert.ok((/--comment "([^"]*)"/.exec(rule)?.[1]?.length ?? 999) <= 255);
-      // XT_RECENT_NAME_LEN is 200.
-      assert.ok((/--name (\S+)/.exec(rule)?.[1]?.length ?? 999) < 200);
     }
   });
 });
@@ -192,8 +181,8 @@ describe("the masquerade chain", () => {
 test("the guard of an explicit VIP leaves alone what DNAT has led there", () => {
   const mark = "-m comment --comment clusterset-proxy";
   assert.deepEqual(explicitJumps("2001:db8::1/128", "IPv6"), [
-    `filter FORWARD -d 2001:db8::1/128 -m conntrack ! --ctstate DNAT ${mark} -j CSP-GUARD`,
-    `filter OUTPUT -d 2001:db8::1/128 -m conntrack ! --ctstate DNAT ${mark} -j CSP-GUARD`,
+    `filter FORWARD -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD`,
+    `filter OUTPUT -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD`,
     `nat PREROUTING -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
     `nat OUTPUT -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
     `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 2001:db8::1 ${mark} -j CSP-MASQUERADE`,
@@ -210,8 +199,8 @@ test("the jumps are guarded by the range; those to the trees by no address", () 
     `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 241.0.0.0/8 ${mark} -j CSP-MASQUERADE`,
   ]);
   assert.deepEqual(treeJumps("CSP-X", "CSP-M", "CSP-G"), [
-    `filter FORWARD -m conntrack ! --ctstate DNAT ${mark} -j CSP-G`,
-    `filter OUTPUT -m conntrack ! --ctstate DNAT ${mark} -j CSP-G`,
+    `filter FORWARD -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-G`,
+    `filter OUTPUT -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-G`,
     `nat PREROUTING ${mark} -j CSP-X`,
     `nat OUTPUT ${mark} -j CSP-X`,
     `nat POSTROUTING -m conntrack --ctstate DNAT ${mark} -j CSP-M`,

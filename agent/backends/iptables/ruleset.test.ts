@@ -204,7 +204,7 @@ describe("explicit VIPs", () => {
     assert.equal(stage.jumpsTo("GUARD"), 2, "the ClusterSet CIDR's own");
     assert.match(
       text,
-      /-I FORWARD 1 -m conntrack ! --ctstate DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
+      /-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
     );
     assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD\n/);
     assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -g CSP-GUARD\n/);

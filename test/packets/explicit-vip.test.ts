@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importObject } from "../support/objects.ts";
+import { addressAt, homeFact } from "./address-plan.ts";
+import { rendered } from "./rendered.ts";
+import { trace } from "./trace.ts";
+
+const HTTP = { name: "http", port: 80 };
+
+for (const others of [0, 18]) {
+  test(`an explicit VIP that is a pod's own address, with ${others} others, leaves that pod's connections alone`, () => {
+    const claimed = addressAt("c2/n1/a", "IPv4");
+    const more = Array.from({ length: others }, (_, i) => `198.51.100.${i + 1}`);
+    const objects = [importObject("demo/greedy", [claimed, ...more], [HTTP])];
+    const kernel = rendered(objects, homeFact(), "none").get("IPv4");
+    assert.ok(kernel);
+    const tables = { nat: kernel.table("nat"), filter: kernel.table("filter") };
+    const reply = {
+      from: "pod",
+      source: addressAt("c1/n1/a", "IPv4"),
+      destination: claimed,
+      protocol: "tcp",
+      port: 40_000,
+    } as const;
+    const fates = (state: "NEW" | "ESTABLISHED") =>
+      trace(tables, { ...reply, state }).map(({ fate }) => fate.fate);
+    assert.deepEqual(fates("ESTABLISHED"), ["untouched"]);
+    assert.deepEqual(fates("NEW"), ["rejected"]);
+  });
+}
