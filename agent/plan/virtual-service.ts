@@ -22,7 +22,10 @@ export interface VirtualService {
   readonly reason: PortReason;
   /** Who takes new connections, alike in weight, in canonical order; empty means reject. */
   readonly endpoints: readonly PlannedEndpoint[];
-  /** Seconds for which a client keeps its endpoint, over all ports of the import; absent means each connection picks. */
+  /**
+   * Seconds for which a client keeps its endpoint, over all ports of the import that have the same endpoint
+   * addresses; absent means each connection picks.
+   */
   readonly affinitySeconds?: number;
 }
 

@@ -162,6 +162,34 @@ test("a client whose pod has left is drawn another, and keeps that one", () => {
   }
 });
 
+test("a client keeps its pod on a port while another port, with other pods, sends it elsewhere", () => {
+  const ports = [
+    { name: "http", port: 80 },
+    { name: "https", port: 443 },
+  ];
+  const http = { name: "http", protocol: "TCP", port: 8080 } as const;
+  const https = { name: "https", protocol: "TCP", port: 8443 } as const;
+  const objects = [
+    importObject("demo/serve", [VIPS.first], ports, { sessionAffinity: "ClientIP" }),
+    slice("demo/serve", [ready("c1/n1/a")], { name: "both", ports: [http, https] }),
+    slice("demo/serve", [ready("c1/n1/b")], { name: "one", ports: [http] }),
+  ];
+  const tables = tablesOf(rendered(objects, homeFact(), "none").get("IPv4"));
+  const packet = (port: number) =>
+    packetOf("c1/n1/client", { protocol: "tcp", address: VIPS.first, port });
+  const firsts = trace(tables, packet(80));
+  assert.equal(firsts.length, 2);
+  for (const first of firsts) {
+    const [there, ...others] = trace(tables, packet(443), first.memory);
+    assert.deepEqual([there && hostOf(there), others], [addressAt("c1/n1/a", "IPv4"), []]);
+    const again = trace(tables, packet(80), there?.memory);
+    assert.deepEqual(
+      again.map(({ fate }) => fate),
+      [first.fate],
+    );
+  }
+});
+
 test("997 endpoints share alike", () => {
   const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }]);
   const addresses = [...Array(997).keys()].map((i) => ({

@@ -5,6 +5,7 @@ import {
   type VirtualService,
 } from "../../plan/virtual-service.ts";
 import { serviceChain } from "./chain-name.ts";
+import { recentList } from "./memory.ts";
 import { comment, dnat, host, oneIn, remember, remembered } from "./rule.ts";
 
 /** A chain and its rules, each a whole line of iptables-save: `-A CHAIN …`. */
@@ -16,12 +17,13 @@ export interface Chain {
 /**
  * The chain of one service: its endpoints in line, each taken with equal chance (the i-th of n with
  * probability 1/(n-i), so that all come to 1/n). With affinity, a client that is remembered at one of them
- * goes there before anything is drawn.
+ * goes there before anything is drawn; `recentPrefix` is how the names of its lists begin (`recentPrefixes`).
  */
-export function renderService(service: VirtualService): Chain {
+export function renderService(service: VirtualService, recentPrefix: string): Chain {
   const name = serviceChain(service);
   const { affinitySeconds, endpoints, family } = service;
   const rules: string[] = [];
+  const list = (endpoint: PlannedEndpoint) => recentList(recentPrefix, endpoint.address);
   const add = (endpoint: PlannedEndpoint, ...matches: string[]) =>
     rules.push(
       [
@@ -33,13 +35,13 @@ export function renderService(service: VirtualService): Chain {
     );
   if (affinitySeconds !== undefined) {
     for (const endpoint of endpoints) {
-      add(endpoint, remembered(memory(service, endpoint), affinitySeconds, family));
+      add(endpoint, remembered(list(endpoint), affinitySeconds, family));
     }
   }
   for (const [i, endpoint] of endpoints.entries()) {
     const left = endpoints.length - i;
     const matches = left === 1 ? [] : [oneIn(left)];
-    if (affinitySeconds !== undefined) matches.push(remember(memory(service, endpoint), family));
+    if (affinitySeconds !== undefined) matches.push(remember(list(endpoint), family));
     add(endpoint, ...matches);
   }
   return { name, rules };
@@ -61,15 +63,6 @@ function endpointComment(service: VirtualService, endpoint: PlannedEndpoint): st
   const origin = endpoint.cluster ?? "origin-unknown";
   const state = service.reason === "nearest-serving" ? " serving" : "";
   return `${servicePortName(service)} ${service.tier} ${origin}${state}`;
-}
-
-/**
- * The `recent` list of one endpoint, shared by all ports of the import: a client keeps its endpoint across
- * them. It lives in /proc/net/xt_recent for as long as a rule names it, so that an endpoint which left and
- * returns starts without memory.
- */
-function memory(service: VirtualService, endpoint: PlannedEndpoint): string {
-  return `CSP-${service.importKey.replace("/", ".")}-${endpoint.address}`;
 }
 
 /** How connections that an endpoint opens to its own VIP come back to it: from itself, to itself. */

@@ -9,6 +9,7 @@ import { ExplicitVips } from "./explicit-vips.ts";
 import { renderGuard } from "./guard.ts";
 import { baseJumps } from "./jumps.ts";
 import { type MasqueradePolicy, renderMasquerade } from "./masquerade.ts";
+import { recentPrefixes } from "./memory.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { type Chain, renderEntry, renderService } from "./render.ts";
 import type { ChainKey, Changes, Table } from "./tables.ts";
@@ -57,7 +58,7 @@ export class IptablesRuleset implements Ruleset<Changes> {
 
   set(key: ObjectKey, services: readonly VirtualService[]): void {
     const before = this.#holdings.get(key) ?? NOTHING;
-    const chains = services.filter((service) => service.endpoints.length > 0).map(renderService);
+    const chains = chainsOf(services);
     const after: Holding = {
       chains: new Set(chains.map((chain) => chain.name)),
       entries: entriesOf(services),
@@ -146,6 +147,12 @@ export class IptablesRuleset implements Ruleset<Changes> {
     const { family, masquerade } = this.#options;
     return renderMasquerade([...this.#hairpins.keys()].sort(), masquerade, family);
   }
+}
+
+function chainsOf(services: readonly VirtualService[]): Chain[] {
+  return recentPrefixes(services)
+    .filter(([service]) => service.endpoints.length > 0)
+    .map(([service, prefix]) => renderService(service, prefix));
 }
 
 function entriesOf(services: readonly VirtualService[]): Map<string, readonly string[]> {
