@@ -176,6 +176,28 @@ test("what an earlier run left in the other flavour, or in a family that is off 
   await nft.stop();
 });
 
+test("another ClusterSet CIDR and another masquerading replace those of an earlier run", async () => {
+  await using lab = await Lab.create({
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+  });
+  const manifests = new ManifestDirectory(lab, "manifests");
+  manifests.write("web", WEB, web("c1", ["10.1.0.11"]));
+  const node = lab.node("c1", "n1");
+  const flags = ["--cluster-id", "c1", "--pod-cidrs", "10.1.0.0/16"];
+  const before = new AgentProcess(node, manifests.path, [...flags, "--masquerade", "all"]);
+  await before.start();
+  assert.match(await node.exec(["iptables-save"]), /"masquerade all" -j MASQUERADE/);
+  await before.stop();
+  const wider = [...flags, "--clusterset-cidr", "240.0.0.0/7", "--masquerade", "remote"];
+  const agent = new AgentProcess(node, manifests.path, wider);
+  await agent.start();
+  const rules = await node.exec(["iptables-save"]);
+  assert.match(rules, /-A PREROUTING -d 240\.0\.0\.0\/7 .* -j CSP-240\.0\.0\.0\/7\n/);
+  assert.match(rules, /"masquerade remote" -j MASQUERADE/);
+  assert.doesNotMatch(rules, /241\.0\.0\.0\/8|masquerade all/);
+  await agent.stop();
+});
+
 test("of two agents on a node one writes, and the other takes over when it is killed", async () => {
   await using lab = await Lab.create({
     clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
