@@ -19,7 +19,7 @@ export async function cleanup({ lockFile }: AgentConfig, log: Logger): Promise<n
     log.error("An agent runs on this node: stop it first. Nothing was removed.");
     return 1;
   }
-  const { objects, failed } = await removeLeftovers(log);
+  const { objects, failed } = await removeLeftovers(lock, log);
   await lock.release();
   if (objects === 0 && !failed) log.info("There is nothing of ours in the kernel.");
   return failed ? 1 : 0;

@@ -114,7 +114,9 @@ async function keepInStep(
   });
   const first = await Promise.race([synced.promise.then(() => "synced"), stopped]);
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
-  if (first === "synced") await removeLeftovers(log, { flavour, families: familiesOf(node) });
+  if (first === "synced") {
+    await removeLeftovers(lock, log, { flavour, families: familiesOf(node) });
+  }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");
   await agent.stop();
