@@ -2,35 +2,29 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { CodedError } from "../../common/errors.ts";
 
-/** How to run a program once. */
-export interface ExecOptions {
-  readonly stdin?: string;
-  /** Milliseconds after which the program is killed. */
-  readonly timeout?: number;
-}
-
 /** Characters of stderr that an error message keeps. */
 const LAST_WORDS = 2000;
-const DEFAULT_TIMEOUT = 60_000;
+/** Milliseconds after which a program is killed. */
+const TIMEOUT = 60_000;
 
 /**
- * Runs a program and gives its standard output to `onLine`, line by line, so that a table of any size costs
+ * Runs a program, without input, and gives its standard output to `onLine`, line by line, so that a table of any size costs
  * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_FAILED (also if it ends by a signal) or
  * CSP_EXEC_TIMEOUT.
  */
 export function execLines(
   [program, ...args]: readonly [string, ...string[]],
   onLine: (line: string) => void,
-  options: ExecOptions = {},
+  timeout = TIMEOUT,
 ): Promise<void> {
-  const child = spawn(program, args);
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let stderr = "";
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
     child.kill("SIGKILL");
-  }, options.timeout ?? DEFAULT_TIMEOUT);
+  }, timeout);
   const lines = createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY });
   const read = new Promise<void>((done) => lines.once("close", done));
   lines.on("line", onLine);
@@ -51,18 +45,5 @@ export function execLines(
       reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
     } else read.then(resolve, reject);
   });
-  // The program may end without reading; its exit status says more than EPIPE.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(options.stdin ?? "");
   return promise;
-}
-
-/** Runs a program and returns its standard output. Rejects as `execLines` does. */
-export async function exec(
-  argv: readonly [string, ...string[]],
-  options: ExecOptions = {},
-): Promise<string> {
-  const lines: string[] = [];
-  await execLines(argv, (line) => lines.push(line), options);
-  return lines.map((line) => `${line}\n`).join("");
 }
