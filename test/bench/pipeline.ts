@@ -3,7 +3,6 @@ import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
 import type { Believed } from "../../agent/backends/iptables/tables.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import { exec } from "../../agent/system/exec.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { cidr, nodeFact } from "../support/worlds.ts";
 import type { Service } from "./services.ts";
@@ -84,9 +83,9 @@ export async function bareRestore(
   place: Namespace,
   text: string,
 ): Promise<number> {
-  const [program, ...args] = toolsOf(flavour, "IPv4", place.within).restore;
+  const argv = [...toolsOf(flavour, "IPv4").restore, "--noflush"];
   const began = performance.now();
-  await exec([program, ...args, "--noflush"], { stdin: text, timeout: 120_000 });
+  await place.exec(argv, { stdin: text, timeout: 120_000 });
   return performance.now() - began;
 }
 
