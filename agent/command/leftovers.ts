@@ -6,7 +6,7 @@ import { removeOwn } from "../backends/iptables/remove.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 
 /** What is in use, and stays. */
-export interface InUse {
+export interface Kept {
   readonly flavour: Flavour;
   readonly families: readonly Family[];
 }
@@ -23,16 +23,12 @@ export interface Removed {
  * Removes what is ours from every flavour and family, but for what is in use: earlier runs may have been told
  * otherwise.
  */
-export async function removeLeftovers(
-  lock: NodeLock,
-  log: Logger,
-  inUse?: InUse,
-): Promise<Removed> {
+export async function removeLeftovers(lock: NodeLock, log: Logger, kept?: Kept): Promise<Removed> {
   let objects = 0;
   let failed = false;
   for (const flavour of FLAVOURS) {
     for (const family of FAMILIES) {
-      if (inUse?.flavour === flavour && inUse.families.includes(family)) continue;
+      if (kept?.flavour === flavour && kept.families.includes(family)) continue;
       try {
         const removed = await removeOwn(flavour, family, [lock.descriptor]);
         if (removed > 0) log.info("Removed rules of ours.", { flavour, family, removed });

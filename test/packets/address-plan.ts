@@ -1,7 +1,7 @@
 import type { NodeFact } from "../../agent/model/facts.ts";
 import type { Family } from "../../api/address.ts";
 import { type LabSpec, type NodePlace, pathOf, topologyOf } from "../lab/topology.ts";
-import { cidr } from "../support/worlds.ts";
+import { cidr, nodeFact } from "../support/worlds.ts";
 
 /**
  * The one world of all packet cases. The node that is looked at is c1/n1:
@@ -83,16 +83,8 @@ export function nodeOf(path: string): { readonly cluster: string; readonly name:
 /** What the agent knows of c1/n1. */
 export function homeFact(): NodeFact {
   const home = NODES.find((node): node is NodePlace => pathOf(node) === HOME);
-  return {
-    name: "n1",
-    cluster: "c1",
-    region: "eu-west",
-    zone: "eu-west-a",
-    clusterRegions: new Map(),
-    clusterSetCidrs: [cidr("241.0.0.0/8"), cidr("fd00:241::/108")],
-    explicitVipCidrs: [],
+  return nodeFact({
     podCidrs: [cidr("10.1.0.0/16"), cidr("fd00:10:1::/48")],
-    serviceCidrs: [cidr("10.96.0.0/12")],
     reservedAddresses: new Set(home?.addresses.map(({ text }) => text)),
-  };
+  });
 }

@@ -8,7 +8,7 @@ import { type Believed, TABLES } from "./tables.ts";
 const INCOMPATIBLE = /^# Table `.*' is incompatible/;
 
 /**
- * Reads back all of ours with an iptables-save. Rejects as `exec` does, and with CSP_TABLE_UNREADABLE if the
+ * Reads back all of ours with an iptables-save. Rejects as `execLines` does, and with CSP_TABLE_UNREADABLE if the
  * table holds rules of the nft command that iptables cannot express: taking it for empty would pile up jumps, and
  * remove the guard from above rules that still stand.
  */
