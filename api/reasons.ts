@@ -79,6 +79,15 @@ export const REASONS = {
   unreadable: "The operating system refuses to read the file or the directory.",
   unwatched: "No events for the directory (inotify limits); changes are found every 5 seconds.",
 
+  // A connection to an API server.
+  watching: "Objects were listed, and changes arrive as they happen.",
+
+  // What somebody else did to kernel objects of ours; each is repaired.
+  "jump-missing": "A jump into a chain of ours is gone from the kernel's own chain.",
+  "jump-behind": "A rule before our jump takes traffic to ClusterSetIPs, or some of it.",
+  "chain-missing": "A chain of ours is gone.",
+  "chain-changed": "A chain of ours does not hold the rules that were written to it.",
+
   // The agent itself, on /readyz and /livez.
   "not-listed": "A source has not yet reported everything that exists; nothing is written before.",
   "not-synced": "The kernel has not been as planned yet, since the agent started.",

@@ -1,4 +1,5 @@
 import type { ObjectKey } from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 
 /** The backends, by the name that `--backend` takes. */
@@ -35,6 +36,11 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   nothing(): Believed;
   /** Reads back all of ours. Read-only. Throws a coded error if it cannot. */
   read(): Promise<Believed>;
+  /**
+   * Looks whether what all else hangs on is still as believed: the jumps, the guard, the first level. Cheap and
+   * read-only; gives what somebody else has changed, nothing if all is well. A repair is a read and a diff.
+   */
+  check(believed: Believed): Promise<readonly Drift[]>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */
@@ -51,6 +57,21 @@ export interface Ruleset<Changes> {
    */
   take(): Changes;
 }
+
+/** What somebody else did to one of our kernel objects. */
+export interface Drift {
+  readonly reason: DriftReason;
+  /** The object, as the backend's own tool names it. */
+  readonly what: string;
+  /** Who probably did it, if anything tells. */
+  readonly suspect?: string;
+}
+
+/** Reasons that a drift may carry. */
+export type DriftReason = Extract<
+  Reason,
+  "jump-missing" | "jump-behind" | "chain-missing" | "chain-changed"
+>;
 
 /** Kernel changes as one value. */
 export interface Transaction {

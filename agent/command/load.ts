@@ -31,6 +31,8 @@ export async function load(
     importRemoved: (key, at) => model.removeImport(key, at),
     sliceChanged: (fact, at) => model.setSlice(fact, at),
     sliceRemoved: (key, at) => model.removeSlice(key, at),
+    nodeChanged: () => undefined,
+    propertiesChanged: () => undefined,
     problems: (object, list) => problems.set(object, list),
     listed: resolve,
   });

@@ -33,6 +33,8 @@ export interface ImportFact {
   readonly trafficDistribution?: TrafficDistribution;
   /** `internalTrafficPolicy: Local`: endpoints of this very node, or none. */
   readonly nodeLocal: boolean;
+  /** What becomes of TCP connections to an endpoint that is gone from every slice; absent means they are kept. */
+  readonly onEndpointDeath?: "reset";
 }
 
 /**
@@ -63,6 +65,24 @@ export interface SliceFact {
   readonly family: Family;
   readonly ports: readonly Port[];
   readonly endpoints: readonly EndpointFact[];
+}
+
+/** What this node's own Node object says. */
+export interface NodeObjectFact {
+  readonly region?: string;
+  readonly zone?: string;
+  /** Ranges of the pods on this node. */
+  readonly podCidrs: readonly Cidr[];
+  /** Canonical addresses. */
+  readonly addresses: readonly string[];
+}
+
+/** What is seen of this node and its cluster while the agent runs, beside what the operator said. */
+export interface NodeSight {
+  /** Absent if there is no such Node object, or nobody to ask. */
+  readonly object?: NodeObjectFact;
+  /** Values of this cluster's ClusterProperties by name (KEP-2149). */
+  readonly properties: ReadonlyMap<string, string>;
 }
 
 /** What this node is, and what the operator said about the network around it. */

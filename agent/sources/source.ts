@@ -1,6 +1,6 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
-import type { ImportFact, SliceFact } from "../model/facts.ts";
+import type { ImportFact, NodeObjectFact, SliceFact } from "../model/facts.ts";
 
 /**
  * What a source of Kubernetes objects tells the agent. A source lists once, calls `listed`, and from then
@@ -12,6 +12,10 @@ export interface SourceEvents {
   importRemoved(key: ObjectKey, at: number): void;
   sliceChanged(fact: SliceFact, at: number): void;
   sliceRemoved(key: ObjectKey, at: number): void;
+  /** This node's Node object as of now; undefined if there is none. */
+  nodeChanged(fact: NodeObjectFact | undefined, at: number): void;
+  /** All of this cluster's ClusterProperties as of now, by name. */
+  propertiesChanged(properties: ReadonlyMap<string, string>, at: number): void;
   /** All that is wrong with one object (`object` as in Problem) as of now; an empty list clears it. */
   problems(object: string, problems: readonly Problem[]): void;
   /** The source has reported everything that existed when it started. */

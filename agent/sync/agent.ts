@@ -120,6 +120,8 @@ export class Agent {
       importRemoved: (key, at) => change(() => this.#model.removeImport(key, at)),
       sliceChanged: (fact, at) => change(() => this.#model.setSlice(fact, at)),
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
+      nodeChanged: () => undefined,
+      propertiesChanged: () => undefined,
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {
         if (this.#unlisted.delete(source) && this.listed && !this.#stopped) this.#open();

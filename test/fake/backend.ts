@@ -1,4 +1,4 @@
-import type { Backend } from "../../agent/backends/backend.ts";
+import type { Backend, Drift } from "../../agent/backends/backend.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
 import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
@@ -30,6 +30,10 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
 
   async read(): Promise<Believed> {
     return believedOf(this.kernel);
+  }
+
+  async check(): Promise<readonly Drift[]> {
+    return [];
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Backend, Ruleset, Transaction } from "../../agent/backends/backend.ts";
+import type { Backend, Drift, Ruleset, Transaction } from "../../agent/backends/backend.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { ObjectKey } from "../../api/names.ts";
 
@@ -74,6 +74,10 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
 
   read(): Promise<Imports> {
     return this.#do("read", () => new Map(this.kernel));
+  }
+
+  async check(): Promise<readonly Drift[]> {
+    return [];
   }
 
   async apply(tx: FakeTransaction, believed: Imports): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ImportFact, SliceFact } from "../../agent/model/facts.ts";
+import type { ImportFact, NodeObjectFact, SliceFact } from "../../agent/model/facts.ts";
 import type { SourceEvents } from "../../agent/sources/source.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
@@ -7,6 +7,8 @@ import type { Problem } from "../../api/problem.ts";
 export class Told implements SourceEvents {
   readonly imports = new Map<ObjectKey, ImportFact>();
   readonly slices = new Map<ObjectKey, SliceFact>();
+  node: NodeObjectFact | undefined;
+  properties: ReadonlyMap<string, string> = new Map();
   readonly wrong = new Map<string, readonly Problem[]>();
   /** `import demo/serve`, `no slice demo/serve-x`, `problems EndpointSlice demo/x: 1`, `listed`. */
   readonly words: string[] = [];
@@ -31,6 +33,16 @@ export class Told implements SourceEvents {
   sliceRemoved(key: ObjectKey, at: number): void {
     this.slices.delete(key);
     this.#say(`no slice ${key}`, at);
+  }
+
+  nodeChanged(fact: NodeObjectFact | undefined, at: number): void {
+    this.node = fact;
+    this.#say("node", at);
+  }
+
+  propertiesChanged(properties: ReadonlyMap<string, string>, at: number): void {
+    this.properties = properties;
+    this.#say("properties", at);
   }
 
   problems(object: string, problems: readonly Problem[]): void {

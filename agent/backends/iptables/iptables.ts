@@ -1,4 +1,4 @@
-import type { Backend } from "../backend.ts";
+import type { Backend, Drift } from "../backend.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { readBack } from "./read.ts";
@@ -50,6 +50,10 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   read(): Promise<Believed> {
     this.#restore.warm();
     return readBack(this.#tools.save);
+  }
+
+  async check(_believed: Believed): Promise<readonly Drift[]> {
+    return [];
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
