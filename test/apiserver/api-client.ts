@@ -1,0 +1,225 @@
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { Agent, type Dispatcher } from "undici";
+
+/** What an API server says of an object: at least that it is JSON. */
+export interface ApiObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly resourceVersion: string;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** Which object, or, without a name, which objects: `{ apiVersion, kind, metadata: { namespace, name } }`. */
+export interface ApiReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata?: { readonly name?: string; readonly namespace?: string };
+}
+
+export interface RequestOptions {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly contentType?: string;
+  /** Milliseconds until the request is given up; 10,000 if not said. */
+  readonly timeout?: number;
+}
+
+/** What was answered, whatever that is. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** An answer that is no success. `status` is HTTP's; the message is the API server's own. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(what: string, { status, body }: Answer) {
+    const said = body as { message?: string } | undefined;
+    super(`${what}: ${status} ${said?.message ?? JSON.stringify(body)}`);
+    this.status = status;
+  }
+}
+
+export interface ApiClientOptions {
+  /** For people: `https://address:port`. */
+  readonly url: string;
+  readonly connect: () => Promise<Socket>;
+  /** File with the certificates that are trusted; read at each connection. */
+  readonly caFile: string;
+  readonly token: () => string;
+}
+
+/**
+ * A client for tests: objects in, objects out, by their kind. It trusts what `caFile` has, and nothing else. No
+ * retries: a test sees what happened.
+ */
+export class ApiClient {
+  readonly #options: ApiClientOptions;
+  readonly #agent: Agent;
+  /** Plural and scope, by apiVersion and kind. */
+  readonly #resources = new Map<string, { path: string; namespaced: boolean }>();
+
+  constructor(options: ApiClientOptions) {
+    this.#options = options;
+    const { host, hostname } = new URL(options.url);
+    this.#agent = new Agent({
+      bodyTimeout: 0, // A watch may be quiet for long.
+      connect: (_, done) => {
+        options.connect().then(
+          (socket) => {
+            const ca = readFileSync(options.caFile);
+            const tls = connectTls({ socket, ca, host: hostname, ALPNProtocols: ["http/1.1"] });
+            tls.once("secureConnect", () => done(null, tls));
+            tls.once("error", (error) => done(new Error(`${host}: ${error.message}`), null));
+          },
+          (error: Error) => done(error, null),
+        );
+      },
+    });
+  }
+
+  /** One request of any kind. Throws only without an answer. */
+  async request(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}) {
+    const { timeout = 10_000 } = options;
+    const response = await this.#send(method, path, options, AbortSignal.timeout(timeout));
+    const text = await response.body.text();
+    const isJson = String(response.headers["content-type"]).startsWith("application/json");
+    const body: unknown = isJson ? JSON.parse(text) : text;
+    return { status: response.statusCode, body } satisfies Answer;
+  }
+
+  async get(reference: ApiReference): Promise<ApiObject> {
+    return (await this.#succeed("GET", await this.pathOf(reference))) as ApiObject;
+  }
+
+  /** All objects of a kind, in a namespace if one is named. */
+  async list(reference: ApiReference, query: Readonly<Record<string, string>> = {}) {
+    const list = await this.#succeed("GET", await this.pathOf(reference, "all"), { query });
+    return (list as { items: ApiObject[] }).items;
+  }
+
+  async create(object: object): Promise<ApiObject> {
+    const path = await this.pathOf(object as ApiReference, "all");
+    return (await this.#succeed("POST", path, { body: object })) as ApiObject;
+  }
+
+  /** Replaces. With `metadata.resourceVersion`: only if that is the object's still. */
+  async update(object: object): Promise<ApiObject> {
+    const path = await this.pathOf(object as ApiReference);
+    return (await this.#succeed("PUT", path, { body: object })) as ApiObject;
+  }
+
+  /** Creates, or makes what is there like this (server-side apply, by force). */
+  async apply(object: object): Promise<ApiObject> {
+    const options = {
+      query: { fieldManager: "test", force: "true" },
+      body: object,
+      contentType: "application/apply-patch+yaml", // JSON is YAML.
+    };
+    return (await this.#succeed(
+      "PATCH",
+      await this.pathOf(object as ApiReference),
+      options,
+    )) as ApiObject;
+  }
+
+  /** A JSON merge patch; `subresource`: of `status`, say. */
+  async patch(reference: ApiReference, patch: object, subresource?: string): Promise<ApiObject> {
+    const path = await this.pathOf(reference);
+    const options = { body: patch, contentType: "application/merge-patch+json" };
+    return (await this.#succeed(
+      "PATCH",
+      `${path}${subresource ? `/${subresource}` : ""}`,
+      options,
+    )) as ApiObject;
+  }
+
+  /** Throws if it is not there. Without a name: all objects of the kind in the namespace. */
+  async delete(reference: ApiReference): Promise<void> {
+    await this.#succeed("DELETE", await this.pathOf(reference));
+  }
+
+  /** Events of a watch as they come, until the connection ends or whoever reads has enough. */
+  async *watch(reference: ApiReference, query: Readonly<Record<string, string>> = {}) {
+    const path = await this.pathOf(reference, "all");
+    const stop = new AbortController();
+    const options = { query: { ...query, watch: "true" } };
+    try {
+      const response = await this.#send("GET", path, options, stop.signal);
+      if (response.statusCode !== 200) {
+        const body: unknown = await response.body.json();
+        throw new ApiError(`watch ${path}`, { status: response.statusCode, body });
+      }
+      let rest = "";
+      for await (const chunk of response.body.setEncoding("utf8")) {
+        const lines = `${rest}${chunk}`.split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) yield JSON.parse(line) as { type: string; object: ApiObject };
+      }
+    } finally {
+      stop.abort();
+    }
+  }
+
+  /** The path of an object, or of `all` objects of its kind. Asks the API server which resource a kind is. */
+  async pathOf({ apiVersion, kind, metadata = {} }: ApiReference, which?: "all"): Promise<string> {
+    const { path, namespaced } = await this.#resourceOf(apiVersion, kind);
+    const { namespace = namespaced && which === undefined ? "default" : undefined, name } =
+      metadata;
+    const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const inside = namespaced && namespace !== undefined ? `/namespaces/${namespace}` : "";
+    return `${root}${inside}/${path}${name === undefined || which === "all" ? "" : `/${name}`}`;
+  }
+
+  /** Ends all connections. */
+  close(): Promise<void> {
+    return this.#agent.destroy();
+  }
+
+  async #resourceOf(apiVersion: string, kind: string) {
+    const key = `${apiVersion} ${kind}`;
+    const known = this.#resources.get(key);
+    if (known !== undefined) return known;
+    const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const { resources } = (await this.#succeed("GET", root)) as {
+      resources: { kind: string; name: string; namespaced: boolean }[];
+    };
+    const found = resources.find((one) => one.kind === kind && !one.name.includes("/"));
+    if (found === undefined)
+      throw new Error(`${this.#options.url} has no ${kind} in ${apiVersion}`);
+    const resource = { path: found.name, namespaced: found.namespaced };
+    this.#resources.set(key, resource);
+    return resource;
+  }
+
+  async #succeed(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}) {
+    const answer = await this.request(method, path, options);
+    if (answer.status < 200 || answer.status > 299) throw new ApiError(`${method} ${path}`, answer);
+    return answer.body;
+  }
+
+  #send(method: Dispatcher.HttpMethod, path: string, options: RequestOptions, signal: AbortSignal) {
+    const { query, body, contentType = "application/json" } = options;
+    return this.#agent.request({
+      origin: this.#options.url,
+      method,
+      path,
+      ...(query !== undefined && { query }),
+      signal,
+      headers: {
+        authorization: `Bearer ${this.#options.token()}`,
+        accept: "application/json",
+        ...(body !== undefined && { "content-type": contentType }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  }
+}

@@ -1,0 +1,200 @@
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { Guard } from "../lab/guard.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import { removeRun, SCRATCH } from "../lab/removal.ts";
+import { newRun, type Run } from "../lab/run.ts";
+import { ApiClient } from "./api-client.ts";
+import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
+import { installCrds, removeCrds } from "./crds.ts";
+import { Etcd } from "./etcd.ts";
+import { deleteNamespace } from "./namespace-end.ts";
+import { inNamespace, loopback, type Place } from "./place.ts";
+import { ADMIN, kubeconfigOf, newToken, newUser, tokenFile, type User } from "./user.ts";
+
+export interface ControlPlaneOptions {
+  /** Where it runs: a node of a lab, or its router. Without it: on the loopback, where the test itself reaches it. */
+  readonly namespace?: Namespace;
+  /** The API server's port in the namespace; 6443 if not said. */
+  readonly port?: number;
+  /** Users beside `admin`, without any rights until RBAC objects give them some. */
+  readonly users?: readonly string[];
+}
+
+/**
+ * A real etcd and a real kube-apiserver, for as long as a test lasts.
+ *
+ *     await using plane = await ControlPlane.start({ namespace: lab.node("c1", "n1"), users: ["agent"] });
+ *     await plane.installCrds();
+ *     await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+ *     const kubeconfig = plane.kubeconfig({ user: "agent" });
+ *
+ * There is no controller: nothing makes EndpointSlices of pods, and nothing empties a deleted namespace.
+ * Needs root. Everything ends with this process, however that ends.
+ */
+export class ControlPlane implements AsyncDisposable {
+  /** `https://address:port`. */
+  readonly url: string;
+  /** Everything it writes is in here. Removed at the end. */
+  readonly directory: string;
+  /** A client that may do everything. */
+  readonly admin: ApiClient;
+  readonly #run: Run;
+  readonly #guard: Guard;
+  readonly #place: Place;
+  readonly #users: Map<string, User>;
+  #etcd: Etcd | undefined;
+  #server: Process | undefined;
+
+  private constructor(place: Place, users: readonly string[]) {
+    this.#run = newRun();
+    this.#guard = new Guard(this.#run);
+    this.#place = place;
+    this.#users = new Map([ADMIN, ...users].map((name) => [name, newUser(name)]));
+    this.directory = `${SCRATCH}/${this.#run.id}`;
+    this.url = `https://${place.address}:${place.port}`;
+    this.admin = this.client(ADMIN);
+  }
+
+  /** Starts both, and returns when the API server is ready: 2 to 4 seconds. */
+  static async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+    const { namespace, port = 6443, users = [] } = options;
+    const place = namespace === undefined ? await loopback() : inNamespace(namespace, port);
+    const plane = new ControlPlane(place, users);
+    plane.#guard.start();
+    try {
+      mkdirSync(plane.directory, { recursive: true, mode: 0o700 });
+      writeServiceAccountKey(apiServerFiles(plane.directory).key);
+      plane.#etcd = await Etcd.start(place, plane.directory);
+      await plane.start();
+    } catch (error) {
+      await plane.remove();
+      throw error;
+    }
+    return plane;
+  }
+
+  /** Starts the API server again after `stop` or `kill`: same address, same data. */
+  async start(): Promise<void> {
+    if (this.#server !== undefined || this.#etcd === undefined)
+      throw new Error("it runs, or never did");
+    const { directory } = this;
+    this.#write(apiServerFiles(directory).tokens, tokenFile(this.#users.values()));
+    const [place, client] = [this.#place, this.admin];
+    this.#server = await startApiServer({ place, directory, etcdUrl: this.#etcd.url, client });
+  }
+
+  /** Asks the API server to end, as a rollout does: open watches end in good order. Then connections are refused. */
+  async stop(): Promise<void> {
+    await this.#running().stop();
+    this.#server = undefined;
+  }
+
+  /** The API server is killed: connections end in the midst of a word. */
+  async kill(): Promise<void> {
+    const server = this.#running();
+    server.signal("SIGKILL");
+    await server.exited;
+    this.#server = undefined;
+  }
+
+  /** The API server stands still: connections are still accepted, and nothing is ever said on them. */
+  freeze(): void {
+    this.#running().signal("SIGSTOP");
+  }
+
+  /** It goes on. */
+  thaw(): void {
+    this.#running().signal("SIGCONT");
+  }
+
+  /**
+   * Makes every resourceVersion so far too old to watch or to continue a list from: 410. etcd forgets what was, and
+   * the API server is restarted, because its watch cache would go on to answer from memory.
+   */
+  async compact(): Promise<void> {
+    await this.stop();
+    await this.#etcd?.compact();
+    await this.start();
+  }
+
+  /** A client in this process. It always has the user's newest token. */
+  client(user: string): ApiClient {
+    return new ApiClient({
+      url: this.url,
+      connect: () => this.#place.connect(),
+      caFile: apiServerFiles(this.directory).ca,
+      token: () => this.#user(user).token,
+    });
+  }
+
+  /**
+   * Writes a kubeconfig with the user's newest token, and the file with the token that it names, and returns its
+   * path: the same each time, replaced by renaming.
+   */
+  kubeconfig({ user }: { readonly user: string }): string {
+    const path = `${this.directory}/${user}.kubeconfig`;
+    const token = `${this.directory}/${user}.token`;
+    this.#write(token, this.#user(user).token);
+    const caFile = apiServerFiles(this.directory).ca;
+    const config = { server: this.url, caFile, user: this.#user(user), tokenFile: token };
+    this.#write(path, `${JSON.stringify(kubeconfigOf(config), undefined, 2)}\n`);
+    return path;
+  }
+
+  /**
+   * Gives a user another token and restarts the API server, which reads tokens at its start only. The old one is
+   * refused with 401 from now on. Kubeconfigs keep the old one until `kubeconfig` writes them anew.
+   */
+  async rotateToken(user: string): Promise<void> {
+    this.#users.set(user, { ...this.#user(user), token: newToken() });
+    await this.stop();
+    await this.start();
+  }
+
+  /** Installs what deploy/crds has, serving these versions only (without: all), and waits until they are served. */
+  installCrds({ versions }: { readonly versions?: readonly string[] } = {}): Promise<void> {
+    return installCrds(this.admin, versions);
+  }
+
+  /** Removes them with all their objects. */
+  removeCrds(): Promise<void> {
+    return removeCrds(this.admin);
+  }
+
+  /** Deletes a namespace and all objects in it, one kind after the other, as a controller manager does. */
+  deleteNamespace(name: string): Promise<void> {
+    return deleteNamespace(this.admin, name);
+  }
+
+  /** Kills both and removes the directory. May be repeated. */
+  async remove(): Promise<void> {
+    await this.admin.close();
+    if (this.#server !== undefined) await this.kill();
+    await this.#etcd?.kill();
+    this.#place[Symbol.dispose]();
+    await removeRun(this.#run);
+    this.#guard.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.remove();
+  }
+
+  #running(): Process {
+    if (this.#server === undefined) throw new Error("the API server does not run");
+    return this.#server;
+  }
+
+  #user(name: string): User {
+    const user = this.#users.get(name);
+    if (user === undefined) throw new Error(`there is no user ${name}`);
+    return user;
+  }
+
+  /** Readers see the old file or the new one. */
+  #write(path: string, text: string): void {
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parse } from "yaml";
+import type { ApiClient } from "./api-client.ts";
+
+/** What users install. */
+const DIRECTORY = new URL("../../deploy/crds/", import.meta.url).pathname;
+
+const PATIENCE_MS = 30_000;
+
+interface Crd {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+}
+
+/** The CRDs of deploy/crds. */
+export function crds(): Crd[] {
+  const files = readdirSync(DIRECTORY).filter((name) => name.endsWith(".yaml"));
+  return files.map((name) => parse(readFileSync(`${DIRECTORY}${name}`, "utf8")) as Crd);
+}
+
+/** Installs CRDs that serve these versions only (without: all), and waits until each of them is served. */
+export async function installCrds(client: ApiClient, versions?: readonly string[]): Promise<void> {
+  const wanted = crds().map((crd) => serving(crd, versions));
+  await Promise.all(wanted.map((crd) => client.apply(crd)));
+  await Promise.all(wanted.map((crd) => untilServed(client, crd)));
+}
+
+/** Removes all CRDs of deploy/crds, and with them their objects; waits until none is served. */
+export async function removeCrds(client: ApiClient): Promise<void> {
+  const all = crds();
+  await Promise.all(all.map((crd) => client.delete(crd)));
+  await Promise.all(all.map((crd) => untilServed(client, serving(crd, []))));
+}
+
+function serving(crd: Crd, served?: readonly string[]): Crd {
+  if (served === undefined) return crd;
+  const versions = crd.spec.versions.map((one) => ({ ...one, served: served.includes(one.name) }));
+  return { ...crd, spec: { ...crd.spec, versions } };
+}
+
+/** Not only Established: that is said before the first request would be answered. */
+async function untilServed(client: ApiClient, { spec }: Crd): Promise<void> {
+  for (const { name, served } of spec.versions) {
+    const path = `/apis/${spec.group}/${name}/${spec.names.plural}`;
+    const end = performance.now() + PATIENCE_MS;
+    while (((await client.request("GET", path)).status === 200) !== served) {
+      if (performance.now() > end)
+        throw new Error(`${path}: not ${served ? "" : "un"}served in time`);
+      await sleep(20);
+    }
+  }
+}

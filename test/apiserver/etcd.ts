@@ -1,0 +1,81 @@
+import { request } from "node:http";
+import type { Process } from "../lab/process.ts";
+import type { Place } from "./place.ts";
+import { untilReady } from "./readiness.ts";
+
+/**
+ * The store of a control plane. It listens on Unix sockets in its directory: no ports, and this process reaches
+ * it wherever it runs. It writes without fsync: a test does not survive the machine.
+ */
+export class Etcd {
+  /** What the API server is told. */
+  readonly url: string;
+  readonly #socket: string;
+  readonly #process: Process;
+
+  private constructor(place: Place, directory: string) {
+    // etcd wants "host:port" even of a Unix socket, and makes a socket of that name where it runs.
+    this.#socket = `${directory}/etcd:0`;
+    this.url = `unix://${this.#socket}`;
+    const options = {
+      name: "test",
+      "data-dir": `${directory}/etcd`,
+      "listen-client-urls": "unix://etcd:0",
+      "advertise-client-urls": "unix://etcd:0",
+      "listen-peer-urls": "unix://peer:0",
+      "initial-advertise-peer-urls": "unix://peer:0",
+      "initial-cluster": "test=unix://peer:0",
+      "log-level": "warn",
+    };
+    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    this.#process = place.spawn([
+      ...["env", "-C", directory, "etcd"],
+      ...["--unsafe-no-fsync", "--logger=zap", ...flags],
+    ]);
+  }
+
+  static async start(place: Place, directory: string): Promise<Etcd> {
+    const etcd = new Etcd(place, directory);
+    await untilReady(etcd.#process, "etcd", async () => {
+      try {
+        await etcd.#call("/v3/maintenance/status", {});
+        return true;
+      } catch {
+        // Nobody listens yet: the answer, not a fault.
+        return false;
+      }
+    });
+    return etcd;
+  }
+
+  /** Forgets every revision before this moment, which is a revision of its own. */
+  async compact(): Promise<void> {
+    const key = Buffer.from("compacted").toString("base64");
+    const { header } = (await this.#call("/v3/kv/put", { key })) as {
+      header: { revision: string };
+    };
+    await this.#call("/v3/kv/compaction", { revision: header.revision, physical: true });
+  }
+
+  async kill(): Promise<void> {
+    this.#process.signal("SIGKILL");
+    await this.#process.exited;
+  }
+
+  /** etcd's own JSON gateway: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */
+  #call(path: string, body: object): Promise<unknown> {
+    const answer = Promise.withResolvers<unknown>();
+    const call = request({ socketPath: this.#socket, path, method: "POST" }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part: string) => (text += part));
+      response.on("error", answer.reject);
+      response.on("end", () => {
+        if (response.statusCode === 200) answer.resolve(JSON.parse(text));
+        else answer.reject(new Error(`etcd: ${path}: ${response.statusCode} ${text}`));
+      });
+    });
+    call.on("error", answer.reject);
+    call.end(JSON.stringify(body));
+    return answer.promise;
+  }
+}
