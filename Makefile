@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NPM := npm run --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo test check unit kernel bench build clean
+.PHONY: help prepare kubernetes demo test check unit kernel bench build clean
 # One after the other, whatever -j says: their output is for reading, and the machine may be small.
 .NOTPARALLEL:
 
@@ -13,10 +13,13 @@ help: ## this list
 prepare: ## install what is missing, root needed for Debian packages
 	@scripts/prepare
 
+kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes the first time, then nothing
+	@test/kubernetes/build kube-apiserver kube-proxy >/dev/null
+
 demo: prepare ## watch one service fail over between three clusters and back: 22 s, needs root
 	@node test/demo/main.ts
 
-test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root
+test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root and Go
 
 check: prepare ## types, style, lint, architecture
 	@$(NPM) check
@@ -24,7 +27,7 @@ check: prepare ## types, style, lint, architecture
 unit: prepare ## unit tests: no root, a few seconds
 	@$(NPM) test
 
-kernel: prepare ## tests in network namespaces of this machine, needs root
+kernel: prepare kubernetes ## tests in network namespaces of this machine, needs root and Go
 	@$(NPM) test:kernel
 
 bench: prepare ## what it costs, side by side with bare iptables-restore: a minute, SIZE=10000 seven, needs root
