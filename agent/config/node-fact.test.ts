@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NodeFact } from "../model/facts.ts";
+import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { cidr } from "../../test/support/worlds.ts";
+import type { NodeFact, NodeSight } from "../model/facts.ts";
 import { parseConfig } from "./config.ts";
 import { nodeFact } from "./node-fact.ts";
 import { isUsage, type Usage, usageText } from "./usage.ts";
@@ -10,19 +12,25 @@ function accepted(result: NodeFact | Usage): NodeFact {
   return result;
 }
 
-function fact(argv: readonly string[], addresses: readonly string[]): NodeFact | Usage {
+function fact(
+  argv: readonly string[],
+  addresses: readonly string[],
+  sight?: NodeSight,
+): NodeFact | Usage {
   const config = parseConfig(["--manifests", "dir", ...argv], {}, { name: "n1", terminal: false });
   assert.ok(!isUsage(config), isUsage(config) ? usageText(config) : "");
-  return nodeFact(config, addresses);
+  return nodeFact(config, addresses, sight);
 }
 
 test("a node is what the operator said of it; what was not said is absent", () => {
   assert.deepEqual(fact([], []), {
     name: "n1",
     clusterRegions: new Map(),
+    properties: new Map(),
     clusterSetCidrs: [{ family: "IPv4", text: "241.0.0.0/8", bits: 8, hex: "f1000000" }],
     explicitVipCidrs: [],
     podCidrs: [],
+    nodePodCidrs: [],
     serviceCidrs: [],
     reservedAddresses: new Set(),
   });
@@ -43,4 +51,40 @@ test("a ClusterSet CIDR that holds the node's own address is refused: the guard 
     usageText(refused),
     'CSP_USAGE: --clusterset-cidr: "10.0.0.0/8": holds 10.1.2.3, an address of this node or of its API server\n',
   );
+});
+
+const SEEN: NodeSight = {
+  object: {
+    region: "eu",
+    zone: "eu-a",
+    podCidrs: [cidr("10.1.3.0/24")],
+    addresses: ["192.0.2.9"],
+  },
+  properties: new Map([[PROPERTY_CLUSTER_ID, "c1"]]),
+};
+
+test("what the operator did not say is what is seen of the node and its cluster", () => {
+  const node = accepted(fact([], ["127.0.0.1"], SEEN));
+  assert.deepEqual([node.cluster, node.region, node.zone], ["c1", "eu", "eu-a"]);
+  assert.deepEqual(node.nodePodCidrs, [cidr("10.1.3.0/24")]);
+  assert.deepEqual([...node.reservedAddresses], ["127.0.0.1", "192.0.2.9"]);
+  assert.equal(node.properties, SEEN.properties);
+});
+
+test("what the operator said counts, whatever is seen", () => {
+  const said = ["--cluster-id=c9", "--region=us", "--zone=us-a"];
+  const { cluster, region, zone } = accepted(fact(said, [], SEEN));
+  assert.deepEqual([cluster, region, zone], ["c9", "us", "us-a"]);
+  assert.equal(accepted(fact(["--cluster-regions=c1=asia"], [], SEEN)).region, "asia");
+});
+
+test("a ClusterSet CIDR that holds an address or the pods of the Node object is refused", () => {
+  for (const [range, word] of [
+    ["192.0.2.0/24", "holds 192.0.2.9"],
+    ["10.1.0.0/16", "overlaps 10.1.3.0/24"],
+  ] as const) {
+    const refused = fact(["--clusterset-cidr", range], [], SEEN);
+    assert.ok(isUsage(refused));
+    assert.match(usageText(refused), new RegExp(word));
+  }
 });

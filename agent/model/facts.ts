@@ -2,6 +2,9 @@ import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
+import type { Endpoints } from "./endpoints.ts";
+
+export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
 
 /**
  * Facts: what the agent believes about the world, one immutable value per object. A fact exists only if a
@@ -37,21 +40,6 @@ export interface ImportFact {
   readonly onEndpointDeath?: "reset";
 }
 
-/**
- * The three conditions of an endpoint as one word. `terminating` and `serving` both still answer: the first
- * is shutting down, the second is not ready for another reason (for instance, its cluster is stale).
- */
-export type EndpointCondition = "ready" | "serving" | "terminating" | "not-ready";
-
-/** One endpoint of a slice: one address, as every consumer of EndpointSlices reads it (its first). */
-export interface EndpointFact {
-  /** Canonical address text, of the slice's family. */
-  readonly address: string;
-  readonly condition: EndpointCondition;
-  readonly nodeName?: string;
-  readonly zone?: string;
-}
-
 /** An imported EndpointSlice. */
 export interface SliceFact {
   readonly key: ObjectKey;
@@ -64,7 +52,7 @@ export interface SliceFact {
   readonly active: boolean;
   readonly family: Family;
   readonly ports: readonly Port[];
-  readonly endpoints: readonly EndpointFact[];
+  readonly endpoints: Endpoints;
 }
 
 /** What this node's own Node object says. */
@@ -94,11 +82,15 @@ export interface NodeFact {
   readonly zone?: string;
   /** Region by cluster id, said by the operator: overrules what slices claim. */
   readonly clusterRegions: ReadonlyMap<string, string>;
+  /** This cluster's properties by name (KEP-2149), beside its id and region; empty if nobody told. */
+  readonly properties: ReadonlyMap<string, string>;
   /** One range per family; a family without one is not programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** Ranges that explicit VIPs may lie in; empty means anywhere that is not reserved. */
   readonly explicitVipCidrs: readonly Cidr[];
   readonly podCidrs: readonly Cidr[];
+  /** Ranges of the pods on this very node; empty if its Node object is not known, or names none. */
+  readonly nodePodCidrs: readonly Cidr[];
   readonly serviceCidrs: readonly Cidr[];
   /** Canonical addresses of the node and of the API server. */
   readonly reservedAddresses: ReadonlySet<string>;

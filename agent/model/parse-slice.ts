@@ -16,8 +16,10 @@ import {
 } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Complaints } from "./complaints.ts";
-import type { EndpointCondition, EndpointFact, SliceFact } from "./facts.ts";
+import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
+import type { SliceFact } from "./facts.ts";
 import { field, fieldAt, isUnset } from "./fields.ts";
+import { Interner } from "./interner.ts";
 import { parseObjectName } from "./object-name.ts";
 import { CLAIMS, parsePorts } from "./parse-ports.ts";
 import type { Parsed } from "./parsed.ts";
@@ -29,11 +31,12 @@ const MOST_PORTS = 100;
 /**
  * Reads an EndpointSlice. A slice without the multi-cluster label is not ours: neither fact nor problem. One
  * of unusable name, label or address type gives no fact; endpoints and ports that are wrong are left out one
- * by one. `clusterSetCidrs` are the ranges that no endpoint may lie in.
+ * by one. `clusterSetCidrs` are the ranges that no endpoint may lie in; `interner` is shared by what keeps many.
  */
 export function parseSlice(
   object: unknown,
   clusterSetCidrs: readonly Cidr[] = [],
+  interner: Interner = new Interner(),
 ): Parsed<SliceFact> {
   const { complaints, key, namespace } = parseObjectName("EndpointSlice", object, isSubdomainName);
   const label = (name: string) => fieldAt(object, "metadata", "labels", name);
@@ -49,15 +52,16 @@ export function parseSlice(
   if (family === undefined) return { ...result, key };
   const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
+  const endpoints = parseEndpoints(object, family, clusterSetCidrs, complaints);
   const fact: SliceFact = {
     key,
     importKey: objectKey(namespace, service),
     active: parseLabel(object, LABEL_ACTIVE, isSwitch, complaints) !== "false",
     family,
     ports: parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
-    endpoints: parseEndpoints(object, family, clusterSetCidrs, complaints),
-    ...(cluster !== undefined && { cluster }),
-    ...(region !== undefined && { region }),
+    endpoints: Endpoints.of(family, endpoints, interner),
+    ...(cluster !== undefined && { cluster: interner.text(cluster) }),
+    ...(region !== undefined && { region: interner.text(region) }),
   };
   return { ...result, key, fact };
 }

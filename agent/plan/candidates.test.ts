@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { cidr, nodeFact, sliceFact } from "../../test/support/worlds.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { candidatesOf } from "./candidates.ts";
 import { LADDER } from "./ladder.ts";
@@ -76,6 +76,13 @@ describe("an endpoint may be on this node", () => {
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.0.5" }), MAYBE);
     assert.deepEqual(place({ cluster: "c1" }, { address: "192.0.2.1" }), MAYBE);
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.2.0.5" }), NOWHERE);
+  });
+  test("if the Node object gives its address to pods, too; that of the cluster's others counts on", () => {
+    const node = nodeFact({ podCidrs: [], nodePodCidrs: [cidr("10.1.3.0/24")] });
+    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.3.5" }, node), MAYBE);
+    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, node), NOWHERE);
+    const both = nodeFact({ nodePodCidrs: [cidr("10.1.3.0/24")] });
+    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, both), MAYBE);
   });
   test("if nobody knows its cluster, or mine", () => {
     assert.deepEqual(place({}, { address: "10.1.0.5" }), MAYBE);

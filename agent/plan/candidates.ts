@@ -72,5 +72,8 @@ function place(endpoint: EndpointFact, origin: Origin, node: NodeFact) {
 function isLocalPod(text: string, node: NodeFact): boolean {
   if (node.reservedAddresses.has(text)) return true;
   const address = parseAddress(text);
-  return isAddress(address) && node.podCidrs.some((cidr) => contains(cidr, address));
+  if (!isAddress(address)) return false;
+  // The Node's own ranges add to those of the cluster, and never replace them: network plugins with an address
+  // management of their own (Calico, Cilium) leave spec.podCIDRs as it is and give pods other addresses.
+  return [...node.nodePodCidrs, ...node.podCidrs].some((cidr) => contains(cidr, address));
 }

@@ -26,7 +26,7 @@ function refusal(vip: Address, node: NodeFact): Reason | undefined {
   if (!node.clusterSetCidrs.some((cidr) => cidr.family === vip.family)) return "family-off";
   if (node.reservedAddresses.has(vip.text) || classOf(vip) !== undefined) return "vip-reserved";
   if (node.clusterSetCidrs.some((cidr) => contains(cidr, vip))) return undefined;
-  const taken = [...node.podCidrs, ...node.serviceCidrs];
+  const taken = [...node.podCidrs, ...node.nodePodCidrs, ...node.serviceCidrs];
   if (taken.some((cidr) => contains(cidr, vip))) return "vip-reserved";
   const anywhere = node.explicitVipCidrs.length === 0;
   if (anywhere || node.explicitVipCidrs.some((cidr) => contains(cidr, vip))) return undefined;

@@ -1,3 +1,4 @@
+import { Endpoints } from "../../agent/model/endpoints.ts";
 import type { EndpointFact, ImportFact, SliceFact } from "../../agent/model/facts.ts";
 import { objectKey } from "../../api/names.ts";
 import { importObject, sliceObject } from "../support/objects.ts";
@@ -48,10 +49,10 @@ export function services(size: Size): Service[] {
 /** The same slice with its `n`-th endpoint, counted in a circle, not ready. */
 export function without(slice: SliceFact, n: number): SliceFact {
   const out = n % slice.endpoints.length;
-  const endpoints = slice.endpoints.map(
+  const endpoints = [...slice.endpoints].map(
     (endpoint, i): EndpointFact => (i === out ? { ...endpoint, condition: "not-ready" } : endpoint),
   );
-  return { ...slice, endpoints };
+  return { ...slice, endpoints: Endpoints.of(slice.family, endpoints) };
 }
 
 /** The manifests of a service. */
@@ -63,7 +64,7 @@ export function manifestsOf({ fact, slice, vip }: Service): object[] {
       fact.key,
       { cluster: CLUSTER, region: REGION },
       slice.ports,
-      slice.endpoints.map(({ address }) => ({ addresses: [address], nodeName: NODE })),
+      [...slice.endpoints].map(({ address }) => ({ addresses: [address], nodeName: NODE })),
     ),
   ];
 }

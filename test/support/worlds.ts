@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { Endpoints } from "../../agent/model/endpoints.ts";
 import type {
   EndpointCondition,
   EndpointFact,
@@ -6,7 +7,7 @@ import type {
   NodeFact,
   SliceFact,
 } from "../../agent/model/facts.ts";
-import { type Address, isAddress, parseAddress } from "../../api/address.ts";
+import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { objectKey } from "../../api/names.ts";
 
@@ -32,9 +33,11 @@ export function nodeFact(change: Partial<NodeFact> = {}): NodeFact {
     region: "eu-west",
     zone: "eu-west-a",
     clusterRegions: new Map(),
+    properties: new Map(),
     clusterSetCidrs: [cidr("241.0.0.0/8"), cidr("fd00:241::/108")],
     explicitVipCidrs: [],
     podCidrs: [cidr("10.1.0.0/16"), cidr("fd10:1::/32")],
+    nodePodCidrs: [],
     serviceCidrs: [cidr("10.96.0.0/12")],
     reservedAddresses: new Set(["192.0.2.1"]),
     ...change,
@@ -57,23 +60,29 @@ export function importFact(
   };
 }
 
+/** Endpoints, packed; one that is a text is ready. */
+export function endpointsOf(family: Family, endpoints: Iterable<string | EndpointFact>): Endpoints {
+  return Endpoints.of(
+    family,
+    [...endpoints].map((e) => (typeof e === "string" ? { address: e, condition: "ready" } : e)),
+  );
+}
+
 /** A slice of demo/serve from nowhere, with one ready endpoint, with changes; an endpoint that is a text is ready. */
 export function sliceFact(
   change: Partial<Omit<SliceFact, "endpoints">> & {
-    readonly endpoints?: readonly (string | EndpointFact)[];
+    readonly endpoints?: Iterable<string | EndpointFact>;
   } = {},
 ): SliceFact {
-  const { endpoints = ["10.2.0.1"], ...rest } = change;
+  const { endpoints = ["10.2.0.1"], family = "IPv4", ...rest } = change;
   return {
     key: "demo/serve-x",
     importKey: "demo/serve",
     active: true,
-    family: "IPv4",
+    family,
     ports: [{ name: "http", protocol: "TCP", port: 8080 }],
     ...rest,
-    endpoints: endpoints.map((e) =>
-      typeof e === "string" ? { address: e, condition: "ready" } : e,
-    ),
+    endpoints: endpointsOf(family, endpoints),
   };
 }
 
@@ -171,8 +180,9 @@ const anySlice: fc.Arbitrary<SliceFact> = fc
       endpoints: fc.array(endpoint(family as "IPv4" | "IPv6"), { maxLength: 5 }),
     }),
   )
-  .map(({ cluster, region, ...rest }) => ({
+  .map(({ cluster, region, endpoints, ...rest }) => ({
     ...rest,
+    endpoints: Endpoints.of(rest.family, endpoints),
     ...(cluster !== undefined && { cluster }),
     ...(region !== undefined && { region }),
   }));

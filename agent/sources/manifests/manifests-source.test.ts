@@ -126,7 +126,7 @@ describe("a file that changes", () => {
     assert.deepEqual(stage.told.news(), []);
     await stage.wait(1);
     assert.deepEqual(stage.told.news(), ["slice demo/x"]);
-    assert.equal(stage.told.slices.get("demo/x")?.endpoints[0]?.address, "10.0.0.2");
+    assert.equal(stage.told.slices.get("demo/x")?.endpoints.at(0)?.address, "10.0.0.2");
   });
 
   it("is not believed to be gone while an editor writes it anew", async () => {
@@ -280,7 +280,7 @@ describe("two files with the same object", () => {
     stage.place("a.yaml", sliceText("x", "10.0.0.1"));
     stage.place("b.yaml", sliceText("x", "10.0.0.2"));
     await stage.start();
-    const address = () => stage.told.slices.get("demo/x")?.endpoints[0]?.address;
+    const address = () => stage.told.slices.get("demo/x")?.endpoints.at(0)?.address;
     assert.equal(address(), "10.0.0.1");
     assert.deepEqual(stage.told.wrong.get("EndpointSlice demo/x"), [
       {
