@@ -34,13 +34,16 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   diff(believed: Believed, changes: Changes): Tx;
   /** What is believed of a kernel that holds nothing of ours. PURE. */
   nothing(): Believed;
-  /** Reads back all of ours. Read-only. Throws a coded error if it cannot. */
-  read(): Promise<Believed>;
+  /** Reads back all of ours. Read-only. Rejects with a coded error if it cannot, and at once when `stop` is aborted. */
+  read(stop?: AbortSignal): Promise<Believed>;
+  /** What somebody else has changed between what was believed and what was then read back. PURE. */
+  compare(before: Believed, found: Believed): readonly Drift[];
   /**
    * Looks whether what all else hangs on is still as believed: the jumps, the guard, the first level. Cheap and
-   * read-only; gives what somebody else has changed, nothing if all is well. A repair is a read and a diff.
+   * read-only; gives what somebody else has changed, nothing if all is well. A repair is a read and a diff. It may
+   * run beside `apply`: what it gives then is not used. Rejects as `read` does.
    */
-  check(believed: Believed): Promise<readonly Drift[]>;
+  check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */
@@ -49,8 +52,15 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
 
 /** The wanted state in a backend's own objects. In memory only; derived from the services, never from the past. */
 export interface Ruleset<Changes> {
-  /** Says what one import wants; an empty list takes it out. */
-  set(key: ObjectKey, services: readonly VirtualService[]): void;
+  /**
+   * Says what one import wants; an empty list takes it out. `again`: gives the same services whenever it is
+   * called, so that they need not be kept.
+   */
+  set(
+    key: ObjectKey,
+    services: readonly VirtualService[],
+    again?: () => readonly VirtualService[],
+  ): void;
   /**
    * What changed since the last call, at a cost in proportion to the imports set since then. The first call
    * is complete: it names everything wanted, and what it does not name is not wanted.

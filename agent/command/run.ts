@@ -1,3 +1,4 @@
+import type { Family } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
 import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
@@ -13,6 +14,7 @@ import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
 import { chooseFlavour } from "./flavour.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { makePreflight } from "./preflight.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 import { VERSION } from "./version.ts";
 
@@ -64,7 +66,7 @@ async function keepInStep(
   const synced = Promise.withResolvers<void>();
   const observer = new Observer(log, metrics, clock);
   const agent: Agent = new Agent({
-    node,
+    node: () => node,
     sources: [source],
     backends,
     clock,
@@ -74,12 +76,16 @@ async function keepInStep(
       planned: (key, plan) => observer.planned(key, plan),
       problems: (object, problems) => observer.problems(object, problems),
       failed: (failure) => observer.failed(failure),
+      drifted: (drifted) => observer.drifted(drifted),
+      lookFailed: (failure) => observer.lookFailed(failure),
       reconciled: (reconciliation) => {
         observer.reconciled(reconciliation);
         if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();
       },
     },
   });
+  const guarded = (family: Family) => agent.families.get(family)?.synced ?? false;
+  const preflight = makePreflight(config, flavour, observer, guarded);
   metrics.runs({ version: VERSION, node: process.version, backend: config.backend });
   metrics.readWaiting(function* () {
     for (const [family, { oldestWaiting }] of agent.families) {
@@ -100,6 +106,7 @@ async function keepInStep(
         clock,
         metrics: { contentType: metrics.contentType, text },
         state: () => agent,
+        verdicts: () => preflight.verdicts,
         keys: () => agent.keys(),
         plan: (key) => agent.plan(key),
       }),
@@ -108,6 +115,7 @@ async function keepInStep(
   await server?.start();
   metrics.start();
   agent.start();
+  preflight.start();
   const stopped = new Promise<void>((resolve) => {
     if (stop.aborted) resolve();
     stop.addEventListener("abort", () => resolve(), { once: true });
@@ -115,10 +123,12 @@ async function keepInStep(
   const first = await Promise.race([synced.promise.then(() => "synced"), stopped]);
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
   if (first === "synced") {
+    preflight.again();
     await removeLeftovers(lock, log, { flavour, families: familiesOf(node) });
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");
+  await preflight.stop();
   await agent.stop();
   await server?.stop();
 }

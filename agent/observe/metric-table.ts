@@ -40,6 +40,16 @@ export const COUNTERS = {
     help: "Passes over the kernel that failed, by error code (docs/ERRORS.md; unknown for others).",
     labelNames: ["family", "code"],
   },
+  driftRepairs: {
+    name: "drift_repairs_total",
+    help: "Kernel objects of ours that somebody else had changed, each when that was found and repaired, by reason (docs/REASONS.md).",
+    labelNames: ["family", "reason"],
+  },
+  lookFailures: {
+    name: "drift_check_failures_total",
+    help: "Times that it could not be checked whether somebody else has changed our rules, by error code.",
+    labelNames: ["family", "code"],
+  },
   respawns: {
     name: "restore_respawns_total",
     help: "Times that iptables-restore was started again because it had ended or hung.",
@@ -112,6 +122,21 @@ export const GAUGES = {
   affinityLimit: {
     name: "affinity_clients_limit",
     help: "Clients per endpoint that the kernel remembers for session affinity (xt_recent, ip_list_tot).",
+    labelNames: [],
+  },
+  preflight: {
+    name: "preflight_failing",
+    help: "1 while a check of the node around the agent fails, 0 while it is well, absent while it cannot be told (/readyz?verbose, docs/guides/preflight.md).",
+    labelNames: ["check", "family"],
+  },
+  conntrackEntries: {
+    name: "conntrack_entries",
+    help: "Connections that the kernel tracks in the node's network namespace, as of the last look (every minute).",
+    labelNames: [],
+  },
+  conntrackLimit: {
+    name: "conntrack_entries_limit",
+    help: "Connections that it may track; beyond, new ones are dropped.",
     labelNames: [],
   },
   build: {

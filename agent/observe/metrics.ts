@@ -2,6 +2,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Family } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { codeOf } from "../../common/errors.ts";
+import type { Drift } from "../backends/backend.ts";
+import type { ConntrackFact } from "../preflight/conntrack-table.ts";
+import type { Verdict } from "../preflight/verdict.ts";
 import {
   COUNTERS,
   GAUGES,
@@ -87,6 +90,15 @@ export class AgentMetrics {
     this.#counters.syncFailures.inc({ family, code: codeOf(error) ?? "unknown" });
   }
 
+  /** Somebody else changed kernel objects of ours, and each is repaired. */
+  drifted(family: Family, drift: readonly Drift[]): void {
+    for (const { reason } of drift) this.#counters.driftRepairs.inc({ family, reason });
+  }
+
+  lookFailed(family: Family, error: unknown): void {
+    this.#counters.lookFailures.inc({ family, code: codeOf(error) ?? "unknown" });
+  }
+
   restoreRespawned(family: Family): void {
     this.#counters.respawns.inc({ family });
   }
@@ -115,6 +127,18 @@ export class AgentMetrics {
 
   manifestFilesBroken(count: number): void {
     this.#gauges.brokenFiles.set(count);
+  }
+
+  /** The node was looked at. `family` is empty where both share what was looked at. */
+  looked(verdicts: readonly Verdict[], conntrack: ConntrackFact | undefined): void {
+    this.#gauges.preflight.reset();
+    for (const { check, family = "", state } of verdicts) {
+      if (state === "unknown") continue;
+      this.#gauges.preflight.set({ check, family }, state === "failing" ? 1 : 0);
+    }
+    if (conntrack === undefined) return;
+    this.#gauges.conntrackEntries.set(conntrack.count);
+    this.#gauges.conntrackLimit.set(conntrack.limit);
   }
 
   affinityLimit(clients: number): void {

@@ -4,11 +4,14 @@ import type { Clock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger, LogLine } from "../../common/log.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import type { ConntrackFact } from "../preflight/conntrack-table.ts";
+import type { Verdict } from "../preflight/verdict.ts";
 import type { AgentEvents } from "../sync/agent.ts";
-import type { Failure, Reconciliation } from "../sync/reconciler.ts";
+import type { Drifted, Failure, Reconciliation } from "../sync/reconciler.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
+import { verdictTransitions } from "./verdict-transitions.ts";
 
 /**
  * Turns what the agent says into log lines and metrics. It logs what became different, not what was done:
@@ -22,8 +25,14 @@ export class Observer implements AgentEvents {
   readonly #problems = new Map<string, readonly Problem[]>();
   /** Words of the failure that was told last, by family; absent while all is well. */
   readonly #failing = new Map<string, string>();
+  /** Words of the look that failed last, by family; absent while looks succeed. */
+  readonly #blind = new Map<string, string>();
+  /** Families whose rules somebody changes again and again. */
+  readonly #fights = new Set<string>();
   /** Families that have been in step at least once. */
   readonly #seen = new Set<string>();
+
+  #verdicts: readonly Verdict[] = [];
 
   constructor(log: Logger, metrics: AgentMetrics, clock: Pick<Clock, "now">) {
     this.#log = log;
@@ -76,6 +85,13 @@ export class Observer implements AgentEvents {
     }
   }
 
+  /** The node was looked at. */
+  looked(verdicts: readonly Verdict[], conntrack: ConntrackFact | undefined): void {
+    for (const line of verdictTransitions(this.#verdicts, verdicts)) this.#log.write(line);
+    this.#verdicts = verdicts;
+    this.#metrics.looked(verdicts, conntrack);
+  }
+
   failed({ family, error, failures, retryIn }: Failure): void {
     this.#metrics.syncFailed(family, error);
     const words = codeOf(error) ?? String(error);
@@ -84,6 +100,33 @@ export class Observer implements AgentEvents {
     const fields = { family, error, failures, retryIn: Math.round(retryIn) };
     if (known) this.#log.debug("The kernel is still out of step.", fields);
     else this.#log.warn("The kernel is out of step; what it has is kept.", fields);
+  }
+
+  drifted({ family, drift, repairIn }: Drifted): void {
+    this.#metrics.drifted(family, drift);
+    this.#blind.delete(family);
+    const [first] = drift;
+    if (first === undefined) return;
+    const { reason, what, suspect } = first;
+    const fields = { family, reason, what, more: drift.length - 1, ...(suspect && { suspect }) };
+    if (repairIn === 0) {
+      this.#fights.delete(family);
+      this.#log.warn("Somebody has changed our rules; they are repaired.", fields);
+    } else if (!this.#fights.has(family)) {
+      this.#fights.add(family);
+      const message = "Somebody changes our rules again and again; they are repaired less often.";
+      this.#log.warn(message, { ...fields, repairIn: Math.round(repairIn) });
+    }
+  }
+
+  lookFailed({ family, error, retryIn }: Omit<Failure, "failures">): void {
+    this.#metrics.lookFailed(family, error);
+    const words = codeOf(error) ?? String(error);
+    const fields = { family, error, retryIn: Math.round(retryIn) };
+    if (this.#blind.get(family) === words)
+      this.#log.debug("Rules still cannot be checked.", fields);
+    else this.#log.warn("Whether our rules still stand cannot be checked.", fields);
+    this.#blind.set(family, words);
   }
 
   /** Until the kernel is in step for the first time, what is read is not news but what was there before. */

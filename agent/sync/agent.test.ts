@@ -5,7 +5,7 @@ import type { Problem } from "../../api/problem.ts";
 import { FakeBackend, quiet } from "../../test/support/fake-backend.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { FakeSource } from "../../test/support/fake-source.ts";
-import { cidr, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { Agent, familiesOf } from "./agent.ts";
 import type { Failure } from "./reconciler.ts";
@@ -31,7 +31,7 @@ class Bench {
   readonly problems: string[] = [];
   listedAt: number | undefined;
   readonly agent = new Agent({
-    node: nodeFact(),
+    node: () => nodeFact(),
     sources: this.sources,
     backends: new Map([
       ["IPv4", this.four],
@@ -50,6 +50,8 @@ class Bench {
       problems: (object, problems) => this.problems.push(`${object} ${problems.length}`),
       reconciled: () => undefined,
       failed: (failure) => this.failures.push(failure),
+      drifted: () => undefined,
+      lookFailed: () => undefined,
     },
   });
 
@@ -146,9 +148,9 @@ describe("an agent", () => {
     await bench.started(SERVE, FOUR, SIX);
     bench.six.faults.push("before", "before", "before");
     for (const address of ["10.1.0.2", "10.1.0.3"]) {
-      const endpoints = [{ address, condition: "ready" } as const];
+      const endpoints = endpointsOf("IPv4", [address]);
       bench.sources[0].tell.sliceChanged({ ...FOUR, endpoints }, 1);
-      const sixth = [{ address: `fd10:1::${address.at(-1)}`, condition: "ready" } as const];
+      const sixth = endpointsOf("IPv6", [`fd10:1::${address.at(-1)}`]);
       bench.sources[0].tell.sliceChanged({ ...SIX, endpoints: sixth }, 1);
       await quiet();
     }

@@ -1,15 +1,19 @@
+import { isDeepStrictEqual } from "node:util";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Backend, Transaction } from "../backends/backend.ts";
-import type { NodeFact } from "../model/facts.ts";
+import type { NodeFact, NodeSight } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
-import { Reconciler, type ReconcilerEvents } from "./reconciler.ts";
+import { Backlog } from "./backlog.ts";
+import type { Follower } from "./follower.ts";
+import { Reconciler, type ReconcilerEvents, type Wanted } from "./reconciler.ts";
+import { Slices } from "./slices.ts";
 
 /** Who is told what the agent decided, and what became of it. */
 export interface AgentEvents extends ReconcilerEvents {
@@ -37,10 +41,16 @@ export interface FamilyProgress {
 
 /** What the agent is made of. */
 export interface AgentOptions {
-  readonly node: NodeFact;
+  /**
+   * What this node is, from what is seen of it: called at the start, and whenever the sight has changed. If the
+   * answer is another one, everything is planned anew. PURE.
+   */
+  readonly node: (sight: NodeSight) => NodeFact;
   readonly sources: readonly Source[];
   /** One backend for each family that is programmed. */
   readonly backends: ReadonlyMap<Family, AnyBackend>;
+  /** Who follows what the kernel of a family has accepted. */
+  readonly followers?: ReadonlyMap<Family, Follower>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly events: AgentEvents;
@@ -48,24 +58,31 @@ export interface AgentOptions {
 
 /**
  * The straight line: sources -> model -> plan -> reconcilers. Changes of one turn of the event loop are
- * planned together; nothing is planned, so nothing is written, before every source has listed.
+ * planned together; nothing is planned, so nothing is written, before every source has listed. Many changes
+ * are planned in slices, and what changes meanwhile goes before the rest of them.
  */
 export class Agent {
   readonly #options: AgentOptions;
   readonly #model = new Model();
   readonly #reconcilers = new Map<Family, Reconciler<unknown, unknown, Transaction>>();
   readonly #unlisted: Set<Source>;
+  readonly #backlog = new Backlog();
+  #sight: NodeSight = { properties: new Map() };
+  #node: NodeFact;
   #scheduled = false;
+  #opened = false;
   #stopped = false;
 
   constructor(options: AgentOptions) {
     this.#options = options;
+    this.#node = options.node(this.#sight);
     this.#unlisted = new Set(options.sources);
-    const { clock, random, events } = options;
+    const { clock, random, events, followers } = options;
     for (const [family, backend] of options.backends) {
-      const everything = () => this.#everything(family);
-      const reconciler = new Reconciler({ family, backend, everything, clock, random, events });
-      this.#reconcilers.set(family, reconciler);
+      const wanted = this.#wanted(family);
+      const follower = followers?.get(family);
+      const what = { family, backend, wanted, clock, random, events };
+      this.#reconcilers.set(family, new Reconciler({ ...what, ...(follower && { follower }) }));
     }
   }
 
@@ -107,7 +124,7 @@ export class Agent {
   /** The plan of one import as of now; undefined if nothing is known of it. */
   plan(key: ObjectKey): ImportPlan | undefined {
     const view = this.#model.view(key);
-    return view && planImport(view, this.#options.node);
+    return view && planImport(view, this.#node);
   }
 
   #eventsOf(source: Source): SourceEvents {
@@ -120,19 +137,27 @@ export class Agent {
       importRemoved: (key, at) => change(() => this.#model.removeImport(key, at)),
       sliceChanged: (fact, at) => change(() => this.#model.setSlice(fact, at)),
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
-      nodeChanged: () => undefined,
-      propertiesChanged: () => undefined,
+      nodeChanged: (object, at) => {
+        const { properties } = this.#sight;
+        this.#see({ properties, ...(object !== undefined && { object }) }, at);
+      },
+      propertiesChanged: (properties, at) => this.#see({ ...this.#sight, properties }, at),
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {
-        if (this.#unlisted.delete(source) && this.listed && !this.#stopped) this.#open();
+        if (!this.#unlisted.delete(source) || !this.listed || this.#stopped) return;
+        this.#options.events.listed();
+        this.#schedule();
       },
     };
   }
 
-  #open(): void {
-    this.#options.events.listed();
-    this.#planDirty();
-    for (const reconciler of this.#reconcilers.values()) reconciler.start();
+  #see(sight: NodeSight, at: number): void {
+    this.#sight = sight;
+    const node = this.#options.node(sight);
+    if (isDeepStrictEqual(node, this.#node)) return;
+    this.#node = node;
+    for (const key of this.#model.keys()) this.#backlog.add(key, at);
+    this.#schedule();
   }
 
   #schedule(): void {
@@ -140,30 +165,52 @@ export class Agent {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (!this.#stopped) this.#planDirty();
+      if (!this.#stopped) this.#planSome();
     });
   }
 
-  #planDirty(): void {
-    for (const [key, at] of this.#model.takeDirty()) {
-      const plan = this.plan(key);
-      this.#options.events.planned(key, plan);
-      for (const [family, reconciler] of this.#reconcilers) {
-        reconciler.set(key, servicesOf(plan, family), at);
+  /** Plans for one slice what has just changed, and for one what is left from before: neither starves the other. */
+  #planSome(): void {
+    for (const queue of [new Backlog(this.#model.takeDirty()), this.#backlog]) {
+      const slices = new Slices(this.#options.clock);
+      for (const [key, at] of queue.drain()) {
+        const since = Math.min(at, this.#backlog.take(key) ?? at);
+        this.#options.events.planned(key, this.plan(key));
+        for (const reconciler of this.#reconcilers.values()) reconciler.changed(key, since);
+        if (slices.due) break;
+      }
+      for (const [key, at] of queue === this.#backlog ? [] : queue.drain()) {
+        this.#backlog.add(key, at);
       }
     }
+    if (this.#backlog.size > 0) this.#schedule();
+    else this.#open();
   }
 
-  *#everything(family: Family): IterableIterator<[ObjectKey, VirtualService[]]> {
-    for (const key of this.#model.keys()) yield [key, servicesOf(this.plan(key), family)];
+  /** Only when everything has been planned once: what is said of the first pass is then true of all imports. */
+  #open(): void {
+    if (this.#opened) return;
+    this.#opened = true;
+    for (const reconciler of this.#reconcilers.values()) reconciler.start();
+  }
+
+  #wanted(family: Family): Wanted {
+    return {
+      keys: () => this.#model.keys(),
+      services: (key) => {
+        const view = this.#model.view(key);
+        const node = this.#node;
+        return () => (view === undefined ? [] : servicesOf(planImport(view, node), family));
+      },
+    };
   }
 }
 
-function servicesOf(plan: ImportPlan | undefined, family: Family): VirtualService[] {
-  return plan?.services.filter((service) => service.family === family) ?? [];
+function servicesOf(plan: ImportPlan, family: Family): VirtualService[] {
+  return plan.services.filter((service) => service.family === family);
 }
 
 /** The families, in order, that a node has a ClusterSet CIDR of. */
-export function familiesOf(node: NodeFact): Family[] {
+export function familiesOf(node: Pick<NodeFact, "clusterSetCidrs">): Family[] {
   return FAMILIES.filter((family) => node.clusterSetCidrs.some((cidr) => cidr.family === family));
 }

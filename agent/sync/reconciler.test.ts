@@ -22,12 +22,20 @@ class Bench {
   readonly reconciler = new Reconciler({
     family: "IPv4",
     backend: this.backend,
-    everything: () => this.wanted,
+    wanted: {
+      keys: () => this.wanted.keys(),
+      services: (key) => {
+        const services = this.wanted.get(key) ?? [];
+        return () => services;
+      },
+    },
     clock: this.clock,
     random: () => 0.5,
     events: {
       reconciled: (pass) => this.passes.push(pass),
       failed: (failure) => this.failures.push(failure),
+      drifted: () => undefined,
+      lookFailed: () => undefined,
     },
   });
 
@@ -36,7 +44,7 @@ class Bench {
     const services = port === undefined ? [] : [virtualService({ importKey: key, port })];
     if (services.length === 0) this.wanted.delete(key);
     else this.wanted.set(key, services);
-    this.reconciler.set(key, services, at);
+    this.reconciler.changed(key, at);
   }
 
   async started(): Promise<void> {
@@ -49,10 +57,15 @@ class Bench {
   /** Runs until nothing waits, neither for time nor for the kernel. */
   async settled(): Promise<void> {
     await quiet();
-    for (let i = 0; i < 200 && this.clock.next !== undefined; i++) {
-      this.clock.advance(this.clock.next);
+    for (let i = 0; i < 200 && this.busy; i++) {
+      this.clock.advance(this.clock.next ?? 0);
       await quiet();
     }
+  }
+
+  get busy(): boolean {
+    const { oldestWaiting, passSince, synced } = this.reconciler;
+    return oldestWaiting !== undefined || passSince !== undefined || !synced;
   }
 
   assertAsWanted(): void {

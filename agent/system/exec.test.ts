@@ -5,7 +5,7 @@ import { execLines } from "./exec.ts";
 /** All lines of a program's output. */
 async function exec(argv: readonly [string, ...string[]], timeout?: number): Promise<string[]> {
   const lines: string[] = [];
-  await execLines(argv, (line) => lines.push(line), timeout);
+  await execLines(argv, (line) => lines.push(line), timeout === undefined ? {} : { timeout });
   return lines;
 }
 
@@ -58,5 +58,17 @@ describe("exec", () => {
 
   test("kills a program that takes too long", async () => {
     await assert.rejects(exec(["sleep", "60"], 50), { code: "CSP_EXEC_TIMEOUT" });
+  });
+
+  test("is not waited for any longer once it is told to stop", async () => {
+    for (const stop of [AbortSignal.abort(), AbortSignal.timeout(50)]) {
+      await assert.rejects(
+        execLines(["sleep", "60"], () => undefined, { stop }),
+        {
+          code: "CSP_EXEC_FAILED",
+          message: "sleep: not waited for",
+        },
+      );
+    }
   });
 });

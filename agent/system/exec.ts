@@ -7,15 +7,23 @@ const LAST_WORDS = 2000;
 /** Milliseconds after which a program is killed. */
 const TIMEOUT = 60_000;
 
+/** How long a program may run. */
+export interface ExecLimits {
+  /** Kills it when it is aborted. */
+  readonly stop?: AbortSignal | undefined;
+  /** Milliseconds. */
+  readonly timeout?: number;
+}
+
 /**
  * Runs a program, without input, and gives its standard output to `onLine`, line by line, so that a table of any size costs
  * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_FAILED (also if it ends by a signal) or
- * CSP_EXEC_TIMEOUT.
+ * CSP_EXEC_TIMEOUT. When `stop` is aborted it rejects at once, also if the program cannot be killed.
  */
 export function execLines(
   [program, ...args]: readonly [string, ...string[]],
   onLine: (line: string) => void,
-  timeout = TIMEOUT,
+  { stop, timeout = TIMEOUT }: ExecLimits = {},
 ): Promise<void> {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -31,6 +39,12 @@ export function execLines(
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(-LAST_WORDS);
   });
+  const giveUp = () => {
+    child.kill("SIGKILL");
+    reject(new CodedError("CSP_EXEC_FAILED", `${program}: not waited for`));
+  };
+  if (stop?.aborted) giveUp();
+  stop?.addEventListener("abort", giveUp, { once: true });
   child.on("error", (cause: NodeJS.ErrnoException) => {
     clearTimeout(timer);
     const code = cause.code === "ENOENT" ? "CSP_EXEC_MISSING" : "CSP_EXEC_FAILED";
@@ -38,6 +52,7 @@ export function execLines(
   });
   child.on("close", (status, signal) => {
     clearTimeout(timer);
+    stop?.removeEventListener("abort", giveUp);
     const call = [program, ...args].join(" ");
     if (timedOut) reject(new CodedError("CSP_EXEC_TIMEOUT", `${call}: killed, it took too long`));
     else if (status !== 0) {

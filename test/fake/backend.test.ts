@@ -64,12 +64,20 @@ class Node {
   readonly #reconciler = new Reconciler({
     family: OPTIONS.family,
     backend: this.backend,
-    everything: () => [...this.model.keys()].map((key) => [key, this.#services(key)] as const),
+    wanted: {
+      keys: () => this.model.keys(),
+      services: (key) => {
+        const services = this.#services(key);
+        return () => services;
+      },
+    },
     clock: this.clock,
     random: () => 0,
     events: {
       reconciled: () => undefined,
       failed: ({ error }) => this.failures.push(error),
+      drifted: () => undefined,
+      lookFailed: () => undefined,
     },
   });
 
@@ -81,7 +89,7 @@ class Node {
   change(events: readonly Event[]): Promise<void> {
     for (const event of events) applyEvent(this.model, event);
     for (const key of this.model.takeDirty().keys()) {
-      this.#reconciler.set(key, this.#services(key), this.clock.now());
+      this.#reconciler.changed(key, this.clock.now());
     }
     return this.settle();
   }
@@ -92,7 +100,7 @@ class Node {
       await turn();
       const { passSince, oldestWaiting, synced } = this.#reconciler;
       if (passSince !== undefined) continue;
-      if (synced && oldestWaiting === undefined && this.clock.pending === 0) return;
+      if (synced && oldestWaiting === undefined) return;
       this.clock.advance(this.clock.next ?? 0);
     }
     assert.fail("the reconciler did not come to rest");

@@ -1,4 +1,5 @@
 import type { Backend, Drift } from "../../agent/backends/backend.ts";
+import { compare } from "../../agent/backends/iptables/compare.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
 import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
@@ -30,6 +31,10 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
 
   async read(): Promise<Believed> {
     return believedOf(this.kernel);
+  }
+
+  compare(before: Believed, found: Believed): Drift[] {
+    return compare(before, found);
   }
 
   async check(): Promise<readonly Drift[]> {

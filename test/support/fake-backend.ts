@@ -27,6 +27,10 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   readonly log: string[] = [];
   /** The fate of the next reads and applies, one each. */
   readonly faults: (Fault | undefined)[] = [];
+  /** How often it was checked, and what checks give, or fail with. */
+  checks = 0;
+  drift: readonly Drift[] = [];
+  checkFails: Error | undefined;
   #gate: Promise<void> = Promise.resolve();
   #busy = false;
 
@@ -76,8 +80,17 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     return this.#do("read", () => new Map(this.kernel));
   }
 
+  compare(before: Imports, found: Imports): Drift[] {
+    return [...before].flatMap(([what, text]): Drift[] => {
+      if (!found.has(what)) return [{ reason: "chain-missing", what }];
+      return found.get(what) === text ? [] : [{ reason: "chain-changed", what }];
+    });
+  }
+
   async check(): Promise<readonly Drift[]> {
-    return [];
+    this.checks++;
+    if (this.checkFails !== undefined) throw this.checkFails;
+    return this.drift;
   }
 
   async apply(tx: FakeTransaction, believed: Imports): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Backend, Drift } from "../backend.ts";
+import { compare } from "./compare.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { readBack } from "./read.ts";
@@ -47,9 +48,13 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return { chains: new Map(), jumps: [] };
   }
 
-  read(): Promise<Believed> {
+  read(stop?: AbortSignal): Promise<Believed> {
     this.#restore.warm();
-    return readBack(this.#tools.save);
+    return readBack(this.#tools.save, stop);
+  }
+
+  compare(before: Believed, found: Believed): Drift[] {
+    return compare(before, found);
   }
 
   async check(_believed: Believed): Promise<readonly Drift[]> {

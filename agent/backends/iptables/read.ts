@@ -12,15 +12,19 @@ const INCOMPATIBLE = /^# Table `.*' is incompatible/;
  * table holds rules of the nft command that iptables cannot express: taking it for empty would pile up jumps, and
  * remove the guard from above rules that still stand.
  */
-export async function readBack(save: Argv): Promise<Believed> {
+export async function readBack(save: Argv, stop?: AbortSignal): Promise<Believed> {
   const believed: Believed = { chains: new Map(), jumps: [] };
   for (const table of TABLES) {
     const parser = new SaveParser(table);
     let readable = true;
-    await execLines([...save, "-t", table], (line) => {
-      if (INCOMPATIBLE.test(line)) readable = false;
-      parser.line(line);
-    });
+    await execLines(
+      [...save, "-t", table],
+      (line) => {
+        if (INCOMPATIBLE.test(line)) readable = false;
+        parser.line(line);
+      },
+      { stop },
+    );
     if (!readable) {
       const message = `${save.at(-1)}: table ${table} holds rules that iptables cannot express`;
       throw new CodedError("CSP_TABLE_UNREADABLE", message);
