@@ -61,7 +61,7 @@ export interface ApiClientOptions {
  * A client for tests: objects in, objects out, by their kind. It trusts what `caFile` has, and nothing else. No
  * retries: a test sees what happened.
  */
-export class ApiClient {
+export class ApiClient implements AsyncDisposable {
   readonly #options: ApiClientOptions;
   readonly #agent: Agent;
   /** Plural and scope, by apiVersion and kind. */
@@ -182,6 +182,10 @@ export class ApiClient {
   /** Ends all connections. */
   close(): Promise<void> {
     return this.#agent.destroy();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #resourceOf(apiVersion: string, kind: string) {

@@ -59,6 +59,8 @@ function argumentsOf({ place, directory, etcdUrl }: ApiServerOptions): string[] 
     "disable-admission-plugins": "ServiceAccount",
     // The endpoint of the Service "kubernetes" may not be a loopback address.
     "endpoint-reconciler-type": "none",
+    // Without it a watch that is open would hold up the end for a minute, and then break.
+    "shutdown-watch-termination-grace-period": "1s",
     profiling: false,
   };
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);

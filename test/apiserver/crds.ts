@@ -8,6 +8,12 @@ const DIRECTORY = new URL("../../deploy/crds/", import.meta.url).pathname;
 
 const PATIENCE_MS = 30_000;
 
+interface Version {
+  readonly name: string;
+  readonly served: boolean;
+  readonly schema: object;
+}
+
 interface Crd {
   readonly apiVersion: string;
   readonly kind: string;
@@ -15,7 +21,7 @@ interface Crd {
   readonly spec: {
     readonly group: string;
     readonly names: { readonly plural: string };
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+    readonly versions: readonly Version[];
   };
 }
 

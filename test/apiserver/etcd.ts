@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import type { Process } from "../lab/process.ts";
+import { kubernetesCommand } from "./commands.ts";
 import type { Place } from "./place.ts";
 import { untilReady } from "./readiness.ts";
 
@@ -29,7 +30,7 @@ export class Etcd {
     };
     const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
     this.#process = place.spawn([
-      ...["env", "-C", directory, "etcd"],
+      ...["env", "-C", directory, kubernetesCommand("etcd")],
       ...["--unsafe-no-fsync", "--logger=zap", ...flags],
     ]);
   }
@@ -62,7 +63,7 @@ export class Etcd {
     await this.#process.exited;
   }
 
-  /** etcd's own JSON gateway: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */
+  /** etcd's own JSON gateway: https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/ */
   #call(path: string, body: object): Promise<unknown> {
     const answer = Promise.withResolvers<unknown>();
     const call = request({ socketPath: this.#socket, path, method: "POST" }, (response) => {

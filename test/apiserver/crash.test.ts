@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Process } from "../lab/process.ts";
+
+/** Programs that have a directory in their arguments. */
+function programsOf(directory: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(argvOf)
+    .filter((argv) => argv.some((argument) => argument.includes(directory)))
+    .map(([program = ""]) => program.replace(/.*\//, ""))
+    .sort();
+}
+
+/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+function argvOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
+}
+
+for (const [place, signal] of [
+  ["loopback", "SIGKILL"],
+  ["loopback", "SIGTERM"],
+  ["namespace", "SIGKILL"],
+] as const) {
+  test(`A control plane on the ${place} is gone when its owner ends by ${signal}`, async () => {
+    const fixture = `${import.meta.dirname}/fixtures/owner.ts`;
+    const owner = new Process([process.execPath, fixture, place]);
+    const { directory } = JSON.parse(await owner.line(/directory/, 60_000)) as {
+      directory: string;
+    };
+    assert.deepEqual(programsOf(directory), ["etcd", "kube-apiserver"]);
+    owner.signal(signal);
+    await owner.exited;
+    const isGone = () => programsOf(directory).length === 0 && !existsSync(directory);
+    for (let i = 0; i < 500 && !isGone(); i++) await sleep(10);
+    assert.deepEqual(programsOf(directory), []);
+    assert.ok(!existsSync(directory));
+  });
+}
