@@ -14,6 +14,9 @@ export const ABOUT_VERSIONS = ["v1beta1", "v1alpha1"] as const;
 /** Name of the ClusterProperty that holds the cluster's own id. */
 export const PROPERTY_CLUSTER_ID = "cluster.clusterset.k8s.io";
 
+/** Name by which cluster selectors know a cluster's region, beside `LABEL_REGION` (examples of KEP-5939). */
+export const PROPERTY_REGION = "region.topology.k8s.io";
+
 /** On a slice: the ServiceImport, in the slice's namespace, that it belongs to (KEP-1645). */
 export const LABEL_SERVICE_NAME = "multicluster.kubernetes.io/service-name";
 /** On a slice: id of the cluster whose endpoints it holds (KEP-1645). */
@@ -22,5 +25,11 @@ export const LABEL_SOURCE_CLUSTER = "multicluster.kubernetes.io/source-cluster";
 export const LABEL_ACTIVE = "multicluster.kubernetes.io/active";
 /** On a slice: region of the source cluster. On a Node: its own. */
 export const LABEL_REGION = "topology.kubernetes.io/region";
+/** On a ServiceImport: its cluster selectors, a JSON list in the shape of KEP-5939's `clusterSelectors`. */
+export const ANNOTATION_CLUSTER_SELECTORS = "clusterset-proxy.io/cluster-selectors";
+/** On a slice: the source cluster's properties, a JSON object of name and value (KEP-2149). */
+export const ANNOTATION_CLUSTER_PROPERTIES = "clusterset-proxy.io/cluster-properties";
 /** On a Node: its zone. */
 export const LABEL_ZONE = "topology.kubernetes.io/zone";
+/** On an import: what becomes of TCP connections to an endpoint that is gone: `reset`, or `keep`, the default. */
+export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-death";

@@ -57,6 +57,7 @@ export const REASONS = {
   "multicast-address": "A multicast or broadcast address.",
   "unspecified-address": "The unspecified address, or one of its network (0.0.0.0/8).",
   "in-clusterset-cidr": "An endpoint inside the ClusterSet CIDR: DNAT would loop.",
+  "invalid-cidr": "Not an address range, or one with bits set beyond its prefix.",
   "fqdn-slice": "The slice's addressType is FQDN; a kernel cannot route to a name.",
   "invalid-port": "Not a port number from 1 to 65535.",
   "invalid-protocol": "Not TCP, UDP or SCTP.",
@@ -67,6 +68,10 @@ export const REASONS = {
     "An object lists too many ports (a slice over 100, an import over 1,000); the rest is left out.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
+  "invalid-selector":
+    "Not a list of cluster selectors (KEP-5939); all of it is left out, and the built-in tiers apply.",
+  "invalid-property": "Not a cluster property: a name and a text of at most 256 characters.",
+  overruled: "Another field says the same thing, and it counts.",
   "duplicate-object": "Another file defines the same object; the first file by name counts.",
 
   // A manifest file that keeps its last good content.
@@ -81,10 +86,29 @@ export const REASONS = {
 
   // A connection to an API server.
   watching: "Objects were listed, and changes arrive as they happen.",
+  listing: "All objects are being listed; what was known stays until the list is complete.",
+  doubtful:
+    "A list would take away most of what is known; it is believed if a second look says the same.",
+  unreachable: "No connection to the API server, or it broke in the middle of an answer.",
+  stalled: "The API server takes connections and says nothing, or has fallen silent.",
+  "no-credentials":
+    "The kubeconfig, a certificate, a token file or a credential plugin cannot be used.",
+  unauthorized: "The API server does not accept the credentials (401).",
+  forbidden: "The API server does not allow it (403): a role lacks list or watch.",
+  "not-served": "The API server does not serve the kind in any version that is understood (404).",
+  throttled: "The API server asks to come back later (429).",
+  refused: "The API server finds the request itself wrong (another 4xx status).",
+  "server-error": "The API server cannot answer for a reason of its own (5xx).",
+  expired: "The API server no longer knows what changed since (410): everything is listed anew.",
+  rewound:
+    "The API server is older than it was (restored from a backup): everything is listed anew.",
+  garbage: "The answer is not what an API server says: everything is listed anew.",
 
   // What somebody else did to kernel objects of ours; each is repaired.
   "jump-missing": "A jump into a chain of ours is gone from the kernel's own chain.",
   "jump-behind": "A rule before our jump takes traffic to ClusterSetIPs, or some of it.",
+  "jump-extra":
+    "A rule of the kernel's own chains leads to a chain of ours, and we did not put it there.",
   "chain-missing": "A chain of ours is gone.",
   "chain-changed": "A chain of ours does not hold the rules that were written to it.",
 
@@ -93,6 +117,23 @@ export const REASONS = {
   "not-synced": "The kernel has not been as planned yet, since the agent started.",
   "change-waiting": "A change has been waiting for more than 60 seconds to reach the kernel.",
   "pass-stuck": "A pass over the kernel began more than 5 minutes ago and has not ended.",
+
+  // The node around the agent, on /readyz?verbose; each comes with a sentence that says what mends it.
+  "no-route": "The node has no route to the ClusterSet CIDR; its own programs cannot call a VIP.",
+  "route-refuses": "A route of type unreachable, blackhole or prohibit covers the ClusterSet CIDR.",
+  "vip-on-node": "The node takes addresses of the ClusterSet CIDR for its own.",
+  "wrong-source": "The route to the ClusterSet CIDR gives a source address that no answer finds.",
+  "forwarding-off": "The kernel does not forward packets of this IP family.",
+  "service-range-overlap": "The ClusterSet CIDR overlaps a range of the cluster's Services.",
+  "pods-bypass":
+    "Pods of this node called a ClusterSetIP, and their packets did not meet our rules.",
+  "extension-missing": "The kernel or iptables lacks something that rules of ours are made of.",
+  "tool-missing": "A program that writes rules is not installed.",
+  "tool-old": "A program that writes rules is of a version that loses or refuses rules like ours.",
+  "lock-not-shared":
+    "A lock file is the container's own: programs outside of it are not locked out.",
+  "conntrack-full": "More than nine tenths of the connection tracking table are in use.",
+  "not-tested": "It could not be looked at, or there is nothing to look at yet.",
 } as const;
 
 /** One word of `REASONS`. */

@@ -2,6 +2,7 @@ import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
+import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
 
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
@@ -34,6 +35,8 @@ export interface ImportFact {
   /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
   readonly affinitySeconds?: number;
   readonly trafficDistribution?: TrafficDistribution;
+  /** Who is preferred, nearest first; absent means the built-in tiers, an empty list that all are alike. */
+  readonly selectors?: readonly ClusterSelector[];
   /** `internalTrafficPolicy: Local`: endpoints of this very node, or none. */
   readonly nodeLocal: boolean;
   /** What becomes of TCP connections to an endpoint that is gone from every slice; absent means they are kept. */
@@ -48,6 +51,8 @@ export interface SliceFact {
   /** Absent if nothing says where the slice comes from. */
   readonly cluster?: string;
   readonly region?: string;
+  /** What the source cluster says of itself, by name; absent if it says nothing. */
+  readonly properties?: ReadonlyMap<string, string>;
   /** False: the slice is kept, and not used. */
   readonly active: boolean;
   readonly family: Family;
@@ -65,10 +70,18 @@ export interface NodeObjectFact {
   readonly addresses: readonly string[];
 }
 
+/** A ClusterProperty (KEP-2149): something that this cluster says of itself. */
+export interface PropertyFact {
+  readonly name: string;
+  readonly value: string;
+}
+
 /** What is seen of this node and its cluster while the agent runs, beside what the operator said. */
 export interface NodeSight {
   /** Absent if there is no such Node object, or nobody to ask. */
   readonly object?: NodeObjectFact;
+  /** Of the node's interfaces, as the kernel spells them; absent before they were read. */
+  readonly addresses?: readonly string[];
   /** Values of this cluster's ClusterProperties by name (KEP-2149). */
   readonly properties: ReadonlyMap<string, string>;
 }

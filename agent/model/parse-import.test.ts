@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { IMPORT_CASES, serviceImport } from "../../test/support/hostile-imports.ts";
+import { SELECTOR_CASES } from "../../test/support/hostile-selectors.ts";
 import { parseImport } from "./parse-import.ts";
 
 const PLAIN = {
@@ -13,7 +14,7 @@ const PLAIN = {
 };
 
 describe("parseImport on", () => {
-  for (const { name, object, fact, problems } of IMPORT_CASES) {
+  for (const { name, object, fact, problems } of [...IMPORT_CASES, ...SELECTOR_CASES]) {
     test(name, () => {
       const parsed = parseImport(object);
       const seen = parsed.fact && { ...parsed.fact, vips: parsed.fact.vips.map((v) => v.text) };

@@ -1,10 +1,12 @@
 import { type Address, FAMILIES, isAddress, parseAddress } from "../../api/address.ts";
+import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
 import { isLabelName } from "../../api/names.ts";
 import type { Complaints } from "./complaints.ts";
 import type { ImportFact, TrafficDistribution } from "./facts.ts";
 import { fieldAt, isUnset } from "./fields.ts";
 import { parseObjectName } from "./object-name.ts";
 import { CLAIMS, parsePorts } from "./parse-ports.ts";
+import { parseSelectors } from "./parse-selectors.ts";
 import type { Parsed } from "./parsed.ts";
 
 /**
@@ -35,7 +37,9 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     return { ...result, key };
   }
   const affinitySeconds = parseAffinity(spec, complaints);
+  const selectors = parseSelectors(object, complaints);
   const trafficDistribution = parseDistribution(spec, complaints);
+  const reset = parseOnEndpointDeath(object, complaints);
   const fact: ImportFact = {
     key,
     created: parseCreated(object, complaints),
@@ -44,7 +48,9 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     ports: parsePorts(fieldAt(spec, "ports"), "spec.ports", MOST_PORTS, CLAIMS.import, complaints),
     nodeLocal: parseNodeLocal(spec, complaints),
     ...(affinitySeconds !== undefined && { affinitySeconds }),
+    ...(selectors !== undefined && { selectors }),
     ...(trafficDistribution !== undefined && { trafficDistribution }),
+    ...(reset && { onEndpointDeath: "reset" }),
   };
   return { ...result, key, fact };
 }
@@ -129,6 +135,20 @@ function parseNodeLocal(spec: unknown, complaints: Complaints): boolean {
   if (value === "Local") return true;
   if (!isUnset(value) && value !== "Cluster") {
     complaints.add("invalid-policy", "spec.internalTrafficPolicy", value);
+  }
+  return false;
+}
+
+/** True if connections to endpoints that are gone are to be reset. */
+function parseOnEndpointDeath(object: unknown, complaints: Complaints): boolean {
+  const value = fieldAt(object, "metadata", "annotations", ANNOTATION_ON_ENDPOINT_DEATH);
+  if (value === "reset") return true;
+  if (!isUnset(value) && value !== "keep") {
+    complaints.add(
+      "invalid-policy",
+      `metadata.annotations[${ANNOTATION_ON_ENDPOINT_DEATH}]`,
+      value,
+    );
   }
   return false;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { SLICE_PROPERTY_CASES } from "../../test/support/hostile-properties.ts";
 import { endpointSlice, SLICE_CASES } from "../../test/support/hostile-slices.ts";
 import { cidr } from "../../test/support/worlds.ts";
 import { parseSlice } from "./parse-slice.ts";
@@ -22,7 +23,7 @@ function present(fact: object): object {
 }
 
 describe("parseSlice on", () => {
-  for (const { name, object, fact, problems } of SLICE_CASES) {
+  for (const { name, object, fact, problems } of [...SLICE_CASES, ...SLICE_PROPERTY_CASES]) {
     test(name, () => {
       const parsed = parseSlice(object, CLUSTER_SET);
       const seen = parsed.fact && { ...parsed.fact, endpoints: [...parsed.fact.endpoints] };

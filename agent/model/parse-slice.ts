@@ -21,7 +21,9 @@ import type { SliceFact } from "./facts.ts";
 import { field, fieldAt, isUnset } from "./fields.ts";
 import { Interner } from "./interner.ts";
 import { parseObjectName } from "./object-name.ts";
+import { parseLabel } from "./parse-label.ts";
 import { CLAIMS, parsePorts } from "./parse-ports.ts";
+import { parseProperties } from "./parse-properties.ts";
 import type { Parsed } from "./parsed.ts";
 
 /** Limits of the EndpointSlice API (discovery/v1 validation). */
@@ -50,8 +52,10 @@ export function parseSlice(
     return { ...result, key };
   }
   if (family === undefined) return { ...result, key };
+  // Of origin and region, a bad value that counts as none can only make a slice farther.
   const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
+  const properties = parseProperties(object, complaints, interner);
   const endpoints = parseEndpoints(object, family, clusterSetCidrs, complaints);
   const fact: SliceFact = {
     key,
@@ -62,6 +66,7 @@ export function parseSlice(
     endpoints: Endpoints.of(family, endpoints, interner),
     ...(cluster !== undefined && { cluster: interner.text(cluster) }),
     ...(region !== undefined && { region: interner.text(region) }),
+    ...(properties !== undefined && { properties }),
   };
   return { ...result, key, fact };
 }
@@ -76,20 +81,6 @@ function parseFamily(object: unknown, complaints: Complaints): Family | undefine
 /** What `active` may be; a label is text, also where YAML would read a boolean. */
 function isSwitch(text: string): boolean {
   return text === "true" || text === "false";
-}
-
-/** A label's value if it is one. A bad value counts as none: of origin and region, it can only make a slice farther. */
-function parseLabel(
-  object: unknown,
-  name: string,
-  isValue: (text: string) => boolean,
-  complaints: Complaints,
-): string | undefined {
-  const value = fieldAt(object, "metadata", "labels", name);
-  if (isUnset(value)) return undefined;
-  if (typeof value === "string" && isValue(value)) return value;
-  complaints.add("invalid-label", `metadata.labels[${name}]`, value);
-  return undefined;
 }
 
 function parseEndpoints(

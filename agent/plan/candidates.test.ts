@@ -3,12 +3,12 @@ import { describe, test } from "node:test";
 import { cidr, nodeFact, sliceFact } from "../../test/support/worlds.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { candidatesOf } from "./candidates.ts";
-import { LADDER } from "./ladder.ts";
+import { ladderOf } from "./ladder.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
 
 function candidates(slices: readonly SliceFact[], node: NodeFact = nodeFact(), port = HTTP) {
-  return candidatesOf(port, slices, LADDER, node);
+  return candidatesOf(port, slices, ladderOf(undefined, node), node);
 }
 
 /** Where one endpoint runs, seen from node n1 of c1 in eu-west, zone eu-west-a, pods in 10.1.0.0/16. */
@@ -46,7 +46,8 @@ describe("the target port", () => {
 
   test("of an unnamed port is the unnamed one", () => {
     const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
-    const found = candidatesOf({ ...HTTP, name: "" }, [slice], LADDER, nodeFact());
+    const node = nodeFact();
+    const found = candidatesOf({ ...HTTP, name: "" }, [slice], ladderOf(undefined, node), node);
     assert.equal(found.candidates[0]?.port, 8080);
   });
 });

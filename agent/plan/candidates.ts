@@ -2,7 +2,8 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { EndpointCondition, EndpointFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
-import { type Ladder, type Origin, originOf, tierIndex } from "./ladder.ts";
+import { type Ladder, tierIndex } from "./ladder.ts";
+import { type Origin, originOf } from "./origin.ts";
 
 /** An endpoint that listens on a port of an import, with all that the choice among them looks at. */
 export interface Candidate {
@@ -37,7 +38,7 @@ export function candidatesOf(
       continue;
     }
     const origin = originOf(slice, node);
-    const tier = tierIndex(origin, ladder, node);
+    const tier = tierIndex(origin, ladder);
     for (const endpoint of slice.endpoints) {
       candidates.push({
         slice: slice.key,

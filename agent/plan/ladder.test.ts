@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { nodeFact, sliceFact } from "../../test/support/worlds.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
-import { LADDER, originOf, tierIndex } from "./ladder.ts";
+import { ladderOf, tierIndex } from "./ladder.ts";
+import { originOf } from "./origin.ts";
 
 /** The node is in cluster c1 and region eu-west unless a case says otherwise. */
 interface Case {
@@ -47,18 +48,21 @@ const CASES: readonly Case[] = [
   },
 ];
 
+function tierOf(slice: Case["slice"], node: NodeFact): string | undefined {
+  const ladder = ladderOf(undefined, node);
+  return ladder[tierIndex(originOf(sliceFact(slice), node), ladder)]?.name;
+}
+
 describe("the tier of", () => {
   for (const { what, node, slice, tier } of CASES) {
     test(`${what} is ${tier}`, () => {
-      const here = nodeFact(node);
-      assert.equal(LADDER[tierIndex(originOf(sliceFact(slice), here), LADDER, here)]?.name, tier);
+      assert.equal(tierOf(slice, nodeFact(node)), tier);
     });
   }
 
   test("my region is regional, and nothing is local, on a node without a cluster id", () => {
     const { cluster: _, ...node } = nodeFact();
-    const tier = (slice: Partial<SliceFact>) =>
-      LADDER[tierIndex(originOf(sliceFact(slice), node), LADDER, node)]?.name;
+    const tier = (slice: Case["slice"]) => tierOf(slice, node);
     assert.equal(tier({ cluster: "c1", region: "eu-west" }), "regional");
     assert.equal(tier({ cluster: "c1" }), "global");
     assert.equal(tier({}), "global");
@@ -66,8 +70,7 @@ describe("the tier of", () => {
 
   test("any other cluster is global on a node without a region, also if neither has one", () => {
     const { region: _, ...node } = nodeFact();
-    const tier = (slice: Partial<SliceFact>) =>
-      LADDER[tierIndex(originOf(sliceFact(slice), node), LADDER, node)]?.name;
+    const tier = (slice: Case["slice"]) => tierOf(slice, node);
     assert.equal(tier({ cluster: "c2" }), "global");
     assert.equal(tier({ cluster: "c2", region: "eu-west" }), "global");
     assert.equal(tier({ cluster: "c1" }), "local");
@@ -79,7 +82,7 @@ test("what a ladder forgets stands on its last rung", () => {
     { name: "first", holds: () => false },
     { name: "last", holds: () => false },
   ];
-  assert.equal(tierIndex({ cluster: "c1" }, ladder, nodeFact()), 1);
+  assert.equal(tierIndex({ cluster: "c1" }, ladder), 1);
 });
 
 test("a slice of my cluster without a region is in mine", () => {

@@ -5,7 +5,8 @@ import type { ImportView } from "../model/model.ts";
 import { candidatesOf } from "./candidates.ts";
 import { choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
-import { LADDER, type Ladder } from "./ladder.ts";
+import { type Ladder, ladderOf } from "./ladder.ts";
+import { listed } from "./listed.ts";
 import { planVip } from "./vips.ts";
 import { servicePortName, type VirtualService } from "./virtual-service.ts";
 
@@ -20,12 +21,13 @@ interface PlannedPort {
  * depend on one another (contested VIPs are settled in the view), so this is both the step of an update and,
  * over all imports, the whole plan.
  */
-export function planImport(view: ImportView, node: NodeFact, ladder: Ladder = LADDER): ImportPlan {
+export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   const vips = (view.fact?.vips ?? []).map((vip) => planVip(vip, view.heldBy, node));
   const reason = importReason(view.fact, vips);
   if (view.fact === undefined || reason !== "programmed") {
     return { importKey: view.key, reason, vips, services: [], excluded: [] };
   }
+  const ladder = ladderOf(view.fact.selectors, node);
   const unused: Excluded[] = [];
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];
@@ -48,10 +50,17 @@ export function planImport(view: ImportView, node: NodeFact, ladder: Ladder = LA
     importKey: view.key,
     reason,
     vips,
-    services: ports.map((port) => port.service),
+    services: ports.map(({ service }) =>
+      resets(view.fact, service) ? { ...service, listed: listed(service, view.slices) } : service,
+    ),
     excluded: [...unused, ...ports.flatMap((port) => port.excluded)],
     ...(remarks.length > 0 && { remarks }),
   };
+}
+
+/** Only TCP has a reset: a deleted SCTP association would fall silent, and UDP is always cleaned up. */
+function resets(fact: ImportFact | undefined, service: VirtualService): boolean {
+  return fact?.onEndpointDeath === "reset" && service.protocol === "TCP";
 }
 
 function importReason(fact: ImportFact | undefined, vips: readonly PlannedVip[]): Reason {

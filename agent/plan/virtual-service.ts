@@ -27,6 +27,11 @@ export interface VirtualService {
    * addresses; absent means each connection picks.
    */
   readonly affinitySeconds?: number;
+  /**
+   * Present if connections to endpoints that are gone are to be reset: every endpoint that a slice of the import
+   * lists for this port, in whatever condition and tier, as `destination` spells it. Not in any order.
+   */
+  readonly listed?: readonly string[];
 }
 
 /** Reasons that a port's plan may carry. */
@@ -53,4 +58,9 @@ export function servicePortName(service: {
   readonly port: number;
 }): string {
   return `${service.importKey}:${service.portName === "" ? service.port : service.portName}`;
+}
+
+/** `10.1.0.1:80` or `[fd00::1]:80`: an address and a port as one text. */
+export function destination(address: string, port: number): string {
+  return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -234,7 +234,7 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     spec({ internalTrafficPolicy }, {}, "invalid-policy spec.internalTrafficPolicy"),
   ),
   // Fields that are not ours, or not known yet, are nobody's mistake.
-  spec({ clusterSelectors: 5, "": 1, constructor: 1, hasOwnProperty: 1 }, {}),
+  spec({ clusterSelector: 5, "": 1, constructor: 1, hasOwnProperty: 1 }, {}),
   {
     name: "an import that inherits what it should own",
     object: {

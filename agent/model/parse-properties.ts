@@ -1,0 +1,43 @@
+import { ANNOTATION_CLUSTER_PROPERTIES } from "../../api/keys.ts";
+import { isSubdomainName } from "../../api/names.ts";
+import type { Complaints } from "./complaints.ts";
+import { fieldAt, isFields, isUnset } from "./fields.ts";
+import type { Interner } from "./interner.ts";
+import { parseJsonText } from "./json-text.ts";
+
+/** Properties that are kept of one cluster, and characters of a value: each is kept once a slice. */
+const MOST_PROPERTIES = 64;
+const MOST_VALUE_CHARACTERS = 256;
+/** Characters of the annotation. */
+const MOST_CHARACTERS = 16_384;
+
+/**
+ * The properties of a slice's source cluster (KEP-2149), by name, out of a JSON object; undefined if nothing
+ * says any. One that is wrong is left out: to a selector it is as if the cluster did not have it.
+ */
+export function parseProperties(
+  object: unknown,
+  complaints: Complaints,
+  interner: Interner,
+): ReadonlyMap<string, string> | undefined {
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_CLUSTER_PROPERTIES);
+  if (isUnset(text)) return undefined;
+  const path = `metadata.annotations[${ANNOTATION_CLUSTER_PROPERTIES}]`;
+  const value = typeof text === "string" ? parseJsonText(text, MOST_CHARACTERS, 1) : undefined;
+  if (!isFields(value)) return complaints.add("invalid-property", path, text);
+  const properties = new Map<string, string>();
+  for (const [name, property] of Object.entries(value)) {
+    if (!isSubdomainName(name)) complaints.add("invalid-property", path, name);
+    else if (!isProperty(property))
+      complaints.add("invalid-property", `${path}[${name}]`, property);
+    else if (properties.size === MOST_PROPERTIES) {
+      complaints.add("invalid-property", path, Object.keys(value).length);
+      break;
+    } else properties.set(interner.text(name), interner.text(property));
+  }
+  return properties;
+}
+
+function isProperty(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= MOST_VALUE_CHARACTERS;
+}

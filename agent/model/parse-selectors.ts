@@ -1,0 +1,142 @@
+import { ANNOTATION_CLUSTER_SELECTORS, LABEL_REGION } from "../../api/keys.ts";
+import { isSubdomainName } from "../../api/names.ts";
+import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selector.ts";
+import type { Complaints } from "./complaints.ts";
+import { type Fields, field, fieldAt, isFields, isUnset } from "./fields.ts";
+import { parseJsonText } from "./json-text.ts";
+
+/** Entries of a list (KEP-5939, API overview). */
+const MOST_SELECTORS = 16;
+/** Requirements of one entry, values of one requirement and characters of a value: the KEP sets no limit. */
+const MOST_REQUIREMENTS = 16;
+const MOST_VALUES = 256;
+const MOST_VALUE_CHARACTERS = 256;
+/** Characters of the annotation; Kubernetes allows 262,144 for all annotations of an object. */
+const MOST_CHARACTERS = 65_536;
+/** List, entry, propertySelector, matchExpressions, requirement, values. */
+const DEPTH = 6;
+
+/** Says what stands where and is wrong, and has made nothing of it. */
+type Refuse = (path: string, value: unknown) => undefined;
+
+/**
+ * The cluster selectors of a ServiceImport: `spec.clusterSelectors`, else the annotation; undefined if it has
+ * none. Order and sets are all that a list says, so a list with a part left out would say something else:
+ * whatever is wrong refuses all of it, and the built-in tiers apply. The first mistake is told.
+ */
+export function parseSelectors(
+  object: unknown,
+  complaints: Complaints,
+): readonly ClusterSelector[] | undefined {
+  const refuse: Refuse = (path, value) => complaints.add("invalid-selector", path, value);
+  const spec = fieldAt(object, "spec", "clusterSelectors");
+  const annotation = fieldAt(object, "metadata", "annotations", ANNOTATION_CLUSTER_SELECTORS);
+  const path = `metadata.annotations[${ANNOTATION_CLUSTER_SELECTORS}]`;
+  if (!isUnset(spec)) {
+    if (!isUnset(annotation)) complaints.add("overruled", path, annotation);
+    return parseList(spec, "spec.clusterSelectors", refuse);
+  }
+  if (isUnset(annotation)) return undefined;
+  const text = typeof annotation === "string" ? annotation : undefined;
+  const value = text === undefined ? undefined : parseJsonText(text, MOST_CHARACTERS, DEPTH);
+  return value === undefined ? refuse(path, annotation) : parseList(value, path, refuse);
+}
+
+function parseList(raw: unknown, path: string, refuse: Refuse): ClusterSelector[] | undefined {
+  return listOf(raw, path, MOST_SELECTORS, refuse, (entry, at) => {
+    const selector = field(entry, "propertySelector");
+    // A field that is not known may be a criterion of a later version (CEL, say): an entry has one only.
+    if (!isFields(selector) || !hasOnly(entry, ["propertySelector"])) return refuse(at, entry);
+    return parseSelector(selector, `${at}.propertySelector`, refuse);
+  });
+}
+
+/** `matchLabels` is what `matchProperties` was called in drafts of the KEP before August 2026. */
+const SELECTOR_FIELDS = ["matchProperties", "matchLabels", "matchExpressions"] as const;
+
+function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelector | undefined {
+  if (!hasOnly(raw, SELECTOR_FIELDS)) return refuse(path, raw);
+  const [properties, labels, name] = SELECTOR_FIELDS;
+  const requirements: PropertyRequirement[] = [];
+  for (const part of [
+    parseMap(raw[properties], `${path}.${properties}`, refuse),
+    parseMap(raw[labels], `${path}.${labels}`, refuse),
+    isUnset(raw[name])
+      ? []
+      : listOf(raw[name], `${path}.${name}`, MOST_REQUIREMENTS, refuse, (item, at) =>
+          parseRequirement(item, at, refuse),
+        ),
+  ]) {
+    if (part === undefined) return undefined;
+    requirements.push(...part);
+  }
+  // Nothing is asked for, or more than anybody means (KEP-5939: an empty selector is invalid).
+  const good = requirements.length >= 1 && requirements.length <= MOST_REQUIREMENTS;
+  return good ? requirements : refuse(path, raw);
+}
+
+function parseMap(raw: unknown, path: string, refuse: Refuse): PropertyRequirement[] | undefined {
+  if (isUnset(raw)) return [];
+  if (!isFields(raw)) return refuse(path, raw);
+  const requirements: PropertyRequirement[] = [];
+  for (const [key, value] of Object.entries(raw)) {
+    if (!isPropertyKey(key)) return refuse(path, key);
+    if (!isValue(value)) return refuse(`${path}[${key}]`, value);
+    requirements.push({ key, operator: "In", values: [value] });
+  }
+  return requirements;
+}
+
+function parseRequirement(
+  raw: unknown,
+  path: string,
+  refuse: Refuse,
+): PropertyRequirement | undefined {
+  if (!isFields(raw) || !hasOnly(raw, ["key", "operator", "values"])) return refuse(path, raw);
+  const key = field(raw, "key");
+  if (typeof key !== "string" || !isPropertyKey(key)) return refuse(`${path}.key`, key);
+  const given = field(raw, "operator");
+  const operator = OPERATORS.find((known) => known === given);
+  if (operator === undefined) return refuse(`${path}.operator`, given);
+  const list = field(raw, "values") ?? [];
+  const values = listOf(list, `${path}.values`, MOST_VALUES, refuse, (value, at) =>
+    isValue(value) ? value : refuse(at, value),
+  );
+  if (values === undefined) return undefined;
+  const wantsValues = operator === "In" || operator === "NotIn";
+  return values.length > 0 === wantsValues
+    ? { key, operator, values }
+    : refuse(`${path}.values`, list);
+}
+
+/** Every item of a list read, or nothing. */
+function listOf<T>(
+  raw: unknown,
+  path: string,
+  most: number,
+  refuse: Refuse,
+  parse: (item: unknown, path: string) => T | undefined,
+): T[] | undefined {
+  if (!Array.isArray(raw) || raw.length > most) return refuse(path, raw);
+  const items: T[] = [];
+  for (const [i, item] of raw.entries()) {
+    const parsed = parse(item, `${path}[${i}]`);
+    if (parsed === undefined) return undefined;
+    items.push(parsed);
+  }
+  return items;
+}
+
+function hasOnly(raw: unknown, names: readonly string[]): boolean {
+  return isFields(raw) && Object.keys(raw).every((name) => names.includes(name));
+}
+
+/** The name of a ClusterProperty, or the label that a region is known by. A name that cannot exist is a typing error. */
+function isPropertyKey(text: string): boolean {
+  return isSubdomainName(text) || text === LABEL_REGION;
+}
+
+/** Values are compared, and go nowhere: any characters will do (KEP-5939, Validation). */
+function isValue(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MOST_VALUE_CHARACTERS;
+}
