@@ -30,3 +30,18 @@ export function parseObjectName(
   if (!goodNamespace || !goodName) return { complaints };
   return { complaints, key: objectKey(namespace, name), namespace };
 }
+
+/** Reads `metadata.name` of an object that is in no namespace. The name is absent if it is unusable. */
+export function parseClusterObjectName(
+  kind: string,
+  object: unknown,
+  isName: (text: string) => boolean,
+): { readonly complaints: Complaints; readonly name?: string } {
+  const name = fieldAt(object, "metadata", "name");
+  if (typeof name === "string" && isName(name)) {
+    return { complaints: new Complaints(`${kind} ${name}`), name };
+  }
+  const complaints = new Complaints(`${kind} ${shown(name)}`);
+  complaints.add("invalid-name", "metadata.name", name);
+  return { complaints };
+}

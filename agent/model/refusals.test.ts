@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { REASONS } from "../../api/reasons.ts";
 import { IMPORT_CASES } from "../../test/support/hostile-imports.ts";
+import { CLUSTER_PROPERTY_CASES, NODE_CASES } from "../../test/support/hostile-nodes.ts";
+import { SLICE_PROPERTY_CASES } from "../../test/support/hostile-properties.ts";
+import { SELECTOR_CASES } from "../../test/support/hostile-selectors.ts";
 import { SLICE_CASES } from "../../test/support/hostile-slices.ts";
 
 test("every reason to refuse a part of an object has a case in the tables of hostile objects", () => {
@@ -9,7 +12,15 @@ test("every reason to refuse a part of an object has a case in the tables of hos
   // What follows is about files, and is the business of the source that reads them.
   const atTheDoor = words.slice(words.indexOf("invalid-object"), words.indexOf("duplicate-object"));
   assert.ok(atTheDoor.length > 15);
-  const cases = [...IMPORT_CASES, ...SLICE_CASES].flatMap(({ problems }) => problems);
+  const tables = [
+    IMPORT_CASES,
+    SELECTOR_CASES,
+    SLICE_CASES,
+    SLICE_PROPERTY_CASES,
+    NODE_CASES,
+    CLUSTER_PROPERTY_CASES,
+  ];
+  const cases = tables.flat().flatMap(({ problems }) => problems);
   const produced = new Set(cases.map((problem) => problem.split(" ")[0]));
   assert.deepEqual(
     atTheDoor.filter((word) => !produced.has(word)),
