@@ -7,6 +7,8 @@ export const ERRORS = {
   CSP_HTTP_LISTEN: "The address of --http-address cannot be listened on; the cause says why.",
   CSP_LOCK_UNAVAILABLE: "The file of --lock-file cannot be opened or locked; the cause says why.",
   CSP_MANIFESTS_UNREADABLE: "The directory of --manifests cannot be read; the message says why.",
+  CSP_KUBECONFIG: "There is no usable kubeconfig, or no service account; the message says why.",
+  CSP_API_REQUEST: "An API server did not answer, or not as it should; the message says how.",
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
   CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
@@ -15,6 +17,8 @@ export const ERRORS = {
   CSP_RESTORE_EXITED:
     "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",
+  CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
+  CSP_NETLINK_FAILED: "The kernel refused a netlink request or did not answer it; the message says.",
 } as const;
 
 /** A code of `ERRORS`. */

@@ -1,38 +1,203 @@
-import type { Reason } from "../../api/reasons.ts";
+import { backoff } from "../backoff.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
+import { ApiFault, type FaultReason } from "./api-fault.ts";
+import type { ApiServer } from "./api-server.ts";
+import { ListWatch } from "./list-watch.ts";
+import type { ReflectorEvents, ReflectorReason } from "./reflector-events.ts";
+import type { ResourceQuery } from "./resource-query.ts";
 
-/** A kind of object on an API server, and which objects of it. */
-export interface ResourceQuery {
-  /** API group; empty for the core group. */
-  readonly group: string;
-  /** In order of preference: the first that the API server serves is used. */
-  readonly versions: readonly string[];
-  /** Lower-case plural of the kind: `endpointslices`. */
-  readonly resource: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** True: where the kind is not served, there simply is none. False: that is a fault which is waited out. */
-  readonly optional?: boolean;
+export type { ReflectorEvents, ReflectorReason, ReflectorState } from "./reflector-events.ts";
+export type { ResourceQuery } from "./resource-query.ts";
+
+/** What a reflector is made of. */
+export interface ReflectorOptions {
+  readonly api: ApiServer;
+  readonly query: ResourceQuery;
+  readonly events: ReflectorEvents;
+  readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+  /** Hears of events that were not taken. */
+  readonly log: Logger;
 }
 
-/** Who is told what a reflector sees. Nothing is told twice in a row without having changed, but objects may be. */
-export interface ReflectorEvents {
-  /** An object is there: listed, new or changed. It is not kept. `at`: when it was learned of, in milliseconds of the clock. */
-  changed(key: string, object: unknown, at: number): void;
-  /** An object is gone: by an event, or by a list that is believed. Never because something failed. */
-  removed(key: string, at: number): void;
-  /** The first complete list is through. Once. */
-  listed(): void;
-  /** How the connection is from now on. */
-  state(state: ReflectorState): void;
+/** Milliseconds to wait after failures: a restart is over in seconds, an outage is asked about gently. */
+const BACKOFF = { min: 800, max: 30_000 };
+/** By what share a wait that the server asks for may grow, so that not everybody comes back at once. */
+const RETRY_AFTER_SPREAD = 0.25;
+/** Milliseconds after which a watch was a success, and failures before it are forgotten. */
+const SETTLED_MS = 10_000;
+/**
+ * Milliseconds until a list that would take away most objects is looked at again: an API server that starts has
+ * loaded its objects by then.
+ */
+export const SECOND_LOOK_MS = 10_000;
+/** Milliseconds between the two looks that find an optional kind missing at the start. */
+const MISSING_AGAIN_MS = 1000;
+/** Milliseconds between later looks for it: a CRD may be installed at any time. */
+const OPTIONAL_AGAIN_MS = 30_000;
+
+/** Lists objects of an API server and follows their changes, through every fault, until it is stopped. */
+export class Reflector {
+  readonly #options: ReflectorOptions;
+  readonly #stop = new AbortController();
+  readonly #listWatch: ListWatch;
+  readonly #faults = new Map<FaultReason, number>();
+  #running: Promise<void> | undefined;
+  #listed = false;
+  /** An optional kind was found missing by the last look. */
+  #missing = false;
+  #reason: ReflectorReason | undefined;
+  /** Failures in a row. */
+  #failures = 0;
+  /** When the last watch began; undefined once that has been reckoned with. */
+  #watchingSince: number | undefined;
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+    const { api, query, clock, random } = options;
+    this.#listWatch = new ListWatch({
+      api,
+      query,
+      clock,
+      random,
+      signal: this.#stop.signal,
+      events: {
+        changed: (key, object, at) => this.#tell((to) => to.changed(key, object, at), key),
+        removed: (key, at) => void this.#tell((to) => to.removed(key, at), key),
+        listing: () => this.#be("listing"),
+        listed: () => this.#complete(),
+        watching: () => {
+          this.#watchingSince = clock.now();
+          this.#be("watching");
+        },
+      },
+    });
+  }
+
+  /** How often each fault has been met. */
+  get faults(): ReadonlyMap<FaultReason, number> {
+    return this.#faults;
+  }
+
+  /** Starts; returns at once. Once. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Ends everything. No event comes after the call, whatever is under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      let wait: number;
+      try {
+        wait = this.#afterEnd(await this.#listWatch.round());
+      } catch (thrown) {
+        if (this.#stop.signal.aborted) return;
+        wait = this.#afterFault(faultOf(thrown));
+      }
+      if (wait > 0) await this.#sleep(wait);
+    }
+  }
+
+  /** Milliseconds to wait after a round that went well. */
+  #afterEnd(end: "closed" | "doubtful"): number {
+    if (end === "doubtful") {
+      this.#be("doubtful");
+      return SECOND_LOOK_MS;
+    }
+    if (this.#settle()) return 0;
+    this.#failures++;
+    // One early end is a server that restarts; only a row of them is a loop.
+    return this.#failures === 1 ? 0 : this.#backoff();
+  }
+
+  /** Milliseconds to wait after a round that failed. */
+  #afterFault(fault: ApiFault): number {
+    this.#faults.set(fault.reason, (this.#faults.get(fault.reason) ?? 0) + 1);
+    const quiet = fault.reason === "stalled" && this.#watchingSince !== undefined;
+    this.#settle();
+    // The next round looks whether the server is well; that alone says whether anything is wrong.
+    if (quiet) return 0;
+    this.#failures++;
+    this.#be(fault.reason, fault.message);
+    const missing = fault.reason === "not-served" && this.#options.query.optional === true;
+    const again = missing && this.#missing;
+    this.#missing = missing;
+    if (missing && !this.#listed && !again) return MISSING_AGAIN_MS;
+    if (missing) {
+      this.#complete();
+      return OPTIONAL_AGAIN_MS;
+    }
+    const asked = (fault.retryAfter ?? 0) * (1 + RETRY_AFTER_SPREAD * this.#options.random());
+    return Math.max(asked, this.#backoff());
+  }
+
+  /** Forgets failures if the last watch was a success; says whether it was. */
+  #settle(): boolean {
+    const since = this.#watchingSince;
+    this.#watchingSince = undefined;
+    const settled = since !== undefined && this.#options.clock.now() - since >= SETTLED_MS;
+    if (settled) this.#failures = 0;
+    return settled;
+  }
+
+  #backoff(): number {
+    return backoff(this.#failures, BACKOFF, this.#options.random());
+  }
+
+  #complete(): void {
+    this.#missing = false;
+    if (this.#listed) return;
+    this.#listed = true;
+    this.#tell((to) => to.listed());
+  }
+
+  #be(reason: ReflectorReason, detail?: string): void {
+    if (reason === this.#reason) return;
+    this.#reason = reason;
+    this.#tell((to) => to.state({ reason, ...(detail !== undefined && { detail }) }));
+  }
+
+  /** Tells, unless it is stopped; false if that was not taken. */
+  #tell(tell: (to: ReflectorEvents) => void, object?: string): boolean {
+    if (this.#stop.signal.aborted) return true;
+    try {
+      tell(this.#options.events);
+      return true;
+    } catch (error) {
+      const { group, resource } = this.#options.query;
+      this.#options.log.error("An object of the API server was not taken.", {
+        ...(object !== undefined && { object }),
+        resource: group === "" ? resource : `${resource}.${group}`,
+        error,
+      });
+      return false;
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { signal } = this.#stop;
+    const stopped = (): void => resolve();
+    const cancel = this.#options.clock.after(ms, resolve);
+    signal.addEventListener("abort", stopped);
+    if (signal.aborted) resolve();
+    return promise.finally(() => {
+      cancel();
+      signal.removeEventListener("abort", stopped);
+    });
+  }
 }
 
-/** How a reflector's connection is. */
-export interface ReflectorState {
-  /** `watching`, or why it is not. */
-  readonly reason: ReflectorReason;
-  /** What was answered, or not, for people. */
-  readonly detail?: string;
+/** A fault as it is, or one of our own: whatever it is, the reflector goes on with a new list. */
+function faultOf(thrown: unknown): ApiFault {
+  if (thrown instanceof ApiFault) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ApiFault("garbage", message, { cause: thrown });
 }
-
-/** Reasons that a reflector's state may carry. */
-export type ReflectorReason = Extract<Reason, "watching">;

@@ -27,6 +27,19 @@ export const RULES: readonly Rule[] = [
     why: "The nouns that all programs speak; must load anywhere.",
   },
   {
+    files: ["common/kubernetes/**"],
+    may: [
+      "api/**",
+      "common/**",
+      "node:",
+      "@kubernetes/client-node/dist/config.js",
+      "undici",
+      "yaml",
+    ],
+    pure: false,
+    why: "The only place that speaks to an API server.",
+  },
+  {
     files: ["common/**"],
     may: ["api/**", "common/**", "node:", "pino"],
     pure: false,
@@ -52,7 +65,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/backends/*/{flavour,read,remove,restore}.ts",
+      "agent/backends/*/{flavour,list,read,remove,restore}.ts",
       "agent/backends/{iptables/iptables,ipvs/ipvs,nftables/nftables}.ts",
     ],
     may: [

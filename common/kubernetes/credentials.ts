@@ -1,0 +1,145 @@
+import { readFileSync, statSync } from "node:fs";
+import type { RequestOptions } from "node:https";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
+import { ApiFault } from "./api-fault.ts";
+import { type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
+
+/** Milliseconds that a credential plugin may take: some ask a person's cloud, none should ask a person. */
+const PLUGIN_MS = 30_000;
+
+/** How to reach an API server, and how to prove who asks, as of now. */
+export interface Access {
+  /** Such as `https://10.0.0.1:6443`; it may have a path. */
+  readonly server: string;
+  /** An HTTP proxy on the way. */
+  readonly proxy: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: TlsAccess;
+}
+
+/** What a TLS connection needs to know. */
+export type TlsAccess = Pick<
+  RequestOptions,
+  "ca" | "cert" | "key" | "rejectUnauthorized" | "servername"
+>;
+
+/** What `Credentials` are made of. */
+export interface CredentialsOptions {
+  /** Undefined: the service account of the pod. */
+  readonly kubeconfig: string | undefined;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/**
+ * The credentials of a kubeconfig, read anew for every request, since all of it may be rotated under way: the
+ * kubeconfig itself, the files that it names, and what its plugin gave.
+ */
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  #loaded: LoadedConfig;
+  /** What the kubeconfig file was like when it was read. */
+  #version: string;
+  #unreadable = false;
+  #pending: Promise<Access> | undefined;
+
+  private constructor(options: CredentialsOptions, loaded: LoadedConfig, version: string) {
+    this.#options = options;
+    this.#loaded = loaded;
+    this.#version = version;
+  }
+
+  /** Throws CSP_KUBECONFIG. */
+  static async load(options: CredentialsOptions): Promise<Credentials> {
+    const version = versionOf(options.kubeconfig);
+    return new Credentials(options, await loadKubeconfig(options.kubeconfig), version);
+  }
+
+  /** Where the API server is. */
+  get address(): string {
+    return this.#loaded.config.getCurrentCluster()?.server ?? "";
+  }
+
+  /** The server refused them: what a plugin gave is given up, too. */
+  refused(): void {
+    this.#version = "";
+  }
+
+  /** The credentials as of now. Throws an ApiFault, `no-credentials`. */
+  async access(): Promise<Access> {
+    // A plugin that hangs is not started again and again.
+    this.#pending ??= this.#read().finally(() => {
+      this.#pending = undefined;
+    });
+    const { promise, reject } = Promise.withResolvers<never>();
+    const cancel = this.#options.clock.after(PLUGIN_MS, () =>
+      reject(new ApiFault("no-credentials", "The credential plugin does not answer")),
+    );
+    return Promise.race([this.#pending, promise]).finally(cancel);
+  }
+
+  async #read(): Promise<Access> {
+    await this.#renew();
+    const { config, tokenFile } = this.#loaded;
+    const options: RequestOptions = {};
+    try {
+      await config.applyToHTTPSOptions(options);
+      const headers = headersOf(options.headers);
+      if (typeof options.auth === "string") {
+        headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
+      }
+      if (tokenFile !== undefined) {
+        headers.authorization = `Bearer ${readFileSync(tokenFile, "utf8").trim()}`;
+      }
+      const { ca, cert, key, rejectUnauthorized, servername } = options;
+      return {
+        server: this.address,
+        proxy: config.getCurrentCluster()?.proxyUrl,
+        headers,
+        tls: {
+          ...(ca !== undefined && { ca }),
+          ...(cert !== undefined && { cert }),
+          ...(key !== undefined && { key }),
+          ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+          ...(servername !== undefined && { servername }),
+        },
+      };
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new ApiFault("no-credentials", why, { cause });
+    }
+  }
+
+  /** Reads the kubeconfig again if it is another; keeps the last good one if that fails. */
+  async #renew(): Promise<void> {
+    const { kubeconfig, log } = this.#options;
+    const version = versionOf(kubeconfig);
+    if (version === this.#version) return;
+    try {
+      this.#loaded = await loadKubeconfig(kubeconfig);
+      this.#version = version;
+      this.#unreadable = false;
+    } catch (error) {
+      if (!this.#unreadable)
+        log.warn("The kubeconfig cannot be read; the last one stays.", { error });
+      this.#unreadable = true;
+    }
+  }
+}
+
+/** Tells one state of a file from another. A file that is not there has one, too. */
+function versionOf(path: string | undefined): string {
+  if (path === undefined) return "in-cluster";
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+}
+
+/** Headers that client-node set, as text, their names in small letters. */
+function headersOf(headers: RequestOptions["headers"]): Record<string, string> {
+  const entries = Object.entries(headers ?? {});
+  // A token with its file's line feed would be no header.
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name.toLowerCase(), String(value).trim()]),
+  );
+}

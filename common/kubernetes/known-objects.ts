@@ -1,0 +1,74 @@
+import { isOlder, type ObjectMeta } from "./object-meta.ts";
+
+/** An object, as far as it is kept. */
+interface Entry {
+  uid: string;
+  /** Empty while nobody has been told of the object with success. */
+  resourceVersion: string;
+  /** The list that it was last seen in. */
+  list: number;
+}
+
+/** Which objects exist as far as is known, in which version; and, during a list, which were in it. */
+export class KnownObjects {
+  readonly #entries = new Map<string, Entry>();
+  #list = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** A list begins: no object has been seen in it yet. */
+  beginList(): void {
+    this.#list++;
+  }
+
+  /** An object is in the list: true unless just this version of it is known. */
+  listed(meta: ObjectMeta): boolean {
+    const entry = this.#entries.get(meta.key);
+    if (entry !== undefined) entry.list = this.#list;
+    return !isSame(entry, meta) && this.#set(meta);
+  }
+
+  /** An object was added or modified: true unless that is known, or was true before what is known. */
+  changed(meta: ObjectMeta): boolean {
+    const entry = this.#entries.get(meta.key);
+    return !isSame(entry, meta) && !isPast(entry, meta) && this.#set(meta);
+  }
+
+  /** An object was deleted: true unless that is known, or was true before what is known. */
+  deleted(meta: ObjectMeta): boolean {
+    const entry = this.#entries.get(meta.key);
+    return entry !== undefined && !isPast(entry, meta) && this.forget(meta.key);
+  }
+
+  /** Who was told of an object has failed: the next list tells of it again. */
+  untold(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) entry.resourceVersion = "";
+  }
+
+  /** Objects that are known and were not in the list. */
+  missing(): string[] {
+    return [...this.#entries].flatMap(([key, { list }]) => (list === this.#list ? [] : [key]));
+  }
+
+  /** True if it was known. */
+  forget(key: string): boolean {
+    return this.#entries.delete(key);
+  }
+
+  #set({ key, uid, resourceVersion }: ObjectMeta): true {
+    this.#entries.set(key, { uid, resourceVersion, list: this.#list });
+    return true;
+  }
+}
+
+function isSame(entry: Entry | undefined, meta: ObjectMeta): boolean {
+  return entry?.uid === meta.uid && entry.resourceVersion === meta.resourceVersion;
+}
+
+/** True if an event tells of a state before the one that is known. */
+function isPast(entry: Entry | undefined, meta: ObjectMeta): boolean {
+  return entry !== undefined && isOlder(meta.resourceVersion, entry.resourceVersion);
+}

@@ -1,0 +1,197 @@
+import type { Clock } from "../clock.ts";
+import { ApiFault } from "./api-fault.ts";
+import type { ApiServer } from "./api-server.ts";
+import { Connection } from "./connection.ts";
+import { KnownObjects } from "./known-objects.ts";
+import { currentVersion, listPages } from "./list-pages.ts";
+import { isOlder } from "./object-meta.ts";
+import { watchPath } from "./resource-path.ts";
+import type { ResourceQuery } from "./resource-query.ts";
+import { sweep } from "./sweep.ts";
+import { NoInitialEvents, watchStream } from "./watch-stream.ts";
+
+/** Milliseconds for which a server that cannot begin a watch with all objects is not asked to again. */
+const NO_INITIAL_EVENTS_MS = 60 * 60_000;
+/** Seconds that a watch may last: spread (client-go: 300 to 600), so that nodes do not come back together. */
+const WATCH_SECONDS = { min: 290, max: 580 };
+
+/** Who hears what is listed and watched. None of it throws. */
+export interface ListWatchEvents {
+  /** False: it was not taken, and should be told again. */
+  changed(key: string, object: unknown, at: number): boolean;
+  removed(key: string, at: number): void;
+  /** A list begins. */
+  listing(): void;
+  /** A list is through, and all that follows from it has been told. */
+  listed(): void;
+  /** Changes arrive from now on. */
+  watching(): void;
+}
+
+/** What a `ListWatch` is made of. */
+export interface ListWatchOptions {
+  readonly api: ApiServer;
+  readonly query: ResourceQuery;
+  readonly clock: Clock;
+  /** A number in [0, 1). */
+  readonly random: () => number;
+  /** Ends everything; nothing is told after it. */
+  readonly signal: AbortSignal;
+  readonly events: ListWatchEvents;
+}
+
+/** How a round ended: the server closed a watch, as it may; or a list has to be looked at a second time. */
+export type RoundEnd = "closed" | "doubtful";
+
+/** Faults after which what happened since is lost, or was never known: everything has to be listed. */
+const LOST: ReadonlySet<string> = new Set(["expired", "rewound", "garbage", "not-served"]);
+
+/**
+ * Lists what a query names and follows it, one round after the other, and keeps which objects there are. A list
+ * adds and changes as it comes; it takes away only once it is complete, and `sweep` believes it.
+ */
+export class ListWatch {
+  readonly #options: ListWatchOptions;
+  readonly #connection: Connection;
+  readonly #known = new KnownObjects();
+  /** The served version in use. */
+  #version = "";
+  /** Where to go on; undefined: all has to be listed. */
+  #since: string | undefined;
+  /** The last version that was seen, whether it can be gone on from or not. */
+  #reached = "";
+  #doubted: ReadonlySet<string> | undefined;
+  /** The last round failed: who answers next may be another server, or an older state of the same. */
+  #broken = false;
+  #noInitialEventsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ListWatchOptions) {
+    this.#options = options;
+    this.#connection = new Connection(options);
+  }
+
+  /** Lists if need be, then watches to the end. Throws an ApiFault; what it throws once stopped means nothing. */
+  async round(): Promise<RoundEnd> {
+    try {
+      const since = this.#since;
+      if (since === undefined) return await this.#list();
+      if (this.#broken) await this.#refuseOlder(since);
+      return await this.#watch(since);
+    } catch (thrown) {
+      this.#broken = true;
+      if (thrown instanceof ApiFault && LOST.has(thrown.reason)) this.#since = undefined;
+      throw thrown;
+    }
+  }
+
+  /** Lists and watches the first version that is served. */
+  async #list(): Promise<RoundEnd> {
+    let unserved: unknown;
+    for (const version of this.#options.query.versions) {
+      this.#version = version;
+      try {
+        return await this.#listVersion();
+      } catch (thrown) {
+        if (!(thrown instanceof ApiFault) || thrown.reason !== "not-served") throw thrown;
+        unserved ??= thrown;
+      }
+    }
+    throw unserved;
+  }
+
+  async #listVersion(): Promise<RoundEnd> {
+    const { clock, query, events } = this.#options;
+    if (clock.now() >= this.#noInitialEventsUntil) {
+      try {
+        return await this.#watch(undefined);
+      } catch (thrown) {
+        if (!(thrown instanceof NoInitialEvents)) throw thrown;
+        this.#noInitialEventsUntil = clock.now() + NO_INITIAL_EVENTS_MS;
+      }
+    }
+    this.#known.beginList();
+    events.listing();
+    const version = await listPages(this.#connection, query, this.#version, (object, meta, at) => {
+      if (this.#known.listed(meta)) this.#tell(meta.key, object, at);
+    });
+    return (await this.#complete(version)) ? this.#watch(version) : "doubtful";
+  }
+
+  /** Follows changes after `since`; where that is undefined, lists first by the same request. */
+  async #watch(since: string | undefined): Promise<RoundEnd> {
+    const { clock, events, query, random } = this.#options;
+    const { min, max } = WATCH_SECONDS;
+    const timeoutSeconds = Math.round(min + (max - min) * random());
+    let listing = since === undefined;
+    const stream = watchStream(this.#connection, {
+      path: watchPath(query, this.#version, { timeoutSeconds, since }),
+      clock,
+      initial: listing,
+      opened: () => {
+        if (listing) this.#known.beginList();
+        if (listing) events.listing();
+        else this.#begin();
+      },
+    });
+    for await (const { event, at } of stream) {
+      if (event.type === "BOOKMARK") {
+        if (listing && !(await this.#complete(event.resourceVersion))) return "doubtful";
+        if (listing) this.#begin();
+        listing = false;
+        this.#goOnFrom(event.resourceVersion);
+        continue;
+      }
+      const { meta, object, type } = event;
+      if (type === "DELETED") {
+        if (this.#known.deleted(meta)) events.removed(meta.key, at);
+      } else if (listing ? this.#known.listed(meta) : this.#known.changed(meta)) {
+        this.#tell(meta.key, object, at);
+      }
+      if (!listing) this.#goOnFrom(meta.resourceVersion);
+    }
+    return "closed";
+  }
+
+  #begin(): void {
+    this.#broken = false;
+    this.#options.events.watching();
+  }
+
+  #goOnFrom(version: string): void {
+    this.#since = version;
+    this.#reached = version;
+  }
+
+  #tell(key: string, object: unknown, at: number): void {
+    if (!this.#options.events.changed(key, object, at)) this.#known.untold(key);
+  }
+
+  /** Draws the conclusions of a list that is through; false if it has to be looked at once more. */
+  async #complete(version: string): Promise<boolean> {
+    const { clock, events } = this.#options;
+    const rewound = isOlder(version, this.#reached);
+    const judged = sweep(this.#known.missing(), this.#known.size, this.#doubted, rewound);
+    this.#doubted = judged.doubted;
+    for (const key of judged.remove) {
+      this.#known.forget(key);
+      events.removed(key, clock.now());
+      await this.#connection.breathe();
+    }
+    if (judged.doubted !== undefined) return false;
+    this.#goOnFrom(version);
+    events.listed();
+    return true;
+  }
+
+  /**
+   * A server that was restored from a backup is older than what has been seen of it. A watch from then on would
+   * be silent until it has caught up, with nothing wrong to be seen.
+   */
+  async #refuseOlder(since: string): Promise<void> {
+    const { query } = this.#options;
+    const now = await currentVersion(this.#connection, query, this.#version);
+    if (isOlder(now, since)) {
+      throw new ApiFault("rewound", `Version ${now} of the API server is older than ${since}.`);
+    }
+  }
+}
