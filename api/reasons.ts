@@ -112,6 +112,13 @@ export const REASONS = {
   "chain-missing": "A chain of ours is gone.",
   "chain-changed": "A chain of ours does not hold the rules that were written to it.",
 
+  // An entry of connection tracking that was deleted: the next packet is a new connection's first.
+  "endpoint-left": "UDP: the endpoint no longer takes the traffic of its VIP and port.",
+  "endpoint-gone":
+    "TCP, where the import asks for resets: no slice lists the endpoint and its port any more.",
+  "vip-live": "Recorded before its VIP was programmed, so it would never have reached an endpoint.",
+  "vip-gone": "Addressed to a ClusterSetIP and port that no import has any more.",
+
   // The agent itself, on /readyz and /livez.
   "not-listed": "A source has not yet reported everything that exists; nothing is written before.",
   "not-synced": "The kernel has not been as planned yet, since the agent started.",

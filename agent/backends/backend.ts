@@ -80,7 +80,7 @@ export interface Drift {
 /** Reasons that a drift may carry. */
 export type DriftReason = Extract<
   Reason,
-  "jump-missing" | "jump-behind" | "chain-missing" | "chain-changed"
+  "jump-missing" | "jump-behind" | "jump-extra" | "chain-missing" | "chain-changed"
 >;
 
 /** Kernel changes as one value. */

@@ -1,9 +1,15 @@
 import type { Backend, Drift } from "../../agent/backends/backend.ts";
+import { behindOf, check, type ListChains } from "../../agent/backends/iptables/check.ts";
 import { compare } from "../../agent/backends/iptables/compare.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
 import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
-import { type Believed, type Changes, TABLES } from "../../agent/backends/iptables/tables.ts";
+import {
+  type Believed,
+  type Changes,
+  TABLES,
+  tableOf,
+} from "../../agent/backends/iptables/tables.ts";
 import { FakeIptables } from "./iptables.ts";
 
 /** The iptables backend over a fake kernel: all of it but the processes. */
@@ -30,15 +36,16 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
   }
 
   async read(): Promise<Believed> {
-    return believedOf(this.kernel);
+    const believed = believedOf(this.kernel);
+    return { ...believed, behind: await behindOf(believed.jumps, listerOf(this.kernel)) };
   }
 
   compare(before: Believed, found: Believed): Drift[] {
     return compare(before, found);
   }
 
-  async check(): Promise<readonly Drift[]> {
-    return [];
+  check(believed: Believed): Promise<readonly Drift[]> {
+    return check(believed, listerOf(this.kernel));
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
@@ -61,4 +68,18 @@ export function believedOf(kernel: FakeIptables): Believed {
     parser.into(believed);
   }
   return believed;
+}
+
+/** Lists chains of a fake kernel. */
+function listerOf(kernel: FakeIptables): ListChains {
+  return async (keys, keep) =>
+    new Map(
+      keys.map((key) => {
+        const [name, chain] = tableOf(key);
+        const table = kernel.table(name);
+        if (!table.hasChain(chain)) return [key, undefined];
+        const lines = table.chain(chain).rules.map(({ text }) => `-A ${chain} ${text}`.trimEnd());
+        return [key, lines.filter(keep)];
+      }),
+    );
 }

@@ -143,6 +143,8 @@ describe("jumps", () => {
     assert.deepEqual(lines([TO_A, TO_A, TO_A], [TO_A]), [
       "-D PREROUTING -d 241.0.0.0/8 -j CSP-A",
       "-D PREROUTING -d 241.0.0.0/8 -j CSP-A",
+      "-D PREROUTING -d 241.0.0.0/8 -j CSP-A",
+      "-I PREROUTING 1 -d 241.0.0.0/8 -j CSP-A",
     ]);
   });
 
@@ -151,6 +153,22 @@ describe("jumps", () => {
       "-D INPUT -j CSP-A",
       "-D CUSTOM -g CSP-GUARD",
     ]);
+  });
+
+  test("that stand behind an obstacle go to the head, and nothing else moves", () => {
+    const kernel = { ...believed({}, [TO_GUARD, TO_A]), behind: new Map([[TO_GUARD, "Docker"]]) };
+    const tx = diff(kernel, changes({}, [TO_A, TO_GUARD]));
+    assert.equal(
+      tx.toString(),
+      `*filter
+-D FORWARD -d 241.0.0.0/8 -j CSP-GUARD
+-I FORWARD 1 -d 241.0.0.0/8 -j CSP-GUARD
+COMMIT
+`,
+    );
+    assert.deepEqual([tx.writes, tx.deletes], [1, 0]);
+    tx.settle(kernel);
+    assert.ok(diff(kernel, changes({}, [TO_A, TO_GUARD])).empty);
   });
 
   test("in another order are as good", () => {

@@ -7,6 +7,8 @@ interface Section {
   readonly writes: readonly (readonly [name: string, rules: readonly string[]])[];
   readonly deletes: readonly string[];
   readonly insertJumps: readonly string[];
+  /** Jumps to take out of where they stand, as often as they do, and put at the head. */
+  readonly moveJumps: readonly (readonly [rule: string, copies: number])[];
   readonly deleteJumps: readonly string[];
 }
 
@@ -22,7 +24,9 @@ export class IptablesTransaction implements Transaction {
   }
 
   get writes(): number {
-    return this.#count((section) => section.writes.length + section.insertJumps.length);
+    return this.#count(
+      (section) => section.writes.length + section.insertJumps.length + section.moveJumps.length,
+    );
   }
 
   get deletes(): number {
@@ -42,6 +46,7 @@ export class IptablesTransaction implements Transaction {
       }
     }
     if (this.jumps !== undefined) believed.jumps = this.jumps;
+    delete believed.behind;
   }
 
   /**
@@ -51,7 +56,7 @@ export class IptablesTransaction implements Transaction {
   toString(): string {
     const { filter, nat } = this.#sections;
     const additions = { ...filter, deletes: [], deleteJumps: [] };
-    const removals = { ...filter, writes: [], insertJumps: [] };
+    const removals = { ...filter, writes: [], insertJumps: [], moveJumps: [] };
     return printed("filter", additions) + printed("nat", nat) + printed("filter", removals);
   }
 
@@ -80,31 +85,41 @@ export function diff(believed: Believed, changes: Changes): IptablesTransaction 
       if (digest !== undefined) deletes[table].push(name);
     } else if (digest !== digestOf(rules)) writes[table].push([name, rules]);
   }
-  const { insert, remove } = diffJumps(believed.jumps, changes.jumps ?? believed.jumps);
+  const { insert, move, remove } = diffJumps(believed, changes.jumps ?? believed.jumps);
   const section = (table: Table): Section => ({
     writes: writes[table].sort(([a], [b]) => (a < b ? -1 : 1)),
     deletes: deletes[table].sort(),
     insertJumps: insert[table],
+    moveJumps: move[table],
     deleteJumps: remove[table],
   });
   return new IptablesTransaction({ filter: section("filter"), nat: section("nat") }, changes.jumps);
 }
 
-/** Compares jumps as sets with doubles: where one stands is nobody's promise, how often it stands is. */
-function diffJumps(present: readonly Jump[], wanted: readonly Jump[]) {
+/**
+ * Compares jumps as sets with doubles: where one stands is nobody's promise, unless it is behind a rule that takes
+ * its packets. What stands more often than once is put at the head, too: `-D` takes the first away, and the one
+ * that were left may be behind anything.
+ */
+function diffJumps({ jumps: present, behind }: Believed, wanted: readonly Jump[]) {
   const insert: Record<Table, string[]> = { filter: [], nat: [] };
+  const move: Record<Table, [string, number][]> = { filter: [], nat: [] };
   const remove: Record<Table, string[]> = { filter: [], nat: [] };
-  const missing = new Set(wanted);
-  for (const jump of present) {
-    const [table, rule] = tableOf(jump);
-    if (!missing.delete(jump)) remove[table].push(rule);
-  }
+  const copies = new Map<Jump, number>();
+  for (const jump of present) copies.set(jump, (copies.get(jump) ?? 0) + 1);
   // Each goes to the head of its chain, so the last comes first.
-  for (const jump of [...missing].reverse()) {
+  for (const jump of [...new Set(wanted)].reverse()) {
     const [table, rule] = tableOf(jump);
-    insert[table].push(rule);
+    const standing = copies.get(jump) ?? 0;
+    copies.delete(jump);
+    if (standing === 0) insert[table].push(rule);
+    else if (standing > 1 || behind?.has(jump)) move[table].push([rule, standing]);
   }
-  return { insert, remove };
+  for (const [jump, standing] of copies) {
+    const [table, rule] = tableOf(jump);
+    for (let i = 0; i < standing; i++) remove[table].push(rule);
+  }
+  return { insert, move, remove };
 }
 
 /**
@@ -116,9 +131,15 @@ function printed(table: Table, section: Section): string {
   const lines = [
     ...names.map((name) => `:${name} - [0:0]`),
     ...section.writes.flatMap(([, rules]) => rules),
-    ...section.insertJumps.map((rule) => `-I ${rule.replace(" ", " 1 ")}`),
+    ...section.moveJumps.flatMap(([rule, copies]) => Array<string>(copies).fill(`-D ${rule}`)),
+    ...section.moveJumps.map(([rule]) => atHead(rule)),
+    ...section.insertJumps.map(atHead),
     ...section.deleteJumps.map((rule) => `-D ${rule}`),
     ...section.deletes.map((name) => `-X ${name}`),
   ];
   return lines.length === 0 ? "" : `*${table}\n${lines.join("\n")}\nCOMMIT\n`;
+}
+
+function atHead(rule: string): string {
+  return `-I ${rule.replace(" ", " 1 ")}`;
 }

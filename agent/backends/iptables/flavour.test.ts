@@ -22,10 +22,12 @@ describe("the flavour of a node", () => {
 describe("the tools", () => {
   test("are those of the flavour and the family, whatever iptables stands for", () => {
     assert.deepEqual(toolsOf("nft", "IPv4"), {
+      list: ["iptables-nft"],
       save: ["iptables-nft-save"],
       restore: ["iptables-nft-restore"],
     });
     assert.deepEqual(toolsOf("legacy", "IPv6"), {
+      list: ["ip6tables-legacy"],
       save: ["ip6tables-legacy-save"],
       restore: ["ip6tables-legacy-restore"],
     });

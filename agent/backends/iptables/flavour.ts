@@ -13,6 +13,8 @@ export type Argv = readonly [string, ...string[]];
 
 /** The tools of one flavour and family: they exist side by side, whatever `iptables` points to. */
 export interface Tools {
+  /** The one that lists a chain. */
+  readonly list: Argv;
   readonly save: Argv;
   readonly restore: Argv;
 }
@@ -24,7 +26,11 @@ export function toolsOf(flavour: Flavour, family: Family, within: readonly strin
     const [program, ...args] = within;
     return program === undefined ? [tool] : [program, ...args, tool];
   };
-  return { save: through(`${base}-save`), restore: through(`${base}-restore`) };
+  return {
+    list: through(base),
+    save: through(`${base}-save`),
+    restore: through(`${base}-restore`),
+  };
 }
 
 /** What is known of each flavour's tables on this node. */

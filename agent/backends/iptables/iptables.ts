@@ -1,7 +1,9 @@
 import type { Backend, Drift } from "../backend.ts";
+import { behindOf, check, type ListChains } from "./check.ts";
 import { compare } from "./compare.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
+import { chainLister } from "./list.ts";
 import { readBack } from "./read.ts";
 import { RestoreProcess } from "./restore.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
@@ -28,11 +30,13 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   readonly name = "iptables";
   readonly #options: IptablesOptions;
   readonly #tools: Tools;
+  readonly #list: ListChains;
   readonly #restore: RestoreProcess;
 
   constructor(options: IptablesOptions) {
     this.#options = options;
     this.#tools = toolsOf(options.flavour, options.family, options.within);
+    this.#list = chainLister(options.flavour, this.#tools);
     this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn, options.keep);
   }
 
@@ -48,17 +52,18 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return { chains: new Map(), jumps: [] };
   }
 
-  read(stop?: AbortSignal): Promise<Believed> {
+  async read(stop?: AbortSignal): Promise<Believed> {
     this.#restore.warm();
-    return readBack(this.#tools.save, stop);
+    const believed = await readBack(this.#tools.save, stop);
+    return { ...believed, behind: await behindOf(believed.jumps, this.#list) };
   }
 
   compare(before: Believed, found: Believed): Drift[] {
     return compare(before, found);
   }
 
-  async check(_believed: Believed): Promise<readonly Drift[]> {
-    return [];
+  check(believed: Believed): Promise<readonly Drift[]> {
+    return check(believed, this.#list);
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {

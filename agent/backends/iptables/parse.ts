@@ -39,10 +39,12 @@ export class SaveParser {
 }
 
 /**
+ * True if a rule, as iptables-save prints it, leads to a chain of ours.
+ *
  * Quoted texts are put aside first: a comment or a log prefix that reads `-j CSP-…` must not make another
  * program's rule ours, and so deleted. Unquoted texts hold no blank (xtables_save_string).
  */
-function leadsToOurs(rule: string): boolean {
+export function leadsToOurs(rule: string): boolean {
   if (!rule.includes(OWN)) return false;
   return LEADS_TO_OURS.test(rule.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
 }

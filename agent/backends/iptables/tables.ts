@@ -29,7 +29,21 @@ export interface Believed {
   readonly chains: Map<ChainKey, string>;
   /** As found, foreign order and doubles included. */
   jumps: readonly Jump[];
+  /**
+   * Jumps that stand behind a rule which takes their packets, and who has put it there. Others insert at the head,
+   * too: a jump that is only not the first is as good.
+   */
+  behind?: ReadonlyMap<Jump, string>;
 }
+
+/** The kernel's own chains in which jumps of ours stand. */
+export const BASES: readonly ChainKey[] = [
+  "filter FORWARD",
+  "filter OUTPUT",
+  "nat PREROUTING",
+  "nat OUTPUT",
+  "nat POSTROUTING",
+];
 
 /** Splits a key or a jump into the table and the rest. */
 export function tableOf(key: `${Table} ${string}`): [table: Table, rest: string] {
