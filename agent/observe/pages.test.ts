@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import { failing, unknown, type Verdict, well } from "../preflight/verdict.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
 import { pages } from "./pages.ts";
 
@@ -17,11 +18,13 @@ function plan(importKey: ImportPlan["importKey"]): ImportPlan {
 async function served(
   t: TestContext,
   state: FamilyProgress = { synced: true },
+  verdicts: readonly Verdict[] = [],
 ): Promise<(path: string) => Promise<readonly [number, string, string]>> {
   const routes = pages({
     clock: { now: () => NOW },
     metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
     state: () => ({ listed: true, families: new Map([["IPv4", state]]) }),
+    verdicts: () => verdicts,
     // The last one vanishes between being listed and being shown.
     keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
     plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
@@ -43,6 +46,24 @@ test("a ready agent says ok, and lists its checks on demand", async (t) => {
   assert.deepEqual((await get("/readyz?verbose")).slice(0, 2), [
     200,
     "[+]sources ok\n[+]first-sync-IPv4 ok\n[+]changes-IPv4 ok\nreadyz check passed\n",
+  ]);
+});
+
+test("what is wrong with the node is listed on demand, and does not make the agent unready", async (t) => {
+  const get = await served(t, { synced: true }, [
+    failing({ check: "route", family: "IPv4" }, "no-route", "Add a route."),
+    well({ check: "conntrack" }),
+    unknown({ check: "pods", family: "IPv4" }, "No pod."),
+  ]);
+  assert.deepEqual((await get("/readyz")).slice(0, 2), [200, "ok\n"]);
+  const [status, text] = await get("/readyz?verbose");
+  assert.equal(status, 200);
+  assert.deepEqual(text.split("\n").slice(-5), [
+    "[-]preflight-route-IPv4 no-route: Add a route.",
+    "[+]preflight-conntrack ok",
+    "[?]preflight-pods-IPv4 not-tested: No pod.",
+    "readyz check passed",
+    "",
   ]);
 });
 

@@ -4,6 +4,7 @@ import { plainText, type Reply, type Request, type Route } from "../../common/ht
 import { OUTPUTS, type Output } from "../config/flags.ts";
 import { orList } from "../config/values.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import { type Verdict, verdictLine } from "../preflight/verdict.ts";
 import { planDocument, planText } from "./plan-document.ts";
 import {
   type AgentState,
@@ -19,6 +20,8 @@ export interface PageSources {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   state(): AgentState;
+  /** What the last look at the node found. */
+  verdicts(): readonly Verdict[];
   /** Every import that anything is known of, in order. */
   keys(): Iterable<ObjectKey>;
   /** The plan of one import as of now; undefined if nothing is known of it. */
@@ -34,7 +37,10 @@ export function pages(from: PageSources): Route[] {
     },
     {
       path: "/readyz",
-      answer: ({ query }) => verdict("readyz", readiness(from.state(), from.clock.now()), query),
+      answer: ({ query }) => {
+        const checks = readiness(from.state(), from.clock.now());
+        return verdict("readyz", checks, query, from.verdicts().map(verdictLine));
+      },
     },
     {
       path: "/metrics",
@@ -49,10 +55,15 @@ export function pages(from: PageSources): Route[] {
 }
 
 /** As the API server answers: `ok`, or the checks if they were asked for or if one fails. */
-function verdict(name: string, checks: readonly Check[], query: URLSearchParams): Reply {
+function verdict(
+  name: string,
+  checks: readonly Check[],
+  query: URLSearchParams,
+  remarks: readonly string[] = [],
+): Reply {
   const well = isWell(checks);
   const detailed = !well || query.has("verbose");
-  return plainText(well ? 200 : 503, detailed ? checksText(name, checks) : "ok\n");
+  return plainText(well ? 200 : 503, detailed ? checksText(name, checks, remarks) : "ok\n");
 }
 
 function allPlans(from: PageSources, query: URLSearchParams): Reply {

@@ -53,11 +53,19 @@ export function isWell(checks: readonly Check[]): boolean {
   return checks.every(({ reason }) => reason === undefined);
 }
 
-/** The checks as the API server prints its own: one line each, and a verdict. PURE. */
-export function checksText(name: string, checks: readonly Check[]): string {
+/**
+ * The checks as the API server prints its own: one line each, and a verdict. `remarks`: lines that do not decide it.
+ * PURE.
+ */
+export function checksText(
+  name: string,
+  checks: readonly Check[],
+  remarks: readonly string[] = [],
+): string {
   const lines = checks.map((each) =>
     each.reason === undefined ? `[+]${each.name} ok\n` : `[-]${each.name} failed: ${each.reason}\n`,
   );
+  lines.push(...remarks.map((remark) => `${remark}\n`));
   return `${lines.join("")}${name} check ${isWell(checks) ? "passed" : "failed"}\n`;
 }
 
