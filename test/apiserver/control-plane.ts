@@ -6,7 +6,7 @@ import { removeRun, SCRATCH } from "../lab/removal.ts";
 import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
-import { installCrds, removeCrds } from "./crds.ts";
+import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
@@ -82,6 +82,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#write(apiServerFiles(directory).tokens, tokenFile(this.#users.values()));
     const [place, client] = [this.#place, this.admin];
     this.#server = await startApiServer({ place, directory, etcdUrl: this.#etcd.url, client });
+    await untilCrdsServed(client);
   }
 
   /** Asks the API server to end, as a rollout does: open watches end in good order. Then connections are refused. */

@@ -45,6 +45,16 @@ export async function removeCrds(client: ApiClient): Promise<void> {
   await Promise.all(all.map((crd) => untilServed(client, serving(crd, []))));
 }
 
+/**
+ * Waits until all kinds of installed CRDs are served. After a restart an API server says that it is ready before, and
+ * answers 429 "storage is (re)initializing" to whoever is first.
+ */
+export async function untilCrdsServed(client: ApiClient): Promise<void> {
+  const kind = "CustomResourceDefinition";
+  const installed = await client.list({ apiVersion: "apiextensions.k8s.io/v1", kind });
+  await Promise.all(installed.map((crd) => untilServed(client, crd as unknown as Crd)));
+}
+
 function serving(crd: Crd, served?: readonly string[]): Crd {
   if (served === undefined) return crd;
   const versions = crd.spec.versions.map((one) => ({ ...one, served: served.includes(one.name) }));
