@@ -18,7 +18,8 @@ export const ERRORS = {
     "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",
   CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
-  CSP_NETLINK_FAILED: "The kernel refused a netlink request or did not answer it; the message says.",
+  CSP_NETLINK_FAILED:
+    "The kernel refused a netlink request or did not answer it; the message says.",
 } as const;
 
 /** A code of `ERRORS`. */

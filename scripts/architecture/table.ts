@@ -115,6 +115,30 @@ export const RULES: readonly Rule[] = [
     why: "Turns what it reads into facts; decides nothing.",
   },
   {
+    files: ["agent/conntrack/{concern,judge,target,targets}.ts"],
+    may: [
+      "./",
+      "api/**",
+      "agent/plan/virtual-service.ts",
+      "agent/system/conntrack/{entry,table}.ts",
+    ],
+    pure: true,
+    why: "Which entries of connection tracking are wrong, by what is live.",
+  },
+  {
+    files: ["agent/conntrack/**"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "agent/plan/**",
+      "agent/sync/follower.ts",
+      "agent/system/conntrack/**",
+    ],
+    pure: false,
+    why: "Walks through the table after the kernel has said yes, off the straight line.",
+  },
+  {
     files: ["agent/sync/**"],
     may: [
       "api/**",
@@ -161,6 +185,7 @@ export const RULES: readonly Rule[] = [
       "common/**",
       "agent/config/**",
       "agent/backends/backend.ts",
+      "agent/conntrack/**",
       "agent/observe/**",
       "agent/plan/**",
       "agent/preflight/**",
@@ -170,6 +195,21 @@ export const RULES: readonly Rule[] = [
     ],
     pure: false,
     why: "Tells what was decided and done; nothing depends on it.",
+  },
+  {
+    files: [
+      "agent/system/netlink/{attributes,message}.ts",
+      "agent/system/conntrack/{encoding,entry,listing,table}.ts",
+    ],
+    may: ["./", "api/**", "agent/system/netlink/{attributes,message}.ts"],
+    pure: true,
+    why: "What netlink and the program conntrack say, read strictly.",
+  },
+  {
+    files: ["agent/system/netlink/socket.ts"],
+    may: ["./", "common/errors.ts", "node:util", "netlink/dist/raw.js"],
+    pure: false,
+    why: "The only place that loads native code.",
   },
   {
     files: ["agent/system/**"],

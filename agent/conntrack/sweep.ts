@@ -1,0 +1,48 @@
+import type { Protocol } from "../../api/protocol.ts";
+import type { Entry } from "../system/conntrack/entry.ts";
+import type { ConntrackTable, EntryFilter } from "../system/conntrack/table.ts";
+import type { EntryReason, Judge } from "./judge.ts";
+
+/** Entries that were deleted for one reason. */
+export interface Deleted {
+  readonly protocol: Protocol;
+  readonly reason: EntryReason;
+  readonly entries: number;
+}
+
+/** Wrong entries that one walk remembers; what is beyond them is left to another walk. About 10 MB. */
+const MOST_REMEMBERED = 20_000;
+
+/**
+ * Walks through the table and deletes what is wrong. Entries of the same kind are deleted together, because a
+ * table may know how to do that at once.
+ */
+export async function sweep(
+  table: ConntrackTable,
+  filter: EntryFilter,
+  judge: Judge,
+  most = MOST_REMEMBERED,
+): Promise<readonly Deleted[]> {
+  const counts = new Map<string, Deleted>();
+  for (;;) {
+    const wrong = new Map<string, { protocol: Protocol; reason: EntryReason; entries: Entry[] }>();
+    let found = 0;
+    await table.list(filter, (entry) => {
+      const reason = judge.verdict(entry);
+      if (reason === undefined || found++ >= most) return;
+      const kind = `${entry.protocol} ${reason}`;
+      const same = wrong.get(kind);
+      if (same !== undefined) same.entries.push(entry);
+      else wrong.set(kind, { protocol: entry.protocol, reason, entries: [entry] });
+    });
+    let gone = 0;
+    for (const [kind, { protocol, reason, entries }] of wrong) {
+      const deleted = await table.delete(entries);
+      gone += deleted;
+      const before = counts.get(kind)?.entries ?? 0;
+      counts.set(kind, { protocol, reason, entries: before + deleted });
+    }
+    // Without progress, another walk would find the same again.
+    if (found <= most || gone === 0) return [...counts.values()];
+  }
+}

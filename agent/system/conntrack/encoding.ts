@@ -1,0 +1,218 @@
+import type { Family } from "../../../api/address.ts";
+import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
+import { type Attributes, attribute, nested, readAttributes } from "../netlink/attributes.ts";
+import { type Entry, TCP_STATES, type Tuple } from "./entry.ts";
+import type { EntryFilter } from "./table.ts";
+
+/**
+ * The messages of ctnetlink (linux/netfilter/nfnetlink_conntrack.h), of which this is the part that we use. All
+ * numbers are in network byte order.
+ */
+
+/** NFNL_SUBSYS_CTNETLINK << 8, and the message's own number. */
+export const NEW = 0x100;
+export const GET = 0x101;
+export const DELETE = 0x102;
+
+/** `struct nfgenmsg`: family, version 0, resource id 0. */
+const HEADER = 4;
+/** AF_INET and AF_INET6. */
+const FAMILY = { IPv4: 2, IPv6: 10 } as const satisfies Record<Family, number>;
+const PROTOCOL = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
+
+/** `enum ctattr_type`. */
+const CTA = {
+  original: 1,
+  reply: 2,
+  status: 3,
+  protoinfo: 4,
+  id: 12,
+  zone: 18,
+  filter: 25,
+} as const;
+/** `enum ctattr_tuple`. */
+const TUPLE = { addresses: 1, protocol: 2, zone: 3 } as const;
+/** `enum ctattr_ip`: source and destination. */
+const ADDRESSES = { IPv4: [1, 2], IPv6: [3, 4] } as const satisfies Record<
+  Family,
+  readonly number[]
+>;
+/** `enum ctattr_l4proto`. */
+const L4 = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
+/** CTA_PROTOINFO_TCP, and in it CTA_PROTOINFO_TCP_STATE. */
+const TCP = { info: 1, state: 1 } as const;
+/** `enum ctattr_filter`, and the bits that say which parts of the tuple count (linux/netfilter, 5.8). */
+const FILTER = { originalFlags: 1, replyFlags: 2, destination: 1 << 1, protocol: 1 << 3 } as const;
+/** IPS_SEEN_REPLY. */
+const SEEN_REPLY = 1 << 1;
+
+/**
+ * Reads one entry: the payload of a NEW message. Undefined if it is none, or of another protocol or family, or
+ * of a form that is not known.
+ */
+export function decodeEntry(payload: Buffer): Entry | undefined {
+  if (payload.length < HEADER) return undefined;
+  const family =
+    payload[0] === FAMILY.IPv4 ? "IPv4" : payload[0] === FAMILY.IPv6 ? "IPv6" : undefined;
+  const attributes = readAttributes(payload.subarray(HEADER));
+  if (family === undefined || attributes === undefined) return undefined;
+  const original = decodeTuple(inside(attributes, CTA.original), family);
+  const reply = decodeTuple(inside(attributes, CTA.reply), family);
+  const status = word(attributes.get(CTA.status));
+  if (original === undefined || reply === undefined || status === undefined) return undefined;
+  if (original.protocol !== reply.protocol) return undefined;
+  const id = word(attributes.get(CTA.id));
+  const zone = short(attributes.get(CTA.zone));
+  const tcp = decodeState(attributes);
+  return {
+    family,
+    protocol: original.protocol,
+    original: original.tuple,
+    reply: reply.tuple,
+    replied: (status & SEEN_REPLY) !== 0,
+    ...(id !== undefined && { id }),
+    ...(zone !== undefined && { zone }),
+    ...(tcp !== undefined && { tcp }),
+  };
+}
+
+/** The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). */
+export function encodeFilter({ family, protocol, destination }: EntryFilter): Buffer {
+  const header = headerOf(family);
+  if (protocol === undefined && destination === undefined) return header;
+  const [, to] = ADDRESSES[family];
+  const flags =
+    (protocol === undefined ? 0 : FILTER.protocol) |
+    (destination === undefined ? 0 : FILTER.destination);
+  return Buffer.concat([
+    header,
+    nested(
+      CTA.original,
+      ...(destination === undefined
+        ? []
+        : [nested(TUPLE.addresses, attribute(to, Buffer.from(destination, "hex")))]),
+      ...(protocol === undefined
+        ? []
+        : [nested(TUPLE.protocol, attribute(L4.number, Buffer.of(PROTOCOL[protocol])))]),
+    ),
+    // The flags, alone among our numbers, are in the byte order of the machine.
+    nested(
+      CTA.filter,
+      attribute(FILTER.originalFlags, little(flags)),
+      attribute(FILTER.replyFlags, little(0)),
+    ),
+  ]);
+}
+
+/**
+ * The payload of a request that names this one entry: its tuple and zone, and its id, so that a newer entry of
+ * the same tuple is not hit.
+ */
+export function encodeName({ family, protocol, original, zone, id }: Entry): Buffer {
+  return Buffer.concat([
+    headerOf(family),
+    encodeTuple(CTA.original, family, protocol, original),
+    ...(zone === undefined ? [] : [attribute(CTA.zone, big16(zone))]),
+    ...(id === undefined ? [] : [attribute(CTA.id, big32(id))]),
+  ]);
+}
+
+/** The payload of a NEW message: what `decodeEntry` reads. */
+export function encodeEntry(entry: Entry): Buffer {
+  const state = entry.tcp === undefined ? [] : [TCP_STATES.indexOf(entry.tcp)];
+  return Buffer.concat([
+    encodeName(entry),
+    encodeTuple(CTA.reply, entry.family, entry.protocol, entry.reply),
+    attribute(CTA.status, big32(entry.replied ? SEEN_REPLY : 0)),
+    ...state.map((one) =>
+      nested(CTA.protoinfo, nested(TCP.info, attribute(TCP.state, Buffer.of(one)))),
+    ),
+  ]);
+}
+
+function decodeTuple(
+  attributes: Attributes | undefined,
+  family: Family,
+): { readonly tuple: Tuple; readonly protocol: Protocol } | undefined {
+  if (attributes === undefined) return undefined;
+  const addresses = inside(attributes, TUPLE.addresses);
+  const l4 = inside(attributes, TUPLE.protocol);
+  const [from, to] = ADDRESSES[family];
+  const source = address(addresses?.get(from), family);
+  const destination = address(addresses?.get(to), family);
+  const protocol = protocolOf(l4?.get(L4.number));
+  const sourcePort = short(l4?.get(L4.sourcePort));
+  const destinationPort = short(l4?.get(L4.destinationPort));
+  if (source === undefined || destination === undefined || protocol === undefined) return undefined;
+  if (sourcePort === undefined || destinationPort === undefined) return undefined;
+  const zone = short(attributes.get(TUPLE.zone));
+  const tuple = { source, destination, sourcePort, destinationPort };
+  return { tuple: zone === undefined ? tuple : { ...tuple, zone }, protocol };
+}
+
+function encodeTuple(type: number, family: Family, protocol: Protocol, tuple: Tuple): Buffer {
+  const [from, to] = ADDRESSES[family];
+  return nested(
+    type,
+    nested(
+      TUPLE.addresses,
+      attribute(from, Buffer.from(tuple.source, "hex")),
+      attribute(to, Buffer.from(tuple.destination, "hex")),
+    ),
+    nested(
+      TUPLE.protocol,
+      attribute(L4.number, Buffer.of(PROTOCOL[protocol])),
+      attribute(L4.sourcePort, big16(tuple.sourcePort)),
+      attribute(L4.destinationPort, big16(tuple.destinationPort)),
+    ),
+    ...(tuple.zone === undefined ? [] : [attribute(TUPLE.zone, big16(tuple.zone))]),
+  );
+}
+
+function decodeState(attributes: Attributes): Entry["tcp"] {
+  const info = inside(attributes, CTA.protoinfo);
+  const value = info && inside(info, TCP.info)?.get(TCP.state);
+  return value?.length === 1 ? TCP_STATES[value.readUInt8(0)] : undefined;
+}
+
+function headerOf(family: Family): Buffer {
+  return Buffer.of(FAMILY[family], 0, 0, 0);
+}
+
+function inside(attributes: Attributes, type: number): Attributes | undefined {
+  const value = attributes.get(type);
+  return value && readAttributes(value);
+}
+
+function address(value: Buffer | undefined, family: Family): string | undefined {
+  return value?.length === (family === "IPv4" ? 4 : 16) ? value.toString("hex") : undefined;
+}
+
+function protocolOf(value: Buffer | undefined): Protocol | undefined {
+  if (value?.length !== 1) return undefined;
+  return PROTOCOLS.find((protocol) => PROTOCOL[protocol] === value[0]);
+}
+
+function short(value: Buffer | undefined): number | undefined {
+  return value?.length === 2 ? value.readUInt16BE(0) : undefined;
+}
+
+function word(value: Buffer | undefined): number | undefined {
+  return value?.length === 4 ? value.readUInt32BE(0) : undefined;
+}
+
+function big16(value: number): Buffer {
+  return Buffer.of(value >> 8, value & 0xff);
+}
+
+function big32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value, 0);
+  return bytes;
+}
+
+function little(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value, 0);
+  return bytes;
+}

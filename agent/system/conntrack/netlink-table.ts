@@ -1,0 +1,54 @@
+import { constants } from "node:os";
+import { CodedError } from "../../../common/errors.ts";
+import { MOST_AT_ONCE, NetfilterSocket, nameOf } from "../netlink/socket.ts";
+import { DELETE, decodeEntry, encodeFilter, encodeName, GET } from "./encoding.ts";
+import type { Entry } from "./entry.ts";
+import type { ConntrackTable, EntryFilter } from "./table.ts";
+
+/** Dumps in a row that the kernel may call interrupted; the last one is taken as it is. */
+const MOST_DUMPS = 3;
+
+/** The table by way of ctnetlink. */
+export class NetlinkTable implements ConntrackTable {
+  readonly name = "netlink";
+
+  /** Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
+  async list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void> {
+    const onData = (payload: Buffer) => {
+      const entry = decodeEntry(payload);
+      if (entry !== undefined) onEntry(entry);
+    };
+    await conversation(async (socket) => {
+      for (let i = 0; i < MOST_DUMPS; i++) {
+        if (!(await socket.dump(GET, encodeFilter(filter), onData))) return;
+      }
+    });
+  }
+
+  /** Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED; an entry that is gone already is no error. */
+  async delete(entries: readonly Entry[]): Promise<number> {
+    let deleted = 0;
+    await conversation(async (socket) => {
+      for (let i = 0; i < entries.length; i += MOST_AT_ONCE) {
+        const names = entries.slice(i, i + MOST_AT_ONCE).map(encodeName);
+        const answers = await socket.batch(DELETE, names);
+        const fault = answers.find((errno) => errno !== 0 && errno !== constants.errno.ENOENT);
+        if (fault !== undefined) {
+          const message = `netlink: deleting an entry: the kernel says ${nameOf(fault)}`;
+          throw new CodedError("CSP_NETLINK_FAILED", message);
+        }
+        deleted += answers.filter((errno) => errno === 0).length;
+      }
+    });
+    return deleted;
+  }
+}
+
+async function conversation(talk: (socket: NetfilterSocket) => Promise<void>): Promise<void> {
+  const socket = await NetfilterSocket.open();
+  try {
+    await talk(socket);
+  } finally {
+    socket.close();
+  }
+}

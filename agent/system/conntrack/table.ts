@@ -1,0 +1,28 @@
+import type { Family } from "../../../api/address.ts";
+import type { Protocol } from "../../../api/protocol.ts";
+import type { Entry } from "./entry.ts";
+
+/** Which entries are asked for. Whoever lists may give more: what is looked for is for the asker to check. */
+export interface EntryFilter {
+  readonly family: Family;
+  /** Absent means all. */
+  readonly protocol?: Protocol;
+  /** Original destination, as `Address.hex`; absent means any. */
+  readonly destination?: string;
+}
+
+/** The kernel's connection tracking table, by one way to reach it. */
+export interface ConntrackTable {
+  /** What it is called in logs: the way, not the table. */
+  readonly name: "netlink" | "conntrack";
+  /**
+   * Gives every entry that the filter wants to `onEntry`, as it arrives: a table of a million costs no memory.
+   * One that changes meanwhile may be given twice. Rejects with a coded error.
+   */
+  list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void>;
+  /**
+   * Deletes entries, and gives how many of them were still there. The kernel forgets the connection; nothing is
+   * sent to anybody. Rejects with a coded error.
+   */
+  delete(entries: readonly Entry[]): Promise<number>;
+}

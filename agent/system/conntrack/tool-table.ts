@@ -1,0 +1,34 @@
+import { CodedError } from "../../../common/errors.ts";
+import { execLines } from "../exec.ts";
+import type { Entry } from "./entry.ts";
+import { deleteArguments, listArguments, parseLine } from "./listing.ts";
+import type { ConntrackTable, EntryFilter } from "./table.ts";
+
+/** What conntrack says, with exit status 1, when what is to be deleted is gone already. */
+const NOTHING_LEFT = " 0 flow entries have been deleted";
+
+/** The table by way of the program conntrack: slower, and a process for each call, but without native code. */
+export class ToolTable implements ConntrackTable {
+  readonly name = "conntrack";
+
+  /** Rejects with CSP_EXEC_MISSING, CSP_EXEC_FAILED or CSP_EXEC_TIMEOUT. */
+  async list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void> {
+    await execLines(["conntrack", ...listArguments(filter)], (line) => {
+      const entry = parseLine(line, filter.family);
+      if (entry !== undefined) onEntry(entry);
+    });
+  }
+
+  /** Rejects as `list` does. */
+  async delete(entries: readonly Entry[]): Promise<number> {
+    let deleted = 0;
+    for (const call of deleteArguments(entries)) {
+      // One line for each entry that was deleted.
+      await execLines(["conntrack", ...call], () => deleted++).catch((error) => {
+        const gone = error instanceof CodedError && error.message.includes(NOTHING_LEFT);
+        if (!gone) throw error;
+      });
+    }
+    return deleted;
+  }
+}
