@@ -2,12 +2,14 @@ import { ADDRESS_CASES } from "./cases/addresses.ts";
 import { MASQUERADE_CASES } from "./cases/masquerading.ts";
 import { POLICY_CASES } from "./cases/policies.ts";
 import { PORT_CASES } from "./cases/ports.ts";
+import { SELECTOR_CASES } from "./cases/selectors.ts";
 import { TIER_CASES } from "./cases/tiers.ts";
 import type { PacketCase } from "./packet-case.ts";
 
 /** The table of packets: what every backend must do, in words that know none of them. */
 export const PACKET_CASES: readonly PacketCase[] = [
   ...TIER_CASES,
+  ...SELECTOR_CASES,
   ...PORT_CASES,
   ...POLICY_CASES,
   ...ADDRESS_CASES,

@@ -1,5 +1,5 @@
 import type { Family } from "../../api/address.ts";
-import { LABEL_ACTIVE } from "../../api/keys.ts";
+import { ANNOTATION_CLUSTER_PROPERTIES, LABEL_ACTIVE } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { sliceObject } from "../support/objects.ts";
 import { addressAt, nodeOf, regionOf, ZONES } from "./address-plan.ts";
@@ -38,6 +38,8 @@ export interface SliceOptions {
   readonly region?: string | null;
   readonly family?: Family;
   readonly active?: boolean;
+  /** What the cluster says of itself. */
+  readonly properties?: Readonly<Record<string, string>>;
   /** Tells slices of one import and cluster apart. */
   readonly name?: string;
   readonly ports?: readonly PortObject[];
@@ -68,13 +70,20 @@ export function slice(
     };
   });
   const origin = { ...(cluster && { cluster }), ...(region && { region }) };
-  return withLabels(
+  const { properties } = options;
+  return withMore(
     sliceObject(name, key, origin, ports, objects),
     active ? {} : { [LABEL_ACTIVE]: "false" },
+    properties ? { [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(properties) } : {},
   );
 }
 
-function withLabels(object: object, more: Readonly<Record<string, string>>): object {
+function withMore(
+  object: object,
+  more: Readonly<Record<string, string>>,
+  annotations: Readonly<Record<string, string>>,
+): object {
   const { metadata } = object as { metadata: { labels: Record<string, string> } };
-  return { ...object, metadata: { ...metadata, labels: { ...metadata.labels, ...more } } };
+  const labels = { ...metadata.labels, ...more };
+  return { ...object, metadata: { ...metadata, labels, annotations } };
 }

@@ -10,6 +10,7 @@ import type {
 import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { objectKey } from "../../api/names.ts";
+import { anyProperties, anySelectors } from "./selectors.ts";
 
 /** Shorthand for literals in tests: throws on what is none. */
 export function address(text: string): Address {
@@ -131,9 +132,11 @@ const anyImport: fc.Arbitrary<ImportFact> = fc
     nodeLocal: fc.constantFrom(false, false, false, true),
     affinitySeconds: fc.constantFrom(undefined, undefined, 10800, 30),
     trafficDistribution: fc.constantFrom(undefined, undefined, "PreferSameZone", "PreferSameNode"),
+    selectors: fc.option(anySelectors, { nil: undefined, freq: 2 }),
   })
-  .map(({ affinitySeconds, trafficDistribution, ...rest }) => ({
+  .map(({ affinitySeconds, trafficDistribution, selectors, ...rest }) => ({
     ...rest,
+    ...(selectors !== undefined && { selectors }),
     ...(affinitySeconds !== undefined && { affinitySeconds }),
     ...(trafficDistribution !== undefined && {
       trafficDistribution: trafficDistribution as "PreferSameZone",
@@ -174,17 +177,19 @@ const anySlice: fc.Arbitrary<SliceFact> = fc
       importKey: fc.constantFrom(...IMPORTS),
       cluster: fc.constantFrom(undefined, "c1", "c2", "c3"),
       region: fc.constantFrom(undefined, "eu-west", "us-east"),
+      properties: fc.option(anyProperties, { nil: undefined }),
       active: fc.constantFrom(true, true, true, false),
       family: fc.constant(family as "IPv4" | "IPv6"),
       ports: ports.map((list) => list.map((port) => ({ ...port, port: port.port + 8000 }))),
       endpoints: fc.array(endpoint(family as "IPv4" | "IPv6"), { maxLength: 5 }),
     }),
   )
-  .map(({ cluster, region, endpoints, ...rest }) => ({
+  .map(({ cluster, region, properties, endpoints, ...rest }) => ({
     ...rest,
     endpoints: Endpoints.of(rest.family, endpoints),
     ...(cluster !== undefined && { cluster }),
     ...(region !== undefined && { region }),
+    ...(properties !== undefined && { properties }),
   }));
 
 /** Whatever can happen next. */

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseJsonText } from "./json-text.ts";
+
+test("any JSON is read as JSON.parse reads it", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), (text) => {
+      assert.deepEqual(parseJsonText(text, 1_000_000, 20), JSON.parse(text));
+    }),
+  );
+});
+
+test("a field that an object names twice refuses the text, wherever and however it is spelled", () => {
+  const twice = fc
+    .tuple(fc.string(), fc.jsonValue(), fc.jsonValue(), fc.nat(4))
+    .map(([name, a, b, depth]) => {
+      const escaped = [...JSON.stringify(name).slice(1, -1)].join("");
+      const unicode = [...name].every((c) => c.length === 1)
+        ? [...name].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`).join("")
+        : escaped;
+      const object = `{"${escaped}":${JSON.stringify(a)}, "${unicode}" :${JSON.stringify(b)}}`;
+      return `${"[".repeat(depth)}${object}${"]".repeat(depth)}`;
+    });
+  fc.assert(
+    fc.property(twice, (text) => {
+      assert.doesNotThrow(() => JSON.parse(text));
+      assert.equal(parseJsonText(text, 1_000_000, 100), undefined);
+    }),
+  );
+});
+
+test("a text that is too long, too deep or no JSON is nothing, and takes no time", () => {
+  assert.deepEqual(parseJsonText("[[1]]", 5, 2), [[1]]);
+  assert.equal(parseJsonText("[[1]]", 4, 2), undefined);
+  assert.equal(parseJsonText("[[1]]", 5, 1), undefined);
+  assert.deepEqual(parseJsonText('["[[["]', 100, 1), ["[[["]);
+  for (const text of ["", "{", "undefined", '{"a":1,}', '"\\', "\u0000"]) {
+    assert.equal(parseJsonText(text, 100, 10), undefined);
+  }
+  const deep = `${"[".repeat(500_000)}${"]".repeat(500_000)}`;
+  assert.equal(parseJsonText(deep, 10_000_000, 10), undefined);
+  assert.equal(parseJsonText('\\"'.repeat(1_000_000), 10_000_000, 10), undefined);
+});

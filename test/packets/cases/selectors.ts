@@ -1,0 +1,133 @@
+import type { NodeFact } from "../../../agent/model/facts.ts";
+import { ANNOTATION_CLUSTER_SELECTORS } from "../../../api/keys.ts";
+import { importObject } from "../../support/objects.ts";
+import { CLIENT, VIPS } from "../address-plan.ts";
+import { notReady, type PlanEndpoint, ready, serving, slice } from "../objects.ts";
+import { at, type Expectation, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
+
+const KEY = "demo/serve";
+const HTTP = [{ name: "http", port: 80, protocol: "TCP" }];
+const SAME = "@SameAsImporter@";
+const GPU = "gpu.example.com";
+const CONTINENT = "continent.example.com";
+
+/** The first node's cluster is in Europe; so is c3, though in another region. c2 has big machines. */
+const C1 = { [CONTINENT]: "europe" };
+const C2 = { [CONTINENT]: "asia", [GPU]: "big" };
+const C3 = { [CONTINENT]: "europe", [GPU]: "small" };
+
+type Selector = Readonly<Record<"matchProperties" | "matchExpressions", unknown>>;
+
+const same = (property: string): Partial<Selector> => ({ matchProperties: { [property]: SAME } });
+const LOCAL = same("cluster.clusterset.k8s.io");
+const REGIONAL = same("region.topology.k8s.io");
+const expressions = (...matchExpressions: readonly object[]) => ({ matchExpressions });
+const HAS_GPU = expressions({ key: GPU, operator: "Exists" });
+const NOT_HERE = expressions({
+  key: "cluster.clusterset.k8s.io",
+  operator: "NotIn",
+  values: [SAME],
+});
+
+/** An import with these selectors in its annotation; what the client pod's connections come to. */
+function selected(
+  name: string,
+  selectors: readonly Partial<Selector>[],
+  slices: readonly object[],
+  expect: Expectation,
+  spec: object = {},
+): PacketCase {
+  const list = selectors.map((propertySelector) => ({ propertySelector }));
+  const serve = importObject(KEY, [VIPS.first], HTTP, spec) as { metadata: object };
+  const annotations = { [ANNOTATION_CLUSTER_SELECTORS]: JSON.stringify(list) };
+  const annotated = { ...serve, metadata: { ...serve.metadata, annotations } };
+  const flows = [flow(CLIENT, tcp(VIPS.first, 80), expect)];
+  return packetCase(name, [annotated, ...slices], flows, { node: inEurope });
+}
+
+function inEurope(home: NodeFact): NodeFact {
+  return { ...home, properties: new Map(Object.entries(C1)) };
+}
+
+const c1 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C1 });
+const c2 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C2 });
+const c3 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C3 });
+const ALL = [c1(ready("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))];
+
+/** Which cluster's endpoints take the traffic where the import says whom it prefers. */
+export const SELECTOR_CASES: readonly PacketCase[] = [
+  selected("selectors: the first entry that matches", [LOCAL, REGIONAL], ALL, [at("c1/n1/a")]),
+  selected("selectors: the first entry may be far away", [HAS_GPU, LOCAL], ALL, [
+    at("c2/n1/a"),
+    at("c3/n1/a"),
+  ]),
+  selected(
+    "selectors: all requirements of an entry count",
+    [{ ...HAS_GPU, ...same(CONTINENT) }, LOCAL],
+    ALL,
+    [at("c3/n1/a")],
+  ),
+  selected(
+    "selectors: the second entry when nobody of the first is ready",
+    [LOCAL, same(CONTINENT)],
+    [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))],
+    [at("c3/n1/a")],
+  ),
+  selected(
+    "selectors: the remainder when nobody of any entry is ready",
+    [LOCAL, same(CONTINENT)],
+    [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(serving("c3/n1/a"))],
+    [at("c2/n1/a")],
+  ),
+  selected("selectors: away from here, for as long as somebody else is ready", [NOT_HERE], ALL, [
+    at("c2/n1/a"),
+    at("c3/n1/a"),
+  ]),
+  selected(
+    "selectors: away from here, and back when nobody else is",
+    [NOT_HERE],
+    [c1(ready("c1/n1/a")), c2(notReady("c2/n1/a"))],
+    [at("c1/n1/a")],
+  ),
+  selected("selectors: an empty list, all endpoints alike", [], ALL, [
+    at("c1/n1/a"),
+    at("c2/n1/a"),
+    at("c3/n1/a"),
+  ]),
+  selected("selectors: a property that the importer lacks brings nobody nearer", [same(GPU)], ALL, [
+    at("c1/n1/a"),
+    at("c2/n1/a"),
+    at("c3/n1/a"),
+  ]),
+  selected(
+    "selectors: a cluster that claims to be this one, and here, is not",
+    [LOCAL, REGIONAL],
+    [
+      c2(ready("c2/n1/a")),
+      slice(KEY, [ready("c3/n1/a")], {
+        properties: { "cluster.clusterset.k8s.io": "c1", "region.topology.k8s.io": "eu-west" },
+      }),
+    ],
+    [at("c2/n1/a")],
+  ),
+  selected(
+    "selectors: unknown origin is of the remainder, whatever it says of itself",
+    [same(CONTINENT)],
+    [slice(KEY, [ready("c1/n1/a")], { cluster: null, properties: C1 }), c3(ready("c3/n1/a"))],
+    [at("c3/n1/a")],
+  ),
+  selected(
+    "selectors: PreferSameZone narrows inside the entry, and does not pass it over",
+    [HAS_GPU],
+    [c1(ready("c1/n1/a")), c3(ready("c3/n1/a"), ready("c3/n1/b"))],
+    [at("c3/n1/a"), at("c3/n1/b")],
+    { trafficDistribution: "PreferSameZone" },
+  ),
+  selected(
+    "selectors: internalTrafficPolicy Local looks at this node alone",
+    [HAS_GPU, LOCAL],
+    [c1(ready("c1/n1/a"), ready("c1/n2/c")), c3(ready("c3/n1/a"))],
+    [at("c1/n1/a")],
+    { internalTrafficPolicy: "Local" },
+  ),
+];
