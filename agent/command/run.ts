@@ -4,6 +4,7 @@ import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
+import { ConntrackObserver } from "../observe/conntrack-observer.ts";
 import { AgentMetrics } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
@@ -12,6 +13,7 @@ import { Agent, familiesOf } from "../sync/agent.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
+import { makeFollowers } from "./conntrack.ts";
 import { chooseFlavour } from "./flavour.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { makePreflight } from "./preflight.ts";
@@ -65,10 +67,12 @@ async function keepInStep(
   });
   const synced = Promise.withResolvers<void>();
   const observer = new Observer(log, metrics, clock);
+  const followers = makeFollowers(config, clock, new ConntrackObserver(log, metrics));
   const agent: Agent = new Agent({
     node: () => node,
     sources: [source],
     backends,
+    followers,
     clock,
     random: Math.random,
     events: {
@@ -130,5 +134,6 @@ async function keepInStep(
   log.info("Stopping; the kernel keeps its rules.");
   await preflight.stop();
   await agent.stop();
+  await Promise.all([...followers.values()].map((follower) => follower.stop()));
   await server?.stop();
 }

@@ -31,6 +31,12 @@ export const HISTOGRAMS = {
     labelNames: ["family"],
     buckets: LATENCY_BUCKETS,
   },
+  sweepSeconds: {
+    name: "conntrack_sweep_duration_seconds",
+    help: "Time of one walk through the connection tracking table, deletions included.",
+    labelNames: ["family"],
+    buckets: SYNC_BUCKETS,
+  },
 } as const satisfies Record<string, MetricDefinition & { readonly buckets: number[] }>;
 
 /** The counters. */
@@ -69,6 +75,16 @@ export const COUNTERS = {
     name: "rejections_total",
     help: "Parts of objects that were refused, each when it was first seen, by reason (docs/REASONS.md).",
     labelNames: ["reason"],
+  },
+  entriesDeleted: {
+    name: "conntrack_deleted_entries_total",
+    help: "Entries of connection tracking that were deleted, by reason (docs/REASONS.md).",
+    labelNames: ["family", "protocol", "reason"],
+  },
+  sweepFailures: {
+    name: "conntrack_failures_total",
+    help: "Walks through the connection tracking table that failed, by how it was reached (netlink, conntrack) and error code.",
+    labelNames: ["family", "by", "code"],
   },
   tierChanges: {
     name: "tier_changes_total",

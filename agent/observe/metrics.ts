@@ -3,6 +3,7 @@ import type { Family } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Drift } from "../backends/backend.ts";
+import type { Swept } from "../conntrack/sweeps.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
 import type { Verdict } from "../preflight/verdict.ts";
 import {
@@ -101,6 +102,18 @@ export class AgentMetrics {
 
   restoreRespawned(family: Family): void {
     this.#counters.respawns.inc({ family });
+  }
+
+  /** Connection tracking was walked through. */
+  swept({ family, seconds, deleted }: Swept): void {
+    this.#histograms.sweepSeconds.observe({ family }, seconds);
+    for (const { protocol, reason, entries } of deleted) {
+      this.#counters.entriesDeleted.inc({ family, protocol, reason }, entries);
+    }
+  }
+
+  sweepFailed(family: Family, by: Swept["by"], error: unknown): void {
+    this.#counters.sweepFailures.inc({ family, by, code: codeOf(error) ?? "unknown" });
   }
 
   /** An import was planned anew: takes the previous plan out of the gauges, and puts the next one in. */
