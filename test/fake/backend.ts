@@ -1,7 +1,8 @@
 import type { Backend, Drift } from "../../agent/backends/backend.ts";
-import { behindOf, check, type ListChains } from "../../agent/backends/iptables/check.ts";
+import { check } from "../../agent/backends/iptables/check.ts";
 import { compare } from "../../agent/backends/iptables/compare.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
+import { Judge, type ListChains } from "../../agent/backends/iptables/judge.ts";
 import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
 import {
@@ -17,10 +18,14 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
   readonly name = "iptables";
   readonly kernel: FakeIptables;
   readonly #options: RulesetOptions;
+  readonly #list: ListChains;
+  readonly #judge: Judge;
 
   constructor(options: RulesetOptions, kernel = new FakeIptables(options.family)) {
     this.#options = options;
     this.kernel = kernel;
+    this.#list = listerOf(kernel);
+    this.#judge = new Judge(this.#list);
   }
 
   ruleset(): IptablesRuleset {
@@ -37,7 +42,7 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
 
   async read(): Promise<Believed> {
     const believed = believedOf(this.kernel);
-    return { ...believed, behind: await behindOf(believed.jumps, listerOf(this.kernel)) };
+    return { ...believed, behind: await this.#judge.afresh(believed.jumps) };
   }
 
   compare(before: Believed, found: Believed): Drift[] {
@@ -45,7 +50,7 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
   }
 
   check(believed: Believed): Promise<readonly Drift[]> {
-    return check(believed, listerOf(this.kernel));
+    return check(believed, this.#list, this.#judge);
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {

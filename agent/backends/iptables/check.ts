@@ -1,8 +1,7 @@
 import type { Drift } from "../backend.ts";
 import { compare } from "./compare.ts";
-import { type ForeignRule, parseForeign } from "./foreign-rule.ts";
-import { concerns, obstacle, placeOf, rulesBefore } from "./obstacle.ts";
-import { obstacleText, ownersIn } from "./owner.ts";
+import type { Judge, ListChains } from "./judge.ts";
+import { ownersIn } from "./owner.ts";
 import { leadsToOurs } from "./parse.ts";
 import {
   BASES,
@@ -14,27 +13,19 @@ import {
   tableOf,
 } from "./tables.ts";
 
-/** The rules of chains, each a line of iptables-save; undefined for a chain that there is not. */
-export type Listing = ReadonlyMap<ChainKey, readonly string[] | undefined>;
-/** True for rules that are to be listed. */
-export type Keep = (line: string) => boolean;
-/** Lists chains as they are now. */
-export type ListChains = (keys: readonly ChainKey[], keep: Keep) => Promise<Listing>;
-
-/**
- * Chains of others that one look reads. More are a policy for each pod, in filter, and are then taken to let
- * through to us what they do not refuse; in nat they are taken for an obstacle.
- */
-const MOST_CHAINS = 64;
-
 /**
  * Looks at what all else hangs on: the jumps in the kernel's own chains, and the chains that they lead to. What
  * is below is left to the complete comparison.
  */
-export async function check(believed: Believed, list: ListChains): Promise<Drift[]> {
+export async function check(
+  believed: Believed,
+  list: ListChains,
+  judge: Judge,
+  stop?: AbortSignal,
+): Promise<Drift[]> {
   const first = new Set(believed.jumps.map(targetOf));
   const own = [...first].filter((key) => believed.chains.has(key));
-  const listing = await list([...BASES, ...own], () => true);
+  const listing = await list([...BASES, ...own], () => true, stop);
   const lines = (key: ChainKey) => listing.get(key) ?? [];
   const jumps = BASES.flatMap((key) => {
     const [table] = tableOf(key);
@@ -50,58 +41,9 @@ export async function check(believed: Believed, list: ListChains): Promise<Drift
     chains: new Map(own.map((key) => [key, believed.chains.get(key) ?? ""])),
     jumps: believed.jumps,
   };
-  const behind = await judge(jumps, listing, list);
+  const behind = await judge.again(jumps, listing, stop);
   const drift = compare(before, { chains: new Map(present), jumps, behind });
   return drift.map((one) => suspected(one, jumps, lines));
-}
-
-/** Which of these jumps stand behind a rule that takes their packets, and who has put it there. */
-export async function behindOf(
-  jumps: readonly Jump[],
-  list: ListChains,
-): Promise<ReadonlyMap<Jump, string>> {
-  const standing = jumps.filter((jump) => BASES.includes(baseOf(jump)));
-  if (standing.length === 0) return new Map();
-  return judge(standing, await list([...new Set(standing.map(baseOf))], () => true), list);
-}
-
-/** `listing`: the kernel's own chains. Chains that their rules lead to are read as far as it takes. */
-async function judge(
-  jumps: readonly Jump[],
-  listing: Listing,
-  list: ListChains,
-): Promise<Map<Jump, string>> {
-  const behind = new Map<Jump, string>();
-  const foreign = {
-    filter: new Map<string, readonly ForeignRule[] | undefined>(),
-    nat: new Map<string, readonly ForeignRule[] | undefined>(),
-  };
-  const cases = [...new Set(jumps)].map((jump) => {
-    const [table, rule] = tableOf(jump);
-    const before = rulesBefore(listing.get(baseOf(jump)) ?? [], `-A ${rule}`);
-    return { jump, table, place: placeOf(jump), before };
-  });
-  const keep = (line: string) => {
-    const rule = parseForeign(line);
-    return cases.some(({ place }) => concerns(rule, place));
-  };
-  for (;;) {
-    const needed = new Set<ChainKey>();
-    const full = foreign.nat.size + foreign.filter.size >= MOST_CHAINS;
-    for (const { jump, table, place, before } of cases) {
-      const { obstacle: found, unlisted } = obstacle(before, foreign[table], place);
-      const [unread] = table === "nat" && full ? unlisted.values() : [];
-      if (found !== undefined) behind.set(jump, obstacleText(found));
-      else if (unread !== undefined)
-        behind.set(jump, obstacleText({ rule: unread, taker: unread }));
-      else for (const name of unlisted.keys()) needed.add(`${table} ${name}`);
-    }
-    if (full || needed.size === 0) return behind;
-    for (const [key, lines] of await list([...needed].slice(0, MOST_CHAINS), keep)) {
-      const [table, name] = tableOf(key);
-      foreign[table].set(name, lines?.map(parseForeign));
-    }
-  }
 }
 
 /** If a table has lost all our jumps, it was flushed: whose rules are there now is the only trace. */
@@ -115,11 +57,6 @@ function suspected(
   const left = BASES.filter((key) => tableOf(key)[0] === table).flatMap(lines);
   const suspect = ownersIn(left);
   return suspect === undefined ? drift : { ...drift, suspect };
-}
-
-function baseOf(jump: Jump): ChainKey {
-  const [table, rule] = tableOf(jump);
-  return `${table} ${rule.slice(0, rule.indexOf(" "))}`;
 }
 
 function targetOf(jump: Jump): ChainKey {

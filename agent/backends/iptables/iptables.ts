@@ -1,8 +1,9 @@
 import type { Backend, Drift } from "../backend.ts";
-import { behindOf, check, type ListChains } from "./check.ts";
+import { check } from "./check.ts";
 import { compare } from "./compare.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
+import { Judge, type ListChains } from "./judge.ts";
 import { chainLister } from "./list.ts";
 import { readBack } from "./read.ts";
 import { RestoreProcess } from "./restore.ts";
@@ -31,12 +32,14 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   readonly #options: IptablesOptions;
   readonly #tools: Tools;
   readonly #list: ListChains;
+  readonly #judge: Judge;
   readonly #restore: RestoreProcess;
 
   constructor(options: IptablesOptions) {
     this.#options = options;
     this.#tools = toolsOf(options.flavour, options.family, options.within);
     this.#list = chainLister(options.flavour, this.#tools);
+    this.#judge = new Judge(this.#list);
     this.#restore = new RestoreProcess(this.#tools.restore, options.onRespawn, options.keep);
   }
 
@@ -55,15 +58,15 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   async read(stop?: AbortSignal): Promise<Believed> {
     this.#restore.warm();
     const believed = await readBack(this.#tools.save, stop);
-    return { ...believed, behind: await behindOf(believed.jumps, this.#list) };
+    return { ...believed, behind: await this.#judge.afresh(believed.jumps, stop) };
   }
 
   compare(before: Believed, found: Believed): Drift[] {
     return compare(before, found);
   }
 
-  check(believed: Believed): Promise<readonly Drift[]> {
-    return check(believed, this.#list);
+  check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]> {
+    return check(believed, this.#list, this.#judge, stop);
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {

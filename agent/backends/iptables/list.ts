@@ -1,7 +1,7 @@
 import { CodedError } from "../../../common/errors.ts";
 import { execLines } from "../../system/exec.ts";
-import type { Keep, ListChains, Listing } from "./check.ts";
 import type { Flavour, Tools } from "./flavour.ts";
+import type { Keep, ListChains, Listing } from "./judge.ts";
 import { BASES, type ChainKey, TABLES, tableOf } from "./tables.ts";
 
 /**
@@ -32,14 +32,15 @@ const MISSING = "127";
  */
 export function chainLister(flavour: Flavour, { list, save }: Tools): ListChains {
   return flavour === "nft"
-    ? (keys, keep) => listOneByOne(list, keys, keep)
-    : (keys, keep) => listAtOnce(save, keys, keep);
+    ? (keys, keep, stop) => listOneByOne(list, keys, keep, stop)
+    : (keys, keep, stop) => listAtOnce(save, keys, keep, stop);
 }
 
 async function listOneByOne(
   tool: Tools["list"],
   keys: readonly ChainKey[],
   keep: Keep,
+  stop: AbortSignal | undefined,
 ): Promise<Listing> {
   const listing = new Map<ChainKey, readonly string[] | undefined>();
   const byWord = new Map(keys.map((key) => [key.replace(" ", ":"), key]));
@@ -59,7 +60,9 @@ async function listOneByOne(
     rules = [];
     lastWords = "";
   };
-  await execLines(["sh", "-c", SCRIPT, "sh", [...byWord.keys()].join(" "), ...tool], onLine);
+  await execLines(["sh", "-c", SCRIPT, "sh", [...byWord.keys()].join(" "), ...tool], onLine, {
+    stop,
+  });
   if (fault !== undefined) throw fault;
   return listing;
 }
@@ -76,18 +79,20 @@ async function listAtOnce(
   save: Tools["save"],
   keys: readonly ChainKey[],
   keep: Keep,
+  stop: AbortSignal | undefined,
 ): Promise<Listing> {
   const listing = new Map<ChainKey, string[] | undefined>();
   for (const table of TABLES) {
     const wanted = new Set(keys.map(tableOf).flatMap(([of, name]) => (of === table ? [name] : [])));
     if (wanted.size === 0) continue;
     const chains = new Map<string, string[]>();
-    await execLines([...save, "-t", table], (line) => {
+    const onLine = (line: string) => {
       const name = line.slice(line.startsWith(":") ? 1 : 3, line.indexOf(" ", 3));
-      if (line.startsWith(":") && wanted.has(name)) chains.set(name, []);
-      else if (line.startsWith("-A ") && wanted.has(name) && keep(line))
-        chains.get(name)?.push(line);
-    });
+      if (!wanted.has(name)) return;
+      if (line.startsWith(":")) chains.set(name, []);
+      else if (line.startsWith("-A ") && keep(line)) chains.get(name)?.push(line);
+    };
+    await execLines([...save, "-t", table], onLine, { stop });
     for (const name of wanted) listing.set(`${table} ${name}`, chains.get(name));
   }
   return listing;

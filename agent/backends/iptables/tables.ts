@@ -51,6 +51,12 @@ export function tableOf(key: `${Table} ${string}`): [table: Table, rest: string]
   return [key.slice(0, space) === "nat" ? "nat" : "filter", key.slice(space + 1)];
 }
 
+/** The chain that a jump stands in. */
+export function baseOf(jump: Jump): ChainKey {
+  const [table, rule] = tableOf(jump);
+  return `${table} ${rule.slice(0, rule.indexOf(" "))}`;
+}
+
 /** The digest of a chain's rules, as `Believed` keeps it. */
 export function digestOf(rules: readonly string[]): string {
   return createHash("sha256").update(rules.join("\n")).digest("base64").slice(0, 22);
