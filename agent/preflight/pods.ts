@@ -1,5 +1,4 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { jsonList } from "./route.ts";
 import type { Outcome } from "./sight.ts";
 import { failing, unknown, type Verdict, well } from "./verdict.ts";
 
@@ -24,8 +23,11 @@ export interface Attempt {
   readonly result: "met" | "unmet" | "unclear";
 }
 
-/** Lists the links of the node; with names of the namespaces at the other end where /run/netns has them. */
-export const LINK_QUERY: [string, ...string[]] = ["ip", "-j", "link", "show"];
+/**
+ * Lists the links of the node, a line each, and names the namespace at the other end where /run/netns has it. Not
+ * with -j: what is printed as JSON has a number there (iproute2 6.1).
+ */
+export const LINK_QUERY: [string, ...string[]] = ["ip", "-o", "link", "show"];
 
 /** Links that exist only where a plugin handles packets in eBPF; legacy Calico has `cali…` alone. */
 const SIGNS: readonly (readonly [RegExp, Plugin])[] = [
@@ -34,7 +36,7 @@ const SIGNS: readonly (readonly [RegExp, Plugin])[] = [
 ];
 
 /**
- * What `ip -j link show` said. `uplinks`: devices that lead away from the node; what is at their other end is no
+ * What `LINK_QUERY` said. `uplinks`: devices that lead away from the node; what is at their other end is no
  * pod. Undefined if links could not be listed. PURE.
  */
 export function parseLinks(
@@ -44,12 +46,13 @@ export function parseLinks(
   if (status !== 0) return undefined;
   const namespaces = new Set<string>();
   let plugin: Plugin | undefined;
-  for (const { ifname, link_netns: namespace } of jsonList(stdout)) {
-    if (typeof ifname !== "string") continue;
-    plugin ??= SIGNS.find(([sign]) => sign.test(ifname))?.[1];
+  for (const line of stdout.split("\n")) {
+    const [, device] = /^\d+: ([^:@\s]+)/.exec(line) ?? [];
+    if (device === undefined) continue;
+    plugin ??= SIGNS.find(([sign]) => sign.test(device))?.[1];
     // A name that ends up in a path: those that CNI and container runtimes give hold nothing else.
-    if (typeof namespace !== "string" || !/^[A-Za-z0-9][\w.-]*$/.test(namespace)) continue;
-    if (!uplinks.has(ifname)) namespaces.add(namespace);
+    const [, namespace] = / link-netns ([A-Za-z0-9][\w.-]*)(?:\s|$)/.exec(line) ?? [];
+    if (namespace !== undefined && !uplinks.has(device)) namespaces.add(namespace);
   }
   return { namespaces: [...namespaces].sort(), ...(plugin !== undefined && { plugin }) };
 }

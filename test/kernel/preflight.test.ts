@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, afterEach, before, describe, test } from "node:test";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { request } from "../lab/programs.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
+import { LookedAt } from "../support/looked-at.ts";
+
+const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
+
+for (const flavour of ["nft", "legacy"] as const) {
+  describe(`preflight on a real node, ${flavour} flavour`, () => {
+    let lab: Lab;
+    let node: Namespace;
+    let looked: LookedAt;
+    before(async () => {
+      lab = await Lab.create({
+        clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [] } }] }],
+      });
+      node = lab.node("c1", "n1");
+    });
+    afterEach(() => looked.stop());
+    after(() => lab.remove());
+
+    /** The lines of one look, from the first on that this agent takes. */
+    const look = async (environment: Readonly<Record<string, string>> = {}) => {
+      looked = new LookedAt(node, flavour, RANGES, environment);
+      return looked.lines();
+    };
+    const ip = (...args: string[]) => node.exec(["ip", ...args]);
+
+    test("before the guard is there, pods are left alone", async () => {
+      const lines = await look();
+      assert.match(lines["pods-IPv4"] ?? "", /^\[\?\].* not-tested: 0 of 3 pods tried/);
+      assert.match(lines["pods-IPv6"] ?? "", /^\[\?\].* not-tested: 0 of 3 pods tried/);
+    });
+
+    test("nothing is wrong with a node that works", async () => {
+      looked = new LookedAt(node, flavour, RANGES);
+      await looked.guard();
+      const lines = await looked.lines();
+      const told = Object.values(lines).filter((line) => !line.startsWith("[+]"));
+      assert.deepEqual(told, [
+        "[?]preflight-service-range-IPv4 not-tested: No Service range is known: set --service-cidrs.",
+        "[?]preflight-service-range-IPv6 not-tested: No Service range is known: set --service-cidrs.",
+      ]);
+      assert.equal(Object.keys(lines).length, 13);
+    });
+
+    test("one SYN proves that pods meet the rules, and then there is no other", async () => {
+      looked = new LookedAt(node, flavour, RANGES);
+      await looked.guard();
+      const refusals = await looked.refusals();
+      await looked.lines();
+      assert.equal(await looked.refusals(), refusals + 2, "one for each family");
+      await looked.lines();
+      assert.equal(await looked.refusals(), refusals + 2);
+    });
+
+    test("without a route, programs of the node are told unreachable, and so is the operator", async (t) => {
+      t.after(() => ip("route", "add", "default", "via", "172.20.0.1", "dev", "eth0"));
+      await ip("route", "del", "default");
+      assert.match((await look())["route-IPv4"] ?? "", /^\[-\].* no-route: .*241\.0\.0\.0\/8/);
+      const { stdout } = await node.run(request("tcp://241.0.0.10:80"));
+      assert.match(stdout, /unreachable/);
+      assert.match((await look())["route-IPv6"] ?? "", /^\[\+\]/);
+    });
+
+    for (const type of ["unreachable", "blackhole", "prohibit"]) {
+      test(`a route of type ${type} is told by its name`, async (t) => {
+        for (const [family, range = ""] of [
+          ["-4", RANGES[0]],
+          ["-6", RANGES[1]],
+        ] as const) {
+          await ip(family, "route", "add", type, range);
+          t.after(() => ip(family, "route", "del", type, range));
+        }
+        const lines = await look();
+        assert.match(lines["route-IPv4"] ?? "", new RegExp(` route-refuses: .*type ${type} `));
+        assert.match(lines["route-IPv6"] ?? "", new RegExp(` route-refuses: .*type ${type} `));
+      });
+    }
+
+    test("a range that the node takes for its own is told", async (t) => {
+      await ip("route", "add", "local", "241.0.0.0/8", "dev", "lo");
+      t.after(() => ip("route", "del", "local", "241.0.0.0/8", "dev", "lo"));
+      assert.match((await look())["route-IPv4"] ?? "", /^\[-\].* vip-on-node: /);
+    });
+
+    test("forwarding that is off is told, each family for itself", async (t) => {
+      const set = (value: string) =>
+        node.exec(["sysctl", "-qw", `net.ipv6.conf.all.forwarding=${value}`]);
+      t.after(() => set("1"));
+      await set("0");
+      const lines = await look();
+      assert.match(
+        lines["forwarding-IPv6"] ?? "",
+        /^\[-\].* forwarding-off: .*net\.ipv6\.conf\.all\.forwarding=1/,
+      );
+      assert.match(lines["forwarding-IPv4"] ?? "", /^\[\+\]/);
+    });
+
+    test("a kube-proxy in nftables mode whose Service range overlaps ours is told", async (t) => {
+      const rules = (range: string) => `table ip kube-proxy {
+        set cluster-ips { type ipv4_addr; elements = { 10.96.0.1 } }
+        chain cluster-ips-check {
+          ip daddr @cluster-ips reject comment "Reject traffic to invalid ports of ClusterIPs"
+          ip daddr { ${range} } drop comment "Drop traffic to unallocated ClusterIPs"
+        }
+      }`;
+      t.after(() => node.exec(["nft", "delete", "table", "ip", "kube-proxy"]));
+      await node.exec(["nft", "-f", "-"], { stdin: rules("10.96.0.0/12") });
+      assert.match((await look())["service-range-IPv4"] ?? "", /^\[\+\]/);
+      await node.exec(["nft", "delete", "table", "ip", "kube-proxy"]);
+      await node.exec(["nft", "-f", "-"], { stdin: rules("10.96.0.0/12, 241.96.0.0/12") });
+      assert.match(
+        (await look())["service-range-IPv4"] ?? "",
+        / service-range-overlap: .* 241\.96\.0\.0\/12/,
+      );
+    });
+
+    test("an extension that is not installed is told, with what is lost", async () => {
+      const libraries = join(lab.directory, `xtables-${flavour}`);
+      mkdirSync(libraries);
+      cpSync("/usr/lib/x86_64-linux-gnu/xtables", libraries, { recursive: true });
+      rmSync(join(libraries, "libxt_recent.so"));
+      const lines = await look({ XTABLES_LIBDIR: libraries });
+      assert.match(
+        lines["extensions-IPv4"] ?? "",
+        / extension-missing: .*recent \(needed for imports with ClientIP/,
+      );
+      assert.doesNotMatch(lines["extensions-IPv4"] ?? "", /statistic|sctp/);
+    });
+
+    test("what is tried leaves nothing behind on the node", async () => {
+      const saved = () => node.exec([`iptables-${flavour}-save`, "-t", "nat"]);
+      const before = (await saved()).replaceAll(/^#.*\n/gm, "");
+      await look();
+      assert.equal((await saved()).replaceAll(/^#.*\n/gm, ""), before);
+    });
+
+    test("pods whose packets pass the node's netfilter by are found, and met again once they do not", async (t) => {
+      const pods = ["a", "b", "c"].map((name) => lab.pod("c1", "n1", name));
+      looked = new LookedAt(node, flavour, RANGES);
+      await looked.guard();
+      for (const pod of pods) await detour(lab, pod);
+      const sign = "type veth peer name cilium_net".split(" ");
+      await ip("link", "add", "cilium_host", ...sign);
+      t.after(() => ip("link", "del", "cilium_host"));
+      assert.match((await looked.lines())["pods-IPv4"] ?? "", /^\[\?\].* 1 of 3 pods tried/);
+      assert.match((await looked.lines())["pods-IPv4"] ?? "", /^\[\?\].* 2 of 3 pods tried/);
+      const bypassed = await looked.lines();
+      for (const family of ["IPv4", "IPv6"]) {
+        const line = bypassed[`pods-${family}`] ?? "";
+        assert.match(line, /^\[-\].* pods-bypass: .*bpf\.hostLegacyRouting=true/);
+        for (const pod of pods) assert.ok(line.includes(pod.id), `${line}: ${pod.id}`);
+      }
+      for (const pod of pods) await direct(pod);
+      assert.match((await looked.lines())["pods-IPv4"] ?? "", /^\[\+\]/);
+    });
+  });
+}
+
+/** Gives a pod a way to ClusterSetIPs that does not lead through its node: its packets never meet the rules there. */
+async function detour(lab: Lab, pod: Namespace): Promise<void> {
+  const link = `by-${pod.path.split("/").at(-1)}`;
+  const back = pod.addresses.map(({ text }) => `route add ${text} dev ${link}`);
+  await lab.router.exec(["ip", "-batch", "-"], {
+    stdin: [
+      `link add ${link} type veth peer name eth1 netns ${pod.id}`,
+      `link set ${link} up`,
+      `addr add 172.20.0.1/32 dev ${link}`,
+      `addr add fd00:20::1/128 dev ${link} nodad`,
+      ...back,
+    ].join("\n"),
+  });
+  await pod.exec(["ip", "-batch", "-"], {
+    stdin: [
+      "link set eth1 up",
+      "route add 172.20.0.1 dev eth1",
+      "route add fd00:20::1 dev eth1",
+      `route add ${RANGES[0]} via 172.20.0.1 dev eth1`,
+      `route add ${RANGES[1]} via fd00:20::1 dev eth1`,
+    ].join("\n"),
+  });
+}
+
+/** Takes it away again. */
+async function direct(pod: Namespace): Promise<void> {
+  await pod.exec(["ip", "link", "del", "eth1"]);
+}
+
+test("the agent tells what it found on /readyz?verbose, as a metric and in its log, and stays ready", async () => {
+  await using lab = await Lab.create({
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+  });
+  const node = lab.node("c1", "n1");
+  await node.exec(["ip", "route", "del", "default"]);
+  const manifests = new ManifestDirectory(lab, "manifests");
+  const agent = new AgentProcess(node, manifests.path, ["--cluster-id", "c1", "--node-name", "n1"]);
+  await agent.start();
+  await eventually(async () => {
+    assert.match(await agent.page("/readyz?verbose"), /^\[-\]preflight-route-IPv4 no-route: /m);
+  });
+  const text = await agent.page("/metrics");
+  assert.match(text, /^clusterset_agent_preflight_failing\{check="route",family="IPv4"\} 1$/m);
+  assert.match(text, /^clusterset_agent_preflight_failing\{check="forwarding",family="IPv4"\} 0$/m);
+  assert.match(text, /^clusterset_agent_conntrack_entries_limit [1-9]/m);
+  assert.equal(agent.log.split('"reason":"no-route"').length, 2, "told once");
+  assert.equal((await agent.stop()).code, 0);
+});
