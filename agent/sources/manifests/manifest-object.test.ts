@@ -25,6 +25,23 @@ describe("manifestObjects", () => {
     ]);
   });
 
+  it("reads properties of this cluster, which are in no namespace", () => {
+    const property = (value: unknown, version = "v1beta1") => ({
+      apiVersion: `about.k8s.io/${version}`,
+      kind: "ClusterProperty",
+      metadata: { name: "continent.example.com" },
+      spec: { value },
+    });
+    assert.deepEqual(read(property("europe"), property("europe", "v1alpha1"), property(5)), [
+      "ClusterProperty continent.example.com | ClusterProperty",
+      "ClusterProperty continent.example.com | ClusterProperty",
+      "ClusterProperty continent.example.com | - | invalid-object spec.value",
+    ]);
+    assert.deepEqual(read(property("europe", "v1")), [
+      "manifest a.yaml document 1 | - | invalid-object apiVersion",
+    ]);
+  });
+
   it("leaves out what is not the agent's business", () => {
     const others = [
       { apiVersion: "v1", kind: "Service", metadata: { name: "serve" } },

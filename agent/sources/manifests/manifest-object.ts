@@ -1,17 +1,25 @@
 import type { Cidr } from "../../../api/cidr.ts";
-import { DISCOVERY_V1, MCS_GROUP, MCS_VERSIONS } from "../../../api/keys.ts";
+import {
+  ABOUT_GROUP,
+  ABOUT_VERSIONS,
+  DISCOVERY_V1,
+  MCS_GROUP,
+  MCS_VERSIONS,
+} from "../../../api/keys.ts";
 import { type Problem, shown } from "../../../api/problem.ts";
-import type { ImportFact, SliceFact } from "../../model/facts.ts";
+import type { ImportFact, PropertyFact, SliceFact } from "../../model/facts.ts";
 import { field, fieldAt, isFields, isUnset } from "../../model/fields.ts";
+import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseSlice } from "../../model/parse-slice.ts";
 import type { Parsed } from "../../model/parsed.ts";
 import { printable } from "./mistake.ts";
 
-/** A fact with its kind, since imports and slices share a source but not a type. */
+/** A fact with its kind, since all share a source but not a type. */
 export type ManifestFact =
   | { readonly kind: "ServiceImport"; readonly fact: ImportFact }
-  | { readonly kind: "EndpointSlice"; readonly fact: SliceFact };
+  | { readonly kind: "EndpointSlice"; readonly fact: SliceFact }
+  | { readonly kind: "ClusterProperty"; readonly fact: PropertyFact };
 
 /** One object of a manifest file that is the agent's business, or a document that is no object at all. */
 export interface ManifestObject {
@@ -61,12 +69,19 @@ function objectsOf(value: unknown, place: string, cidrs: readonly Cidr[]): Manif
       const { fact } = parsed;
       return parsedObject(parsed, place, fact && { kind: "EndpointSlice", fact });
     }
+    case `${ABOUT_GROUP} ClusterProperty`: {
+      if (!ABOUT_API.includes(apiVersion)) return [refused(place, "apiVersion", apiVersion)];
+      const parsed = parseClusterProperty(value);
+      const { fact } = parsed;
+      return parsedObject(parsed, place, fact && { kind: "ClusterProperty", fact });
+    }
     default:
       return [];
   }
 }
 
 const MCS_API: readonly string[] = MCS_VERSIONS.map((version) => `${MCS_GROUP}/${version}`);
+const ABOUT_API: readonly string[] = ABOUT_VERSIONS.map((version) => `${ABOUT_GROUP}/${version}`);
 
 function groupOf(apiVersion: string): string {
   return apiVersion.split("/", 1)[0] ?? "";
@@ -104,7 +119,7 @@ function parsedObject(
 ): ManifestObject[] {
   const { object, problems } = parsed;
   if (content === undefined && problems.length === 0) return [];
-  const named = parsed.key !== undefined;
+  const named = parsed.key !== undefined || content?.kind === "ClusterProperty";
   return [{ object, named, place, problems, ...(content && { content }) }];
 }
 

@@ -274,6 +274,43 @@ describe("a file that changes", () => {
   });
 });
 
+describe("properties of the cluster", () => {
+  const property = (name: string, value: string) =>
+    JSON.stringify({
+      apiVersion: "about.k8s.io/v1beta1",
+      kind: "ClusterProperty",
+      metadata: { name },
+      spec: { value },
+    });
+
+  it("are told all together, whenever one of them changes or goes, and before it has listed", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.json", property("continent", "europe"));
+    stage.place("b.json", property("env", "test"));
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["properties", "listed"]);
+    assert.deepEqual([...stage.told.properties].sort(), [
+      ["continent", "europe"],
+      ["env", "test"],
+    ]);
+    stage.place("b.json", property("env", "live"));
+    await stage.settle();
+    assert.deepEqual(stage.told.news(), ["properties"]);
+    assert.equal(stage.told.properties.get("env"), "live");
+    stage.place("b.json", "{}");
+    stage.place("a.json", property("continent", "europe"));
+    await stage.settle();
+    assert.deepEqual([...stage.told.properties], [["continent", "europe"]]);
+  });
+
+  it("are not told where no file has any", async () => {
+    using stage = new ManifestStage();
+    stage.place("a.yaml", importText("serve"));
+    await stage.start();
+    assert.deepEqual(stage.told.news(), ["import demo/serve", "listed"]);
+  });
+});
+
 describe("two files with the same object", () => {
   it("count by name: the first, and when it goes, the other", async () => {
     using stage = new ManifestStage();

@@ -32,7 +32,7 @@ export interface ManifestsOptions {
 }
 
 /**
- * ServiceImports and EndpointSlices out of the YAML and JSON files of a directory (`--manifests DIR`), for
+ * ServiceImports, EndpointSlices and ClusterProperties out of the YAML and JSON files of a directory (`--manifests DIR`), for
  * as long as it runs. README.md says what is read when.
  *
  * All work is done in passes: an event or a timer makes one due, and it runs to its end without a pause, so
@@ -47,6 +47,7 @@ export class ManifestsSource implements Source {
   readonly #watch: DirectoryWatch;
   readonly #files: ManifestFiles;
   readonly #index = new ObjectIndex();
+  readonly #properties = new Map<string, string>();
   /** Undefined unless it runs. */
   #events: SourceEvents | undefined;
   #listed = false;
@@ -111,7 +112,11 @@ export class ManifestsSource implements Source {
     if (names.mistake !== undefined) this.#nextNet = now + RETRY_MS;
     else {
       const changes = this.#files.look(names.value, pending.events, now);
-      tell(this.#index.update(changes), pending.since ?? now, events);
+      const delta = this.#index.update(changes);
+      tell(delta, pending.since ?? now, events);
+      if (follow(delta, this.#properties)) {
+        events.propertiesChanged(new Map(this.#properties), pending.since ?? now);
+      }
     }
     this.#tellErrors();
     if (names.mistake === undefined && !this.#listed) {
@@ -177,10 +182,24 @@ function tell(delta: Delta, at: number, events: SourceEvents): void {
   for (const { object, problems } of delta.problems) events.problems(object, problems);
   for (const { kind, fact } of delta.changed) {
     if (kind === "ServiceImport") events.importChanged(fact, at);
-    else events.sliceChanged(fact, at);
+    else if (kind === "EndpointSlice") events.sliceChanged(fact, at);
   }
   for (const { kind, fact } of delta.removed) {
     if (kind === "ServiceImport") events.importRemoved(fact.key, at);
-    else events.sliceRemoved(fact.key, at);
+    else if (kind === "EndpointSlice") events.sliceRemoved(fact.key, at);
   }
+}
+
+/** Keeps `properties` as the ClusterProperties say that they are; true if any of them has changed. */
+function follow(delta: Delta, properties: Map<string, string>): boolean {
+  let changed = false;
+  for (const { kind, fact } of delta.changed) {
+    if (kind !== "ClusterProperty") continue;
+    properties.set(fact.name, fact.value);
+    changed = true;
+  }
+  for (const { kind, fact } of delta.removed) {
+    if (kind === "ClusterProperty") changed = properties.delete(fact.name) || changed;
+  }
+  return changed;
 }

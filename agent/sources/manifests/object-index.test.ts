@@ -32,11 +32,12 @@ function update(
 function told({ problems, changed, removed }: Delta): string[] {
   return [
     ...problems.map((each) => `!${short(each.object)} ${reasons(each.problems)}`),
-    ...changed.map((each) => `+${short(each.fact.key)}${vipOf(each)}`),
-    ...removed.map((each) => `-${short(each.fact.key)}`),
+    ...changed.map((each) => `+${short(keyOf(each))}${vipOf(each)}`),
+    ...removed.map((each) => `-${short(keyOf(each))}`),
   ];
 }
 
+const keyOf = ({ fact }: Delta["changed"][number]) => ("key" in fact ? fact.key : fact.name);
 const short = (key: string) => key.slice(key.indexOf("/") + 1);
 const reasons = (problems: readonly Problem[]) => problems.map(({ reason }) => reason).join();
 const vipOf = (content: Delta["changed"][number]) =>
@@ -143,6 +144,6 @@ function apply(world: Map<string, unknown>, { problems, changed, removed }: Delt
     if (each.problems.length === 0) world.delete(`! ${each.object}`);
     else world.set(`! ${each.object}`, each.problems);
   }
-  for (const { fact } of changed) world.set(fact.key, fact);
-  for (const { fact } of removed) assert.ok(world.delete(fact.key));
+  for (const each of changed) world.set(keyOf(each), each.fact);
+  for (const each of removed) assert.ok(world.delete(keyOf(each)));
 }
