@@ -14,6 +14,8 @@ export const ERRORS = {
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
   CSP_TABLE_UNREADABLE:
     "A table holds rules that iptables-save cannot list: another program wrote them with nft.",
+  CSP_LOCK_HELD:
+    "Another program holds the lock of the legacy iptables tables; the agent waits and tries again.",
   CSP_RESTORE_EXITED:
     "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",

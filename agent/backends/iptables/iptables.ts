@@ -1,4 +1,6 @@
+import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { Backend, Drift } from "../backend.ts";
+import { serviceChain } from "./chain-name.ts";
 import { check } from "./check.ts";
 import { compare } from "./compare.ts";
 import { diff, type IptablesTransaction } from "./diff.ts";
@@ -51,13 +53,17 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
     return diff(believed, changes);
   }
 
+  has(believed: Believed, service: VirtualService): boolean {
+    return believed.chains.has(`nat ${serviceChain(service)}`);
+  }
+
   nothing(): Believed {
     return { chains: new Map(), jumps: [] };
   }
 
   async read(stop?: AbortSignal): Promise<Believed> {
     this.#restore.warm();
-    const believed = await readBack(this.#tools.save, stop);
+    const believed = await readBack(this.#tools, stop);
     return { ...believed, behind: await this.#judge.afresh(believed.jumps, stop) };
   }
 
@@ -70,7 +76,7 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
   }
 
   async apply(tx: IptablesTransaction, believed: Believed): Promise<void> {
-    await this.#restore.run(tx.toString());
+    await this.#restore.run(tx.pieces());
     tx.settle(believed);
   }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Tools } from "./flavour.ts";
 import { readBack } from "./read.ts";
 
 const SAVE = `
@@ -10,23 +11,32 @@ case "$1 $2" in
 esac
 `;
 
+function tools(save: string, list = "true"): Pick<Tools, "list" | "save"> {
+  return { list: ["sh", "-c", list, "iptables"], save: ["sh", "-c", save, "save"] };
+}
+
 test("reads both tables of a flavour, one after the other", async () => {
-  const { chains, jumps } = await readBack(["sh", "-c", SAVE, "save"]);
+  const { chains, jumps } = await readBack(tools(SAVE));
   assert.deepEqual([...chains.keys()], ["filter CSP-GUARD", "nat CSP-A"]);
   assert.deepEqual(jumps, ["nat OUTPUT -j CSP-A"]);
 });
 
 test("takes a table that iptables cannot express for unreadable, not for empty", async () => {
   const save = "echo \"# Table \\`$2' is incompatible, use 'nft' tool.\"";
-  await assert.rejects(readBack(["sh", "-c", save, "save"]), {
+  // Of the chains that are listed one by one, OUTPUT is the one that cannot be.
+  const list = '[ "$4" != OUTPUT ]';
+  await assert.rejects(readBack(tools(save, list)), {
     code: "CSP_TABLE_UNREADABLE",
-    message: /table filter /,
+    message: /table filter holds .*: see nft list chain ip filter OUTPUT$/,
   });
+  await assert.rejects(readBack(tools(save)), { message: /see nft list table ip filter$/ });
 });
 
 test("believes nothing of a table if a part of it could not be read", async () => {
-  await assert.rejects(readBack(["sh", "-c", 'echo ":CSP-A - [0:0]"; exit 4', "save"]), {
+  await assert.rejects(readBack(tools('echo ":CSP-A - [0:0]"; exit 4')), {
     code: "CSP_EXEC_FAILED",
   });
-  await assert.rejects(readBack(["/nonexistent/iptables-save"]), { code: "CSP_EXEC_MISSING" });
+  await assert.rejects(readBack({ list: ["true"], save: ["/nonexistent/iptables-save"] }), {
+    code: "CSP_EXEC_MISSING",
+  });
 });

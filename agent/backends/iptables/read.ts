@@ -1,18 +1,27 @@
 import { CodedError } from "../../../common/errors.ts";
 import { execLines } from "../../system/exec.ts";
-import type { Argv } from "./flavour.ts";
+import type { Tools } from "./flavour.ts";
 import { SaveParser } from "./parse.ts";
-import { type Believed, TABLES } from "./tables.ts";
+import { type Believed, TABLES, type Table } from "./tables.ts";
 
 /** What the nft flavour prints in place of a table that it cannot express, before it ends with status 0 (1.8.9). */
 const INCOMPATIBLE = /^# Table `.*' is incompatible/;
+
+/** The chains of each table that the kernel calls. */
+const BUILT_IN = {
+  filter: ["INPUT", "FORWARD", "OUTPUT"],
+  nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
+} as const satisfies Record<Table, readonly string[]>;
 
 /**
  * Reads back all of ours with an iptables-save. Rejects as `execLines` does, and with CSP_TABLE_UNREADABLE if the
  * table holds rules of the nft command that iptables cannot express: taking it for empty would pile up jumps, and
  * remove the guard from above rules that still stand.
  */
-export async function readBack(save: Argv, stop?: AbortSignal): Promise<Believed> {
+export async function readBack(
+  { list, save }: Pick<Tools, "list" | "save">,
+  stop?: AbortSignal,
+): Promise<Believed> {
   const believed: Believed = { chains: new Map(), jumps: [] };
   for (const table of TABLES) {
     const parser = new SaveParser(table);
@@ -26,10 +35,35 @@ export async function readBack(save: Argv, stop?: AbortSignal): Promise<Believed
       { stop },
     );
     if (!readable) {
-      const message = `${save.at(-1)}: table ${table} holds rules that iptables cannot express`;
-      throw new CodedError("CSP_TABLE_UNREADABLE", message);
+      const what = `table ${table} holds rules that iptables cannot express`;
+      const where = await unreadablePart(list, table, stop);
+      throw new CodedError(
+        "CSP_TABLE_UNREADABLE",
+        `${save.at(-1)}: ${what}: see nft list ${where}`,
+      );
     }
     parser.into(believed);
   }
   return believed;
+}
+
+/**
+ * The part of a table that iptables cannot express, in the words of nft: one of the kernel's own chains, or the
+ * table, if it is another program's chain.
+ */
+async function unreadablePart(
+  list: Tools["list"],
+  table: Table,
+  stop: AbortSignal | undefined,
+): Promise<string> {
+  const family = list.at(-1)?.startsWith("ip6") ? "ip6" : "ip";
+  for (const chain of BUILT_IN[table]) {
+    try {
+      await execLines([...list, "-t", table, "-S", chain], () => undefined, { stop });
+    } catch {
+      // Whatever else may be wrong with it: this is where to look.
+      return `chain ${family} ${table} ${chain}`;
+    }
+  }
+  return `table ${family} ${table}`;
 }

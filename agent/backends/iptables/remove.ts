@@ -17,7 +17,7 @@ export async function removeOwn(
 ): Promise<number> {
   if (within.length === 0 && !(await inUse(flavour, family))) return 0;
   const tools = toolsOf(flavour, family, within);
-  const believed = await readBack(tools.save);
+  const believed = await readBack(tools);
   const tx = diff(believed, { complete: true, chains: new Map(), jumps: [] });
   if (tx.empty) return 0;
   const restore = new RestoreProcess(tools.restore, () => undefined, keep);
