@@ -3,16 +3,16 @@ import { systemClock } from "../common/clock.ts";
 import { createLogger, type Logger, standardError } from "../common/log.ts";
 import { cleanup } from "./command/cleanup.ts";
 import { load } from "./command/load.ts";
+import { openSource } from "./command/open-source.ts";
 import { plansOf, problemLines, renderText } from "./command/print.ts";
 import { run } from "./command/run.ts";
 import { versionText } from "./command/version.ts";
 import { type AgentConfig, parseConfig } from "./config/config.ts";
 import { helpText } from "./config/help.ts";
-import { nodeFact } from "./config/node-fact.ts";
+import { nodeFact, UNSEEN } from "./config/node-fact.ts";
 import { isUsage, usageText } from "./config/usage.ts";
 import type { NodeFact } from "./model/facts.ts";
 import { planDocument } from "./observe/plan-document.ts";
-import { ManifestsSource } from "./sources/manifests/manifests-source.ts";
 import { interfaceAddresses } from "./system/addresses.ts";
 
 /** Exit code of a wrong flag, as of most programs. */
@@ -33,35 +33,42 @@ async function main(argv: readonly string[]): Promise<number> {
   for (const warning of config.warnings) log.warn(warning);
   if (config.command === "cleanup") return attempt(log, () => cleanup(config, log));
   const apiServer = process.env.KUBERNETES_SERVICE_HOST;
-  const addresses = [...interfaceAddresses(), ...(apiServer === undefined ? [] : [apiServer])];
-  const node = nodeFact(config, addresses);
-  if (isUsage(node)) return refuse(usageText(node));
-  const command = config.command === "run" ? runUntilStopped : show;
-  return attempt(log, () => command(config, node, log));
+  const reserved = apiServer === undefined ? [] : [apiServer];
+  const first = nodeFact(config, reserved, { ...UNSEEN, addresses: interfaceAddresses() });
+  if (isUsage(first)) return refuse(usageText(first));
+  if (config.command !== "run") return attempt(log, () => show(config, reserved, log));
+  return attempt(log, () => runUntilStopped(config, first, reserved, log));
 }
 
-/** `render` and `plan`: one look at the manifests, and no effect. */
-async function show(config: AgentConfig, node: NodeFact, log: Logger): Promise<number> {
-  const source = new ManifestsSource({
-    directory: config.manifests ?? "",
-    clock: systemClock,
-    log,
-    clusterSetCidrs: node.clusterSetCidrs,
-  });
-  const loaded = await load(source, systemClock);
+/** `render` and `plan`: one look at the objects, and no effect. */
+async function show(
+  config: AgentConfig,
+  reserved: readonly string[],
+  log: Logger,
+): Promise<number> {
+  const open = await openSource(config, log);
+  const loaded = await load(open, systemClock);
   process.stderr.write(problemLines(loaded));
+  const sight = { ...loaded.sight, addresses: interfaceAddresses() };
+  const node = nodeFact(config, [...reserved, ...open.addresses], sight);
+  if (isUsage(node)) return refuse(usageText(node));
   const plans = plansOf(loaded, node);
   if (config.command === "render") return print(renderText(plans, config));
   return print([...planDocument(plans, config.output)].join(""));
 }
 
 /** SIGTERM is how the kubelet stops a pod, SIGINT how a person does; a second one is not waited out. */
-async function runUntilStopped(config: AgentConfig, node: NodeFact, log: Logger): Promise<number> {
+async function runUntilStopped(
+  config: AgentConfig,
+  first: NodeFact,
+  reserved: readonly string[],
+  log: Logger,
+): Promise<number> {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.once(signal, () => stop.abort(signal));
   }
-  await run(config, node, log, stop.signal);
+  await run(config, first, reserved, log, stop.signal);
   return 0;
 }
 

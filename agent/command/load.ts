@@ -1,38 +1,51 @@
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
+import type { NodeSight } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
-import type { Source } from "../sources/source.ts";
+import type { OpenSource } from "./open-source.ts";
 
 /** What a source holds at one moment. */
 export interface Loaded {
   readonly model: Model;
   /** What is wrong, by object. */
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
+  readonly sight: NodeSight;
 }
 
 /** Milliseconds after which a directory that was not there at the first look is not waited for. */
 const PATIENCE = 100;
+/** Milliseconds that an API server has for a list of everything: a person waits. */
+const PATIENCE_WITH_SERVER = 30_000;
 
-/** Takes one complete look at a source. Rejects with CSP_MANIFESTS_UNREADABLE if there is nothing to look at. */
-export async function load(
-  source: Source & { brokenFiles(): readonly { readonly file: string; readonly detail: string }[] },
-  clock: Clock,
-): Promise<Loaded> {
+/**
+ * Takes one complete look at a source, and closes it. Rejects with CSP_MANIFESTS_UNREADABLE or CSP_API_REQUEST
+ * if there is nothing to look at.
+ */
+export async function load(open: OpenSource, clock: Clock): Promise<Loaded> {
   const model = new Model();
   const problems = new Map<string, readonly Problem[]>();
+  let sight: NodeSight = { properties: new Map() };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cancel = clock.after(PATIENCE, () => {
-    const why = source.brokenFiles().map(({ file, detail }) => `${file}: ${detail}`);
-    reject(new CodedError("CSP_MANIFESTS_UNREADABLE", why.join("; ")));
+  const server = open.states !== undefined;
+  const cancel = clock.after(server ? PATIENCE_WITH_SERVER : PATIENCE, () => {
+    reject(server ? notAnswered(open) : unreadable(open));
   });
-  source.start({
+  open.source.start({
     importChanged: (fact, at) => model.setImport(fact, at),
     importRemoved: (key, at) => model.removeImport(key, at),
     sliceChanged: (fact, at) => model.setSlice(fact, at),
     sliceRemoved: (key, at) => model.removeSlice(key, at),
-    nodeChanged: () => undefined,
-    propertiesChanged: () => undefined,
+    nodeChanged: (object) => {
+      const { object: _gone, ...rest } = sight;
+      sight = { ...rest, ...(object !== undefined && { object }) };
+    },
+    addressesChanged: (addresses) => {
+      sight = { ...sight, addresses };
+    },
+    propertiesChanged: (properties) => {
+      sight = { ...sight, properties };
+    },
     problems: (object, list) => problems.set(object, list),
     listed: resolve,
   });
@@ -40,7 +53,21 @@ export async function load(
     await promise;
   } finally {
     cancel();
-    await source.stop();
+    await open.close();
   }
-  return { model, problems };
+  return { model, problems, sight };
+}
+
+function unreadable(open: OpenSource): CodedError {
+  const why = open.brokenFiles().map(({ file, detail }) => `${file}: ${detail}`);
+  return new CodedError("CSP_MANIFESTS_UNREADABLE", why.join("; "));
+}
+
+function notAnswered(open: OpenSource): CodedError {
+  const why = [...(open.states?.() ?? [])]
+    .filter(([, { reason }]) => reason !== "watching")
+    .map(([resource, { reason, detail = "" }]) => `${resource}: ${reason} ${detail}`.trimEnd());
+  const seconds = PATIENCE_WITH_SERVER / 1000;
+  const message = `${open.name} has not told everything in ${seconds} s: ${why.join("; ")}`;
+  return new CodedError("CSP_API_REQUEST", message);
 }

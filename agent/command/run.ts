@@ -4,18 +4,22 @@ import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
+import { Connections } from "../observe/connections.ts";
 import { ConntrackObserver } from "../observe/conntrack-observer.ts";
 import { AgentMetrics } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
-import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
+import { InterfacesSource } from "../sources/interfaces/interfaces-source.ts";
 import { Agent, familiesOf } from "../sync/agent.ts";
+import { interfaceAddresses } from "../system/addresses.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
 import { makeFollowers } from "./conntrack.ts";
 import { chooseFlavour } from "./flavour.ts";
+import { HomeNode } from "./home-node.ts";
 import { removeLeftovers } from "./leftovers.ts";
+import { openSource } from "./open-source.ts";
 import { makePreflight } from "./preflight.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 import { VERSION } from "./version.ts";
@@ -24,20 +28,23 @@ import { VERSION } from "./version.ts";
  * `run`: keeps the node's kernel in step until `stop` is aborted, then leaves it as it is. Rejects if it
  * cannot start.
  *
- *     ManifestsSource -> Agent (model -> plan -> a reconciler per family -> backend) -> kernel
- *                          |
- *                          +-> Observer -> log, metrics -> pages
+ *     source -> Agent (model -> plan -> a reconciler per family -> backend) -> kernel
+ *                 |
+ *                 +-> Observer -> log, metrics -> pages
+ *
+ * `first` is what is known of the node before anyone was asked; `reserved` are addresses of the API server.
  */
 export async function run(
   config: AgentConfig,
-  node: NodeFact,
+  first: NodeFact,
+  reserved: readonly string[],
   log: Logger,
   stop: AbortSignal,
 ): Promise<void> {
   const lock = await becomeSoleWriter(config.lockFile, log, stop, systemClock);
   if (lock === undefined) return;
   try {
-    await keepInStep(config, node, log, stop, lock);
+    await keepInStep(config, first, reserved, log, stop, lock);
   } finally {
     await lock.release();
   }
@@ -45,7 +52,8 @@ export async function run(
 
 async function keepInStep(
   config: AgentConfig,
-  node: NodeFact,
+  first: NodeFact,
+  reserved: readonly string[],
   log: Logger,
   stop: AbortSignal,
   lock: NodeLock,
@@ -53,12 +61,13 @@ async function keepInStep(
   const clock = systemClock;
   const metrics = new AgentMetrics();
   const flavour = await chooseFlavour(config, log);
-  const source = new ManifestsSource({
-    directory: config.manifests ?? "",
-    clock,
-    log,
-    clusterSetCidrs: node.clusterSetCidrs,
+  const connections = new Connections(log, metrics);
+  const open = await openSource(config, log, (resource, state) => {
+    connections.observe(resource, state);
   });
+  const addresses = [...reserved, ...open.addresses];
+  const home = new HomeNode({ config, addresses, first, log });
+  const interfaces = new InterfacesSource({ read: interfaceAddresses, clock, log });
   const backends = makeBackends({
     config,
     flavour,
@@ -69,19 +78,25 @@ async function keepInStep(
   const observer = new Observer(log, metrics, clock);
   const followers = makeFollowers(config, clock, new ConntrackObserver(log, metrics));
   const agent: Agent = new Agent({
-    node: () => node,
-    sources: [source],
+    node: (sight) => home.of(sight),
+    sources: [open.source, interfaces],
     backends,
     followers,
     clock,
     random: Math.random,
     events: {
-      listed: () => observer.listed(),
+      listed: () => {
+        observer.listed();
+        home.listed();
+      },
       planned: (key, plan) => observer.planned(key, plan),
       problems: (object, problems) => observer.problems(object, problems),
       failed: (failure) => observer.failed(failure),
       drifted: (drifted) => observer.drifted(drifted),
       lookFailed: (failure) => observer.lookFailed(failure),
+      tried: (trial) => observer.tried(trial),
+      setAside: (service) => observer.setAside(service),
+      restored: (service) => observer.restored(service),
       reconciled: (reconciliation) => {
         observer.reconciled(reconciliation);
         if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();
@@ -98,7 +113,8 @@ async function keepInStep(
     }
   });
   const text = async () => {
-    metrics.manifestFilesBroken(source.brokenFiles().length);
+    metrics.manifestFilesBroken(open.brokenFiles().length);
+    metrics.sourceObjects(open.sizes());
     metrics.affinityLimit((await affinityLimit()) ?? 0);
     return metrics.text();
   };
@@ -111,6 +127,7 @@ async function keepInStep(
         metrics: { contentType: metrics.contentType, text },
         state: () => agent,
         verdicts: () => preflight.verdicts,
+        remarks: () => connections.remarks(),
         keys: () => agent.keys(),
         plan: (key) => agent.plan(key),
       }),
@@ -124,16 +141,17 @@ async function keepInStep(
     if (stop.aborted) resolve();
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
-  const first = await Promise.race([synced.promise.then(() => "synced"), stopped]);
+  const end = await Promise.race([synced.promise.then(() => "synced"), stopped]);
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
-  if (first === "synced") {
+  if (end === "synced") {
     preflight.again();
-    await removeLeftovers(lock, log, { flavour, families: familiesOf(node) });
+    await removeLeftovers(lock, log, { flavour, families: familiesOf(config) });
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");
   await preflight.stop();
   await agent.stop();
+  await open.close();
   await Promise.all([...followers.values()].map((follower) => follower.stop()));
   await server?.stop();
 }

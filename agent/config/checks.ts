@@ -1,12 +1,18 @@
 import { type Cidr, overlap } from "../../api/cidr.ts";
 import type { Command } from "./arguments.ts";
 import type { FlagValues } from "./flags.ts";
+import { type ObjectsFrom, readsObjects } from "./objects-from.ts";
 import type { UsageFault } from "./usage.ts";
 
 /** Values that are right one by one, and wrong together. PURE. */
-export function contradictions(command: Command, values: FlagValues): UsageFault[] {
+export function contradictions(
+  command: Command,
+  values: FlagValues,
+  objects: ObjectsFrom | undefined,
+): UsageFault[] {
   return [
-    ...noObjects(command, values),
+    ...(readsObjects(command) && objects === undefined ? [noObjects(command)] : []),
+    ...twoSources(values),
     ...podsInClusterSet(values),
     ...masqueradeWithoutPods(values),
     ...twoRegions(values),
@@ -14,7 +20,11 @@ export function contradictions(command: Command, values: FlagValues): UsageFault
 }
 
 /** Values that are allowed together and perhaps not meant: sentences for the log. PURE. */
-export function doubts(command: Command, values: FlagValues): string[] {
+export function doubts(
+  command: Command,
+  values: FlagValues,
+  objects: ObjectsFrom | undefined,
+): string[] {
   const found: string[] = [];
   for (const [vips, services] of pairs(values.clusterSetCidrs, values.serviceCidrs)) {
     found.push(
@@ -22,7 +32,8 @@ export function doubts(command: Command, values: FlagValues): string[] {
         "be a Service's ClusterIP as well, and kube-proxy in nftables mode drops what it does not know",
     );
   }
-  if (command === "help" || command === "version" || command === "cleanup") return found;
+  // An API server may know what no flag says.
+  if (!readsObjects(command) || objects?.kind !== "manifests") return found;
   if (values.cluster === undefined) {
     found.push("--cluster-id is not set: no endpoint counts as local");
   }
@@ -32,12 +43,15 @@ export function doubts(command: Command, values: FlagValues): string[] {
   return found;
 }
 
-function noObjects(command: Command, values: FlagValues): UsageFault[] {
-  const reads = command === "run" || command === "render" || command === "plan";
-  if (!reads || values.manifests !== undefined) return [];
-  return [
-    { where: "--manifests", expected: `is missing; ${command} reads its objects from there` },
-  ];
+function noObjects(command: Command): UsageFault {
+  const expected = `is missing; outside of a pod, ${command} needs it, or --manifests, to read objects from`;
+  return { where: "--kubeconfig", expected };
+}
+
+function twoSources({ manifests, kubeconfig }: FlagValues): UsageFault[] {
+  if (manifests === undefined || kubeconfig === undefined) return [];
+  const expected = "contradicts --manifests; objects come from one place";
+  return [{ where: "--kubeconfig", value: kubeconfig, expected }];
 }
 
 /** The guard rejects whatever is still addressed to the ClusterSet CIDR: here, that would be pods. */

@@ -34,6 +34,8 @@ test("with a directory of manifests, everything else has a default", () => {
   assert.deepEqual(rest, {
     command: "run",
     manifests: "dir",
+    kubeconfig: undefined,
+    objects: { kind: "manifests", directory: "dir" },
     nodeName: "node-1",
     cluster: undefined,
     region: undefined,
@@ -116,15 +118,37 @@ test("a flag without its value, or given twice, is refused", () => {
   assert.deepEqual(refusal([...RUN, "--region", "us"]), ['--region: "us": is given twice']);
 });
 
-test("the commands that read objects need a directory of them; cleanup does not", () => {
+test("the commands that read objects need to know where; cleanup does not", () => {
   for (const command of ["run", "render", "plan"] as const) {
     assert.deepEqual(refusal([command]), [
-      `--manifests: is missing; ${command} reads its objects from there`,
+      `--kubeconfig: is missing; outside of a pod, ${command} needs it, or --manifests, to read objects from`,
     ]);
     assert.equal(config([command, ...RUN]).command, command);
+    assert.deepEqual(config([command, "--kubeconfig", "k"]).objects, {
+      kind: "kubernetes",
+      kubeconfig: "k",
+    });
   }
   const { command, warnings } = config(["cleanup"]);
   assert.deepEqual([command, warnings], ["cleanup", []]);
+});
+
+test("in a pod, objects come from its own API server, unless a flag says otherwise", () => {
+  const pod = { KUBERNETES_SERVICE_HOST: "10.96.0.1" };
+  assert.deepEqual(config(["run"], pod).objects, { kind: "kubernetes" });
+  assert.equal(config(["run", "--kubeconfig", "k"], pod).objects?.kind, "kubernetes");
+  assert.equal(config(["run", "--manifests", "dir"], pod).objects?.kind, "manifests");
+  assert.match(refusal(["run"], { KUBERNETES_SERVICE_HOST: "" }).join(), /is missing/);
+});
+
+test("objects come from one place", () => {
+  assert.deepEqual(refusal([...RUN, "--kubeconfig", "k"]), [
+    '--kubeconfig: "k": contradicts --manifests; objects come from one place',
+  ]);
+});
+
+test("what an API server may know is not missed before it was asked", () => {
+  assert.deepEqual(config(["run", "--kubeconfig", "k"]).warnings, []);
 });
 
 test("help and version are answered whatever else is wrong", () => {

@@ -12,6 +12,7 @@ import {
   type IptablesFlavour,
   type Output,
 } from "./flags.ts";
+import { type ObjectsFrom, objectsFrom } from "./objects-from.ts";
 import { type Usage, type UsageFault, usage } from "./usage.ts";
 import type { ListenAddress } from "./values.ts";
 
@@ -19,6 +20,9 @@ import type { ListenAddress } from "./values.ts";
 export interface AgentConfig {
   readonly command: Command;
   readonly manifests: string | undefined;
+  readonly kubeconfig: string | undefined;
+  /** Where objects come from; absent only for commands that read none. */
+  readonly objects: ObjectsFrom | undefined;
   readonly nodeName: string;
   readonly cluster: string | undefined;
   readonly region: string | undefined;
@@ -67,10 +71,11 @@ export function parseConfig(
   if (faults.length > 0) return usage(...faults);
   // Every key was read by its own reader, or there would be a fault.
   const complete = values as FlagValues;
-  const contradicted = contradictions(given.command, complete);
+  const objects = objectsFrom(complete, env);
+  const contradicted = contradictions(given.command, complete, objects);
   if (contradicted.length > 0) return usage(...contradicted);
-  const warnings = [...given.warnings, ...doubts(given.command, complete)];
-  return Object.freeze({ command: given.command, ...complete, warnings });
+  const warnings = [...given.warnings, ...doubts(given.command, complete, objects)];
+  return Object.freeze({ command: given.command, ...complete, objects, warnings });
 }
 
 function isAboutItself(command: Command): boolean {

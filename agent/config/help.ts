@@ -30,6 +30,7 @@ export function helpText(): string {
     "Examples",
     "  clusterset-agent plan --manifests ./manifests --cluster-id c1 --region eu-west -o yaml",
     "  clusterset-agent render --manifests ./manifests --cluster-id c1 --region eu-west",
+    "  clusterset-agent plan --kubeconfig ~/.kube/config --node-name worker-1 -o yaml",
     "  clusterset-agent run --manifests ./manifests --cluster-id c1 --region eu-west \\",
     "    --pod-cidrs 10.1.0.0/16 --masquerade off-cluster",
     "  clusterset-agent cleanup",

@@ -10,8 +10,8 @@ export const UNSEEN: NodeSight = { properties: new Map() };
 
 /**
  * What this node is: what the operator said, else what is seen of its Node object and of its cluster's
- * properties. `addresses` are those of the node's interfaces and of the API server; what is no address that
- * an object could name (zoned, for one) is left out. Refused if the ClusterSet CIDR holds one of them, or
+ * properties. `addresses` are those of the API server. They and the node's own are reserved; what is no
+ * address that an object could name (zoned, for one) is left out. Refused if the ClusterSet CIDR holds one of them, or
  * pods of this node: the guard would cut the node off from itself, or from its cluster. PURE.
  */
 export function nodeFact(
@@ -21,7 +21,7 @@ export function nodeFact(
 ): NodeFact | Usage {
   const { object, properties } = sight;
   const reserved = new Set<string>();
-  for (const text of [...addresses, ...(object?.addresses ?? [])]) {
+  for (const text of [...addresses, ...(sight.addresses ?? []), ...(object?.addresses ?? [])]) {
     const address = parseAddress(text);
     if (!isAddress(address)) continue;
     const range = config.clusterSetCidrs.find((cidr) => contains(cidr, address));

@@ -56,6 +56,11 @@ export const COUNTERS = {
     help: "Times that it could not be checked whether somebody else has changed our rules, by error code.",
     labelNames: ["family", "code"],
   },
+  trials: {
+    name: "isolation_trials_total",
+    help: "Transactions that were made to find what the kernel refuses, by outcome (accepted, refused).",
+    labelNames: ["family", "outcome"],
+  },
   respawns: {
     name: "restore_respawns_total",
     help: "Times that iptables-restore was started again because it had ended or hung.",
@@ -85,6 +90,11 @@ export const COUNTERS = {
     name: "conntrack_failures_total",
     help: "Walks through the connection tracking table that failed, by how it was reached (netlink, conntrack) and error code.",
     labelNames: ["family", "by", "code"],
+  },
+  sourceStates: {
+    name: "source_states_total",
+    help: "Times that the connection for a resource of the API server came into a state (docs/REASONS.md).",
+    labelNames: ["resource", "reason"],
   },
   tierChanges: {
     name: "tier_changes_total",
@@ -125,10 +135,25 @@ export const GAUGES = {
     help: "Endpoints that take traffic, once for each port that they take it for, by tier.",
     labelNames: ["tier"],
   },
+  setAside: {
+    name: "set_aside_services",
+    help: "Ports that the kernel or its tool refuses, in full or with session affinity, by reason (docs/REASONS.md).",
+    labelNames: ["family", "reason"],
+  },
   rejected: {
     name: "rejected_parts",
     help: "Parts of objects that are refused now, by reason (docs/REASONS.md).",
     labelNames: ["reason"],
+  },
+  sourceWatching: {
+    name: "source_watching",
+    help: "1 while changes of a resource of the API server arrive, else 0; what is known stays all the same.",
+    labelNames: ["resource"],
+  },
+  sourceObjects: {
+    name: "source_objects",
+    help: "Objects of a resource of the API server that are known, the wrong ones included.",
+    labelNames: ["resource"],
   },
   brokenFiles: {
     name: "manifest_files_broken",

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Family } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Drift } from "../backends/backend.ts";
 import type { Swept } from "../conntrack/sweeps.ts";
@@ -96,6 +97,16 @@ export class AgentMetrics {
     for (const { reason } of drift) this.#counters.driftRepairs.inc({ family, reason });
   }
 
+  /** One more service is set aside for a reason, or (-1) one less. */
+  setAside(family: Family, reason: Reason, by: 1 | -1): void {
+    this.#gauges.setAside.inc({ family, reason }, by);
+  }
+
+  /** A trial of the search for what the kernel refuses. */
+  tried({ family, accepted }: { readonly family: Family; readonly accepted: boolean }): void {
+    this.#counters.trials.inc({ family, outcome: accepted ? "accepted" : "refused" });
+  }
+
   lookFailed(family: Family, error: unknown): void {
     this.#counters.lookFailures.inc({ family, code: codeOf(error) ?? "unknown" });
   }
@@ -152,6 +163,16 @@ export class AgentMetrics {
     if (conntrack === undefined) return;
     this.#gauges.conntrackEntries.set(conntrack.count);
     this.#gauges.conntrackLimit.set(conntrack.limit);
+  }
+
+  /** The connection for a resource came into a state. */
+  connection(resource: string, reason: Reason): void {
+    this.#counters.sourceStates.inc({ resource, reason });
+    this.#gauges.sourceWatching.set({ resource }, reason === "watching" ? 1 : 0);
+  }
+
+  sourceObjects(sizes: ReadonlyMap<string, number>): void {
+    for (const [resource, size] of sizes) this.#gauges.sourceObjects.set({ resource }, size);
   }
 
   affinityLimit(clients: number): void {

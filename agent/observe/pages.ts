@@ -22,6 +22,8 @@ export interface PageSources {
   state(): AgentState;
   /** What the last look at the node found. */
   verdicts(): readonly Verdict[];
+  /** Lines about the sources for `/readyz?verbose`. */
+  remarks?(): readonly string[];
   /** Every import that anything is known of, in order. */
   keys(): Iterable<ObjectKey>;
   /** The plan of one import as of now; undefined if nothing is known of it. */
@@ -39,7 +41,8 @@ export function pages(from: PageSources): Route[] {
       path: "/readyz",
       answer: ({ query }) => {
         const checks = readiness(from.state(), from.clock.now());
-        return verdict("readyz", checks, query, from.verdicts().map(verdictLine));
+        const remarks = [...(from.remarks?.() ?? []), ...from.verdicts().map(verdictLine)];
+        return verdict("readyz", checks, query, remarks);
       },
     },
     {

@@ -14,6 +14,8 @@ export interface SourceEvents {
   sliceRemoved(key: ObjectKey, at: number): void;
   /** This node's Node object as of now; undefined if there is none. */
   nodeChanged(fact: NodeObjectFact | undefined, at: number): void;
+  /** All addresses of the node's interfaces as of now, as the kernel spells them. */
+  addressesChanged(addresses: readonly string[], at: number): void;
   /** All of this cluster's ClusterProperties as of now, by name. */
   propertiesChanged(properties: ReadonlyMap<string, string>, at: number): void;
   /** All that is wrong with one object (`object` as in Problem) as of now; an empty list clears it. */

@@ -12,7 +12,8 @@ import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { Backlog } from "./backlog.ts";
 import type { Follower } from "./follower.ts";
-import { Reconciler, type ReconcilerEvents, type Wanted } from "./reconciler.ts";
+import { Reconciler, type Wanted } from "./reconciler.ts";
+import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Slices } from "./slices.ts";
 
 /** Who is told what the agent decided, and what became of it. */
@@ -121,10 +122,14 @@ export class Agent {
     return [...this.#model.keys()].sort();
   }
 
-  /** The plan of one import as of now; undefined if nothing is known of it. */
+  /** The plan of one import as of now, and what of it the kernel refuses; undefined if nothing is known of it. */
   plan(key: ObjectKey): ImportPlan | undefined {
     const view = this.#model.view(key);
-    return view && planImport(view, this.#node);
+    if (view === undefined) return undefined;
+    const setAside = [...this.#reconcilers].flatMap(([family, reconciler]) =>
+      reconciler.setAside(key).map(({ importKey: _, ...service }) => ({ ...service, family })),
+    );
+    return { ...planImport(view, this.#node), ...(setAside.length > 0 && { setAside }) };
   }
 
   #eventsOf(source: Source): SourceEvents {
@@ -138,9 +143,10 @@ export class Agent {
       sliceChanged: (fact, at) => change(() => this.#model.setSlice(fact, at)),
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
       nodeChanged: (object, at) => {
-        const { properties } = this.#sight;
-        this.#see({ properties, ...(object !== undefined && { object }) }, at);
+        const { object: _gone, ...rest } = this.#sight;
+        this.#see({ ...rest, ...(object !== undefined && { object }) }, at);
       },
+      addressesChanged: (addresses, at) => this.#see({ ...this.#sight, addresses }, at),
       propertiesChanged: (properties, at) => this.#see({ ...this.#sight, properties }, at),
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {

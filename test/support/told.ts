@@ -8,6 +8,7 @@ export class Told implements SourceEvents {
   readonly imports = new Map<ObjectKey, ImportFact>();
   readonly slices = new Map<ObjectKey, SliceFact>();
   node: NodeObjectFact | undefined;
+  addresses: readonly string[] = [];
   properties: ReadonlyMap<string, string> = new Map();
   readonly wrong = new Map<string, readonly Problem[]>();
   /** `import demo/serve`, `no slice demo/serve-x`, `problems EndpointSlice demo/x: 1`, `listed`. */
@@ -40,6 +41,11 @@ export class Told implements SourceEvents {
     this.#say("node", at);
   }
 
+  addressesChanged(addresses: readonly string[], at: number): void {
+    this.addresses = addresses;
+    this.#say("addresses", at);
+  }
+
   propertiesChanged(properties: ReadonlyMap<string, string>, at: number): void {
     this.properties = properties;
     this.#say("properties", at);
@@ -67,6 +73,8 @@ export class Told implements SourceEvents {
     return {
       imports: sorted(this.imports),
       slices: sorted(this.slices),
+      node: this.node,
+      properties: sorted(this.properties),
       wrong: sorted(this.wrong),
     };
   }
