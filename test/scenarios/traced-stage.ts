@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
 import type { Believed } from "../../agent/backends/iptables/tables.ts";
+import type { NodeFact, PropertyFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
+import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
@@ -15,7 +17,7 @@ import type { Scenario, Stage, State, Target } from "./scenario.ts";
 
 /** Plays a scenario over rendered rules: update by update into a pretend kernel, and a tracer for packets. */
 export class TracedStage implements Stage {
-  readonly #node;
+  #node: NodeFact;
   readonly #pods = new Map<string, string>();
   readonly #names = new Map<string, string>();
   readonly #objects = new Objects();
@@ -93,10 +95,19 @@ export class TracedStage implements Stage {
 
   #apply(object: object): void {
     const kind = (object as { kind: string }).kind;
+    const property = kind === "ClusterProperty" ? parseClusterProperty(object).fact : undefined;
+    if (property !== undefined) this.#see(property);
     const slice = kind === "EndpointSlice" ? parseSlice(object).fact : undefined;
     if (slice !== undefined) this.#model.setSlice(slice, 0);
     const fact = kind === "ServiceImport" ? parseImport(object).fact : undefined;
     if (fact !== undefined) this.#model.setImport(fact, 0);
+  }
+
+  #see({ name, value }: PropertyFact): void {
+    if (this.#node.properties.get(name) === value) return;
+    const properties = new Map(this.#node.properties).set(name, value);
+    this.#node = { ...this.#node, properties };
+    for (const key of this.#model.keys()) this.#plan(key);
   }
 
   #sync(): void {
