@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { Agent, type Dispatcher } from "undici";
 
 /** What an API server says of an object: at least that it is JSON. */
@@ -73,14 +74,9 @@ export class ApiClient implements AsyncDisposable {
     this.#agent = new Agent({
       bodyTimeout: 0, // A watch may be quiet for long.
       connect: (_, done) => {
-        options.connect().then(
-          (socket) => {
-            const ca = readFileSync(options.caFile);
-            const tls = connectTls({ socket, ca, host: hostname, ALPNProtocols: ["http/1.1"] });
-            tls.once("secureConnect", () => done(null, tls));
-            tls.once("error", (error) => done(new Error(`${host}: ${error.message}`), null));
-          },
-          (error: Error) => done(error, null),
+        this.#connect(hostname).then(
+          (socket) => done(null, socket),
+          (error: Error) => done(new Error(`${host}: ${error.message}`), null),
         );
       },
     });
@@ -195,6 +191,14 @@ export class ApiClient implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #connect(host: string): Promise<TLSSocket> {
+    const ca = readFileSync(this.#options.caFile);
+    const socket = await this.#options.connect();
+    const tls = connectTls({ socket, ca, host, ALPNProtocols: ["http/1.1"] });
+    await once(tls, "secureConnect"); // Throws what comes as "error" first.
+    return tls;
   }
 
   async #resourceOf(apiVersion: string, kind: string) {
