@@ -12,10 +12,16 @@ interface Entry {
 /** Which objects exist as far as is known, in which version; and, during a list, which were in it. */
 export class KnownObjects {
   readonly #entries = new Map<string, Entry>();
+  readonly #untold = new Set<string>();
   #list = 0;
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** True if there are objects that nobody was told of with success. */
+  get someUntold(): boolean {
+    return this.#untold.size > 0;
   }
 
   /** A list begins: no object has been seen in it yet. */
@@ -45,7 +51,9 @@ export class KnownObjects {
   /** Who was told of an object has failed: the next list tells of it again. */
   untold(key: string): void {
     const entry = this.#entries.get(key);
-    if (entry !== undefined) entry.resourceVersion = "";
+    if (entry === undefined) return;
+    entry.resourceVersion = "";
+    this.#untold.add(key);
   }
 
   /** Objects that are known and were not in the list. */
@@ -55,10 +63,12 @@ export class KnownObjects {
 
   /** True if it was known. */
   forget(key: string): boolean {
+    this.#untold.delete(key);
     return this.#entries.delete(key);
   }
 
   #set({ key, uid, resourceVersion }: ObjectMeta): true {
+    this.#untold.delete(key);
     this.#entries.set(key, { uid, resourceVersion, list: this.#list });
     return true;
   }

@@ -74,7 +74,7 @@ export class ListWatch {
   async round(): Promise<RoundEnd> {
     try {
       const since = this.#since;
-      if (since === undefined) return await this.#list();
+      if (since === undefined || this.#known.someUntold) return await this.#list();
       if (this.#broken) await this.#refuseOlder(since);
       return await this.#watch(since);
     } catch (thrown) {
@@ -100,7 +100,7 @@ export class ListWatch {
   }
 
   async #listVersion(): Promise<RoundEnd> {
-    const { clock, query, events } = this.#options;
+    const { clock, query } = this.#options;
     if (clock.now() >= this.#noInitialEventsUntil) {
       try {
         return await this.#watch(undefined);
@@ -109,8 +109,7 @@ export class ListWatch {
         this.#noInitialEventsUntil = clock.now() + NO_INITIAL_EVENTS_MS;
       }
     }
-    this.#known.beginList();
-    events.listing();
+    this.#beginList();
     const version = await listPages(this.#connection, query, this.#version, (object, meta, at) => {
       if (this.#known.listed(meta)) this.#tell(meta.key, object, at);
     });
@@ -128,15 +127,14 @@ export class ListWatch {
       clock,
       initial: listing,
       opened: () => {
-        if (listing) this.#known.beginList();
-        if (listing) events.listing();
-        else this.#begin();
+        if (listing) this.#beginList();
+        else this.#beginWatch();
       },
     });
     for await (const { event, at } of stream) {
       if (event.type === "BOOKMARK") {
         if (listing && !(await this.#complete(event.resourceVersion))) return "doubtful";
-        if (listing) this.#begin();
+        if (listing) this.#beginWatch();
         listing = false;
         this.#goOnFrom(event.resourceVersion);
         continue;
@@ -152,7 +150,12 @@ export class ListWatch {
     return "closed";
   }
 
-  #begin(): void {
+  #beginList(): void {
+    this.#known.beginList();
+    this.#options.events.listing();
+  }
+
+  #beginWatch(): void {
     this.#broken = false;
     this.#options.events.watching();
   }

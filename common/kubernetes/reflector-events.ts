@@ -4,7 +4,7 @@ import type { FaultReason } from "./api-fault.ts";
 /**
  * Who is told what a reflector sees. Nothing is told twice in a row without having changed, but objects may be.
  * A key is `namespace/name`, or `name` where the kind has no namespaces. If a call throws, the log says so, the
- * others go on, and the next list tells of that object again.
+ * others go on, and the object is told again by a list, within ten minutes.
  */
 export interface ReflectorEvents {
   /**

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { KnownObjects } from "./known-objects.ts";
+
+const meta = (resourceVersion: string, uid = "u1", key = "shop/web") => ({
+  key,
+  uid,
+  resourceVersion,
+});
+
+test("what has not changed is no news, neither in a list nor by an event", () => {
+  const known = new KnownObjects();
+  known.beginList();
+  assert.equal(known.listed(meta("5")), true);
+  assert.equal(known.listed(meta("5")), false);
+  assert.equal(known.changed(meta("5")), false);
+  assert.equal(known.changed(meta("6")), true);
+});
+
+test("an event from before what is known is past", () => {
+  const known = new KnownObjects();
+  known.changed(meta("100"));
+  assert.equal(known.changed(meta("99")), false);
+  assert.equal(known.deleted(meta("99")), false);
+  assert.equal(known.deleted(meta("101")), true);
+  assert.equal(known.deleted(meta("101")), false);
+});
+
+test("a list counts even where it is older: the server may have been restored", () => {
+  const known = new KnownObjects();
+  known.changed(meta("100"));
+  known.beginList();
+  assert.equal(known.listed(meta("7")), true);
+  assert.equal(known.changed(meta("8")), true);
+});
+
+test("an object that was deleted and made anew is another, whatever its version", () => {
+  const known = new KnownObjects();
+  known.changed(meta("5", "u1"));
+  assert.equal(known.listed(meta("5", "u2")), true);
+});
+
+test("missing is what the last list did not hold; changes since then are not missing", () => {
+  const known = new KnownObjects();
+  known.beginList();
+  for (const name of ["a", "b", "c"]) known.listed(meta("1", "u", name));
+  known.beginList();
+  known.listed(meta("1", "u", "b"));
+  known.changed(meta("9", "u", "d"));
+  assert.deepEqual(known.missing(), ["a", "c"]);
+});
+
+test("what was not taken is news again, and is still there", () => {
+  const known = new KnownObjects();
+  known.changed(meta("5"));
+  known.untold("shop/web");
+  assert.equal(known.size, 1);
+  assert.equal(known.listed(meta("5")), true);
+});

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isOlder, metaOf } from "./object-meta.ts";
+
+test("versions compare as the numbers that they are, however large", () => {
+  const version = fc.bigInt({ min: 1n, max: 2n ** 70n });
+  fc.assert(
+    fc.property(version, version, (a, b) => {
+      assert.equal(isOlder(String(a), String(b)), a < b);
+    }),
+  );
+});
+
+test("of versions that are no numbers nothing is certain", () => {
+  for (const [a, b] of [
+    ["", "5"],
+    ["5", ""],
+    ["abc", "abd"],
+    ["05", "6"],
+    ["-1", "6"],
+  ] as const) {
+    assert.equal(isOlder(a, b), false);
+  }
+});
+
+test("whatever the value, it has an identity or none", () => {
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      assert.equal(metaOf(value), undefined);
+    }),
+  );
+});

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { RequestFault, WatchFault } from "../../test/support/model-api-server.ts";
+import { Reflection } from "../../test/support/reflection.ts";
+
+/** Something that happens to an API server, or on the way to it. */
+type Step =
+  | { readonly do: "put"; readonly name: string; readonly value: number }
+  | { readonly do: "delete"; readonly name: string }
+  | { readonly do: "compact" }
+  | { readonly do: "restore"; readonly names: readonly string[]; readonly back: number }
+  | { readonly do: "serve"; readonly versions: readonly string[] }
+  | { readonly do: "initial"; readonly events: "sent" | "refused" | "ignored" }
+  | { readonly do: "fault"; readonly fault: RequestFault }
+  | { readonly do: "disturb"; readonly fault: WatchFault }
+  | { readonly do: "throw" }
+  | { readonly do: "wait"; readonly ms: number };
+
+const name = fc.integer({ min: 0, max: 30 }).map((i) => `o${i}`);
+const served = [["v1"], ["v1beta1"], ["v1", "v1beta1"], []];
+const disturbances: WatchFault[] = ["close", "reset", "freeze", "garbage", "expired"];
+
+const requestFault: fc.Arbitrary<RequestFault> = fc.oneof(
+  fc.record({
+    kind: fc.constant("status" as const),
+    status: fc.constantFrom(400, 401, 403, 404, 410, 422, 429, 500, 503, 504),
+    retryAfter: fc.constantFrom("0", "3", "100"),
+  }),
+  fc.record({ kind: fc.constantFrom("refused" as const, "silent" as const) }),
+  fc.record({
+    kind: fc.constant("body" as const),
+    text: fc.oneof(
+      fc.json(),
+      fc.string(),
+      fc.constantFrom("", "{}", "\n\n", '{"items":[]}', '{"type":"BOOKMARK"}\n', '{"items":[{}]}'),
+    ),
+  }),
+  fc.record({
+    kind: fc.constant("half" as const),
+    bytes: fc.nat(900),
+    clean: fc.boolean(),
+  }),
+);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant("put" as const), name, value: fc.nat(99) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("delete" as const), name }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("compact" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("restore" as const),
+      names: fc.array(name),
+      // So far that nothing in a run catches up: nobody could tell such a server from one that went on.
+      back: fc.integer({ min: 60, max: 90 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("serve" as const),
+      versions: fc.constantFrom(...served),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("initial" as const),
+      events: fc.constantFrom("sent" as const, "refused" as const, "ignored" as const),
+    }),
+  },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("fault" as const), fault: requestFault }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("disturb" as const),
+      fault: fc.constantFrom(...disturbances, "half-line" as const, "repeat" as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("throw" as const) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("wait" as const),
+      ms: fc.constantFrom(0, 10, 1000, 5000, 12_000, 40_000, 200_000),
+    }),
+  },
+);
+
+async function take(it: Reflection, step: Step): Promise<void> {
+  const { server } = it;
+  if (step.do === "put") server.store.put(step.name, step.value);
+  if (step.do === "delete") server.store.delete(step.name);
+  if (step.do === "compact") server.store.compact();
+  if (step.do === "restore" && !server.store.restored) {
+    server.store.restore(step.names, server.store.version - step.back);
+    server.disturb("reset");
+    // etcd and the API server have to be stopped for it.
+    server.faults.push({ kind: "refused" });
+  }
+  if (step.do === "serve") server.served = step.versions;
+  if (step.do === "initial") server.initialEvents = step.events;
+  if (step.do === "fault") server.faults.push(step.fault);
+  if (step.do === "disturb") server.disturb(step.fault);
+  if (step.do === "throw") it.throwing++;
+  if (step.do === "wait") await it.pass(step.ms);
+  else await it.settle();
+}
+
+const world = fc.record({
+  steps: fc.array(step, { minLength: 5, maxLength: 40 }),
+  page: fc.integer({ min: 1, max: 9 }),
+  cut: fc.integer({ min: 1, max: 300 }),
+  random: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+});
+
+test("through any faults, it believes what the server says in the end, and removes nothing else", async () => {
+  await fc.assert(
+    fc.asyncProperty(world, async ({ steps, page, cut, random }) => {
+      const it = new Reflection({ versions: ["v1", "v1beta1"] }, () => random);
+      it.server.page = page;
+      it.server.cut = cut;
+      for (let i = 0; i < 12; i++) it.server.store.put(`o${i}`, i);
+      await it.start();
+      for (const one of steps) await take(it, one);
+      it.throwing = 0;
+      it.server.faults.splice(0);
+      it.server.served = ["v1"];
+      // All that it waits for is over by then: a Retry-After, a silent watch, the end of the next one.
+      await it.pass(1_200_000);
+      assert.deepEqual(it.wrong, []);
+      assert.equal(it.state, "watching");
+      const sorted = (map: Map<string, number>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+      assert.deepEqual(sorted(it.believed), sorted(it.actual));
+      assert.equal(it.told.filter((line) => line === "listed").length, 1);
+      await it.stop();
+      await it.pass(100_000);
+      assert.deepEqual(it.wrong, []);
+    }),
+    { numRuns: 150 },
+  );
+});

@@ -1,0 +1,345 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Reflection } from "../../test/support/reflection.ts";
+
+/** A reflection of a server with objects of these names, at rest. */
+async function reflected(count: number, prepare?: (of: Reflection) => void): Promise<Reflection> {
+  const reflection = new Reflection();
+  for (let i = 0; i < count; i++) reflection.server.store.put(`o${i}`, i);
+  prepare?.(reflection);
+  await reflection.start();
+  return reflection;
+}
+
+/** Ends it; everything it said must have been right. */
+async function end(reflection: Reflection): Promise<void> {
+  await reflection.stop();
+  assert.deepEqual(reflection.wrong, []);
+  assert.equal(reflection.clock.pending, 0);
+}
+
+test("it lists by a watch, then hears of every change", async () => {
+  const it = await reflected(2);
+  assert.deepEqual(it.news(), ["listing", "+shop/o0", "+shop/o1", "listed", "watching"]);
+  it.server.store.put("o1", 7);
+  it.server.store.put("new", 8);
+  it.server.store.delete("o0");
+  await it.settle();
+  assert.deepEqual(it.news(), ["+shop/o1", "+shop/new", "-shop/o0"]);
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(it.server.asked.length, 1);
+  await end(it);
+});
+
+for (const initialEvents of ["refused", "ignored"] as const) {
+  test(`it lists in pages where initial events are ${initialEvents}`, async () => {
+    const it = await reflected(7, ({ server }) => {
+      server.initialEvents = initialEvents;
+    });
+    await it.pass(10_000);
+    assert.deepEqual(it.believed, it.actual);
+    assert.equal(it.state, "watching");
+    assert.equal(it.told.filter((line) => line === "listed").length, 1);
+    assert.equal(it.server.asked.filter((path) => path.includes("limit=500")).length, 3);
+    // The next list does not try in vain.
+    it.server.asked.splice(0);
+    it.server.disturb("expired");
+    it.server.store.compact();
+    await it.pass(2000);
+    assert.equal(it.state, "watching");
+    assert.equal(it.server.asked.filter((path) => path.includes("sendInitial")).length, 0);
+    await end(it);
+  });
+}
+
+test("a closed or broken watch goes on where it ended, and tells nothing twice", async () => {
+  const it = await reflected(3);
+  for (const fault of ["close", "reset", "half-line", "repeat"] as const) {
+    await it.pass(20_000);
+    it.news();
+    it.server.disturb(fault);
+    it.server.store.put("o1", it.server.store.version);
+    await it.pass(2000);
+    const objects = it.news().filter((line) => line.startsWith("+"));
+    assert.deepEqual(objects, ["+shop/o1"], fault);
+    assert.equal(it.state ?? "watching", "watching");
+  }
+  await end(it);
+});
+
+test("what was deleted while nobody watched, and is no longer in the history, goes with the next list", async () => {
+  const it = await reflected(5);
+  it.server.disturb("expired");
+  it.server.store.delete("o2");
+  it.server.store.compact();
+  await it.settle();
+  assert.equal(it.believed.size, 5);
+  assert.equal(it.state, "expired");
+  await it.pass(2000);
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(it.believed.size, 4);
+  await end(it);
+});
+
+test("a list that would take most away is believed at the second look, ten seconds later", async () => {
+  const it = await reflected(5);
+  it.server.disturb("expired");
+  it.server.store.restore(["o4"], 50);
+  it.server.store.compact();
+  await it.pass(2000);
+  assert.equal(it.state, "doubtful");
+  assert.equal(it.believed.size, 5);
+  await it.pass(10_000);
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(it.state, "watching");
+  await end(it);
+});
+
+test("a list that was wrong for a moment takes nothing away", async () => {
+  const it = await reflected(5);
+  const empty = {
+    kind: "ThingList",
+    apiVersion: "example.io/v1",
+    metadata: { resourceVersion: "900" },
+  };
+  it.server.initialEvents = "refused";
+  it.server.disturb("expired");
+  it.server.faults.push({ kind: "status", status: 422 });
+  it.server.faults.push({ kind: "body", text: JSON.stringify({ ...empty, items: [] }) });
+  await it.pass(2000);
+  assert.equal(it.state, "doubtful");
+  await it.pass(10_000);
+  assert.equal(it.state, "watching");
+  assert.equal(it.told.filter((line) => line.startsWith("-")).length, 0);
+  assert.deepEqual(it.believed, it.actual);
+  await end(it);
+});
+
+test("no answer, a refusal or nonsense takes anything away, and each has its reason", async () => {
+  const cases = [
+    [{ kind: "refused" }, "unreachable"],
+    [{ kind: "status", status: 401 }, "unauthorized"],
+    [{ kind: "status", status: 404 }, "not-served"],
+    [{ kind: "status", status: 429 }, "throttled"],
+    [{ kind: "status", status: 503 }, "server-error"],
+    [{ kind: "body", text: "<html>log in</html>\n" }, "garbage"],
+    [{ kind: "half", bytes: 30, clean: false }, "unreachable"],
+    [{ kind: "half", bytes: 30, clean: true }, "unreachable"],
+  ] as const;
+  for (const [fault, reason] of cases) {
+    const it = await reflected(4);
+    it.news();
+    it.server.disturb("expired");
+    it.server.faults.push(fault, fault, fault);
+    await it.pass(1300);
+    assert.equal(it.state, reason);
+    assert.equal(it.believed.size, 4, reason);
+    await it.pass(60_000);
+    assert.equal(it.state, "watching", reason);
+    assert.deepEqual(
+      it.news().filter((line) => line.startsWith("-")),
+      [],
+    );
+    await end(it);
+  }
+});
+
+test("a rejected list is looked for as pages: only then it is forbidden", async () => {
+  const it = await reflected(1, ({ server }) => {
+    for (let i = 0; i < 2; i++) server.faults.push({ kind: "status", status: 403 });
+  });
+  assert.equal(it.state, "forbidden");
+  assert.equal(it.told.includes("listed"), false);
+  await end(it);
+});
+
+test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
+  const it = await reflected(1);
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  const outage = (count: number) =>
+    it.server.faults.push(...Array(count).fill({ kind: "refused" }));
+  outage(8);
+  await it.settle();
+  const waits: number[] = [];
+  while (it.server.faults.length > 0) {
+    waits.push(it.clock.next ?? 0);
+    await it.pass(it.clock.next ?? 0);
+  }
+  assert.deepEqual(waits, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
+  await it.pass(60_000);
+  assert.equal(it.state, "watching");
+  it.server.disturb("reset");
+  outage(1);
+  await it.settle();
+  assert.equal(it.clock.next, 1200);
+  await end(it);
+});
+
+test("Retry-After is waited for", async () => {
+  const it = await reflected(1, ({ server }) => {
+    server.faults.push({ kind: "status", status: 429, retryAfter: "20" });
+  });
+  assert.equal(it.state, "throttled");
+  assert.equal(it.clock.next, 22_500);
+  await it.pass(22_500);
+  assert.equal(it.state, "watching");
+  await end(it);
+});
+
+test("a server that closes every watch at once is not asked in a tight loop", async () => {
+  const it = await reflected(1);
+  for (let i = 0; i < 20; i++) it.server.faults.push({ kind: "body", text: "" });
+  it.server.disturb("close");
+  await it.pass(60_000);
+  assert.ok(it.server.asked.length < 15, String(it.server.asked.length));
+  await end(it);
+});
+
+test("a watch that falls silent is opened again, without a word if the server is well", async () => {
+  const it = await reflected(3);
+  it.news();
+  it.server.disturb("freeze");
+  it.server.store.delete("o0");
+  await it.pass(149_000);
+  assert.equal(it.believed.size, 3);
+  await it.pass(3000);
+  assert.deepEqual(it.news(), ["-shop/o0"]);
+  await end(it);
+});
+
+test("a server that stands still is told of, and its return noticed", async () => {
+  const it = await reflected(3);
+  it.server.disturb("freeze");
+  for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "silent" });
+  await it.pass(185_000);
+  assert.equal(it.state, "stalled");
+  await it.pass(120_000);
+  assert.equal(it.state, "watching");
+  await end(it);
+});
+
+test("a server that was restored from a backup is noticed, though its watch says nothing wrong", async () => {
+  const it = await reflected(30);
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  it.server.faults.push({ kind: "refused" });
+  it.server.store.restore(
+    Array.from({ length: 29 }, (_, i) => `o${i}`),
+    60,
+  );
+  await it.pass(5000);
+  assert.ok(it.told.includes("rewound"));
+  await it.pass(30_000);
+  assert.equal(it.state, "watching");
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(it.believed.size, 29);
+  await end(it);
+});
+
+test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
+  for (const fault of ["expired", "garbage"] as const) {
+    const it = await reflected(3);
+    it.server.disturb(fault);
+    await it.settle();
+    assert.equal(it.state, fault);
+    assert.equal(it.reflector.faults.get(fault), 1);
+    it.server.store.delete("o1");
+    await it.pass(2000);
+    assert.ok(it.server.asked.at(-1)?.includes("sendInitialEvents"));
+    assert.deepEqual(it.believed, it.actual);
+    await end(it);
+  }
+});
+
+test("the first version that is served is used, and another when that goes", async () => {
+  const it = new Reflection({ versions: ["v1beta1", "v1alpha1"] });
+  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  it.server.served = ["v1alpha1"];
+  await it.start();
+  assert.deepEqual(it.believed, it.actual);
+  assert.match(it.server.asked.at(-1) ?? "", /v1alpha1/);
+  it.news();
+  await it.pass(20_000);
+  it.server.served = ["v1beta1"];
+  it.server.disturb("close");
+  await it.pass(5000);
+  assert.match(it.server.asked.at(-1) ?? "", /v1beta1/);
+  assert.deepEqual(
+    it.news().filter((line) => /^[+-]/.test(line)),
+    [],
+  );
+  assert.equal(it.state ?? "watching", "watching");
+  await end(it);
+});
+
+test("an optional kind that is missing twice is listed as none, and looked for every 30 seconds", async () => {
+  const it = new Reflection({ optional: true });
+  it.server.served = [];
+  await it.start();
+  assert.deepEqual(it.news(), ["not-served"]);
+  await it.pass(1000);
+  assert.deepEqual(it.news(), ["listed"]);
+  it.server.store.put("late", 1);
+  it.server.served = ["v1"];
+  await it.pass(29_000);
+  assert.deepEqual(it.news(), []);
+  await it.pass(1000);
+  assert.deepEqual(it.news(), ["listing", "+shop/late", "watching"]);
+  await end(it);
+});
+
+test("a kind that must be there is waited for", async () => {
+  const it = new Reflection();
+  it.server.served = [];
+  await it.start();
+  await it.pass(300_000);
+  assert.deepEqual(it.news(), ["not-served"]);
+  it.server.served = ["v1"];
+  await it.pass(30_000);
+  assert.deepEqual(it.news(), ["listing", "listed", "watching"]);
+  await end(it);
+});
+
+test("a kind that is no longer served keeps what is known of it", async () => {
+  const it = new Reflection({ optional: true });
+  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  await it.start();
+  it.server.served = [];
+  it.server.disturb("reset");
+  await it.pass(300_000);
+  assert.equal(it.state, "not-served");
+  assert.equal(it.believed.size, 3);
+  await end(it);
+});
+
+test("who throws is told again when the watch ends, and the others are told in any case", async () => {
+  const it = await reflected(3, (of) => {
+    of.throwing = 1;
+  });
+  assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
+  assert.equal(it.errors.length, 1);
+  assert.equal(it.state, "watching");
+  await it.pass(600_000);
+  assert.deepEqual(it.believed, it.actual);
+  await end(it);
+});
+
+test("stop ends it wherever it is, and nothing is told after", async () => {
+  for (const when of ["connecting", "listing", "watching", "waiting"] as const) {
+    const it = new Reflection();
+    it.server.store.put("o0", 0);
+    it.server.cut = 1;
+    if (when === "connecting") it.server.faults.push({ kind: "silent" });
+    if (when === "waiting") it.server.faults.push({ kind: "refused" });
+    it.reflector.start();
+    if (when !== "listing") await it.settle();
+    else await Promise.resolve();
+    const stopped = it.stop();
+    it.server.store.put("o1", 1);
+    await stopped;
+    await it.pass(400_000);
+    await end(it);
+    assert.equal(it.server.watches, 0, when);
+  }
+});
