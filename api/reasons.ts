@@ -36,6 +36,12 @@ export const REASONS = {
     "The slice names no source cluster, so its endpoints count as the farthest tier.",
   inactive: 'The slice carries multicluster.kubernetes.io/active: "false".',
 
+  // A service that is not in the kernel as it was planned, so that all others can be.
+  "refused-by-kernel":
+    "The kernel or its tool refuses the rules of this port: connections to it are rejected at once.",
+  "affinity-unsupported":
+    "The kernel or its tool refuses session affinity for this port: it is served without.",
+
   // A VIP that is not programmed.
   "vip-conflict": "An older import claims the same VIP.",
   "vip-reserved": "The VIP is an address that a node needs for something else.",
@@ -134,6 +140,8 @@ export const REASONS = {
   "service-range-overlap": "The ClusterSet CIDR overlaps a range of the cluster's Services.",
   "pods-bypass":
     "Pods of this node called a ClusterSetIP, and their packets did not meet our rules.",
+  "bypass-suspected":
+    "A network plugin is there that may carry pods' packets past our rules; no pod shows yet that it does not.",
   "extension-missing": "The kernel or iptables lacks something that rules of ours are made of.",
   "tool-missing": "A program that writes rules is not installed.",
   "tool-old": "A program that writes rules is of a version that loses or refuses rules like ours.",

@@ -29,8 +29,8 @@ function lineOf(was: Verdict | undefined, { state, ...verdict }: Verdict): LogLi
       return [{ level: "info", message: "Preflight: it is well again.", fields }];
     return [{ level: "info", message: "Preflight: it cannot be told any more.", fields }];
   }
+  if (state === "well") return [];
   // What cannot be looked at is not news, but should be found by who looks for it.
-  return state === "unknown"
-    ? [{ level: "debug", message: "Preflight cannot tell.", fields: verdict }]
-    : [];
+  const level = verdict.reason === "not-tested" ? "debug" : "info";
+  return [{ level, message: "Preflight cannot tell.", fields: verdict }];
 }

@@ -95,10 +95,12 @@ const ENOUGH = 3;
 export const REMEMBERED = 64;
 
 const MENDS: Readonly<Record<Plugin, string>> = {
-  cilium: "Cilium routes in eBPF: set bpf.hostLegacyRouting=true in its Helm values.",
+  cilium: "Cilium may route in eBPF: set bpf.hostLegacyRouting=true in its Helm values.",
   calico:
-    "Calico runs its eBPF dataplane: set linuxDataplane to Iptables or Nftables in its Installation.",
+    "Calico may run its eBPF dataplane: set linuxDataplane to Iptables or Nftables in its Installation.",
 };
+const UNKNOWN_MEND =
+  "Their packets may pass netfilter by (eBPF host routing, macvlan, ipvlan), or a NetworkPolicy drops them first.";
 
 /** Whether what pods send meets our rules. `attempts`: oldest first. PURE. */
 export function judgePods(
@@ -107,25 +109,35 @@ export function judgePods(
   attempts: readonly Attempt[],
 ): Verdict {
   const place = { check: "pods", family: cidr.family } as const;
-  if (links === undefined)
+  if (links === undefined) {
     return unknown(place, "Links could not be listed: is the program ip (iproute2) installed?");
+  }
   const recent = latest(attempts).slice(0, ENOUGH);
   if (recent.some(({ result }) => result === "met")) return well(place);
-  const wanted = Math.min(ENOUGH, Math.max(1, links.namespaces.length));
-  if (recent.length < wanted) {
-    const advice =
-      links.namespaces.length === 0
-        ? "No pod's network namespace is to be seen: mount the host's /run/netns (HostToContainer) to have it tested that pods meet our rules."
-        : `${recent.length} of ${wanted} pods tried, none has met our rules yet.`;
-    return unknown(place, advice);
+  const { plugin, namespaces } = links;
+  // With a plugin that is known for it, all there are must do.
+  const enough = plugin === undefined ? ENOUGH : Math.min(ENOUGH, namespaces.length || 1);
+  if (recent.length < enough) {
+    const advice = untold(namespaces.length, recent.length);
+    if (plugin === undefined) return unknown(place, advice);
+    return { ...unknown(place, `${MENDS[plugin]} ${advice}`), reason: "bypass-suspected" };
   }
   const names = recent.map(({ namespace }) => namespace).join(", ");
   const mend =
-    links.plugin === undefined
-      ? "Their packets pass by netfilter (eBPF host routing, macvlan, ipvlan), or a NetworkPolicy or another rule drops them first."
-      : `${MENDS[links.plugin]} If it is set, a network policy drops what these pods send to ${cidr.text}.`;
-  const advice = `Of the last ${recent.length} pods that called a ClusterSetIP, none met our rules (${names}): it would be refused at once. ${mend}`;
+    plugin === undefined
+      ? UNKNOWN_MEND
+      : `${MENDS[plugin]} If it is set, a network policy drops what these pods send to ${cidr.text}.`;
+  const advice = `Of the last ${recent.length} pods that called a ClusterSetIP none met our rules, which refuse that call at once (${names}). ${mend}`;
   return failing(place, "pods-bypass", advice);
+}
+
+/** Why nothing can be said yet of so many pods. */
+function untold(pods: number, tried: number): string {
+  if (pods === 0) {
+    return "No pod's network namespace is to be seen; in a container, mount the host's /run/netns (HostToContainer).";
+  }
+  if (tried > 0) return `Pods that were tried: ${tried}; none has met our rules yet.`;
+  return "No pod could be tried yet: that takes our guard in the kernel, and the right to enter network namespaces (nsenter, CAP_SYS_ADMIN).";
 }
 
 /** The last attempt of each namespace that told something, newest first. */

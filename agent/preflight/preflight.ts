@@ -34,8 +34,6 @@ export interface PreflightOptions {
   readonly clusterSetCidrs: readonly Cidr[];
   /** Those that the operator named. */
   readonly serviceCidrs: readonly Cidr[];
-  /** Those that the API names; undefined as long as nobody has asked it. */
-  readonly serviceObjects?: () => readonly Cidr[] | undefined;
   readonly flavour: "nft" | "legacy";
   /** Files that must be the host's. */
   readonly lockFiles: readonly string[];
@@ -169,14 +167,8 @@ export class Preflight {
   }
 
   async #serviceRange(cidr: Cidr): Promise<Verdict> {
-    const { serviceCidrs, serviceObjects } = this.#options;
     const kubeProxy = parseServiceRanges(await this.#ask(serviceRangeQuery(cidr.family)));
-    const objects = serviceObjects?.();
-    return judgeServiceRange(cidr, {
-      flag: serviceCidrs,
-      kubeProxy,
-      ...(objects !== undefined && { objects }),
-    });
+    return judgeServiceRange(cidr, { flag: this.#options.serviceCidrs, kubeProxy });
   }
 
   async #links(routes: ReadonlyMap<Family, RouteFact | undefined>): Promise<LinkFact | undefined> {

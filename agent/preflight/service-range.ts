@@ -25,11 +25,10 @@ export function parseServiceRanges({ stdout }: Outcome): Cidr[] {
 
 /** Service ranges, by who told of them. */
 export interface ServiceRangeFact {
+  /** What the operator named. */
   readonly flag: readonly Cidr[];
-  /** Those of the API's ServiceCIDR objects; undefined if nobody asked for them. */
-  readonly objects?: readonly Cidr[];
-  /** What was found in kube-proxy's table; undefined if it could not be looked at. */
-  readonly kubeProxy?: readonly Cidr[];
+  /** What was found in kube-proxy's table; none, too, if it could not be looked at. */
+  readonly kubeProxy: readonly Cidr[];
 }
 
 /**
@@ -41,15 +40,14 @@ export function judgeServiceRange(cidr: Cidr, ranges: ServiceRangeFact): Verdict
   const place = { check: "service-range", family: cidr.family } as const;
   const told = [
     ["kube-proxy's Service range", ranges.kubeProxy],
-    ["the ServiceCIDR", ranges.objects],
     ["--service-cidrs", ranges.flag],
   ] as const;
-  for (const [who, list = []] of told) {
+  for (const [who, list] of told) {
     const range = list.find((one) => overlap(one, cidr));
     if (range === undefined) continue;
     const advice = `--clusterset-cidr ${cidr.text} overlaps ${who} ${range.text}: one address may be a Service's and an import's, and kube-proxy in nftables mode drops what it does not know, so that clients hang instead of being refused. Choose a ClusterSet CIDR outside of it.`;
     return failing(place, "service-range-overlap", advice);
   }
-  if (told.some(([, list]) => list?.some((one) => one.family === cidr.family))) return well(place);
+  if (told.some(([, list]) => list.some((one) => one.family === cidr.family))) return well(place);
   return unknown(place, "No Service range is known: set --service-cidrs.");
 }
