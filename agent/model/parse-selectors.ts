@@ -51,7 +51,7 @@ function parseList(raw: unknown, path: string, refuse: Refuse): ClusterSelector[
   });
 }
 
-/** `matchLabels` is what `matchProperties` was called in drafts of the KEP before August 2026. */
+/** `matchLabels` is what `matchProperties` was called in earlier drafts of the KEP. */
 const SELECTOR_FIELDS = ["matchProperties", "matchLabels", "matchExpressions"] as const;
 
 function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelector | undefined {
