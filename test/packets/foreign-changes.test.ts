@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FakeIptablesBackend } from "../fake/backend.ts";
+import type { FakeIptables } from "../fake/iptables.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
+import { homeFact } from "./address-plan.ts";
+import type { Packet } from "./packet.ts";
+import { modelOf, planOf } from "./rendered.ts";
+import { type Outcome, trace } from "./trace.ts";
+
+const ENDPOINT = "10.1.0.11";
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const OBJECTS = [
+  importObject("shop/web", ["241.0.0.10", "198.51.100.7"], [HTTP]),
+  sliceObject("web-c1", "shop/web", { cluster: "c1" }, [{ ...HTTP, port: 8080 }], [ENDPOINT]),
+  importObject("shop/none", ["241.0.0.11"], [HTTP]),
+];
+const node = homeFact();
+const clusterSetCidr = node.clusterSetCidrs.find(({ family }) => family === "IPv4");
+assert.ok(clusterSetCidr);
+const OPTIONS = {
+  family: "IPv4",
+  clusterSetCidr,
+  masquerade: { mode: "none", podCidrs: node.podCidrs },
+} as const;
+
+const packet = (from: Packet["from"], source: string, destination: string): Packet => ({
+  ...{ from, source, destination, protocol: "tcp", port: 80 },
+});
+/** Two VIPs with an endpoint, for a pod, for the node, and for the endpoint itself. */
+const SERVED = ["241.0.0.10", "198.51.100.7"].flatMap((vip) => [
+  packet("pod", "10.1.0.13", vip),
+  packet("host", "172.20.1.11", vip),
+  packet("pod", ENDPOINT, vip),
+]);
+/** A VIP without endpoints, and one that nobody has. */
+const REFUSED = ["241.0.0.11", "241.0.0.99"].flatMap((vip) => [
+  packet("pod", "10.1.0.13", vip),
+  packet("host", "172.20.1.11", vip),
+]);
+
+/** A rule that somebody puts into a chain of the kernel's, or of his own: all that the tracer can follow. */
+function foreignRule(table: "nat" | "filter", leads: readonly string[]): fc.Arbitrary<string> {
+  const where = fc.constantFrom(
+    ...["", "", "-d 241.0.0.0/9", "-d 10.0.0.0/8", "! -d 241.0.0.0/8", "! -d 10.0.0.0/8"],
+    ...["-d 198.51.100.7/32", "-s 10.1.0.11/32", "-p udp", "-p tcp -m tcp --dport 80"],
+    ...["-p tcp -m tcp --dport 443", "-m conntrack --ctstate RELATED,ESTABLISHED"],
+    ...[
+      "-m conntrack ! --ctstate NEW",
+      "-m conntrack --ctstate DNAT",
+      "-m conntrack --ctstate NEW,DNAT",
+    ],
+  );
+  const verdicts = [
+    "-j ACCEPT",
+    "-j RETURN",
+    ...(table === "filter" ? ["-j DROP", "-j REJECT"] : []),
+  ];
+  const jumps = leads.flatMap((name) => [`-j ${name}`, `-g ${name}`]);
+  return fc
+    .tuple(where, fc.constantFrom("", ...verdicts, ...jumps))
+    .map((parts) => parts.join(" "));
+}
+
+/** Foreign chains A to C, each leading down the alphabet only, and jumps to them at the head of a base chain. */
+const intrusion = fc
+  .constantFrom(
+    ...(["PREROUTING", "OUTPUT", "POSTROUTING"] as const).map((chain) => ["nat", chain] as const),
+    ...(["FORWARD", "OUTPUT"] as const).map((chain) => ["filter", chain] as const),
+  )
+  .chain(([table, base]) => {
+    const names = ["A", "B", "C"].map((name) => `${name}-${base}`);
+    const rules = (leads: readonly string[]) =>
+      fc.array(foreignRule(table, leads), { maxLength: 3 });
+    return fc
+      .tuple(rules(names), ...names.map((_, i) => rules(names.slice(i + 1))))
+      .map(([heads, ...chains]) =>
+        [
+          `*${table}`,
+          ...names.map((name) => `:${name} - [0:0]`),
+          ...chains.flatMap((lines, i) => lines.map((rule) => `-A ${names[i]} ${rule}`)),
+          ...heads.map((rule) => `-I ${base} 1 ${rule}`),
+          "COMMIT\n",
+        ].join("\n"),
+      );
+  });
+
+type Change = (kernel: FakeIptables) => string;
+
+/** Rules of ours, as they stand now, to be deleted or doubled. */
+function jumpsIn(kernel: FakeIptables, table: "nat" | "filter"): string[] {
+  return kernel.save(table).match(/(?<=^-A )(?!CSP-).* -j CSP-.*$/gm) ?? [];
+}
+
+const anyTable = fc.constantFrom("nat", "filter");
+const anyIndex = fc.nat();
+const change: fc.Arbitrary<Change> = fc.oneof(
+  { weight: 5, arbitrary: intrusion.map((text) => () => text) },
+  anyTable.map((table) => () => `*${table}\n-F\nCOMMIT\n`),
+  fc
+    .constantFrom(
+      "nat PREROUTING",
+      "nat OUTPUT",
+      "nat POSTROUTING",
+      "filter FORWARD",
+      "filter OUTPUT",
+    )
+    .map((at) => () => at.replace(/(\S+) (\S+)/, "*$1\n-F $2\nCOMMIT\n")),
+  fc.tuple(anyTable, anyIndex, fc.constantFrom("-D", "-I", "-A")).map(
+    ([table, index, verb]): Change =>
+      (kernel) => {
+        const jumps = jumpsIn(kernel, table);
+        const jump = jumps[index % Math.max(jumps.length, 1)];
+        return jump === undefined ? "" : `*${table}\n${verb} ${jump}\nCOMMIT\n`;
+      },
+  ),
+  fc.tuple(anyIndex, fc.constantFrom("-j ACCEPT", "-j RETURN", undefined)).map(
+    ([index, rule]): Change =>
+      (kernel) => {
+        const targets = jumpsIn(kernel, "nat").map((jump) => jump.split(" ").at(-1));
+        const name = targets[index % Math.max(targets.length, 1)];
+        if (name === undefined) return "";
+        return `*nat\n${rule === undefined ? `-F ${name}` : `-I ${name} 1 ${rule}`}\nCOMMIT\n`;
+      },
+  ),
+  // All of ours in nat, as an operator would clear it away.
+  fc.constant<Change>((kernel) => {
+    const names = kernel.save("nat").match(/(?<=^:)CSP-\S+/gm) ?? [];
+    return `*nat\n-F\n${names.map((name) => `-X ${name}\n`).join("")}COMMIT\n`;
+  }),
+);
+
+/** What is amiss for the packets, if anything: what another program refuses is its business. */
+function amiss(kernel: FakeIptables): string[] {
+  const tables = { nat: kernel.table("nat"), filter: kernel.table("filter") };
+  const faults: string[] = [];
+  const look = (one: Packet, isFine: (outcome: Outcome) => boolean) => {
+    for (const outcome of trace(tables, one)) {
+      if (!isFine(outcome))
+        faults.push(JSON.stringify({ one, fate: outcome.fate, by: outcome.rules }));
+    }
+  };
+  const byGuard = ({ rules }: Outcome) => rules.at(-1)?.startsWith("-A CSP-GUARD") === true;
+  for (const one of SERVED) {
+    look(one, (outcome) => {
+      if (outcome.fate.fate !== "sent")
+        return outcome.fate.fate !== "untouched" && !byGuard(outcome);
+      const hairpin = one.source === ENDPOINT;
+      return outcome.fate.to === `${ENDPOINT}:8080` && (!hairpin || outcome.fate.masquerade);
+    });
+  }
+  for (const one of REFUSED) {
+    look(one, ({ fate }) => fate.fate === "rejected" || fate.fate === "dropped");
+  }
+  return faults;
+}
+
+/** A node on which the agent has done its work. */
+async function settled() {
+  const backend = new FakeIptablesBackend(OPTIONS);
+  const repair = async () => {
+    const ruleset = backend.ruleset();
+    for (const [key, services] of planOf(modelOf(OBJECTS, node), node)) {
+      ruleset.set(
+        key,
+        services.filter(({ family }) => family === "IPv4"),
+      );
+    }
+    const changes = ruleset.take();
+    const believed = await backend.read();
+    const tx = backend.diff(believed, changes);
+    if (!tx.empty) await backend.apply(tx, believed);
+    return { believed, changes, tx };
+  };
+  const { believed } = await repair();
+  return { backend, believed, repair };
+}
+
+test("whatever others do to the jumps and the first level, it is found or does no harm, and repaired for good", async () => {
+  let found = 0;
+  const property = fc.asyncProperty(
+    fc.array(change, { minLength: 1, maxLength: 4 }),
+    async (script) => {
+      const { backend, believed, repair } = await settled();
+      assert.deepEqual(await backend.check(believed), []);
+      for (const each of script) {
+        const text = each(backend.kernel);
+        const { exitCode } = text === "" ? { exitCode: 0 } : backend.kernel.restore(text);
+        // What the kernel refuses was not done.
+        assert.ok(exitCode === 0 || exitCode === 4);
+      }
+      const drift = await backend.check(believed);
+      if (drift.length === 0) {
+        assert.deepEqual(amiss(backend.kernel), []);
+        assert.equal((await repair()).tx.toString(), "", "what does no harm is left alone");
+        return;
+      }
+      found++;
+      const after = await repair();
+      assert.ok(!after.tx.empty, "what was found is mended");
+      assert.deepEqual(amiss(backend.kernel), []);
+      assert.deepEqual(await backend.check(after.believed), []);
+      const again = backend.diff(await backend.read(), after.changes);
+      assert.equal(again.toString(), "", "once");
+    },
+  );
+  await fc.assert(property, { numRuns: 400 });
+  assert.ok(found > 50);
+});
