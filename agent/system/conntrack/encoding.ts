@@ -1,6 +1,6 @@
-import type { Family } from "../../../api/address.ts";
+import { FAMILIES, type Family } from "../../../api/address.ts";
 import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
-import { type Attributes, attribute, nested, readAttributes } from "../netlink/attributes.ts";
+import { attribute, locate, nested, type Span } from "../netlink/attributes.ts";
 import { type Entry, TCP_STATES, type Tuple } from "./entry.ts";
 import type { EntryFilter } from "./table.ts";
 
@@ -52,28 +52,33 @@ const SEEN_REPLY = 1 << 1;
  */
 export function decodeEntry(payload: Buffer): Entry | undefined {
   if (payload.length < HEADER) return undefined;
-  const family =
-    payload[0] === FAMILY.IPv4 ? "IPv4" : payload[0] === FAMILY.IPv6 ? "IPv6" : undefined;
-  const attributes = readAttributes(payload.subarray(HEADER));
-  if (family === undefined || attributes === undefined) return undefined;
-  const original = decodeTuple(inside(attributes, CTA.original), family);
-  const reply = decodeTuple(inside(attributes, CTA.reply), family);
-  const status = word(attributes.get(CTA.status));
-  if (original === undefined || reply === undefined || status === undefined) return undefined;
-  if (original.protocol !== reply.protocol) return undefined;
-  const id = word(attributes.get(CTA.id));
-  const zone = short(attributes.get(CTA.zone));
-  const tcp = decodeState(attributes);
+  const family = FAMILIES.find((one) => FAMILY[one] === payload[0]);
+  if (family === undefined) return undefined;
+  const all = { from: HEADER, to: payload.length };
+  const inTuple = locate(payload, all, CTA.original);
+  const protocol = protocolOf(payload, inTuple);
+  const original = decodeTuple(payload, inTuple, family, protocol);
+  const reply = decodeTuple(payload, locate(payload, all, CTA.reply), family, protocol);
+  const status = word(payload, locate(payload, all, CTA.status));
+  if (protocol === undefined || original === undefined || reply === undefined) return undefined;
+  if (status === undefined) return undefined;
+  const id = word(payload, locate(payload, all, CTA.id));
+  const zone = short(payload, locate(payload, all, CTA.zone));
+  const info = locate(payload, locate(payload, all, CTA.protoinfo), TCP.info);
+  const state = byte(payload, locate(payload, info, TCP.state));
+  const tcp = state === undefined ? undefined : TCP_STATES[state];
   return {
-    family,
-    protocol: original.protocol,
-    original: original.tuple,
-    reply: reply.tuple,
+    ...{ family, protocol, original, reply },
     replied: (status & SEEN_REPLY) !== 0,
     ...(id !== undefined && { id }),
     ...(zone !== undefined && { zone }),
     ...(tcp !== undefined && { tcp }),
   };
+}
+
+/** The payload of a request for every entry of both families. */
+export function encodeEverything(): Buffer {
+  return Buffer.alloc(HEADER);
 }
 
 /** The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). */
@@ -93,7 +98,7 @@ export function encodeFilter({ family, protocol, destination }: EntryFilter): Bu
         : [nested(TUPLE.addresses, attribute(to, Buffer.from(destination, "hex")))]),
       ...(protocol === undefined
         ? []
-        : [nested(TUPLE.protocol, attribute(L4.number, Buffer.of(PROTOCOL[protocol])))]),
+        : [nested(TUPLE.protocol, attribute(L4.number, Buffer.from([PROTOCOL[protocol]])))]),
     ),
     // The flags, alone among our numbers, are in the byte order of the machine.
     nested(
@@ -125,29 +130,36 @@ export function encodeEntry(entry: Entry): Buffer {
     encodeTuple(CTA.reply, entry.family, entry.protocol, entry.reply),
     attribute(CTA.status, big32(entry.replied ? SEEN_REPLY : 0)),
     ...state.map((one) =>
-      nested(CTA.protoinfo, nested(TCP.info, attribute(TCP.state, Buffer.of(one)))),
+      nested(CTA.protoinfo, nested(TCP.info, attribute(TCP.state, Buffer.from([one])))),
     ),
   ]);
 }
 
+/** Undefined, too, if it is not of this protocol. */
 function decodeTuple(
-  attributes: Attributes | undefined,
+  bytes: Buffer,
+  within: Span | undefined,
   family: Family,
-): { readonly tuple: Tuple; readonly protocol: Protocol } | undefined {
-  if (attributes === undefined) return undefined;
-  const addresses = inside(attributes, TUPLE.addresses);
-  const l4 = inside(attributes, TUPLE.protocol);
+  protocol: Protocol | undefined,
+): Tuple | undefined {
+  if (protocol === undefined || protocolOf(bytes, within) !== protocol) return undefined;
+  const addresses = locate(bytes, within, TUPLE.addresses);
+  const l4 = locate(bytes, within, TUPLE.protocol);
   const [from, to] = ADDRESSES[family];
-  const source = address(addresses?.get(from), family);
-  const destination = address(addresses?.get(to), family);
-  const protocol = protocolOf(l4?.get(L4.number));
-  const sourcePort = short(l4?.get(L4.sourcePort));
-  const destinationPort = short(l4?.get(L4.destinationPort));
-  if (source === undefined || destination === undefined || protocol === undefined) return undefined;
+  const source = address(bytes, locate(bytes, addresses, from), family);
+  const destination = address(bytes, locate(bytes, addresses, to), family);
+  const sourcePort = short(bytes, locate(bytes, l4, L4.sourcePort));
+  const destinationPort = short(bytes, locate(bytes, l4, L4.destinationPort));
+  if (source === undefined || destination === undefined) return undefined;
   if (sourcePort === undefined || destinationPort === undefined) return undefined;
-  const zone = short(attributes.get(TUPLE.zone));
+  const zone = short(bytes, locate(bytes, within, TUPLE.zone));
   const tuple = { source, destination, sourcePort, destinationPort };
-  return { tuple: zone === undefined ? tuple : { ...tuple, zone }, protocol };
+  return zone === undefined ? tuple : { ...tuple, zone };
+}
+
+function protocolOf(bytes: Buffer, tuple: Span | undefined): Protocol | undefined {
+  const number = byte(bytes, locate(bytes, locate(bytes, tuple, TUPLE.protocol), L4.number));
+  return PROTOCOLS.find((protocol) => PROTOCOL[protocol] === number);
 }
 
 function encodeTuple(type: number, family: Family, protocol: Protocol, tuple: Tuple): Buffer {
@@ -161,7 +173,7 @@ function encodeTuple(type: number, family: Family, protocol: Protocol, tuple: Tu
     ),
     nested(
       TUPLE.protocol,
-      attribute(L4.number, Buffer.of(PROTOCOL[protocol])),
+      attribute(L4.number, Buffer.from([PROTOCOL[protocol]])),
       attribute(L4.sourcePort, big16(tuple.sourcePort)),
       attribute(L4.destinationPort, big16(tuple.destinationPort)),
     ),
@@ -169,50 +181,43 @@ function encodeTuple(type: number, family: Family, protocol: Protocol, tuple: Tu
   );
 }
 
-function decodeState(attributes: Attributes): Entry["tcp"] {
-  const info = inside(attributes, CTA.protoinfo);
-  const value = info && inside(info, TCP.info)?.get(TCP.state);
-  return value?.length === 1 ? TCP_STATES[value.readUInt8(0)] : undefined;
-}
-
 function headerOf(family: Family): Buffer {
-  return Buffer.of(FAMILY[family], 0, 0, 0);
+  return Buffer.from([FAMILY[family], 0, 0, 0]);
 }
 
-function inside(attributes: Attributes, type: number): Attributes | undefined {
-  const value = attributes.get(type);
-  return value && readAttributes(value);
+function address(bytes: Buffer, at: Span | undefined, family: Family): string | undefined {
+  return holds(at, family === "IPv4" ? 4 : 16) ? bytes.toString("hex", at.from, at.to) : undefined;
 }
 
-function address(value: Buffer | undefined, family: Family): string | undefined {
-  return value?.length === (family === "IPv4" ? 4 : 16) ? value.toString("hex") : undefined;
+function byte(bytes: Buffer, at: Span | undefined): number | undefined {
+  return holds(at, 1) ? bytes.readUInt8(at.from) : undefined;
 }
 
-function protocolOf(value: Buffer | undefined): Protocol | undefined {
-  if (value?.length !== 1) return undefined;
-  return PROTOCOLS.find((protocol) => PROTOCOL[protocol] === value[0]);
+function short(bytes: Buffer, at: Span | undefined): number | undefined {
+  return holds(at, 2) ? bytes.readUInt16BE(at.from) : undefined;
 }
 
-function short(value: Buffer | undefined): number | undefined {
-  return value?.length === 2 ? value.readUInt16BE(0) : undefined;
+function word(bytes: Buffer, at: Span | undefined): number | undefined {
+  return holds(at, 4) ? bytes.readUInt32BE(at.from) : undefined;
 }
 
-function word(value: Buffer | undefined): number | undefined {
-  return value?.length === 4 ? value.readUInt32BE(0) : undefined;
+/** True if something is there, and of just this length. */
+function holds(at: Span | undefined, length: number): at is Span {
+  return at !== undefined && at.to - at.from === length;
 }
 
 function big16(value: number): Buffer {
-  return Buffer.of(value >> 8, value & 0xff);
+  return Buffer.from([value >> 8, value & 0xff]);
 }
 
 function big32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
+  const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32BE(value, 0);
   return bytes;
 }
 
 function little(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
+  const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(value, 0);
   return bytes;
 }

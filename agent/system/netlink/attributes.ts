@@ -10,22 +10,27 @@ const NESTED = 0x8000;
 /** NLA_TYPE_MASK: the type without NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
 const TYPE = 0x3fff;
 
-/** Values by type. */
-export type Attributes = ReadonlyMap<number, Buffer>;
+/** A part of a message: from the first of its bytes to before the one after its last. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
 
 /**
- * Reads `bytes` as attributes. Undefined if they are not: a length that is too short or too long, or bytes left
- * over. Of two with the same type the last counts, as in the kernel. The values are views, not copies.
+ * Where the value of the attribute `type` is, among the attributes that are `within`. Undefined if there is none,
+ * or if not all of it is attributes: a length that is too short or too long, or bytes left over. Of two with the
+ * same type the last counts, as in the kernel. It makes nothing but the answer: tables have a million entries.
  */
-export function readAttributes(bytes: Buffer): Attributes | undefined {
-  const found = new Map<number, Buffer>();
-  let at = 0;
-  while (at < bytes.length) {
-    if (bytes.length - at < HEADER) return undefined;
-    const length = bytes.readUInt16LE(at);
-    if (length < HEADER || at + length > bytes.length) return undefined;
-    found.set(bytes.readUInt16LE(at + 2) & TYPE, bytes.subarray(at + HEADER, at + length));
-    at += aligned(length);
+export function locate(bytes: Buffer, within: Span | undefined, type: number): Span | undefined {
+  if (within === undefined) return undefined;
+  let found: Span | undefined;
+  let at = within.from;
+  while (at < within.to) {
+    if (within.to - at < HEADER) return undefined;
+    const to = at + bytes.readUInt16LE(at);
+    if (to < at + HEADER || to > within.to) return undefined;
+    if ((bytes.readUInt16LE(at + 2) & TYPE) === type) found = { from: at + HEADER, to };
+    at += aligned(to - at);
   }
   return found;
 }
@@ -33,11 +38,12 @@ export function readAttributes(bytes: Buffer): Attributes | undefined {
 /** One attribute, padded. */
 export function attribute(type: number, value: Uint8Array): Buffer {
   const length = HEADER + value.length;
-  const bytes = Buffer.alloc(aligned(length));
+  // From Buffer's pool, as all small ones here: thousands of allocations of their own cost memory for long.
+  const bytes = Buffer.allocUnsafe(aligned(length));
   bytes.writeUInt16LE(length, 0);
   bytes.writeUInt16LE(type, 2);
   bytes.set(value, HEADER);
-  return bytes;
+  return bytes.fill(0, length);
 }
 
 /** An attribute that holds others. */

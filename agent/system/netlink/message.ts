@@ -69,11 +69,13 @@ export function request(
   payload: Uint8Array,
 ): Buffer {
   const length = HEADER + payload.length;
-  const bytes = Buffer.alloc(aligned(length));
+  const bytes = Buffer.allocUnsafe(aligned(length));
   bytes.writeUInt32LE(length, 0);
   bytes.writeUInt16LE(type, 4);
   bytes.writeUInt16LE(flags | REQUEST, 6);
   bytes.writeUInt32LE(sequence, 8);
+  // Our own port: 0 leaves that to the kernel.
+  bytes.writeUInt32LE(0, 12);
   bytes.set(payload, HEADER);
-  return bytes;
+  return bytes.fill(0, length);
 }

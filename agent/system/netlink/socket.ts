@@ -78,21 +78,24 @@ export class NetfilterSocket {
 
   /**
    * Sends up to `MOST_AT_ONCE` requests in one go, and gives the kernel's answer to each: 0, or a positive error
-   * number. Rejects with CSP_NETLINK_FAILED if there is no answer.
+   * number. Rejects with CSP_NETLINK_FAILED if there is no answer. `flags`: beside those of every request.
    */
-  async batch(type: number, payloads: readonly Uint8Array[]): Promise<number[]> {
+  async batch(type: number, payloads: readonly Uint8Array[], flags = 0): Promise<number[]> {
     if (payloads.length > MOST_AT_ONCE) throw new RangeError(`${payloads.length} requests at once`);
+    const answers = payloads.map(() => 0);
+    if (payloads.length === 0) return answers;
     const first = this.#sequence + 1;
     this.#sequence += payloads.length;
-    const answers: number[] = [];
-    let missing = payloads.length;
-    if (missing === 0) return answers;
-    const messages = payloads.map((payload, i) => request(type, ACK, first + i, payload));
+    const last = payloads.length - 1;
+    // The kernel takes requests in their order, and tells of an error unasked: the last answer says that all is done.
+    const messages = payloads.map((payload, i) =>
+      request(type, flags | (i === last ? ACK : 0), first + i, payload),
+    );
     await this.#exchange<void>(messages, (reply, done) => {
       const index = reply.sequence - first;
-      if (reply.kind === "data" || index < 0 || answers[index] !== undefined) return;
+      if (reply.kind === "data" || answers[index] === undefined) return;
       answers[index] = reply.errno;
-      if (--missing === 0) done();
+      if (index === last) done();
     });
     return answers;
   }

@@ -1,0 +1,65 @@
+/**
+ * Fills the connection tracking table of its network namespace, by netlink: COUNT entries of UDP clients whose
+ * datagrams to DESTINATION PORT were led to ENDPOINT PORT. Run as a program on a node of a lab; needs root.
+ */
+
+import { encodeEntry, NEW } from "../../agent/system/conntrack/encoding.ts";
+import type { Entry } from "../../agent/system/conntrack/entry.ts";
+import { attribute } from "../../agent/system/netlink/attributes.ts";
+import { MOST_AT_ONCE, NetfilterSocket } from "../../agent/system/netlink/socket.ts";
+import { isAddress, parseAddress } from "../../api/address.ts";
+
+/** NLM_F_CREATE. */
+const CREATE = 0x400;
+/** CTA_TIMEOUT, in seconds. */
+const TIMEOUT = { type: 7, seconds: Buffer.of(0, 0, 2, 88) };
+
+/** CTA_STATUS: IPS_CONFIRMED, without which nothing may be created. Of two, the last counts. */
+const STATUS = { type: 3, confirmed: Buffer.of(0, 0, 0, 8) };
+
+const [count = "0", destination = "", port = "", endpoint = "", targetPort = ""] =
+  process.argv.slice(2);
+const [to, from] = [hexOf(destination), hexOf(endpoint)];
+const socket = await NetfilterSocket.open();
+for (let i = 0; i < Number(count); i += MOST_AT_ONCE) {
+  const batch = Array.from({ length: Math.min(MOST_AT_ONCE, Number(count) - i) }, (_, k) =>
+    Buffer.concat([
+      encodeEntry(entry(i + k)),
+      attribute(STATUS.type, STATUS.confirmed),
+      attribute(TIMEOUT.type, TIMEOUT.seconds),
+    ]),
+  );
+  const faults = (await socket.batch(NEW, batch, CREATE)).filter((errno) => errno !== 0);
+  if (faults.length > 0) throw new Error(`the kernel refuses entries: ${faults}`);
+}
+socket.close();
+console.log(`created ${count}`);
+
+function entry(i: number): Entry {
+  // 100.64.0.0/10 is nobody's here (RFC 6598).
+  const client = (0x64400000 + (i >> 14)).toString(16);
+  const clientPort = 1024 + (i & 0x3fff);
+  return {
+    family: "IPv4",
+    protocol: "UDP",
+    original: {
+      source: client,
+      destination: to,
+      sourcePort: clientPort,
+      destinationPort: Number(port),
+    },
+    reply: {
+      source: from,
+      destination: client,
+      sourcePort: Number(targetPort),
+      destinationPort: clientPort,
+    },
+    replied: false,
+  };
+}
+
+function hexOf(text: string): string {
+  const address = parseAddress(text);
+  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
+  return address.hex;
+}

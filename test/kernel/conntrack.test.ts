@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { bundle } from "../../scripts/build/bundle.ts";
+import { ConntrackStage, PODS, VIP } from "../conntrack/stage.ts";
+import type { Lab } from "../lab/lab.ts";
+import { eventually } from "../support/agent-process.ts";
+
+const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
+
+/** The agent as one file, without netlink's native part beside it. */
+async function withoutNative(lab: Lab): Promise<string[]> {
+  const out = join(lab.directory, "agent.mjs");
+  await bundle(join(import.meta.dirname, "../../agent/main.ts"), out);
+  return [process.execPath, out];
+}
+
+for (const way of ["netlink", "conntrack"] as const) {
+  describe(`connection tracking by ${way}`, () => {
+    const create = () => ConntrackStage.create(way === "conntrack" ? withoutNative : undefined);
+
+    test("a UDP client that keeps its port follows a failover and the fail-back; others' entries stay", async () => {
+      await using stage = await create();
+      const dnat = ["-d", "10.96.0.10", "-p", "udp", "-j", "DNAT", "--to-destination", PODS.b];
+      await stage.node.exec(["iptables", "-t", "nat", "-A", "PREROUTING", ...dnat]);
+      stage.declare();
+      await stage.agent.start();
+      await stage.use(["a"]);
+      const [direct, foreign] = [
+        await stage.talk("udp", 8080, PODS.a),
+        await stage.talk("udp", 8080, "10.96.0.10"),
+      ];
+      await Promise.all([direct.line(/^a$/), foreign.line(/^b$/)]);
+      const others = async () =>
+        [...(await stage.entries(PODS.a)), ...(await stage.entries("10.96.0.10"))].map(
+          ({ id }) => id,
+        );
+      const before = await others();
+      assert.equal(before.length, 2);
+
+      const client = await stage.talk("udp", 53);
+      await client.line(/^a$/);
+      await stage.use(["b"]);
+      await client.line(/^b$/);
+      await stage.use(["a"]);
+      await eventually(() => assert.deepEqual(client.lines, ["talking", "a", "b", "a"]));
+      assert.deepEqual(await others(), before);
+      const name = "clusterset_agent_conntrack_deleted_entries_total";
+      const line = `${name}{family="IPv4",protocol="UDP",reason="endpoint-left"} 2`;
+      assert.ok((await stage.agent.page("/metrics")).includes(line));
+      const warnings = stage.agent.log
+        .split("\n")
+        .filter((line) => line.includes("CSP_NETLINK_UNAVAILABLE"));
+      assert.equal(warnings.length, way === "netlink" ? 0 : 1, stage.agent.log);
+    });
+
+    test("what was recorded before the VIP was there does not swallow later tries", async () => {
+      await using stage = await create();
+      const [udp, tcp] = [await stage.talk("udp", 53), await stage.talk("tcp", 80)];
+      await eventually(async () => {
+        const texts = (await stage.entries()).map(({ text }) => text);
+        assert.equal(texts.length, 2);
+        for (const text of texts) assert.match(text, /\[UNREPLIED\] src=241\.0\.0\.10 /);
+        assert.ok(texts.some((text) => text.includes("SYN_SENT")));
+      });
+      stage.declare();
+      stage.place(["a"]);
+      await stage.agent.start();
+      await Promise.all([udp.line(/^a$/, 15_000), tcp.line(/^a$/, 15_000)]);
+    });
+
+    for (const left of [["b"], []] as const) {
+      const who = left.length === 0 ? "nobody" : "another endpoint";
+      test(`with the annotation, a TCP client of a dead endpoint is reset, ${who} being left`, async () => {
+        await using stage = await create();
+        stage.declare(RESET);
+        await stage.agent.start();
+        await stage.use(["a"]);
+        const client = await stage.talk("tcp", 80);
+        await client.line(/^a$/);
+        await stage.kill("a");
+        await stage.use(left);
+        await client.line(/^ECONNRESET$/);
+      });
+    }
+  });
+}
+
+test("a connection is kept when its endpoint is only not ready, though the import asks for resets", async () => {
+  await using stage = await ConntrackStage.create();
+  stage.declare(RESET);
+  await stage.agent.start();
+  await stage.use(["a"]);
+  const [tcp, udp] = [await stage.talk("tcp", 80), await stage.talk("udp", 53)];
+  await Promise.all([tcp.line(/^a$/), udp.line(/^a$/)]);
+  await stage.use(["b"], ["a"]);
+  // The sweep that moves the UDP client sees the TCP entry, too.
+  await udp.line(/^b$/);
+  const before = await stage.sweeps();
+  await stage.use([], ["a"]);
+  await eventually(async () => assert.ok((await stage.sweeps()) > before));
+  assert.deepEqual(tcp.lines, ["talking", "connected", "a"]);
+  assert.match(await states(stage), /^ESTABLISHED$/);
+});
+
+test("without the annotation a connection is kept though its endpoint is gone, and the import, too", async () => {
+  await using stage = await ConntrackStage.create();
+  stage.declare();
+  await stage.agent.start();
+  await stage.use(["a"]);
+  const [tcp, udp] = [await stage.talk("tcp", 80), await stage.talk("udp", 53)];
+  await Promise.all([tcp.line(/^a$/), udp.line(/^a$/)]);
+  await stage.use(["b"]);
+  await udp.line(/^b$/);
+  await stage.use([]);
+  stage.withdraw();
+  const gone = 'protocol="UDP",reason="vip-gone"} 1';
+  await eventually(async () => assert.ok((await stage.agent.page("/metrics")).includes(gone)));
+  assert.deepEqual(tcp.lines, ["talking", "connected", "a"]);
+  assert.match(await states(stage), /^ESTABLISHED$/);
+});
+
+test("a restart cuts nothing that is right, and deletes what went wrong meanwhile", async () => {
+  await using stage = await ConntrackStage.create();
+  stage.declare(RESET);
+  await stage.agent.start();
+  await stage.use(["a", "b"]);
+  const clients = await Promise.all([80, 80, 80, 80].map((port) => stage.talk("tcp", port)));
+  await Promise.all(clients.map((client) => client.line(/^[ab]$/)));
+  const udp = await stage.talk("udp", 53);
+  await udp.line(/^[ab]$/);
+  const before = (await stage.entries()).map(({ id }) => id).sort();
+  assert.equal(before.length, 5);
+  await stage.agent.stop();
+  await stage.agent.start();
+  await stage.sweeps();
+  assert.deepEqual((await stage.entries()).map(({ id }) => id).sort(), before);
+
+  await stage.agent.stop();
+  stage.place(["b"]);
+  await stage.agent.start();
+  await udp.line(/^b$/);
+  for (const client of clients) {
+    const [, , pod] = client.lines;
+    if (pod === "a") await client.line(/^ECONNRESET$/);
+    else assert.deepEqual(client.lines, ["talking", "connected", "b"]);
+  }
+});
+
+test("50,000 entries of an endpoint that left are deleted, and the agent answers meanwhile", async (t) => {
+  await using stage = await ConntrackStage.create();
+  const fill = () => stage.node.exec(program("fill.ts", "50000", VIP, "53", "10.1.0.99", "8080"));
+  const count = async () => Number(await stage.node.exec(["conntrack", "-C"]));
+  await fill();
+  assert.ok((await count()) >= 50_000);
+  stage.declare();
+  stage.place(["a"]);
+  await stage.agent.start();
+  await eventually(async () => assert.ok((await count()) < 1_000));
+  await fill();
+  t.diagnostic(await stage.node.exec(program("stall.ts", "netlink", VIP, "53", PODS.a)));
+  assert.ok((await count()) < 1_000);
+});
+
+function program(name: string, ...args: readonly string[]): string[] {
+  return [process.execPath, join(import.meta.dirname, "../conntrack", name), ...args];
+}
+
+/** TCP states of the entries for the VIP. */
+async function states(stage: ConntrackStage): Promise<string> {
+  const lines = (await stage.entries()).filter(({ text }) => text.startsWith("tcp"));
+  return lines.map(({ text }) => text.split(/\s+/)[3]).join();
+}
