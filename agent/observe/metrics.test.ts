@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 import { CodedError } from "../../common/errors.ts";
+import { failing, unknown, well } from "../preflight/verdict.ts";
 import { AgentMetrics } from "./metrics.ts";
 import type { ImportSummary, PortSummary } from "./summary.ts";
 
@@ -172,4 +173,28 @@ test("what runs, broken manifests and the limit of affinity are shown; the proce
   assert.doesNotMatch(lines, /^process_/m);
   metrics.start();
   assert.match(await metrics.text(), /^process_resident_memory_bytes \d+$/m);
+});
+
+test("what a look at the node found is 1 or 0, and gone once it cannot be told", async () => {
+  const metrics = new AgentMetrics();
+  const route = { check: "route", family: "IPv4" } as const;
+  metrics.looked([failing(route, "no-route", "x"), well({ check: "conntrack" })], {
+    count: 7,
+    limit: 100,
+  });
+  assert.deepEqual(await samples(metrics, "preflight_failing"), [
+    'preflight_failing{check="route",family="IPv4"} 1',
+    'preflight_failing{check="conntrack",family=""} 0',
+  ]);
+  assert.deepEqual(await samples(metrics, "conntrack_entries"), [
+    "conntrack_entries 7",
+    "conntrack_entries_limit 100",
+  ]);
+  metrics.looked(
+    [unknown(route, "x"), failing({ check: "conntrack" }, "conntrack-full", "x")],
+    undefined,
+  );
+  assert.deepEqual(await samples(metrics, "preflight_failing"), [
+    'preflight_failing{check="conntrack",family=""} 1',
+  ]);
 });

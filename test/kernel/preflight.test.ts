@@ -7,6 +7,7 @@ import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
 import { LookedAt } from "../support/looked-at.ts";
+import { virtualService } from "../support/services.ts";
 
 const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
 
@@ -57,6 +58,16 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.equal(await looked.refusals(), refusals + 2, "one for each family");
       await looked.lines();
       assert.equal(await looked.refusals(), refusals + 2);
+    });
+
+    test("an import that has the very address that is called is left alone", async () => {
+      looked = new LookedAt(node, flavour, RANGES);
+      await looked.guard([virtualService({ vips: ["241.255.255.254"] })]);
+      const refusals = await looked.refusals();
+      assert.match((await looked.lines())["pods-IPv4"] ?? "", /^\[\+\]/);
+      assert.equal(await looked.refusals(), refusals + 2);
+      const rules = await node.exec([`iptables-${flavour}-save`, "-c", "-t", "nat"]);
+      assert.match(rules, /^\[0:0\] .* --to-destination 10\.1\.0\.1:8080$/m);
     });
 
     test("without a route, programs of the node are told unreachable, and so is the operator", async (t) => {

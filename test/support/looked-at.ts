@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { Preflight } from "../../agent/preflight/preflight.ts";
 import type { Verdict } from "../../agent/preflight/verdict.ts";
 import { verdictLine, verdictName } from "../../agent/preflight/verdict.ts";
@@ -53,8 +54,8 @@ export class LookedAt {
     });
   }
 
-  /** Programs the node as the agent does when no import is there. */
-  async guard(): Promise<void> {
+  /** Programs the node as the agent does when it has these services, or none. */
+  async guard(services: readonly VirtualService[] = []): Promise<void> {
     for (const range of this.#ranges) {
       const clusterSetCidr = cidr(range);
       const backend = new IptablesBackend({
@@ -66,7 +67,11 @@ export class LookedAt {
         onRespawn: () => assert.fail("iptables-restore refused what was rendered"),
       });
       const believed = await backend.read();
-      const tx = backend.diff(believed, backend.ruleset().take());
+      const ruleset = backend.ruleset();
+      for (const service of services.filter(({ family }) => family === clusterSetCidr.family)) {
+        ruleset.set(service.importKey, [service]);
+      }
+      const tx = backend.diff(believed, ruleset.take());
       if (!tx.empty) await backend.apply(tx, believed);
       await backend.close();
     }
