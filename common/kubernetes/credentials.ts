@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import type { Agent } from "node:http";
 import type { RequestOptions } from "node:https";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
@@ -12,8 +13,8 @@ const PLUGIN_MS = 30_000;
 export interface Access {
   /** Such as `https://10.0.0.1:6443`; it may have a path. */
   readonly server: string;
-  /** An HTTP proxy on the way. */
-  readonly proxy: string | undefined;
+  /** Makes connections through the proxy that the kubeconfig names, if it names one. */
+  readonly proxy: Agent | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsAccess;
 }
@@ -85,6 +86,7 @@ export class Credentials {
     const options: RequestOptions = {};
     try {
       await config.applyToHTTPSOptions(options);
+      const proxied = config.getCurrentCluster()?.proxyUrl !== undefined;
       const headers = headersOf(options.headers);
       if (typeof options.auth === "string") {
         headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
@@ -95,7 +97,7 @@ export class Credentials {
       const { ca, cert, key, rejectUnauthorized, servername } = options;
       return {
         server: this.address,
-        proxy: config.getCurrentCluster()?.proxyUrl,
+        proxy: proxied && typeof options.agent === "object" ? options.agent : undefined,
         headers,
         tls: {
           ...(ca !== undefined && { ca }),

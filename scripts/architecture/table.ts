@@ -28,14 +28,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: ["common/kubernetes/**"],
-    may: [
-      "api/**",
-      "common/**",
-      "node:",
-      "@kubernetes/client-node/dist/config.js",
-      "undici",
-      "yaml",
-    ],
+    may: ["api/**", "common/**", "node:", "@kubernetes/client-node/dist/config.js", "yaml"],
     pure: false,
     why: "The only place that speaks to an API server.",
   },

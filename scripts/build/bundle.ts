@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import * as esbuild from "esbuild";
+import { kubeconfigOnly } from "./kubeconfig-only.ts";
 
 /** Architectures that nodes have, as Node calls them. */
 const ARCHITECTURES = ["x64", "arm64"] as const;
@@ -39,7 +40,7 @@ export async function bundle(entry: string, out: string): Promise<void> {
     target: "node24",
     charset: "utf8",
     logLevel: "warning",
-    plugins: [nativeBeside],
+    plugins: [nativeBeside, kubeconfigOnly],
     // Dependencies that are CommonJS modules expect both, and a module has neither.
     define: { __dirname: "import.meta.dirname" },
     banner: {

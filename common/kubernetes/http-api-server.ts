@@ -1,0 +1,124 @@
+import {
+  Agent as HttpAgent,
+  request as http,
+  type IncomingMessage,
+  type RequestOptions,
+} from "node:http";
+import { Agent as HttpsAgent, request as https } from "node:https";
+import type { Clock } from "../clock.ts";
+import { ApiFault } from "./api-fault.ts";
+import type { ApiRequest, ApiResponse, ApiServer } from "./api-server.ts";
+import { decoded } from "./body.ts";
+import type { Credentials } from "./credentials.ts";
+import { faultOfTransport } from "./transport.ts";
+
+/** Milliseconds in which a TCP connection is made. */
+const CONNECT_MS = 10_000;
+/**
+ * Milliseconds in which an answer begins, once connected. A stopped server lets its kernel accept connections, and
+ * says nothing. A loaded one lets requests wait, for 60 s at most and mostly far less.
+ */
+const ANSWER_MS = 30_000;
+/**
+ * Milliseconds after which the kernel asks a silent connection for a sign of life. A dead link or host is known
+ * within a minute; a process that stands still it does not notice.
+ */
+const KEEPALIVE_MS = 30_000;
+/** Milliseconds for which an idle connection is kept: pages and new watches follow at once, or much later. */
+const IDLE_MS = 10_000;
+
+/**
+ * An API server over HTTP/1.1, by a connection for each watch: what happens to one says nothing about the others,
+ * and a request that hangs takes its connection with it. (Over HTTP/2 the next request would hang on the same.)
+ * Connections are shared by what they were made with: after a certificate has changed, new ones are made.
+ */
+export class HttpApiServer implements ApiServer {
+  readonly #credentials: Credentials;
+  readonly #userAgent: string;
+  readonly #clock: Clock;
+  readonly #http = new HttpAgent({ keepAlive: true, timeout: IDLE_MS });
+  readonly #https = new HttpsAgent({ keepAlive: true, timeout: IDLE_MS });
+  readonly #closed = new AbortController();
+
+  constructor(credentials: Credentials, userAgent: string, clock: Clock) {
+    this.#credentials = credentials;
+    this.#userAgent = userAgent;
+    this.#clock = clock;
+  }
+
+  get address(): string {
+    return this.#credentials.address;
+  }
+
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    const { server, headers, proxy, tls } = await this.#credentials.access();
+    request.signal.throwIfAborted();
+    this.#closed.signal.throwIfAborted();
+    const url = new URL(server + request.path);
+    const secure = url.protocol === "https:";
+    const options: RequestOptions = {
+      ...tls,
+      agent: proxy ?? (secure ? this.#https : this.#http),
+      headers: {
+        ...headers,
+        accept: "application/json",
+        "accept-encoding": request.compress === true ? "gzip" : "identity",
+        "user-agent": this.#userAgent,
+      },
+    };
+    const response = await this.#ask(url, options, request.signal);
+    const status = response.statusCode ?? 0;
+    if (status === 401) this.#credentials.refused();
+    const header = (name: string): string | undefined => {
+      const value = response.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    };
+    const encoding = header("content-encoding");
+    const body = decoded(response, { encoding, silence: request.silence, clock: this.#clock });
+    return { status, header, body };
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+
+  /** The answer, as soon as its headers are there. A connection that was kept may just have ended: asks twice. */
+  async #ask(url: URL, options: RequestOptions, signal: AbortSignal): Promise<IncomingMessage> {
+    for (let kept = true; ; ) {
+      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
+      const end = (fault: ApiFault) => (): void => void asked.destroy(fault);
+      const late = new ApiFault("unreachable", `No connection within ${CONNECT_MS / 1000} seconds`);
+      const silent = new ApiFault("stalled", `No answer within ${ANSWER_MS / 1000} seconds`);
+      let cancel = this.#clock.after(CONNECT_MS, end(late));
+      asked.on("socket", (socket) => {
+        socket.setKeepAlive(true, KEEPALIVE_MS);
+        const connected = (): void => {
+          cancel();
+          cancel = this.#clock.after(ANSWER_MS, end(silent));
+        };
+        if (socket.connecting) socket.once("connect", connected);
+        else connected();
+      });
+      asked.once("response", resolve);
+      // For as long as it lives: a late error must find somebody.
+      asked.on("error", reject);
+      asked.end();
+      try {
+        const response = await promise;
+        // An error may come before anybody reads the body. Who reads then is told.
+        response.on("error", () => {});
+        return response;
+      } catch (thrown) {
+        signal.throwIfAborted();
+        const fault = faultOfTransport(thrown);
+        if (!kept || !asked.reusedSocket || fault.reason !== "unreachable") throw fault;
+        kept = false;
+      } finally {
+        cancel();
+      }
+    }
+  }
+}
