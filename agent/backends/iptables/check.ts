@@ -43,7 +43,9 @@ export async function check(
   };
   const behind = await judge.again(jumps, listing, stop);
   const drift = compare(before, { chains: new Map(present), jumps, behind });
-  return drift.map((one) => suspected(one, jumps, lines));
+  const told = drift.map((one) => suspected(one, jumps, lines));
+  // The first is the one that a log line has room for.
+  return [...told.filter((one) => one.suspect), ...told.filter((one) => !one.suspect)];
 }
 
 /** If a table has lost all our jumps, it was flushed: whose rules are there now is the only trace. */
