@@ -18,6 +18,8 @@ export const ERRORS = {
     "Another program holds the lock of the legacy iptables tables; the agent waits and tries again.",
   CSP_RESTORE_EXITED:
     "iptables-restore ended in the middle of a transaction: the kernel or the tool refused it.",
+  CSP_RESTORE_KILLED:
+    "iptables-restore was ended by a signal in the middle of a transaction: nobody refused anything.",
   CSP_RESTORE_TIMEOUT: "iptables-restore did not confirm a transaction in time and was killed.",
   CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
   CSP_NETLINK_FAILED:

@@ -32,6 +32,8 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
   diff(believed: Believed, changes: Changes): Tx;
+  /** Whether the kernel is believed to hold rules that lead connections to a service on, wherever to. PURE. */
+  has(believed: Believed, service: VirtualService): boolean;
   /** What is believed of a kernel that holds nothing of ours. PURE. */
   nothing(): Believed;
   /** Reads back all of ours. Read-only. Rejects with a coded error if it cannot, and at once when `stop` is aborted. */
@@ -52,20 +54,21 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
 
 /** The wanted state in a backend's own objects. In memory only; derived from the services, never from the past. */
 export interface Ruleset<Changes> {
-  /**
-   * Says what one import wants; an empty list takes it out. `again`: gives the same services whenever it is
-   * called, so that they need not be kept.
-   */
-  set(
-    key: ObjectKey,
-    services: readonly VirtualService[],
-    again?: () => readonly VirtualService[],
-  ): void;
+  /** Says what one import wants; an empty list takes it out. */
+  set(key: ObjectKey, services: readonly VirtualService[], extra?: WantedExtra): void;
   /**
    * What changed since the last call, at a cost in proportion to the imports set since then. The first call
    * is complete: it names everything wanted, and what it does not name is not wanted.
    */
   take(): Changes;
+}
+
+/** What may be said beside an import's services. */
+export interface WantedExtra {
+  /** Gives the same services whenever it is called, so that they, and what is made of them, need not be kept. */
+  readonly again?: () => readonly VirtualService[];
+  /** More services of the import, whose rules stay as the kernel has them: neither written nor deleted. */
+  readonly kept?: readonly VirtualService[];
 }
 
 /** What somebody else did to one of our kernel objects. */

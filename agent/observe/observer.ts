@@ -7,7 +7,13 @@ import type { ImportPlan } from "../plan/import-plan.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
 import type { Verdict } from "../preflight/verdict.ts";
 import type { AgentEvents } from "../sync/agent.ts";
-import type { Drifted, Failure, Reconciliation } from "../sync/reconciler.ts";
+import type {
+  Drifted,
+  Failure,
+  Reconciliation,
+  SetAsideChange,
+  Trial,
+} from "../sync/reconciler-events.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
@@ -117,6 +123,24 @@ export class Observer implements AgentEvents {
       const message = "Somebody changes our rules again and again; they are repaired less often.";
       this.#log.warn(message, { ...fields, repairIn: Math.round(repairIn) });
     }
+  }
+
+  tried(trial: Trial): void {
+    this.#metrics.tried(trial);
+  }
+
+  setAside({ family, error, importKey, ...service }: SetAsideChange): void {
+    this.#metrics.setAside(family, service.reason, 1);
+    const message =
+      service.reason === "affinity-unsupported"
+        ? "Session affinity is refused; the port is served without."
+        : "A port is refused and set aside; connections to it are rejected.";
+    this.#log.warn(message, { family, import: importKey, ...service, error });
+  }
+
+  restored({ family, importKey, ...service }: SetAsideChange): void {
+    this.#metrics.setAside(family, service.reason, -1);
+    this.#log.info("A port is not set aside any more.", { family, import: importKey, ...service });
   }
 
   lookFailed({ family, error, retryIn }: Omit<Failure, "failures">): void {

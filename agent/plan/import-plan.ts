@@ -1,4 +1,6 @@
+import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VirtualService } from "./virtual-service.ts";
 
@@ -15,6 +17,17 @@ export interface ImportPlan {
   readonly excluded: readonly Excluded[];
   /** What is odd about slices that are used all the same; absent if nothing is. */
   readonly remarks?: readonly Remark[];
+  /** Ports that are not in the kernel as planned, because it refuses their rules; absent if there are none. */
+  readonly setAside?: readonly SetAsidePort[];
+}
+
+/** A port whose rules the kernel refuses. */
+export interface SetAsidePort {
+  /** `ns/name:port`. */
+  readonly servicePort: string;
+  readonly protocol: Protocol;
+  readonly family: Family;
+  readonly reason: Extract<Reason, "refused-by-kernel" | "affinity-unsupported">;
 }
 
 /** Something to know about a slice that is used. */

@@ -5,10 +5,11 @@ import type { Problem } from "../../api/problem.ts";
 import { FakeBackend, quiet } from "../../test/support/fake-backend.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { FakeSource } from "../../test/support/fake-source.ts";
+import { SILENT } from "../../test/support/silent-events.ts";
 import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { Agent, familiesOf } from "./agent.ts";
-import type { Failure } from "./reconciler.ts";
+import type { Failure } from "./reconciler-events.ts";
 
 const SERVE = importFact({ vips: ["241.0.0.10", "fd00:241::10"] });
 const FOUR = sliceFact({ key: "demo/four", cluster: "c1", endpoints: ["10.1.0.1"] });
@@ -50,8 +51,7 @@ class Bench {
       problems: (object, problems) => this.problems.push(`${object} ${problems.length}`),
       reconciled: () => undefined,
       failed: (failure) => this.failures.push(failure),
-      drifted: () => undefined,
-      lookFailed: () => undefined,
+      ...SILENT,
     },
   });
 

@@ -5,8 +5,11 @@ import type { ObjectKey } from "../../api/names.ts";
 import { FakeBackend, type Fault, quiet } from "../../test/support/fake-backend.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { virtualService } from "../../test/support/services.ts";
+import { SILENT } from "../../test/support/silent-events.ts";
+import { wantedOf } from "../../test/support/wanted.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
-import { type Failure, Reconciler, type Reconciliation } from "./reconciler.ts";
+import { Reconciler } from "./reconciler.ts";
+import type { Failure, Reconciliation } from "./reconciler-events.ts";
 
 const A = "demo/a";
 const B = "demo/b";
@@ -22,20 +25,13 @@ class Bench {
   readonly reconciler = new Reconciler({
     family: "IPv4",
     backend: this.backend,
-    wanted: {
-      keys: () => this.wanted.keys(),
-      services: (key) => {
-        const services = this.wanted.get(key) ?? [];
-        return () => services;
-      },
-    },
+    wanted: wantedOf(this.wanted),
     clock: this.clock,
     random: () => 0.5,
     events: {
       reconciled: (pass) => this.passes.push(pass),
       failed: (failure) => this.failures.push(failure),
-      drifted: () => undefined,
-      lookFailed: () => undefined,
+      ...SILENT,
     },
   });
 
@@ -93,8 +89,7 @@ describe("a reconciler", () => {
     await quiet();
     assert.deepEqual(bench.backend.log, ["read", "apply +demo/a -demo/left-over"]);
     assert.equal(bench.reconciler.synced, true);
-    const [pass] = bench.passes;
-    assert.deepEqual(pass, {
+    assert.deepEqual(bench.passes[0], {
       family: "IPv4",
       scope: "complete",
       seconds: 0,

@@ -2,52 +2,17 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { Backend, Drift, Ruleset, Transaction } from "../backends/backend.ts";
+import { codeOf } from "../../common/errors.ts";
+import type { Backend, Ruleset, Transaction } from "../backends/backend.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
+import { Allowance } from "./allowance.ts";
 import { driftKey } from "./feud.ts";
 import type { Follower } from "./follower.ts";
 import { Inspection } from "./inspection.ts";
+import { Isolation, type SetAside, type Unit, unitOf } from "./isolation.ts";
+import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Slices } from "./slices.ts";
-
-/** What a reconciler has just made of the kernel. */
-export interface Reconciliation {
-  readonly family: Family;
-  /** `complete`: everything was read back and compared; `changed`: only what had changed was. */
-  readonly scope: "changed" | "complete";
-  /** From the first thing done to the kernel's yes. */
-  readonly seconds: number;
-  readonly writes: number;
-  readonly deletes: number;
-  /** For each change that is now live: when its source learned of it, in milliseconds of the clock. */
-  readonly changedAt: readonly number[];
-}
-
-/** A pass or a look that failed. The kernel keeps what it had, or part of the new: the next pass reads it back. */
-export interface Failure {
-  readonly family: Family;
-  readonly error: unknown;
-  /** How many in a row, this one included. */
-  readonly failures: number;
-  /** Milliseconds until the next try. */
-  readonly retryIn: number;
-}
-
-/** What somebody else did to our kernel objects. */
-export interface Drifted {
-  readonly family: Family;
-  readonly drift: readonly Drift[];
-  /** Milliseconds until it is repaired: more than 0 if the same was repaired shortly before. */
-  readonly repairIn: number;
-}
-
-/** Who is told. */
-export interface ReconcilerEvents {
-  reconciled(what: Reconciliation): void;
-  failed(what: Failure): void;
-  drifted(what: Drifted): void;
-  /** Looking whether somebody has changed anything failed; rules are written all the same. */
-  lookFailed(what: Omit<Failure, "failures">): void;
-}
+import { type Proposal, Suspicion } from "./suspicion.ts";
 
 /** Everything that the kernel of one family should hold, as of now. */
 export interface Wanted {
@@ -74,6 +39,8 @@ export interface ReconcilerOptions<Believed, Changes, Tx extends Transaction> {
 /** Times of waiting changes that are kept: while the kernel refuses everything for days, the oldest count. */
 const MOST_WAITING = 10_000;
 const RETRY: BackoffBounds = { min: 100, max: 30_000 };
+/** The error of a transaction that the kernel, or the tool, has read and does not want. */
+const REFUSED = "CSP_RESTORE_EXITED";
 
 /**
  * Keeps the kernel of one family as the plan wants it. The first change goes at once; what arrives while a
@@ -84,35 +51,50 @@ const RETRY: BackoffBounds = { min: 100, max: 30_000 };
  *    complete pass starts from the facts, not from a queue.
  * 3. Each family has a reconciler of its own: one that cannot work does not stop the other.
  * 4. While nothing changes, it looks after what is live: what somebody else has done to it is repaired.
+ * 5. What is refused twice holds something that will be refused for ever. It is searched for, one trial between two
+ *    passes, so that all else goes on; see Isolation.
  */
 export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #options: ReconcilerOptions<Believed, Changes, Tx>;
   readonly #inspection: Inspection;
   readonly #stop = new AbortController();
+  readonly #isolation = new Isolation();
+  readonly #suspicion = new Suspicion();
+  readonly #allowance: Allowance;
   #ruleset: Ruleset<Changes> | undefined;
   #believed: Believed | undefined;
   /** Imports whose services may not be what they were when they were last written. */
   #changed = new Set<ObjectKey>();
   #waiting: number[] = [];
   #inFlight: number[] = [];
+  /** Times of changes that may be held back, until that is known. */
+  #withheld: number[] = [];
   #passSince: number | undefined;
   #failures = 0;
+  #proposal: Proposal = { complete: true, units: [] };
+  /** True if the last pass was a trial. */
+  #tried = false;
+  /** True if the search is over, and what came of it is to be compared. */
+  #found = false;
   #synced = false;
   /** What has been told of the drift that the next complete pass repairs. */
-  #told = new Set<string>();
+  #toldDrift = new Set<string>();
+  /** What has been told of services that are set aside. */
+  #toldAside = new Map<string, SetAside>();
   #wake: () => void = () => undefined;
   #running: Promise<void> | undefined;
 
   constructor(options: ReconcilerOptions<Believed, Changes, Tx>) {
     this.#options = options;
     const { family, clock, random, events } = options;
+    this.#allowance = new Allowance(clock, () => this.#wake());
     this.#inspection = new Inspection({
       clock,
       random,
       look: async (stop) =>
         this.#believed === undefined ? [] : options.backend.check(this.#believed, stop),
       drifted: (drift, repairIn) => {
-        for (const each of drift) this.#told.add(driftKey(each));
+        for (const each of drift) this.#toldDrift.add(driftKey(each));
         events.drifted({ family, drift, repairIn });
       },
       failed: (error, retryIn) => events.lookFailed({ family, error, retryIn }),
@@ -128,13 +110,18 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   /** When the oldest change that is not live was learned of; undefined if all are live. */
   get oldestWaiting(): number | undefined {
     // Sources learn of changes one by one, but tell of them together: the first told is not always the oldest.
-    const times = [...this.#inFlight, ...this.#waiting];
+    const times = [...this.#inFlight, ...this.#waiting, ...this.#withheld];
     return times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b));
   }
 
   /** When the pass that is under way began; undefined between passes. */
   get passSince(): number | undefined {
     return this.#passSince;
+  }
+
+  /** What of one import is set aside. */
+  setAside(key: ObjectKey): readonly SetAside[] {
+    return this.#isolation.of(key);
   }
 
   /** Says that what one import wants may have changed. `at`: when that was learned of. */
@@ -152,6 +139,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   /** Lets the transaction in flight end, and begins no other. The kernel keeps its rules. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#allowance.stop();
     this.#wake();
     await Promise.all([this.#running, this.#inspection.stop()]);
     await this.#options.backend.close();
@@ -169,35 +157,63 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
       this.#passSince = undefined;
       if (retryIn !== undefined) await this.#pause(retryIn);
       await this.#inspection.pending;
-      while (retryIn === undefined && !this.#stopped && !this.#hasWork) await this.#pause();
+      while (!this.#stopped && !this.#hasWork) await this.#pause();
     }
   }
 
   get #hasWork(): boolean {
-    return this.#changed.size > 0 || this.#inspection.due;
+    const lost = this.#believed === undefined;
+    return lost || this.#changed.size > 0 || this.#inspection.due || this.#found || this.#mayTry;
+  }
+
+  get #mayTry(): boolean {
+    const { holding } = this.#isolation;
+    return holding && !this.#suspicion.open && this.#allowance.left;
   }
 
   async #pass(): Promise<void> {
-    const { backend, clock, events, family, follower } = this.#options;
-    const started = clock.now();
+    const { backend } = this.#options;
+    const started = this.#options.clock.now();
     const before = this.#believed;
-    if (this.#inspection.due) this.#forget();
+    const { due } = this.#inspection;
+    if (due || this.#found) this.#forget();
     const scope = this.#believed === undefined ? "complete" : "changed";
     const believed = this.#believed ?? (await this.#readBack(before));
     if (believed === undefined) return;
     this.#ruleset ??= backend.ruleset();
-    await this.#propose(this.#ruleset, scope);
+    const whole = await this.#propose(this.#ruleset, scope, believed);
     if (this.#stopped) return;
     const tx = backend.diff(believed, this.#ruleset.take());
     if (!tx.empty) await backend.apply(tx, believed);
     this.#believed = believed;
-    this.#synced = true;
+    this.#accepted(scope, whole);
+    if (due) this.#isolation.reconsider();
+    this.#tell({ scope, tx, started });
+  }
+
+  #accepted(scope: "changed" | "complete", whole: boolean): void {
+    const { family, follower, events } = this.#options;
+    const { trying } = this.#isolation;
+    if (trying) events.tried({ family, accepted: true });
+    const { holding } = this.#isolation;
+    this.#isolation.accepted();
+    this.#found = holding && !this.#isolation.holding;
+    this.#tried = trying;
+    this.#suspicion.passed();
     this.#failures = 0;
-    follower?.accepted(scope === "complete");
+    this.#synced ||= !this.#isolation.holding;
+    follower?.accepted(scope === "complete" && whole);
+    this.#inspection.passEnds(scope);
+    this.#tellAside();
+  }
+
+  #tell(done: { scope: "changed" | "complete"; tx: Transaction; started: number }): void {
+    const { clock, events, family } = this.#options;
+    const { scope, tx, started } = done;
+    if (!this.#isolation.holding) this.#inFlight.push(...this.#withheld.splice(0));
     const changedAt = this.#inFlight.splice(0);
     const seconds = (clock.now() - started) / 1000;
     const { writes, deletes } = tx;
-    this.#inspection.passEnds(scope);
     events.reconciled({ family, scope, seconds, writes, deletes, changedAt });
   }
 
@@ -208,9 +224,9 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
       const found = await backend.read(this.#stop.signal);
       if (this.#stopped) return undefined;
       const drift = before === undefined ? [] : backend.compare(before, found);
-      const news = drift.filter((each) => !this.#told.has(driftKey(each)));
+      const news = drift.filter((each) => !this.#toldDrift.has(driftKey(each)));
       if (news.length > 0) events.drifted({ family, drift: news, repairIn: 0 });
-      this.#told.clear();
+      this.#toldDrift.clear();
       return found;
     } catch (error) {
       if (this.#stopped) return undefined;
@@ -218,21 +234,47 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     }
   }
 
-  /** Takes what is wanted into the ruleset; what changes while this lets others run has its turn in the next pass. */
-  async #propose(ruleset: Ruleset<Changes>, scope: "changed" | "complete"): Promise<void> {
-    const { wanted, follower, clock } = this.#options;
-    this.#inFlight = [...this.#inFlight, ...this.#waiting.splice(0)];
-    const keys = scope === "complete" ? [...wanted.keys()] : this.#changed;
-    this.#changed = new Set();
+  /**
+   * Takes what is wanted into the ruleset; what changes while this lets others run has its turn in the next pass.
+   * False if some of it is held back.
+   */
+  async #propose(
+    ruleset: Ruleset<Changes>,
+    scope: "changed" | "complete",
+    believed: Believed,
+  ): Promise<boolean> {
+    const { backend, wanted, follower, clock } = this.#options;
+    const keys = this.#keysToPropose(scope);
     const slices = new Slices(clock);
+    const units: Unit[] = [];
+    this.#proposal = { complete: scope === "complete", units };
+    let whole = true;
     for (const key of keys) {
       if (slices.due) await slices.pause();
-      if (this.#stopped) return;
-      const services = wanted.services(key);
-      const now = services();
-      ruleset.set(key, now, services);
-      follower?.proposed(key, now);
+      if (this.#stopped) return false;
+      const again = wanted.services(key);
+      const services = again();
+      const sifted = this.#isolation.sift(key, services, (one) => backend.has(believed, one));
+      // What is written otherwise than planned is rare: it is not worth the trouble of being made twice.
+      const extra = sifted.live === services ? { again } : { kept: sifted.kept };
+      ruleset.set(key, sifted.live, extra);
+      for (const service of sifted.live) units.push(unitOf(service));
+      if (sifted.whole) follower?.proposed(key, sifted.live);
+      else whole = false;
     }
+    return whole;
+  }
+
+  /** A trial is about nothing else; changes and trials take turns. */
+  #keysToPropose(scope: "changed" | "complete"): Iterable<ObjectKey> {
+    const quiet = this.#changed.size === 0;
+    const mayTry = this.#mayTry && (quiet || (scope === "changed" && !this.#tried));
+    const trial = mayTry ? this.#isolation.try() : undefined;
+    if (trial !== undefined && scope === "changed") return trial;
+    this.#inFlight = [...this.#inFlight, ...this.#waiting.splice(0)];
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return scope === "complete" ? [...this.#options.wanted.keys()] : changed;
   }
 
   #forget(): void {
@@ -240,16 +282,57 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#ruleset = undefined;
   }
 
-  /** Forgets what was believed, and returns the milliseconds until the next try. */
-  #fail(error: unknown): number {
+  /** Forgets what was believed, and returns the milliseconds until the next try; nothing if that is at once. */
+  #fail(error: unknown): number | undefined {
     const { events, family, follower, random } = this.#options;
     this.#forget();
     this.#waiting = [...this.#inFlight.splice(0), ...this.#waiting].slice(0, MOST_WAITING);
     this.#inspection.passEnds();
     follower?.failed();
+    this.#tried = this.#isolation.trying;
+    const refused = codeOf(error) === REFUSED;
+    if (refused && this.#isolation.trying) {
+      this.#trialRefused();
+      events.tried({ family, accepted: false });
+      this.#tellAside(error);
+      return undefined;
+    }
+    this.#isolation.undecided();
+    if (refused && this.#suspicion.refused(this.#proposal, this.#isolation)) {
+      this.#withheld = [...this.#withheld, ...this.#waiting.splice(0)].slice(0, MOST_WAITING);
+    }
     const retryIn = backoff(++this.#failures, RETRY, random());
     events.failed({ family, error, failures: this.#failures, retryIn });
     return retryIn;
+  }
+
+  #trialRefused(): void {
+    this.#allowance.spend();
+    // What has changed since the trial began may have been part of it, and be what was refused.
+    if (this.#proposal.units.some(({ key }) => this.#changed.has(key))) {
+      this.#isolation.undecided();
+      return;
+    }
+    this.#isolation.refused((unit) =>
+      this.#options.wanted
+        .services(unit.key)()
+        .find((service) => unitOf(service).id === unit.id),
+    );
+    this.#found = !this.#isolation.holding;
+  }
+
+  /** Says what has become different about services that are set aside. */
+  #tellAside(error?: unknown): void {
+    const { events, family } = this.#options;
+    const before = this.#toldAside;
+    if (before.size === 0 && !this.#isolation.any) return;
+    this.#toldAside = new Map(this.#isolation.list.map((each) => [asideKey(each), each]));
+    for (const [key, each] of before) {
+      if (!this.#toldAside.has(key)) events.restored({ family, ...each });
+    }
+    for (const [key, each] of this.#toldAside) {
+      if (!before.has(key)) events.setAside({ family, ...each, error });
+    }
   }
 
   /** Waits for `ms`, or, without it, for something to do; ends early when stopped. */
@@ -264,4 +347,8 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     };
     return promise;
   }
+}
+
+function asideKey({ servicePort, protocol, reason }: SetAside): string {
+  return `${servicePort} ${protocol} ${reason}`;
 }

@@ -18,7 +18,8 @@ describe("a coprocess", () => {
       await answer;
     }
     cat.finish();
-    assert.deepEqual(await cat.ended, { how: "exit status 0", missing: false, stderr: "" });
+    const how = "exit status 0";
+    assert.deepEqual(await cat.ended, { how, missing: false, killed: false, stderr: "" });
     assert.deepEqual(heard, ["one", "two"]);
   });
 
@@ -33,7 +34,8 @@ describe("a coprocess", () => {
   test("can be killed", async () => {
     const sleeping = new Coprocess(["sleep", "60"], () => {});
     sleeping.kill();
-    assert.equal((await sleeping.ended).how, "SIGKILL");
+    const { how, killed } = await sleeping.ended;
+    assert.deepEqual([how, killed], ["SIGKILL", true]);
   });
 
   test("that does not exist says so, also if another program was to start it", async () => {
@@ -62,5 +64,18 @@ describe("a coprocess", () => {
     await child.ended;
     const [pid, group] = (lines[0] ?? "").split(" ");
     assert.equal(group, pid);
+  });
+
+  test("says when it has room for more than it has read", async () => {
+    const script = "read -r line; cat > /dev/null";
+    const slow = new Coprocess(["sh", "-c", script], () => {});
+    slow.write("x");
+    assert.equal(slow.room, undefined);
+    slow.write("x".repeat(1_000_000));
+    const room = slow.room ?? assert.fail("it has room for everything");
+    slow.write("\n");
+    await room;
+    slow.finish();
+    assert.equal((await slow.ended).how, "exit status 0");
   });
 });

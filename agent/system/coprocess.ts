@@ -7,6 +7,8 @@ export interface Ending {
   readonly how: string;
   /** True if there is no such program. */
   readonly missing: boolean;
+  /** True if a signal ended it. */
+  readonly killed: boolean;
   /** The end of what it wrote to stderr. */
   readonly stderr: string;
 }
@@ -38,20 +40,27 @@ export class Coprocess {
     // Writing to a program that has just died is no news: its ending is.
     this.#child.stdin.on("error", () => undefined);
     this.ended = new Promise((resolve) => {
-      const end = (how: string, missing = false) =>
-        resolve({ how, missing, stderr: this.#stderr.trim() });
+      const end = (how: string, missing: boolean, killed = false) =>
+        resolve({ how, missing, killed, stderr: this.#stderr.trim() });
       this.#child.on("error", (cause: NodeJS.ErrnoException) =>
         end(cause.message, cause.code === "ENOENT"),
       );
       // 127: what starts other programs (stdbuf, nsenter) says so that it found none, as a shell does.
       this.#child.on("close", (status, signal) =>
-        end(signal ?? `exit status ${status}`, status === 127),
+        end(signal ?? `exit status ${status}`, status === 127, signal !== null),
       );
     });
   }
 
   write(text: string): void {
     this.#child.stdin.write(text);
+  }
+
+  /** Undefined if it has read enough of what was written to take more; else settles when it has. */
+  get room(): Promise<void> | undefined {
+    const { stdin } = this.#child;
+    if (!stdin.writableNeedDrain) return undefined;
+    return new Promise((resolve) => stdin.once("drain", resolve));
   }
 
   /** Closes its input: it finishes what it has, and ends. */

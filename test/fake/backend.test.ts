@@ -9,6 +9,7 @@ import { Reconciler } from "../../agent/sync/reconciler.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { applyEvent } from "../support/history.ts";
+import { SILENT } from "../support/silent-events.ts";
 import { anyHistory, cidr, type Event, nodeFact } from "../support/worlds.ts";
 import { FakeIptablesBackend } from "./backend.ts";
 import type { FakeIptables } from "./iptables.ts";
@@ -76,8 +77,7 @@ class Node {
     events: {
       reconciled: () => undefined,
       failed: ({ error }) => this.failures.push(error),
-      drifted: () => undefined,
-      lookFailed: () => undefined,
+      ...SILENT,
     },
   });
 

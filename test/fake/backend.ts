@@ -1,4 +1,5 @@
 import type { Backend, Drift } from "../../agent/backends/backend.ts";
+import { serviceChain } from "../../agent/backends/iptables/chain-name.ts";
 import { check } from "../../agent/backends/iptables/check.ts";
 import { compare } from "../../agent/backends/iptables/compare.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
@@ -11,6 +12,7 @@ import {
   TABLES,
   tableOf,
 } from "../../agent/backends/iptables/tables.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FakeIptables } from "./iptables.ts";
 
 /** The iptables backend over a fake kernel: all of it but the processes. */
@@ -34,6 +36,10 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
 
   diff(believed: Believed, changes: Changes): IptablesTransaction {
     return diff(believed, changes);
+  }
+
+  has(believed: Believed, service: VirtualService): boolean {
+    return believed.chains.has(`nat ${serviceChain(service)}`);
   }
 
   nothing(): Believed {

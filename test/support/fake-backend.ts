@@ -1,13 +1,26 @@
-import type { Backend, Drift, Ruleset, Transaction } from "../../agent/backends/backend.ts";
+import type {
+  Backend,
+  Drift,
+  Ruleset,
+  Transaction,
+  WantedExtra,
+} from "../../agent/backends/backend.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import { CodedError } from "../../common/errors.ts";
 
 /** What a kernel of the simplest kind holds: for each import its services, as text. */
 type Imports = Map<ObjectKey, string>;
 
 interface FakeChanges {
   readonly complete: boolean;
-  readonly imports: ReadonlyMap<ObjectKey, string>;
+  readonly imports: ReadonlyMap<ObjectKey, Wish>;
+}
+
+interface Wish {
+  readonly services: readonly VirtualService[];
+  /** Ports that stay as they are. */
+  readonly kept: readonly string[];
 }
 
 interface FakeTransaction extends Transaction {
@@ -31,6 +44,8 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   checks = 0;
   drift: readonly Drift[] = [];
   checkFails: Error | undefined;
+  /** Which services it refuses when they are to be written. */
+  refuses: (service: VirtualService) => boolean = () => false;
   #gate: Promise<void> = Promise.resolve();
   #busy = false;
 
@@ -43,10 +58,14 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
 
   ruleset(): Ruleset<FakeChanges> {
     let complete = true;
-    let imports = new Map<ObjectKey, string>();
+    let imports = new Map<ObjectKey, Wish>();
     return {
-      set: (key: ObjectKey, services: readonly VirtualService[]) => {
-        imports.set(key, services.length === 0 ? "" : JSON.stringify(services));
+      set: (
+        key: ObjectKey,
+        services: readonly VirtualService[],
+        { kept = [] }: WantedExtra = {},
+      ) => {
+        imports.set(key, { services, kept: kept.map(portOf) });
       },
       take: () => {
         const changes = { complete, imports };
@@ -57,7 +76,10 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   }
 
   diff(believed: Imports, { complete, imports }: FakeChanges): FakeTransaction {
-    const wanted = [...imports].filter(([key, text]) => (believed.get(key) ?? "") !== text);
+    const texts = [...imports].map(
+      ([key, wish]) => [key, textOf(wish, believed.get(key))] as const,
+    );
+    const wanted = texts.filter(([key, text]) => (believed.get(key) ?? "") !== text);
     const puts = new Map(wanted.filter(([, text]) => text !== ""));
     const unnamed = complete ? [...believed.keys()].filter((key) => !imports.has(key)) : [];
     const drops = [...wanted.filter(([, text]) => text === "").map(([key]) => key), ...unnamed];
@@ -70,6 +92,12 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
       deletes: drops.length,
       toString: () => words.join(" "),
     };
+  }
+
+  has(believed: Imports, service: VirtualService): boolean {
+    return servicesIn(believed.get(service.importKey)).some(
+      (one) => portOf(one) === portOf(service),
+    );
   }
 
   nothing(): Imports {
@@ -94,12 +122,26 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   }
 
   async apply(tx: FakeTransaction, believed: Imports): Promise<void> {
-    await this.#do(`apply ${tx.toString()}`, () => change(this.kernel, tx));
+    await this.#do(`apply ${tx.toString()}`, () => {
+      this.#refuse(tx);
+      change(this.kernel, tx);
+    });
     change(believed, tx);
   }
 
   async close(): Promise<void> {
     this.log.push("close");
+  }
+
+  /** As a real kernel does: whoever is the reason, the whole transaction is refused. */
+  #refuse({ puts }: FakeTransaction): void {
+    for (const [key, text] of puts) {
+      const before = servicesIn(this.kernel.get(key)).map((service) => JSON.stringify(service));
+      for (const service of servicesIn(text)) {
+        if (before.includes(JSON.stringify(service)) || !this.refuses(service)) continue;
+        throw new CodedError("CSP_RESTORE_EXITED", "refused");
+      }
+    }
   }
 
   async #do<Result>(what: string, effect: () => Result): Promise<Result> {
@@ -114,6 +156,20 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     if (fault === "after") throw new Error(`${what}: no answer`);
     return result;
   }
+}
+
+function servicesIn(text: string | undefined): VirtualService[] {
+  return text === undefined || text === "" ? [] : JSON.parse(text);
+}
+
+function portOf({ port, protocol }: VirtualService): string {
+  return `${port} ${protocol}`;
+}
+
+function textOf({ services, kept }: Wish, before: string | undefined): string {
+  const standing = servicesIn(before).filter((service) => kept.includes(portOf(service)));
+  const all = [...services, ...standing];
+  return all.length === 0 ? "" : JSON.stringify(all);
 }
 
 function change(imports: Imports, { puts, drops }: FakeTransaction): void {

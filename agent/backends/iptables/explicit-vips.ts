@@ -4,7 +4,7 @@ import { hostOf, renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { explicitJumps, treeJumps } from "./jumps.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { wasAddressedTo } from "./rule.ts";
-import type { ChainKey, Jump, Table } from "./tables.ts";
+import type { ChainKey, Jump, Rules, Table } from "./tables.ts";
 
 /** Jumps of their own that explicit VIPs may have; with more, every packet would pay for all of them. */
 const MOST_JUMPS = 16;
@@ -71,7 +71,7 @@ export class ExplicitVips {
   }
 
   /** Puts the chains that changed into `chains`; true if the jumps may have changed, too. */
-  take(complete: boolean, chains: Map<ChainKey, readonly string[] | undefined>): boolean {
+  take(complete: boolean, chains: Map<ChainKey, Rules | undefined>): boolean {
     const wide = this.#vips.size > MOST_JUMPS;
     const turned = wide !== this.#wide;
     const touched = this.#tree.takeTouched();
@@ -97,7 +97,7 @@ export class ExplicitVips {
   }
 
   #put(
-    chains: Map<ChainKey, readonly string[] | undefined>,
+    chains: Map<ChainKey, Rules | undefined>,
     table: Table,
     style: TreeStyle,
     prefix: string,

@@ -49,13 +49,21 @@ export function renderService(service: VirtualService, recentPrefix: string): Ch
 
 /** How a dispatch chain leads one VIP and port of a service on: the matches and the target, without `-A`. */
 export function renderEntry(service: VirtualService, vip: string): string {
-  const protocol = service.protocol.toLowerCase();
-  const match = `-d ${host(vip, service.family)} -p ${protocol} -m ${protocol} --dport ${service.port}`;
-  const name = servicePortName(service);
+  if (service.endpoints.length > 0) return leadOn(service, vip);
   // A rule that does nothing, so that grep finds the service and why it is refused; the guard refuses it.
-  if (service.endpoints.length === 0)
-    return `${match} ${comment(`${name} ${service.reason}`)} -j RETURN`;
-  return `${match} ${comment(name)} -g ${serviceChain(service)}`;
+  const why = comment(`${servicePortName(service)} ${service.reason}`);
+  return `${entryMatch(service, vip)} ${why} -j RETURN`;
+}
+
+/** The same for a service that has a chain, whatever stands in it. */
+export function leadOn(service: VirtualService, vip: string): string {
+  const name = comment(servicePortName(service));
+  return `${entryMatch(service, vip)} ${name} -g ${serviceChain(service)}`;
+}
+
+function entryMatch({ protocol, port, family }: VirtualService, vip: string): string {
+  const word = protocol.toLowerCase();
+  return `-d ${host(vip, family)} -p ${word} -m ${word} --dport ${port}`;
 }
 
 /** `ns/name:port tier cluster`, and `serving` when only endpoints that are not ready are left. */

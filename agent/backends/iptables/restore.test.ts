@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
@@ -17,6 +17,7 @@ while read -r line; do
   echo "$line" >> "$1"
   case "$line" in
     "# refuse") echo "line 2 failed: no chain by that name" >&2; exit 1 ;;
+    "# locked") echo "Another app is currently holding the xtables lock. Stopped waiting after 5s." >&2; exit 4 ;;
     "# hang") exec sleep 60 ;;
     "# stray") echo "# ack 1"; echo "# ack 99"; echo "CSP-A" ;;
     "#"*) echo "$line" ;;
@@ -96,6 +97,16 @@ describe("a long-lived iptables-restore", () => {
     assert.equal(respawns, 1);
   });
 
+  test("that was kept from the lock says so, and the next transaction tries again", async () => {
+    const code = "CSP_LOCK_HELD";
+    await assert.rejects(restore.run("# locked\n"), {
+      code,
+      message: /exit status 4: Another app/,
+    });
+    await restore.run(TX);
+    assert.equal(starts(), 2);
+  });
+
   test("is killed when it does not answer in time", async () => {
     restore = standIn({ base: 300, perMegabyte: 0 });
     await assert.rejects(restore.run("# hang\n"), { code: "CSP_RESTORE_TIMEOUT" });
@@ -162,5 +173,45 @@ describe("a long-lived iptables-restore", () => {
     restore.warm();
     await restore.close();
     assert.equal(respawns, 0);
+  });
+
+  test("takes a transaction piece by piece, no faster than it reads it", async () => {
+    const unread: number[] = [];
+    let made = 0;
+    function* pieces(): Generator<string> {
+      for (let i = 0; i < 50; i++) {
+        made += 100_000;
+        unread.push(made - statSync(log).size);
+        yield `${"x".repeat(99_999)}\n`;
+      }
+    }
+    restore = new RestoreProcess(["sh", "-c", `tee ${log}`], () => respawns++);
+    await restore.run(pieces());
+    assert.ok(Math.max(...unread) < 1_000_000, `${Math.max(...unread)}`);
+    await restore.close();
+    assert.equal(statSync(log).size, 50 * 100_000 + "# ack 1\n".length);
+  });
+
+  test("gives up on half a transaction, which the next must not be the rest of", async () => {
+    function* pieces(): Generator<string> {
+      yield "*nat\n";
+      yield ":CSP-HALF - [0:0]\n";
+      throw new Error("cannot be made");
+    }
+    await assert.rejects(restore.run(pieces()), { message: "cannot be made" });
+    await restore.run(TX);
+    await restore.close();
+    assert.deepEqual(told().slice(-6), [
+      ...told().slice(-6, -5),
+      ...TX.trimEnd().split("\n"),
+      "# ack 2",
+      "end",
+    ]);
+    assert.ok(!told().includes("# ack 1"));
+  });
+
+  test("that is killed has refused nothing", async () => {
+    restore = new RestoreProcess(["sh", "-c", "kill -9 $$"], () => respawns++);
+    await assert.rejects(restore.run(TX), { code: "CSP_RESTORE_KILLED" });
   });
 });

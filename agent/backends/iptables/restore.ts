@@ -1,5 +1,5 @@
-import { CodedError } from "../../../common/errors.ts";
-import { Coprocess } from "../../system/coprocess.ts";
+import { CodedError, type ErrorCode } from "../../../common/errors.ts";
+import { Coprocess, type Ending } from "../../system/coprocess.ts";
 import type { Argv } from "./flavour.ts";
 
 /** How long a transaction may take before its process is given up. */
@@ -13,6 +13,8 @@ export interface RestoreTimeouts {
 const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000 };
 /** Characters of input after which the process is let go: it keeps the memory of its largest transaction. */
 const LARGE = 2_000_000;
+/** What the legacy flavour says when another program holds its lock for longer than it may wait. */
+const LOCKED = /xtables lock/;
 
 /**
  * One long-lived `iptables-restore --noflush`: an update need not wait for a process to start and, in the nft
@@ -30,7 +32,7 @@ export class RestoreProcess {
   readonly #onRespawn: () => void;
   #process: Coprocess | undefined;
   /** Settles the transaction in flight. */
-  #answer: { readonly ack: string; resolve(): void; reject(error: CodedError): void } | undefined;
+  #answer: { readonly ack: string; resolve(): void; reject(error: unknown): void } | undefined;
   #count = 0;
 
   /**
@@ -58,26 +60,46 @@ export class RestoreProcess {
   }
 
   /**
-   * Runs one transaction; the caller waits before it runs the next. Rejects with CSP_EXEC_MISSING,
-   * CSP_RESTORE_EXITED or CSP_RESTORE_TIMEOUT; how much of the transaction is live is then unknown.
+   * Runs one transaction, as a whole or in pieces that are made as the process reads them; the caller waits before it runs the
+   * next. Rejects with CSP_EXEC_MISSING, CSP_RESTORE_EXITED, CSP_RESTORE_KILLED or CSP_RESTORE_TIMEOUT, or with what
+   * the pieces throw; how much of the transaction is live is then unknown.
    */
-  async run(text: string): Promise<void> {
+  async run(text: string | Iterable<string>): Promise<void> {
     const process = this.#started();
     const ack = `# ack ${++this.#count}`;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#answer = { ack, resolve, reject };
-    const limit = this.#timeouts.base + (text.length / 1e6) * this.#timeouts.perMegabyte;
-    const timer = setTimeout(() => {
+    const { base, perMegabyte } = this.#timeouts;
+    const giveUp = () => {
       this.#giveUp(process, new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`));
-    }, limit);
+    };
+    let timer = setTimeout(giveUp, base);
+    let length = 0;
     try {
-      process.write(`${text}${ack}\n`);
+      let last = "";
+      for (const piece of typeof text === "string" ? [text] : text) {
+        if (last !== "") process.write(last);
+        const { room } = process;
+        if (room !== undefined) await Promise.race([room, promise]);
+        length += piece.length;
+        last = piece;
+        timer = timer.refresh();
+      }
+      clearTimeout(timer);
+      timer = setTimeout(giveUp, base + (length / 1e6) * perMegabyte);
+      process.write(`${last}${ack}\n`);
       await promise;
+    } catch (error) {
+      // Half a transaction: what came next would be taken for the rest of it.
+      promise.catch(() => undefined);
+      this.#giveUp(process, error);
+      await process.ended;
+      throw error;
     } finally {
       clearTimeout(timer);
       this.#answer = undefined;
     }
-    if (text.length > LARGE) await this.close();
+    if (length > LARGE) await this.close();
   }
 
   /** Ends the process; the kernel keeps what it has. */
@@ -100,9 +122,9 @@ export class RestoreProcess {
     this.#process = process;
     // Once in its life, not once a transaction: a promise keeps all that was hung on it until it settles, and
     // this one may take months. A process that dies between transactions is replaced without a failed one.
-    void process.ended.then(({ how, missing, stderr }) => {
-      const code = missing ? "CSP_EXEC_MISSING" : "CSP_RESTORE_EXITED";
-      this.#giveUp(process, new CodedError(code, `${this.#name}: ${how}: ${stderr}`));
+    void process.ended.then(({ how, ...ending }) => {
+      const message = `${this.#name}: ${how}: ${ending.stderr}`;
+      this.#giveUp(process, new CodedError(codeOf(ending), message));
     });
     return process;
   }
@@ -112,7 +134,7 @@ export class RestoreProcess {
    * fails only once the process is gone: one that is killed in the middle of a commit finishes that first, and
    * whoever reads the kernel back before would believe in what is about to change.
    */
-  #giveUp(process: Coprocess, error: CodedError): void {
+  #giveUp(process: Coprocess, error: unknown): void {
     if (this.#process !== process) return;
     this.#process = undefined;
     process.kill();
@@ -120,4 +142,11 @@ export class RestoreProcess {
     const answer = this.#answer;
     void process.ended.then(() => answer?.reject(error));
   }
+}
+
+/** What is nobody's refusal must not pass for one: whole services are set aside for that. */
+function codeOf({ missing, killed, stderr }: Omit<Ending, "how">): ErrorCode {
+  if (missing) return "CSP_EXEC_MISSING";
+  if (LOCKED.test(stderr)) return "CSP_LOCK_HELD";
+  return killed ? "CSP_RESTORE_KILLED" : "CSP_RESTORE_EXITED";
 }

@@ -2,8 +2,8 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
 import type { ObjectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import type { Ruleset } from "../backend.ts";
-import { prefixChain } from "./chain-name.ts";
+import type { Ruleset, WantedExtra } from "../backend.ts";
+import { prefixChain, serviceChain } from "./chain-name.ts";
 import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { ExplicitVips } from "./explicit-vips.ts";
 import { renderGuard } from "./guard.ts";
@@ -11,8 +11,8 @@ import { baseJumps } from "./jumps.ts";
 import { type MasqueradePolicy, renderMasquerade } from "./masquerade.ts";
 import { recentPrefixes } from "./memory.ts";
 import { PrefixTree } from "./prefix-tree.ts";
-import { type Chain, renderEntry, renderService } from "./render.ts";
-import type { ChainKey, Changes, Table } from "./tables.ts";
+import { type Chain, leadOn, renderEntry, renderService } from "./render.ts";
+import { type ChainKey, type Changes, digestOf, type Rules, type Table } from "./tables.ts";
 
 /** What the ruleset of one family depends on, besides the services. */
 export interface RulesetOptions {
@@ -31,6 +31,9 @@ interface Holding {
   readonly hairpins: readonly string[];
 }
 
+/** Characters of rules that are kept from when they are compared to when they are written. */
+const MOST_KEPT = 1_000_000;
+
 const NOTHING: Holding = { chains: new Set(), entries: new Map(), hairpins: [] };
 
 /**
@@ -45,10 +48,17 @@ export class IptablesRuleset implements Ruleset<Changes> {
   readonly #holders = new Map<string, ObjectKey>();
   readonly #inside = new PrefixTree();
   readonly #explicit: ExplicitVips;
-  #services = new Map<ChainKey, readonly string[] | undefined>();
+  #services = new Map<ChainKey, Rules | undefined>();
+  /** Characters of rules in `#services`. */
+  #size = 0;
+  /** Chains of services that stay as the kernel has them, by import. */
+  readonly #kept = new Map<ObjectKey, readonly ChainKey[]>();
   /** By address: how many imports have it among their endpoints that may run here. */
   readonly #hairpins = new Map<string, number>();
   #hairpinsChanged = false;
+  #lastMade:
+    | { readonly again: () => unknown; readonly chains: ReadonlyMap<string, readonly string[]> }
+    | undefined;
   #taken = false;
 
   constructor(options: RulesetOptions) {
@@ -56,24 +66,51 @@ export class IptablesRuleset implements Ruleset<Changes> {
     this.#explicit = new ExplicitVips(options.family, (vip) => this.#entries.get(vip) ?? []);
   }
 
-  set(key: ObjectKey, services: readonly VirtualService[]): void {
+  set(key: ObjectKey, services: readonly VirtualService[], extra: WantedExtra = {}): void {
+    const { again, kept = [] } = extra;
     const before = this.#holdings.get(key) ?? NOTHING;
     const chains = chainsOf(services);
+    const standing = kept.map(serviceChain);
     const after: Holding = {
-      chains: new Set(chains.map((chain) => chain.name)),
-      entries: entriesOf(services),
-      hairpins: hairpinsOf(services),
+      chains: new Set([...chains.map((chain) => chain.name), ...standing]),
+      entries: entriesOf(services, kept),
+      hairpins: hairpinsOf([...services, ...kept]),
     };
-    if (services.length === 0) this.#holdings.delete(key);
+    if (services.length + kept.length === 0) this.#holdings.delete(key);
     else this.#holdings.set(key, after);
+    if (kept.length === 0) this.#kept.delete(key);
+    else
+      this.#kept.set(
+        key,
+        standing.map((name): ChainKey => `nat ${name}`),
+      );
     for (const name of before.chains) {
       if (!after.chains.has(name)) this.#services.set(`nat ${name}`, undefined);
     }
-    for (const { name, rules } of chains) this.#services.set(`nat ${name}`, rules);
+    for (const chain of this.#kept.get(key) ?? []) this.#services.delete(chain);
+    for (const chain of chains)
+      this.#services.set(`nat ${chain.name}`, this.#rulesOf(chain, again));
     this.#setEntries(key, before.entries, after.entries);
     for (const address of before.hairpins) this.#countHairpin(address, -1);
     for (const address of after.hairpins) this.#countHairpin(address, 1);
     if (!sameTexts(before.hairpins, after.hairpins)) this.#hairpinsChanged = true;
+  }
+
+  /** Few rules are kept as they are; of many only the digest is, if they can be made again. */
+  #rulesOf({ name, rules }: Chain, again: WantedExtra["again"]): Rules {
+    this.#size += rules.reduce((sum, rule) => sum + rule.length, 0);
+    if (again === undefined || this.#size < MOST_KEPT) return rules;
+    const lines = () => this.#madeAgain(again).get(name) ?? [];
+    return { digest: digestOf(rules), lines };
+  }
+
+  /** Chains of one import are asked for one after the other: it is planned once for all. */
+  #madeAgain(again: () => readonly VirtualService[]): ReadonlyMap<string, readonly string[]> {
+    if (this.#lastMade?.again !== again) {
+      const chains = chainsOf(again()).map(({ name, rules }) => [name, rules] as const);
+      this.#lastMade = { again, chains: new Map(chains) };
+    }
+    return this.#lastMade.chains;
   }
 
   take(): Changes {
@@ -81,13 +118,16 @@ export class IptablesRuleset implements Ruleset<Changes> {
     this.#taken = true;
     const chains = this.#services;
     this.#services = new Map();
+    this.#size = 0;
+    this.#lastMade = undefined;
+    const kept = new Set([...this.#kept.values()].flat());
     this.#takeDispatch(complete, chains);
     const explicitChanged = this.#explicit.take(complete, chains);
     if (complete || this.#hairpinsChanged) put(chains, "nat", this.#masquerade());
     this.#hairpinsChanged = false;
     if (complete) put(chains, "filter", renderGuard(this.#options.family));
-    if (!complete && !explicitChanged) return { complete, chains };
-    return { complete, chains, jumps: [...this.#explicit.jumps(), ...this.#ownJumps()] };
+    if (!complete && !explicitChanged) return { complete, chains, kept };
+    return { complete, chains, kept, jumps: [...this.#explicit.jumps(), ...this.#ownJumps()] };
   }
 
   #setEntries(key: ObjectKey, before: Holding["entries"], after: Holding["entries"]): void {
@@ -113,7 +153,7 @@ export class IptablesRuleset implements Ruleset<Changes> {
     return contains(cidr, { family, text: "", hex: vip }) ? this.#inside : this.#explicit;
   }
 
-  #takeDispatch(complete: boolean, chains: Map<ChainKey, readonly string[] | undefined>): void {
+  #takeDispatch(complete: boolean, chains: Map<ChainKey, Rules | undefined>): void {
     const { family } = this.#options;
     const style = this.#insideStyle();
     const touched = this.#inside.takeTouched();
@@ -155,15 +195,18 @@ function chainsOf(services: readonly VirtualService[]): Chain[] {
     .map(([service, prefix]) => renderService(service, prefix));
 }
 
-function entriesOf(services: readonly VirtualService[]): Map<string, readonly string[]> {
+function entriesOf(
+  services: readonly VirtualService[],
+  kept: readonly VirtualService[],
+): Map<string, readonly string[]> {
   const entries = new Map<string, string[]>();
-  for (const service of services) {
+  for (const service of [...services, ...kept]) {
     for (const vip of service.vips) {
       const address = parseAddress(vip);
       if (!isAddress(address)) continue;
       const rules = entries.get(address.hex) ?? [];
       entries.set(address.hex, rules);
-      rules.push(renderEntry(service, vip));
+      rules.push(kept.includes(service) ? leadOn(service, vip) : renderEntry(service, vip));
     }
   }
   for (const rules of entries.values()) rules.sort();
@@ -175,11 +218,7 @@ function hairpinsOf(services: readonly VirtualService[]): string[] {
   return [...new Set(here.map((endpoint) => endpoint.address))].sort();
 }
 
-function put(
-  chains: Map<ChainKey, readonly string[] | undefined>,
-  table: Table,
-  chain: Chain,
-): void {
+function put(chains: Map<ChainKey, Rules | undefined>, table: Table, chain: Chain): void {
   chains.set(`${table} ${chain.name}`, chain.rules);
 }
 

@@ -11,12 +11,24 @@ export type ChainKey = `${Table} ${string}`;
 /** A jump from a chain of the kernel into one of ours: the table, and the rule without `-A`. */
 export type Jump = `${Table} ${string}`;
 
+/** The rules of a chain, each a whole line; or how to make them, if there are too many to keep. */
+export type Rules = readonly string[] | UnmadeRules;
+
+/** Rules of which no more than the digest is kept. */
+export interface UnmadeRules {
+  readonly digest: string;
+  /** Makes them; always the same. */
+  lines(): readonly string[];
+}
+
 /** What the kernel should hold. */
 export interface Changes {
   /** True if `chains` names everything that is wanted; else it names what may differ from before. */
   readonly complete: boolean;
   /** Rules by chain; undefined for a chain that is not wanted any more. */
-  readonly chains: ReadonlyMap<ChainKey, readonly string[] | undefined>;
+  readonly chains: ReadonlyMap<ChainKey, Rules | undefined>;
+  /** Chains that stay as they are, whether they are there or not. */
+  readonly kept?: ReadonlySet<ChainKey>;
   /** All the jumps that are wanted, in the order in which they should stand; undefined if unchanged. */
   readonly jumps?: readonly Jump[];
 }
@@ -58,6 +70,12 @@ export function baseOf(jump: Jump): ChainKey {
 }
 
 /** The digest of a chain's rules, as `Believed` keeps it. */
-export function digestOf(rules: readonly string[]): string {
+export function digestOf(rules: Rules): string {
+  if ("digest" in rules) return rules.digest;
   return createHash("sha256").update(rules.join("\n")).digest("base64").slice(0, 22);
+}
+
+/** The lines of rules, made or unmade. */
+export function linesOf(rules: Rules): readonly string[] {
+  return "digest" in rules ? rules.lines() : rules;
 }

@@ -1,0 +1,8 @@
+/** Reconciler events that a test does not care about. */
+export const SILENT = {
+  drifted: () => undefined,
+  lookFailed: () => undefined,
+  tried: () => undefined,
+  setAside: () => undefined,
+  restored: () => undefined,
+} as const;
