@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import {
+  type EntryChanges,
+  entry,
+  RANGE,
+  tcpService,
+  udpService,
+  VIP,
+} from "../../test/support/fake-conntrack.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
+import { Judge } from "./judge.ts";
+import { targetOf } from "./target.ts";
+import { Targets } from "./targets.ts";
+
+const A = "10.1.0.11";
+const B = "10.1.0.12";
+const HTTP = `${VIP}:80`;
+const TCP = { protocol: "TCP", to: HTTP, tcp: "ESTABLISHED" } as const;
+
+function judged(services: readonly VirtualService[], changes: EntryChanges) {
+  const targets = new Targets(RANGE);
+  targets.accept(new Map([["demo/serve", services.map(targetOf)]]), true);
+  return new Judge(targets).verdict(entry(changes));
+}
+
+const CASES: readonly {
+  readonly name: string;
+  readonly services: readonly VirtualService[];
+  readonly entry: EntryChanges;
+  readonly verdict: string | undefined;
+}[] = [
+  {
+    name: "UDP to an endpoint that takes the traffic",
+    services: [udpService([A, B])],
+    entry: { at: `${B}:5353` },
+    verdict: undefined,
+  },
+  {
+    name: "UDP to an endpoint that does not",
+    services: [udpService([A])],
+    entry: { at: `${B}:5353` },
+    verdict: "endpoint-left",
+  },
+  {
+    name: "UDP to another port of an endpoint that takes the traffic",
+    services: [udpService([A])],
+    entry: { at: `${A}:53` },
+    verdict: "endpoint-left",
+  },
+  {
+    name: "UDP when no endpoint is left",
+    services: [udpService([])],
+    entry: { at: `${A}:5353` },
+    verdict: "endpoint-left",
+  },
+  {
+    name: "UDP that was never translated, answered or not",
+    services: [udpService([A])],
+    entry: {},
+    verdict: "vip-live",
+  },
+  {
+    name: "UDP to a ClusterSetIP that no import has",
+    services: [],
+    entry: { at: `${A}:5353` },
+    verdict: "vip-gone",
+  },
+  {
+    name: "UDP to a port that its import does not have",
+    services: [udpService([A])],
+    entry: { to: `${VIP}:54`, at: `${A}:5353` },
+    verdict: "vip-gone",
+  },
+  {
+    name: "TCP to a port that only UDP has, half open",
+    services: [udpService([A])],
+    entry: { protocol: "TCP", replied: false, tcp: "SYN_SENT" },
+    verdict: "vip-gone",
+  },
+  {
+    name: "UDP of somebody else's Service",
+    services: [udpService([A])],
+    entry: { to: "10.96.0.10:53", at: `${B}:5353` },
+    verdict: undefined,
+  },
+  {
+    name: "UDP to a pod",
+    services: [udpService([A])],
+    entry: { to: `${B}:5353` },
+    verdict: undefined,
+  },
+  {
+    name: "TCP to an endpoint that left, without the annotation",
+    services: [tcpService([A])],
+    entry: { ...TCP, at: `${B}:8080` },
+    verdict: undefined,
+  },
+  {
+    name: "TCP to an endpoint that no slice lists, with the annotation",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080` },
+    verdict: "endpoint-gone",
+  },
+  {
+    name: "the same while it is still waiting for an answer",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080`, replied: false, tcp: "SYN_SENT" },
+    verdict: "endpoint-gone",
+  },
+  {
+    name: "the same when no endpoint is left",
+    services: [tcpService([], [])],
+    entry: { ...TCP, at: `${B}:8080` },
+    verdict: "endpoint-gone",
+  },
+  {
+    name: "TCP to an endpoint that is listed and takes nothing, with the annotation",
+    services: [tcpService([A], [A, B])],
+    entry: { ...TCP, at: `${B}:8080` },
+    verdict: undefined,
+  },
+  {
+    name: "TCP that has ended, with the annotation",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080`, tcp: "TIME_WAIT" },
+    verdict: undefined,
+  },
+  {
+    name: "TCP whose import is gone",
+    services: [],
+    entry: { ...TCP, at: `${B}:8080` },
+    verdict: undefined,
+  },
+  {
+    name: "TCP that was never translated and waits",
+    services: [tcpService([A])],
+    entry: { ...TCP, replied: false, tcp: "SYN_SENT" },
+    verdict: "vip-live",
+  },
+  {
+    name: "TCP that was never translated and is answered",
+    services: [tcpService([A], [A])],
+    entry: TCP,
+    verdict: undefined,
+  },
+  {
+    name: "SCTP to an endpoint that left",
+    services: [tcpService([A], undefined, { protocol: "SCTP" })],
+    entry: { protocol: "SCTP", to: HTTP, at: `${B}:8080` },
+    verdict: undefined,
+  },
+  {
+    name: "SCTP that was never translated and waits",
+    services: [tcpService([A], undefined, { protocol: "SCTP" })],
+    entry: { protocol: "SCTP", to: HTTP, replied: false },
+    verdict: "vip-live",
+  },
+];
+
+describe("the verdict on", () => {
+  for (const { name, services, entry: changes, verdict } of CASES) {
+    test(`${name}: ${verdict ?? "kept"}`, () => assert.equal(judged(services, changes), verdict));
+  }
+});
+
+test("an explicit VIP that was given up is looked after until that has been done, and only what was translated", () => {
+  const targets = new Targets(RANGE);
+  const vip = "198.51.100.7";
+  const port = { to: `${vip}:53` };
+  const led = entry({ ...port, at: `${A}:5353` });
+  const verdict = (one: ReturnType<typeof entry>) => new Judge(targets).verdict(one);
+  assert.equal(verdict(led), undefined, "somebody else's until then");
+  targets.accept(new Map([["demo/serve", [targetOf(udpService([A], { vips: [vip] }))]]]), true);
+  targets.accept(new Map([["demo/serve", []]]), false);
+  assert.equal(verdict(led), "vip-gone");
+  assert.equal(verdict(entry(port)), undefined, "its own host answers");
+  assert.equal(verdict(entry({ to: `${vip}:54`, at: `${A}:5353` })), undefined, "another port");
+  const former = targets.former();
+  targets.accept(new Map([["demo/serve", [targetOf(udpService([A], { vips: [vip] }))]]]), false);
+  targets.accept(new Map(), true);
+  targets.forget(former);
+  assert.equal(verdict(led), "vip-gone", "given up again since");
+  targets.forget(targets.former());
+  assert.equal(verdict(led), undefined);
+});
+
+const pods = fc.subarray([A, B, "10.1.0.13"]);
+const services = fc.record({ udp: fc.option(pods), tcp: fc.option(pods), listed: fc.option(pods) });
+const world = fc.dictionary(fc.constantFrom("demo/a", "demo/b"), services);
+const anyEntry = fc.record({
+  to: fc.constantFrom(
+    "241.0.0.1:53",
+    "241.0.0.2:53",
+    "241.0.0.1:80",
+    "241.0.0.2:80",
+    "10.96.0.1:53",
+  ),
+  at: fc.option(fc.constantFrom(A, B, "10.1.0.13"), { nil: undefined }),
+  protocol: fc.constantFrom("UDP" as const, "TCP" as const),
+  replied: fc.boolean(),
+});
+
+test("the past decides nothing: after any history, verdicts are those of a process that has just started", () => {
+  const proposals = (
+    one: Record<string, { udp: string[] | null; tcp: string[] | null; listed: string[] | null }>,
+  ) =>
+    new Map(
+      (["demo/a", "demo/b"] as const).map((key, i) => {
+        const { udp, tcp, listed } = one[key] ?? {};
+        const at = { importKey: key, vips: [`241.0.0.${i + 1}`] };
+        return [
+          key,
+          [
+            ...(udp ? [targetOf(udpService(udp, at))] : []),
+            ...(tcp ? [targetOf(tcpService(tcp, listed ?? undefined, at))] : []),
+          ],
+        ] as const;
+      }),
+    );
+  fc.assert(
+    fc.property(fc.array(world, { minLength: 1 }), fc.array(anyEntry), (worlds, changes) => {
+      const [old, young] = [new Targets(RANGE), new Targets(RANGE)];
+      for (const one of worlds) old.accept(proposals(one), false);
+      young.accept(proposals(worlds.at(-1) ?? {}), true);
+      for (const { at, ...rest } of changes) {
+        const port = rest.protocol === "UDP" ? 5353 : 8080;
+        const one = entry({ ...rest, ...(at && { at: `${at}:${port}` }) });
+        const verdict = new Judge(old).verdict(one);
+        assert.equal(verdict, new Judge(young).verdict(one));
+        if (rest.to.startsWith("10.")) assert.equal(verdict, undefined);
+      }
+    }),
+  );
+});
