@@ -57,13 +57,14 @@ const SELECTOR_FIELDS = ["matchProperties", "matchLabels", "matchExpressions"] a
 function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelector | undefined {
   if (!hasOnly(raw, SELECTOR_FIELDS)) return refuse(path, raw);
   const [properties, labels, name] = SELECTOR_FIELDS;
+  const expressions = field(raw, name);
   const requirements: PropertyRequirement[] = [];
   for (const part of [
-    parseMap(raw[properties], `${path}.${properties}`, refuse),
-    parseMap(raw[labels], `${path}.${labels}`, refuse),
-    isUnset(raw[name])
+    parseMap(field(raw, properties), `${path}.${properties}`, refuse),
+    parseMap(field(raw, labels), `${path}.${labels}`, refuse),
+    isUnset(expressions)
       ? []
-      : listOf(raw[name], `${path}.${name}`, MOST_REQUIREMENTS, refuse, (item, at) =>
+      : listOf(expressions, `${path}.${name}`, MOST_REQUIREMENTS, refuse, (item, at) =>
           parseRequirement(item, at, refuse),
         ),
   ]) {

@@ -84,10 +84,3 @@ test("what a ladder forgets stands on its last rung", () => {
   ];
   assert.equal(tierIndex({ cluster: "c1" }, ladder), 1);
 });
-
-test("a slice of my cluster without a region is in mine", () => {
-  assert.deepEqual(originOf(sliceFact({ cluster: "c1" }), nodeFact()), {
-    cluster: "c1",
-    region: "eu-west",
-  });
-});
