@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { isPlain, type RouteFact } from "./route.ts";
 import type { Outcome } from "./sight.ts";
 import { failing, unknown, type Verdict, well } from "./verdict.ts";
 
@@ -72,6 +73,14 @@ export function nextNamespace(links: LinkFact, attempts: readonly Attempt[]): st
   )?.[0];
 }
 
+/**
+ * Whether the node would bring a pod's call as far as the guard, which stands behind routing: what is addressed to
+ * nobody's ClusterSetIP is not DNATed, so it needs a route, and forwarding. PURE.
+ */
+export function leadsToGuard(route: RouteFact | undefined, forwarding: Verdict): boolean {
+  return isPlain(route) && forwarding.state !== "failing";
+}
+
 /** Runs `argv` inside a pod's network, and nothing else of the pod: its files and users stay out of it. */
 export function inNamespace(name: string, argv: readonly string[]): [string, ...string[]] {
   return ["nsenter", `--net=/var/run/netns/${name}`, "--", ...argv];
@@ -137,7 +146,7 @@ function untold(pods: number, tried: number): string {
     return "No pod's network namespace is to be seen; in a container, mount the host's /run/netns (HostToContainer).";
   }
   if (tried > 0) return `Pods that were tried: ${tried}; none has met our rules yet.`;
-  return "No pod could be tried yet: that takes our guard in the kernel, and the right to enter network namespaces (nsenter, CAP_SYS_ADMIN).";
+  return "No pod could be tried yet: that takes our guard in the kernel, a route, forwarding, and the right to enter network namespaces (nsenter, CAP_SYS_ADMIN).";
 }
 
 /** The last attempt of each namespace that told something, newest first. */

@@ -132,6 +132,21 @@ test("asked for while it looks, it looks once more after that", async () => {
   await stage.preflight.stop();
 });
 
+test("no pod is knocked from while the node would not bring the call to the guard", async () => {
+  const stage = new Stage();
+  stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
+  stage.preflight.start();
+  await stage.settle();
+  stage.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
+  stage.answers.delete("ip -4 -j route");
+  await stage.minute();
+  assert.equal(stage.ran("nsenter"), 0);
+  stage.answers.set("ip -4 -j route", ROUTE);
+  await stage.minute();
+  assert.equal(stage.ran(KNOCK), 1);
+  await stage.preflight.stop();
+});
+
 test("a pod without a route of the family is not knocked from", async () => {
   const stage = new Stage();
   stage.answers.delete("nsenter --net=/var/run/netns/pod-1 -- ip");

@@ -17,12 +17,13 @@ import {
   judgePods,
   LINK_QUERY,
   type LinkFact,
+  leadsToGuard,
   nextNamespace,
   parseKnock,
   parseLinks,
   REMEMBERED,
 } from "./pods.ts";
-import { judgeRoute, parseRoute, type RouteFact, routeQuery } from "./route.ts";
+import { isPlain, judgeRoute, parseRoute, type RouteFact, routeQuery } from "./route.ts";
 import { judgeServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
 import type { Outcome, Sight } from "./sight.ts";
 import { judgeTools, parseTool } from "./tools.ts";
@@ -113,19 +114,22 @@ export class Preflight {
   }
 
   async #look(): Promise<void> {
-    const { clusterSetCidrs, told } = this.#options;
+    const { clusterSetCidrs, guarded, sight, told } = this.#options;
     const verdicts = [await this.#once("tools", () => this.#tools()), await this.#locks()];
     const routes = new Map<Family, RouteFact | undefined>();
     for (const cidr of clusterSetCidrs) routes.set(cidr.family, await this.#route(cidr));
     const links = await this.#links(routes);
     for (const cidr of clusterSetCidrs) {
       const { family } = cidr;
+      const route = routes.get(family);
+      const forwarding = judgeForwarding(family, await sight.read(FORWARDING[family].file));
+      const tried = leadsToGuard(route, forwarding) && guarded(family);
       verdicts.push(
         await this.#once(`extensions-${family}`, () => this.#extensions(family)),
-        judgeRoute(cidr, routes.get(family)),
-        judgeForwarding(family, await this.#options.sight.read(FORWARDING[family].file)),
+        judgeRoute(cidr, route),
+        forwarding,
         await this.#serviceRange(cidr),
-        await this.#pods(cidr, links),
+        await this.#pods(cidr, links, tried),
       );
     }
     const conntrack = await this.#conntrack();
@@ -178,11 +182,12 @@ export class Preflight {
     return parseLinks(await this.#ask(LINK_QUERY), new Set(devices));
   }
 
-  async #pods(cidr: Cidr, links: LinkFact | undefined): Promise<Verdict> {
+  /** `telling`: whether an answer, or none, would tell anything now. */
+  async #pods(cidr: Cidr, links: LinkFact | undefined, telling: boolean): Promise<Verdict> {
     const attempts = this.#attempts.get(cidr.family) ?? [];
     this.#attempts.set(cidr.family, attempts);
     const namespace = links && nextNamespace(links, attempts);
-    if (namespace !== undefined && this.#options.guarded(cidr.family)) {
+    if (namespace !== undefined && telling) {
       attempts.push({ namespace, result: await this.#try(cidr, namespace) });
       if (attempts.length > REMEMBERED) attempts.shift();
     }
@@ -194,7 +199,7 @@ export class Preflight {
     const address = probeAddress(cidr);
     const query = routeQuery(address, cidr.family);
     const route = parseRoute(await this.#ask(inNamespace(namespace, query)));
-    if (route?.kind !== "route" || route.type !== undefined) return "unclear";
+    if (!isPlain(route)) return "unclear";
     return parseKnock(await this.#ask(inNamespace(namespace, this.#options.knock(address))));
   }
 

@@ -45,6 +45,11 @@ export function parseRoute({ status, stdout, stderr }: Outcome): RouteFact | und
   };
 }
 
+/** True if packets are sent on by it: neither refused nor kept. */
+export function isPlain(route: RouteFact | undefined): boolean {
+  return route?.kind === "route" && route.type === undefined;
+}
+
 /** The objects of a JSON list; none if it is no list. PURE. */
 export function jsonList(text: string): Record<string, unknown>[] {
   try {

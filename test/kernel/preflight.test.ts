@@ -77,6 +77,12 @@ for (const flavour of ["nft", "legacy"] as const) {
       const { stdout } = await node.run(request("tcp://241.0.0.10:80"));
       assert.match(stdout, /unreachable/);
       assert.match((await look())["route-IPv6"] ?? "", /^\[\+\]/);
+      await looked.guard();
+      assert.match(
+        (await looked.lines())["pods-IPv4"] ?? "",
+        /^\[\?\].* No pod could be tried yet/,
+        "a pod's call would end for want of a route",
+      );
     });
 
     for (const type of ["unreachable", "blackhole", "prohibit"]) {
@@ -211,7 +217,7 @@ async function direct(pod: Namespace): Promise<void> {
 
 test("the agent tells what it found on /readyz?verbose, as a metric and in its log, and stays ready", async () => {
   await using lab = await Lab.create({
-    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
+    clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [] } }] }],
   });
   const node = lab.node("c1", "n1");
   await node.exec(["ip", "route", "del", "default"]);
@@ -221,10 +227,18 @@ test("the agent tells what it found on /readyz?verbose, as a metric and in its l
   await eventually(async () => {
     assert.match(await agent.page("/readyz?verbose"), /^\[-\]preflight-route-IPv4 no-route: /m);
   });
+  assert.match(await agent.page("/readyz?verbose"), /^\[\?\]preflight-pods-IPv4 not-tested: /m);
   const text = await agent.page("/metrics");
   assert.match(text, /^clusterset_agent_preflight_failing\{check="route",family="IPv4"\} 1$/m);
   assert.match(text, /^clusterset_agent_preflight_failing\{check="forwarding",family="IPv4"\} 0$/m);
   assert.match(text, /^clusterset_agent_conntrack_entries_limit [1-9]/m);
   assert.equal(agent.log.split('"reason":"no-route"').length, 2, "told once");
+  assert.equal((await agent.stop()).code, 0);
+  await node.exec(["ip", "route", "add", "default", "via", "172.20.0.1", "dev", "eth0"]);
+  await agent.start();
+  // Not only after a minute: as soon as the guard is there.
+  await eventually(async () => {
+    assert.match(await agent.page("/readyz?verbose"), /^\[\+\]preflight-pods-IPv4 ok$/m);
+  });
   assert.equal((await agent.stop()).code, 0);
 });
