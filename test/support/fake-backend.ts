@@ -28,8 +28,8 @@ interface FakeTransaction extends Transaction {
   readonly drops: readonly ObjectKey[];
 }
 
-/** Where a read or an apply fails: before it took effect, or after. */
-export type Fault = "before" | "after";
+/** Where a read or an apply fails: before it took effect, or after; or with the tool's own no. */
+export type Fault = "before" | "after" | "refused";
 
 /** A backend whose kernel is a map; it keeps the whole contract, and fails when it is told to. */
 export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransaction> {
@@ -152,6 +152,7 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     this.#busy = false;
     const fault = this.faults.shift();
     if (fault === "before") throw new Error(`${what}: refused`);
+    if (fault === "refused") throw new CodedError("CSP_RESTORE_EXITED", `${what}: refused`);
     const result = effect();
     if (fault === "after") throw new Error(`${what}: no answer`);
     return result;

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { Reconciler } from "../../agent/sync/reconciler.ts";
+import type {
+  Drifted,
+  Failure,
+  Reconciliation,
+  SetAsideChange,
+} from "../../agent/sync/reconciler-events.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import { FakeBackend, quiet } from "./fake-backend.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { wantedOf } from "./wanted.ts";
+
+/** A reconciler between services that a test names and a fake kernel, with all that it tells written down. */
+export class ReconcilerBench {
+  readonly clock = new FakeClock();
+  readonly backend = new FakeBackend();
+  readonly wanted = new Map<ObjectKey, readonly VirtualService[]>();
+  readonly passes: Reconciliation[] = [];
+  readonly failures: Failure[] = [];
+  readonly drifts: Drifted[] = [];
+  readonly blind: number[] = [];
+  readonly trials: boolean[] = [];
+  /** What is set aside: reason by `ns/name:port PROTOCOL`. */
+  readonly aside = new Map<string, string>();
+  readonly followed: string[] = [];
+  readonly reconciler = new Reconciler({
+    family: "IPv4",
+    backend: this.backend,
+    wanted: wantedOf(this.wanted),
+    follower: {
+      proposed: (key, services) => this.followed.push(`${key} ${services.length}`),
+      accepted: (complete) => this.followed.push(complete ? "accepted all" : "accepted"),
+      failed: () => this.followed.push("failed"),
+    },
+    clock: this.clock,
+    random: () => 0.5,
+    events: {
+      reconciled: (pass) => this.passes.push(pass),
+      failed: (failure) => this.failures.push(failure),
+      drifted: (drifted) => this.drifts.push(drifted),
+      lookFailed: ({ retryIn }) => this.blind.push(retryIn),
+      tried: ({ accepted }) => this.trials.push(accepted),
+      setAside: (change) => this.aside.set(nameOf(change), change.reason),
+      restored: (change) => this.aside.delete(nameOf(change)),
+    },
+  });
+
+  /** Says what an import wants; nothing takes it out. */
+  set(key: ObjectKey, ...services: readonly VirtualService[]): void {
+    if (services.length === 0) this.wanted.delete(key);
+    else this.wanted.set(key, services);
+    this.reconciler.changed(key, this.clock.now());
+  }
+
+  async start(): Promise<void> {
+    this.reconciler.start();
+    await this.settle();
+  }
+
+  /** Lets time pass until all that waits is live. */
+  async settle(): Promise<void> {
+    for (let turns = 0; turns < 3_000; turns++) {
+      await quiet();
+      const { oldestWaiting, passSince, synced } = this.reconciler;
+      if (passSince !== undefined) continue;
+      if (synced && oldestWaiting === undefined) return;
+      this.clock.advance(this.clock.next ?? 0);
+    }
+    assert.fail("the reconciler did not come to rest");
+  }
+
+  /** Lets `ms` milliseconds pass, in steps in which everything can happen that has to. */
+  async pass(ms: number, step = 1_000): Promise<void> {
+    for (let passed = 0; passed < ms; passed += step) {
+      this.clock.advance(Math.min(step, ms - passed));
+      await quiet();
+    }
+    await this.settle();
+  }
+}
+
+function nameOf({ servicePort, protocol }: SetAsideChange): string {
+  return `${servicePort} ${protocol}`;
+}
