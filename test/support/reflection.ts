@@ -3,8 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import { field } from "../../common/kubernetes/json.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector.ts";
-import type { Logger } from "../../common/log.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { logLines } from "./log-lines.ts";
 import { ModelApiServer } from "./model-api-server.ts";
 
 /** What a reflector asks for, unless a test says otherwise. */
@@ -20,7 +20,7 @@ export class Reflection {
   /** Everything that was told, a line each, states with their reason. */
   readonly told: string[] = [];
   /** What the log heard. */
-  readonly errors: unknown[] = [];
+  readonly errors: readonly string[];
   /** What must not have been told. */
   readonly wrong: string[] = [];
   /** Makes the next calls of `changed` throw. */
@@ -32,12 +32,14 @@ export class Reflection {
   #stopped = false;
 
   constructor(query: Partial<ResourceQuery> = {}, random: () => number = () => 0.5) {
+    const { log, lines } = logLines();
+    this.errors = lines;
     this.reflector = new Reflector({
       api: this.server,
       query: { ...QUERY, ...query },
       clock: this.clock,
       random,
-      log: errorsTo(this.errors),
+      log,
       events: {
         changed: (key, object) => this.#changed(key, object),
         removed: (key) => this.#removed(key),
@@ -115,19 +117,4 @@ export class Reflection {
     if (this.#stopped) this.wrong.push(`${line} after the end`);
     this.told.push(line);
   }
-}
-
-function errorsTo(errors: unknown[]): Logger {
-  const quiet = (): void => {};
-  const log: Logger = {
-    enabled: () => true,
-    write: quiet,
-    trace: quiet,
-    debug: quiet,
-    info: quiet,
-    warn: quiet,
-    error: (_, fields) => void errors.push(fields?.error),
-    with: () => log,
-  };
-  return log;
 }

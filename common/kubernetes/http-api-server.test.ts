@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { logLines } from "../../test/support/log-lines.ts";
+import type { ApiResponse } from "./api-server.ts";
+import { Credentials } from "./credentials.ts";
+import { HttpApiServer } from "./http-api-server.ts";
+
+/** A client of a fake API server, on a clock that stands still. */
+async function stage() {
+  const fake = await FakeApiServer.start();
+  const clock = new FakeClock();
+  const credentials = await Credentials.load({ kubeconfig: fake.kubeconfig, ...logLines(), clock });
+  const api = new HttpApiServer(credentials, "test/1", clock);
+  const stop = new AbortController();
+  const ask = (compress = false): Promise<ApiResponse> =>
+    api.request({ path: "/x?y=z", signal: stop.signal, silence: 150_000, compress });
+  const answering = async (answer: Answer): Promise<string> => {
+    fake.answers.push(answer);
+    return textOf(await ask(true));
+  };
+  const dispose = async (): Promise<void> => {
+    stop.abort();
+    await api.close();
+    await fake[Symbol.asyncDispose]();
+    assert.equal(clock.pending, 0);
+  };
+  return { fake, clock, api, ask, answering, stop, [Symbol.asyncDispose]: dispose };
+}
+
+async function textOf({ body }: ApiResponse): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+test("an answer is given as it is: status, headers and body", async () => {
+  await using it = await stage();
+  it.fake.answers.push((_, response) => {
+    response.writeHead(429, { "Retry-After": "3" }).end("later");
+  });
+  const response = await it.ask();
+  assert.equal(response.status, 429);
+  assert.equal(response.header("retry-after"), "3");
+  assert.equal(await textOf(response), "later");
+  const [request] = it.fake.requests;
+  assert.equal(request?.url, "/x?y=z");
+  assert.equal(request?.headers["user-agent"], "test/1");
+  assert.equal(request?.headers["accept-encoding"], "identity");
+});
+
+test("a compressed body is decompressed as it comes", async () => {
+  await using it = await stage();
+  const text = "slice ".repeat(50_000);
+  const whole = await it.answering((request, response) => {
+    assert.equal(request.headers["accept-encoding"], "gzip");
+    response.writeHead(200, { "Content-Encoding": "gzip" }).end(gzipSync(text));
+  });
+  assert.equal(whole, text);
+});
+
+test("a body that breaks off, compressed or not, is no whole body", async () => {
+  await using it = await stage();
+  const zipped = gzipSync("slice ".repeat(1000));
+  const cases: Answer[] = [
+    (_, response) => response.writeHead(200).write("half", () => response.destroy()),
+    (_, response) =>
+      response.writeHead(200, { "Content-Length": 9 }).write("half", () => response.destroy()),
+    (_, response) =>
+      response.writeHead(200, { "Content-Encoding": "gzip" }).end(zipped.subarray(0, 30)),
+  ];
+  for (const answer of cases) {
+    await assert.rejects(it.answering(answer), { reason: "unreachable" });
+  }
+});
+
+test("what is no HTTP, or not compressed as it says, is garbage", async () => {
+  await using it = await stage();
+  const cases: Answer[] = [
+    (request) => request.socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
+    (_, response) => response.writeHead(200, { "Content-Encoding": "gzip" }).end("plain"),
+    (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end("?"),
+  ];
+  for (const answer of cases) {
+    await assert.rejects(it.answering(answer), { reason: "garbage" });
+  }
+});
+
+test("a server that accepts and says nothing is stalled after 30 seconds, a silent body after 150", async () => {
+  await using it = await stage();
+  it.fake.answers.push(() => {});
+  const silent = assert.rejects(it.ask(), { reason: "stalled", code: "CSP_API_REQUEST" });
+  await it.fake.nextRequest();
+  it.clock.advance(30_000);
+  await silent;
+  it.fake.answers.push((_, response) => response.writeHead(200).write("first"));
+  const { body } = await it.ask();
+  const parts = body[Symbol.asyncIterator]();
+  assert.equal(String(Buffer.from((await parts.next()).value ?? [])), "first");
+  const next = assert.rejects(parts.next(), { reason: "stalled" });
+  it.clock.advance(149_999);
+  assert.equal(it.clock.pending, 1);
+  it.clock.advance(1);
+  await next;
+});
+
+test("nobody there is unreachable, and so is a connection that ends before an answer", async () => {
+  const it = await stage();
+  await assert.rejects(
+    it.answering((request) => request.socket.destroy()),
+    { reason: "unreachable" },
+  );
+  await it.fake[Symbol.asyncDispose]();
+  await assert.rejects(it.ask(), { reason: "unreachable", message: /ECONNREFUSED/ });
+  await it.api.close();
+});
+
+test("a kept connection that the server has ended meanwhile is no failure", async () => {
+  await using it = await stage();
+  assert.equal(await it.answering((_, response) => response.end("one")), "one");
+  // The kept connection ends as the second request arrives on it.
+  it.fake.answers.push((request) => request.socket.destroy());
+  assert.equal(await it.answering((_, response) => response.end("two")), "two");
+  assert.equal(it.fake.requests.length, 3);
+});
+
+test("the signal ends a request and its connection, before the answer and after", async () => {
+  await using it = await stage();
+  it.fake.answers.push((_, response) => response.writeHead(200).write("x"));
+  const { body } = await it.ask();
+  it.fake.answers.push(() => {});
+  const second = assert.rejects(it.ask(), { name: "AbortError" });
+  await it.fake.nextRequest();
+  const ended = it.fake.requests.map(({ socket }) => once(socket, "close"));
+  it.stop.abort();
+  await second;
+  await assert.rejects(async () => {
+    for await (const part of body) assert.equal(String(Buffer.from(part)), "x");
+  });
+  await Promise.all(ended);
+});
