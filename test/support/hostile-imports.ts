@@ -26,6 +26,7 @@ export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields 
   };
 }
 
+const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
 
 function spec(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
@@ -128,6 +129,18 @@ export const IMPORT_CASES: readonly ParserCase[] = [
     { created: Date.UTC(2026, 0, 2, 2, 4, 5, 500) },
   ),
   metadata({ creationTimestamp: null }, {}),
+
+  metadata({ annotations: { [ON_DEATH]: "reset" } }, { onEndpointDeath: "reset" }),
+  metadata({ annotations: { [ON_DEATH]: "keep" } }, {}),
+  metadata({ annotations: { [ON_DEATH]: null } }, {}),
+  metadata({ annotations: null }, {}),
+  ...["", "Reset", "reset ", true, 5, {}, ["reset"]].map((value) =>
+    metadata(
+      { annotations: { [ON_DEATH]: value } },
+      {},
+      `invalid-policy metadata.annotations[${ON_DEATH}]`,
+    ),
+  ),
   ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(
     (creationTimestamp) =>
       metadata({ creationTimestamp }, {}, "invalid-object metadata.creationTimestamp"),
