@@ -147,6 +147,45 @@ test("a restart cuts nothing that is right, and deletes what went wrong meanwhil
   }
 });
 
+test("netlink and the program see and delete the same, IPv6 and zones included", async () => {
+  await using stage = await ConntrackStage.create();
+  const zone = ["-t", "raw", "-A", "PREROUTING", "-d", "10.9.0.2", "-j", "CT", "--zone", "7"];
+  await stage.node.exec(["iptables", ...zone]);
+  const oneWay = [
+    "-t",
+    "raw",
+    "-A",
+    "PREROUTING",
+    "-d",
+    "10.9.0.3",
+    "-j",
+    "CT",
+    "--zone-orig",
+    "8",
+  ];
+  await stage.node.exec(["iptables", ...oneWay]);
+  await stage.node.exec(["ip6tables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
+  await stage.lab.router.exec(["ip", "route", "add", "blackhole", "10.9.0.0/16"]);
+  const send = async () => {
+    for (const host of ["10.9.0.1", "10.9.0.2", "10.9.0.3", stage.pod("a").address("IPv6")]) {
+      await stage.pod("client").exec(["bash", "-c", `echo who > /dev/udp/${host}/8080`]);
+    }
+  };
+  const say = async (...args: string[]) =>
+    (await stage.node.exec(program("tables.ts", ...args))).trim().split("\n");
+  for (const way of ["netlink", "conntrack"]) {
+    await send();
+    const [one, other] = [await say("netlink"), await say("conntrack")];
+    assert.equal(one.length, 4);
+    assert.deepEqual(one.map(settled).sort(), other.map(settled).sort());
+    assert.deepEqual(
+      (await say(way, "delete")).filter((line) => line.startsWith("deleted")),
+      ["deleted 3", "deleted 1"],
+    );
+    assert.deepEqual(await say("netlink"), [""]);
+  }
+});
+
 test("50,000 entries of an endpoint that left are deleted, and the agent answers meanwhile", async (t) => {
   await using stage = await ConntrackStage.create();
   const fill = () => stage.node.exec(program("fill.ts", "50000", VIP, "53", "10.1.0.99", "8080"));
@@ -164,6 +203,12 @@ test("50,000 entries of an endpoint that left are deleted, and the agent answers
 
 function program(name: string, ...args: readonly string[]): string[] {
   return [process.execPath, join(import.meta.dirname, "../conntrack", name), ...args];
+}
+
+/** An entry as `tables.ts` prints it, without what a late answer changes, its fields in order. */
+function settled(line: string): string {
+  const { replied: _, ...fields } = JSON.parse(line);
+  return JSON.stringify(Object.entries(fields).sort());
 }
 
 /** TCP states of the entries for the VIP. */
