@@ -33,7 +33,14 @@ const PLAN: ImportPlan = {
   services: [],
   excluded: [],
 };
-const PASS = { family: "IPv4", scope: "changed", seconds: 0.01, writes: 1, deletes: 0 } as const;
+const PASS = {
+  family: "IPv4",
+  scope: "changed",
+  seconds: 0.01,
+  whole: true,
+  writes: 1,
+  deletes: 0,
+} as const;
 
 test("what was there before is no news; what comes after the first sync is", () => {
   const { observer, lines } = observed("info");

@@ -68,13 +68,14 @@ export class Observer implements AgentEvents {
     for (const line of problemTransitions(previous, problems)) this.#log.write(line);
   }
 
-  reconciled({ family, changedAt, ...what }: Reconciliation): void {
+  reconciled({ family, changedAt, whole, ...what }: Reconciliation): void {
     const now = this.#clock.now();
     // What was there when the agent started has not changed: a start over thousands of imports would read as
     // thousands of slow changes.
     const changes = this.#seen.has(family) ? changedAt : [];
     const latencies = changes.map((at) => (now - at) / 1000);
     this.#metrics.syncDone({ family, latencies, ...what });
+    if (!whole) return;
     const seconds = Number(what.seconds.toFixed(4));
     if (this.#failing.delete(family)) this.#log.info("The kernel is in step again.", { family });
     if (!this.#seen.has(family)) {

@@ -9,6 +9,8 @@ export interface Reconciliation {
   readonly scope: "changed" | "complete";
   /** From the first thing done to the kernel's yes. */
   readonly seconds: number;
+  /** False if services are held back, because it is not known yet which of them the kernel refuses. */
+  readonly whole: boolean;
   readonly writes: number;
   readonly deletes: number;
   /** For each change that is now live: when its source learned of it, in milliseconds of the clock. */

@@ -201,7 +201,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#tried = trying;
     this.#suspicion.passed();
     this.#failures = 0;
-    this.#synced ||= !this.#isolation.holding;
+    this.#synced ||= !this.#isolation.holding && !this.#found;
     follower?.accepted(scope === "complete" && whole);
     this.#inspection.passEnds(scope);
     this.#tellAside();
@@ -210,11 +210,12 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   #tell(done: { scope: "changed" | "complete"; tx: Transaction; started: number }): void {
     const { clock, events, family } = this.#options;
     const { scope, tx, started } = done;
-    if (!this.#isolation.holding) this.#inFlight.push(...this.#withheld.splice(0));
+    const whole = !this.#isolation.holding && !this.#found;
+    if (whole) this.#inFlight.push(...this.#withheld.splice(0));
     const changedAt = this.#inFlight.splice(0);
     const seconds = (clock.now() - started) / 1000;
     const { writes, deletes } = tx;
-    events.reconciled({ family, scope, seconds, writes, deletes, changedAt });
+    events.reconciled({ family, scope, seconds, whole, writes, deletes, changedAt });
   }
 
   /** Gives nothing if it was stopped meanwhile. `before`: what was believed until now, if anything was. */
