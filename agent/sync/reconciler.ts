@@ -156,8 +156,8 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
       const retryIn = await this.#pass().catch((error) => this.#fail(error));
       this.#passSince = undefined;
       if (retryIn !== undefined) await this.#pause(retryIn);
-      await this.#inspection.pending;
       while (!this.#stopped && !this.#hasWork) await this.#pause();
+      await this.#inspection.pending;
     }
   }
 
