@@ -45,10 +45,9 @@ describe("a look", () => {
     assert.ok(listed.includes("nat CSP-A") && !listed.includes("nat CSP-B"));
   });
 
-  test("finds a jump that is gone, and names nobody for it", async () => {
+  test("finds a jump that is gone, and names nobody where others are left", async () => {
     const { drift } = await look({
       "nat OUTPUT": ["-A OUTPUT -j KUBE-SERVICES"],
-      "nat PREROUTING": [line(TO_A)],
     });
     assert.deepEqual(drift, [{ reason: "jump-missing", what: TO_A }]);
   });
