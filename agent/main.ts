@@ -14,10 +14,12 @@ import { isUsage, usageText } from "./config/usage.ts";
 import type { NodeFact } from "./model/facts.ts";
 import { planDocument } from "./observe/plan-document.ts";
 import { interfaceAddresses } from "./system/addresses.ts";
+import { keepHeapSmall } from "./system/heap.ts";
 
 /** Exit code of a wrong flag, as of most programs. */
 const USAGE = 2;
 
+keepHeapSmall();
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {

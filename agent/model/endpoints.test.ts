@@ -46,12 +46,15 @@ for (const family of ["IPv4", "IPv6"] as const) {
       );
     });
 
-    test("are equal exactly if they hold the same, whoever interned their names", () => {
+    test("are equal exactly if they hold the same, packed with one interner or each with its own", () => {
       const few = fc.array(anyEndpoint(family), { maxLength: 3 });
+      const shared = new Interner();
       fc.assert(
-        fc.property(few, few, fc.boolean(), (one, other, same) => {
+        fc.property(few, few, fc.boolean(), fc.boolean(), (one, other, same, share) => {
           const second = same ? structuredClone(one) : other;
-          const packed = [one, second].map((list) => Endpoints.of(family, list));
+          const packed = [one, second].map((list) =>
+            Endpoints.of(family, list, share ? shared : new Interner()),
+          );
           assert.equal(isDeepStrictEqual(packed[0], packed[1]), isDeepStrictEqual(one, second));
         }),
       );
@@ -74,13 +77,25 @@ test("an address of the other family, or none, is a fault of whoever packs it", 
   }
 });
 
-test("an interner gives equal places one copy, and forgets when too many names were invented", () => {
+test("an interner gives equal values one copy, and forgets when too many were invented", () => {
   const interner = new Interner(3);
-  const first = interner.place("n1", "a");
-  assert.equal(interner.place("n1", "a"), first);
-  assert.deepEqual(interner.place(undefined, undefined), {});
-  for (let i = 0; i < 10; i++)
-    assert.deepEqual(interner.place(`m${i}`, "b"), { nodeName: `m${i}`, zone: "b" });
-  assert.deepEqual(interner.place("n1", "a"), first);
-  assert.notEqual(interner.place("n1", "a"), first);
+  const ports = () => [{ name: "http", protocol: "TCP", port: 80 } as const];
+  const first = interner.ports(ports());
+  assert.equal(interner.ports(ports()), first);
+  assert.deepEqual(interner.ports([]), []);
+  for (let port = 1; port < 10; port++) interner.ports([{ name: "", protocol: "UDP", port }]);
+  assert.deepEqual(interner.ports(ports()), first);
+  assert.notEqual(interner.ports(ports()), first);
+});
+
+test("more places than a table holds begin another one; what was packed before stays as it is", () => {
+  const interner = new Interner();
+  const slice = (n: number) =>
+    Array.from({ length: 1000 }, (_, i) => ({
+      address: `10.0.${i >> 8}.${i & 255}`,
+      condition: "ready" as const,
+      nodeName: `node-${n}-${i}`,
+    }));
+  const packed = Array.from({ length: 70 }, (_, n) => Endpoints.of("IPv4", slice(n), interner));
+  for (const [n, endpoints] of packed.entries()) assert.deepEqual([...endpoints], slice(n));
 });

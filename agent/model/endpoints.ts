@@ -29,7 +29,9 @@ const MOST_ARGUMENTS = 8192;
  * plainer choice, but each has its memory outside of V8's heap: ten thousand small ones between the large
  * buffers of a connection leave holes there that cost more than the endpoints (50 MB, measured).
  *
- * Per endpoint: the address, most significant byte first; the condition; the index of the place.
+ * Per endpoint: the address, most significant byte first; the condition; the number of its place in a table that
+ * all endpoints of one interner share. So two are equal by their structure only if they were packed with the same
+ * interner, or each with one of its own; otherwise they seem to differ, which costs no more than a look.
  */
 export class Endpoints implements Iterable<EndpointFact> {
   // Not #private: what compares values by their structure has to see them.
@@ -49,16 +51,15 @@ export class Endpoints implements Iterable<EndpointFact> {
     endpoints: Iterable<EndpointFact>,
     interner: Interner = new Interner(),
   ): Endpoints {
+    const list = [...endpoints];
+    const table = interner.places(list.length);
     const bytes: number[] = [];
-    const indexes = new Map<Place, number>();
-    for (const { address, condition, nodeName, zone } of endpoints) {
-      const place = interner.place(nodeName, zone);
-      const index = indexes.get(place) ?? indexes.size;
-      indexes.set(place, index);
+    for (const { address, condition, nodeName, zone } of list) {
+      const index = table.indexOf(nodeName, zone);
       pushAddress(address, family, bytes);
       bytes.push(CONDITIONS.indexOf(condition), index >> 8, index & 255);
     }
-    return new Endpoints(family, textOf(bytes), [...indexes.keys()]);
+    return new Endpoints(family, textOf(bytes), table.places);
   }
 
   /** How many there are. */

@@ -1,24 +1,17 @@
 import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Protocol } from "../../api/protocol.ts";
 import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
+import type { Port } from "./port.ts";
 
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
+export type { Port } from "./port.ts";
 
 /**
  * Facts: what the agent believes about the world, one immutable value per object. A fact exists only if a
  * strict parser accepted it, so everything inward of this file may trust every string in it.
  */
-
-/** A port of a ServiceImport, which clients connect to, or of a slice, where its endpoints listen. */
-export interface Port {
-  /** Empty if the port has no name; names are what joins the two kinds. */
-  readonly name: string;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
 
 /** How an import wants its traffic narrowed inside the active tier (KEP-4444, KEP-3015). */
 export type TrafficDistribution = "PreferSameZone" | "PreferSameNode";

@@ -4,6 +4,7 @@ import { isLabelName } from "../../api/names.ts";
 import type { Complaints } from "./complaints.ts";
 import type { ImportFact, TrafficDistribution } from "./facts.ts";
 import { fieldAt, isUnset } from "./fields.ts";
+import { Interner } from "./interner.ts";
 import { parseObjectName } from "./object-name.ts";
 import { CLAIMS, parsePorts } from "./parse-ports.ts";
 import { parseSelectors } from "./parse-selectors.ts";
@@ -26,7 +27,10 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/
  * Reads a ServiceImport (v1alpha1 or v1beta1, one schema). An object whose name or type is unusable gives no
  * fact; VIPs, ports and policies that are wrong are left out one by one.
  */
-export function parseImport(object: unknown): Parsed<ImportFact> {
+export function parseImport(
+  object: unknown,
+  interner: Interner = new Interner(),
+): Parsed<ImportFact> {
   const { complaints, key } = parseObjectName("ServiceImport", object, isLabelName);
   const result = { object: complaints.object, problems: complaints.problems };
   if (key === undefined) return result;
@@ -45,7 +49,9 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     created: parseCreated(object, complaints),
     headless: type === "Headless",
     vips: parseVips(spec, complaints),
-    ports: parsePorts(fieldAt(spec, "ports"), "spec.ports", MOST_PORTS, CLAIMS.import, complaints),
+    ports: interner.ports(
+      parsePorts(fieldAt(spec, "ports"), "spec.ports", MOST_PORTS, CLAIMS.import, complaints),
+    ),
     nodeLocal: parseNodeLocal(spec, complaints),
     ...(affinitySeconds !== undefined && { affinitySeconds }),
     ...(selectors !== undefined && { selectors }),

@@ -62,7 +62,9 @@ export function parseSlice(
     importKey: objectKey(namespace, service),
     active: parseLabel(object, LABEL_ACTIVE, isSwitch, complaints) !== "false",
     family,
-    ports: parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
+    ports: interner.ports(
+      parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
+    ),
     endpoints: Endpoints.of(family, endpoints, interner),
     ...(cluster !== undefined && { cluster: interner.text(cluster) }),
     ...(region !== undefined && { region: interner.text(region) }),

@@ -152,7 +152,7 @@ export const GAUGES = {
   },
   sourceObjects: {
     name: "source_objects",
-    help: "Objects of a resource of the API server that are known, the wrong ones included.",
+    help: "Objects of a resource of the API server that are known and usable.",
     labelNames: ["resource"],
   },
   brokenFiles: {

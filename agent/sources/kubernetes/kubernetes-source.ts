@@ -48,7 +48,7 @@ export class KubernetesSource implements Source {
     return this.#states;
   }
 
-  /** Objects of each resource that are facts, or wrong. */
+  /** Usable objects of each resource. */
   get sizes(): ReadonlyMap<Resource, number> {
     return new Map(RESOURCES.map((resource) => [resource, this.#tables?.[resource].size ?? 0]));
   }

@@ -12,10 +12,9 @@ export interface ObjectTold<Fact> {
   problems(object: string, problems: readonly Problem[]): void;
 }
 
-/** What was told of one object last. */
-interface Standing<Fact> {
+/** What is wrong with one object. */
+interface Faults {
   readonly object: string;
-  readonly fact?: Fact;
   readonly problems: readonly Problem[];
 }
 
@@ -26,22 +25,23 @@ interface Standing<Fact> {
 export class ObjectTable<Fact> {
   readonly #parse: (object: unknown) => Parsed<Fact>;
   readonly #told: ObjectTold<Fact>;
-  /** By the reflector's key; without those of which there is nothing to tell. */
-  readonly #standings = new Map<string, Standing<Fact>>();
+  /** What was told last, by the reflector's key. */
+  readonly #facts = new Map<string, Fact>();
+  readonly #faults = new Map<string, Faults>();
 
   constructor(parse: (object: unknown) => Parsed<Fact>, told: ObjectTold<Fact>) {
     this.#parse = parse;
     this.#told = told;
   }
 
-  /** The objects of which anything was told. */
+  /** How many facts there are. */
   get size(): number {
-    return this.#standings.size;
+    return this.#facts.size;
   }
 
   /** The facts as of now. */
-  *facts(): IterableIterator<Fact> {
-    for (const { fact } of this.#standings.values()) if (fact !== undefined) yield fact;
+  facts(): Iterable<Fact> {
+    return this.#facts.values();
   }
 
   /** An object is as it is here. One that has become unusable is a problem, and keeps nothing of its old self. */
@@ -55,17 +55,27 @@ export class ObjectTable<Fact> {
   }
 
   #become(key: string, next: Parsed<Fact> | undefined, at: number): void {
-    const before = this.#standings.get(key);
-    const same = isDeepStrictEqual(before?.fact, next?.fact);
+    this.#tellFaults(key, next);
+    const before = this.#facts.get(key);
+    const fact = next?.fact;
     // What has not changed stays the value that the model holds: it is in memory once.
-    const fact = same ? before?.fact : next?.fact;
+    if (isDeepStrictEqual(before, fact)) return;
+    if (fact !== undefined) {
+      this.#facts.set(key, fact);
+      this.#told.changed(fact, at);
+    } else if (before !== undefined) {
+      this.#facts.delete(key);
+      this.#told.removed(before, at);
+    }
+  }
+
+  #tellFaults(key: string, next: Parsed<Fact> | undefined): void {
+    const before = this.#faults.get(key);
     const problems = next?.problems ?? [];
+    if (isDeepStrictEqual(before?.problems ?? [], problems)) return;
     const object = next?.object ?? before?.object ?? "";
-    if (fact === undefined && problems.length === 0) this.#standings.delete(key);
-    else this.#standings.set(key, { object, problems, ...(fact !== undefined && { fact }) });
-    if (!isDeepStrictEqual(before?.problems ?? [], problems)) this.#told.problems(object, problems);
-    if (same) return;
-    if (fact !== undefined) this.#told.changed(fact, at);
-    else if (before?.fact !== undefined) this.#told.removed(before.fact, at);
+    if (problems.length === 0) this.#faults.delete(key);
+    else this.#faults.set(key, { object, problems });
+    this.#told.problems(object, problems);
   }
 }

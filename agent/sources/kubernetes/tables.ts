@@ -28,7 +28,7 @@ export function tablesFor(
     problems,
   });
   return {
-    serviceimports: new ObjectTable(parseImport, {
+    serviceimports: new ObjectTable((object) => parseImport(object, interner), {
       changed: (fact, at) => events.importChanged(fact, at),
       removed: ({ key }, at) => events.importRemoved(key, at),
       problems,

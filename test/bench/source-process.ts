@@ -1,0 +1,63 @@
+/**
+ * A Kubernetes source and a model in a process of their own: reads everything that the kubeconfig in the first
+ * argument leads to, and prints what that took as one line of JSON.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Model } from "../../agent/model/model.ts";
+import { KubernetesSource } from "../../agent/sources/kubernetes/kubernetes-source.ts";
+import { keepHeapSmall } from "../../agent/system/heap.ts";
+import { systemClock as clock } from "../../common/clock.ts";
+import { connect } from "../../common/kubernetes/connect.ts";
+import { Reflector } from "../../common/kubernetes/reflector.ts";
+import { createLogger, standardError } from "../../common/log.ts";
+
+const RESOLUTION = 1;
+keepHeapSmall();
+const log = createLogger({ level: "warn", format: "pretty" }, standardError());
+const api = await connect({ kubeconfig: process.argv[2] ?? "", log });
+const source = new KubernetesSource({
+  follow: (query, events) => new Reflector({ api, query, events, clock, random: Math.random, log }),
+  nodeName: "n1",
+});
+const model = new Model();
+let slices = 0;
+const listed = Promise.withResolvers<void>();
+// What the modules themselves cost to compile is over before anything is measured.
+await sleep(200);
+const idle = process.memoryUsage.rss();
+const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
+delay.enable();
+const began = clock.now();
+source.start({
+  importChanged: (fact, at) => model.setImport(fact, at),
+  importRemoved: (key, at) => model.removeImport(key, at),
+  sliceChanged: (fact, at) => {
+    slices++;
+    model.setSlice(fact, at);
+  },
+  sliceRemoved: (key, at) => model.removeSlice(key, at),
+  nodeChanged: () => undefined,
+  addressesChanged: () => undefined,
+  propertiesChanged: () => undefined,
+  problems: (object, problems) => console.error(object, problems),
+  listed: listed.resolve,
+});
+await listed.promise;
+const seconds = (clock.now() - began) / 1000;
+delay.disable();
+// What a while of quiet leaves: nobody tells V8 to give memory back.
+await sleep(1000);
+console.log(
+  JSON.stringify({
+    slices,
+    seconds,
+    idleMB: idle / 1e6,
+    settledMB: process.memoryUsage.rss() / 1e6,
+    peakMB: (process.resourceUsage().maxRSS * 1024) / 1e6,
+    stallMs: delay.max / 1e6 - RESOLUTION,
+    stall99Ms: delay.percentile(99.9) / 1e6 - RESOLUTION,
+  }),
+);
+await source.stop();
+await api.close();
