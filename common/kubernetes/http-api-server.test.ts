@@ -71,6 +71,10 @@ test("a body that breaks off, compressed or not, is no whole body", async () => 
       response.writeHead(200, { "Content-Length": 9 }).write("half", () => response.destroy()),
     (_, response) =>
       response.writeHead(200, { "Content-Encoding": "gzip" }).end(zipped.subarray(0, 30)),
+    (_, response) =>
+      response
+        .writeHead(200, { "Content-Encoding": "gzip" })
+        .write(zipped.subarray(0, 30), () => response.destroy()),
   ];
   for (const answer of cases) {
     await assert.rejects(it.answering(answer), { reason: "unreachable" });
@@ -141,4 +145,16 @@ test("the signal ends a request and its connection, before the answer and after"
     for await (const part of body) assert.equal(String(Buffer.from(part)), "x");
   });
   await Promise.all(ended);
+});
+
+test("after a 401, a plugin is asked for another token", async () => {
+  await using it = await stage();
+  const runs = it.fake.file("runs");
+  const script = `echo >> ${runs}; echo '{"status":{"token":"run-'$(wc -l < ${runs})'"}}'`;
+  const apiVersion = "client.authentication.k8s.io/v1";
+  it.fake.writeKubeconfig({ exec: { apiVersion, command: "sh", args: ["-c", script] } });
+  await it.answering((_, response) => response.writeHead(401).end());
+  await it.answering((_, response) => response.end());
+  const tokens = it.fake.requests.map(({ headers }) => headers.authorization);
+  assert.deepEqual(tokens, ["Bearer run-1", "Bearer run-2"]);
 });

@@ -325,6 +325,49 @@ test("who throws is told again when the watch ends, and the others are told in a
   await end(it);
 });
 
+test("a watch goes on from the last event, whether a bookmark came or not", async () => {
+  const it = await reflected(3);
+  it.server.store.put("o1", 7);
+  await it.pass(20_000);
+  it.server.disturb("close");
+  await it.settle();
+  assert.match(it.server.asked.at(-1) ?? "", /resourceVersion=104$/);
+  await end(it);
+});
+
+test("a bookmark in the midst of initial events is no end of them: pages are", async () => {
+  const it = await reflected(3, ({ server }) => {
+    const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "103" } } };
+    server.faults.push({ kind: "body", text: `${JSON.stringify(bookmark)}\n` });
+  });
+  assert.deepEqual(it.believed, it.actual);
+  assert.match(it.server.asked[1] ?? "", /limit=500/);
+  assert.equal(it.state, "watching");
+  await end(it);
+});
+
+test("a list of another kind is garbage", async () => {
+  const list = { apiVersion: "other.io/v1", metadata: { resourceVersion: "900" }, items: [] };
+  const it = await reflected(3, ({ server }) => {
+    server.faults.push({ kind: "status", status: 400 });
+    server.faults.push({ kind: "body", text: JSON.stringify(list) });
+  });
+  assert.equal(it.state, "garbage");
+  assert.equal(it.told.includes("listed"), false);
+  await end(it);
+});
+
+test("whoever is told may stop it, and hears nothing of what has already come", async () => {
+  const it = new Reflection();
+  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  it.server.cut = 10_000;
+  it.onChanged = () => void it.stop();
+  await it.start();
+  await it.stop();
+  assert.deepEqual(it.news(), ["listing", "+shop/o0"]);
+  await end(it);
+});
+
 test("stop ends it wherever it is, and nothing is told after", async () => {
   for (const when of ["connecting", "listing", "watching", "waiting"] as const) {
     const it = new Reflection();

@@ -21,6 +21,8 @@ export class Reflection {
   readonly told: string[] = [];
   /** What the log heard. */
   readonly errors: readonly string[];
+  /** Is called when an object was told. */
+  onChanged = (): void => {};
   /** What must not have been told. */
   readonly wrong: string[] = [];
   /** Makes the next calls of `changed` throw. */
@@ -102,6 +104,7 @@ export class Reflection {
     const value = field(object, "value");
     assert.ok(typeof value === "number");
     this.believed.set(key, value);
+    this.onChanged();
     this.#versions.set(key, Number(metaOf(object)?.resourceVersion));
   }
 
