@@ -114,6 +114,27 @@ const UFW = `filter
 -A ufw-before-output -o lo -j ACCEPT
 -A ufw-before-output -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT`;
 
+const FLANNEL = `nat
+-A POSTROUTING -m comment --comment "flanneld masq" -j FLANNEL-POSTRTG
+-A FLANNEL-POSTRTG -m mark --mark 0x4000/0x4000 -m comment --comment "flanneld masq" -j RETURN
+-A FLANNEL-POSTRTG -s 10.244.0.0/24 -d 10.244.0.0/16 -m comment --comment "flanneld masq" -j RETURN
+-A FLANNEL-POSTRTG -s 10.244.0.0/16 ! -d 224.0.0.0/4 -m comment --comment "flanneld masq" -j MASQUERADE --random-fully`;
+
+const KUBE_ROUTER = `filter
+-A FORWARD -m comment --comment "kube-router netpol - TEMCG2JMHZYE7H7T" -j KUBE-ROUTER-FORWARD
+-A OUTPUT -m comment --comment "kube-router netpol - VEAAIY32XVBHCSCY" -j KUBE-ROUTER-OUTPUT
+-A KUBE-ROUTER-FORWARD -d 10.42.0.7/32 -m comment --comment "rule to jump traffic destined to POD name:web" -j KUBE-POD-FW-A
+-A KUBE-ROUTER-FORWARD -s 10.42.0.7/32 -m comment --comment "rule to jump traffic from POD name:web" -j KUBE-POD-FW-A
+-A KUBE-ROUTER-FORWARD -m comment --comment "rule to explicitly ACCEPT traffic that comply to network policies" -m mark --mark 0x20000/0x20000 -j ACCEPT
+-A KUBE-ROUTER-OUTPUT -s 10.42.0.7/32 -j KUBE-POD-FW-A
+-A KUBE-POD-FW-A -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A KUBE-POD-FW-A -m conntrack --ctstate INVALID -j DROP
+-A KUBE-POD-FW-A -d 10.42.0.7/32 -m addrtype --src-type LOCAL -j ACCEPT
+-A KUBE-POD-FW-A -s 10.42.0.7/32 -j KUBE-NWPLCY-DEFAULT
+-A KUBE-POD-FW-A -m mark ! --mark 0x10000/0x10000 -j REJECT --reject-with icmp-port-unreachable
+-A KUBE-POD-FW-A -j MARK --set-xmark 0x20000/0x20000
+-A KUBE-NWPLCY-DEFAULT -j MARK --set-xmark 0x10000/0x10000`;
+
 /** Lists made-up tables; chains are there if a rule stands in them or leads to them in a known program's style. */
 function tables(text: string) {
   const lines = new Map<ChainKey, string[]>(BASES.map((key) => [key, []]));
@@ -147,7 +168,8 @@ async function behind(text: string): Promise<string[]> {
 }
 
 describe("behind all that it inserts at the head, our jumps stand as well as before", () => {
-  for (const [program, text] of Object.entries({ KUBE_PROXY, CALICO, DOCKER, FIREWALLD, UFW })) {
+  const programs = { KUBE_PROXY, CALICO, DOCKER, FIREWALLD, UFW, FLANNEL, KUBE_ROUTER };
+  for (const [program, text] of Object.entries(programs)) {
     test(program, async () => assert.deepEqual(await behind(text), []));
   }
 });
