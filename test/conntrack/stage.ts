@@ -1,3 +1,4 @@
+import { FAMILIES } from "../../api/address.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
@@ -6,6 +7,7 @@ import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-pr
 import { importObject, sliceObject } from "../support/objects.ts";
 
 export const VIP = "241.0.0.10";
+export const VIP6 = "fd00:241::10";
 export const PODS = { a: "10.1.0.11", b: "10.1.0.12" } as const;
 export type Pod = keyof typeof PODS;
 
@@ -30,7 +32,7 @@ export class ConntrackStage implements AsyncDisposable {
   private constructor(lab: Lab, program?: string[]) {
     this.lab = lab;
     this.#manifests = new ManifestDirectory(lab, "manifests");
-    const flags = ["--cluster-id", "c1"];
+    const flags = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
     this.agent = new AgentProcess(this.node, this.#manifests.path, flags, program);
   }
 
@@ -49,8 +51,10 @@ export class ConntrackStage implements AsyncDisposable {
       ),
     );
     await stage.node.exec(["iptables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
+    await stage.node.exec(["ip6tables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
     // What no node has translated ends here, without a word: an error would end the client's try.
     await lab.router.exec(["ip", "route", "add", "blackhole", "241.0.0.0/8"]);
+    await lab.router.exec(["ip", "route", "add", "blackhole", "fd00:241::/108"]);
     return stage;
   }
 
@@ -64,7 +68,7 @@ export class ConntrackStage implements AsyncDisposable {
 
   /** Writes the import; `annotations` of it. */
   declare(annotations: Readonly<Record<string, string>> = {}): void {
-    const object = importObject("demo/serve", [VIP], PORTS);
+    const object = importObject("demo/serve", [VIP, VIP6], PORTS);
     const metadata = { namespace: "demo", name: "serve", annotations };
     this.#manifests.write("import", { ...object, metadata });
   }
@@ -72,27 +76,39 @@ export class ConntrackStage implements AsyncDisposable {
   /** Takes the import and the slice away. */
   withdraw(): void {
     this.#manifests.remove("import");
-    this.#manifests.remove("slice");
+    this.#manifests.remove("slices");
   }
 
   /** Writes the slice. */
   place(ready: readonly Pod[], notReady: readonly Pod[] = []): void {
-    const endpoints = [
-      ...ready.map((pod) => ({ addresses: [PODS[pod]] })),
-      ...notReady.map((pod) => ({ addresses: [PODS[pod]], conditions: { ready: false } })),
-    ];
-    const slice = sliceObject("serve-c1", "demo/serve", { cluster: "c1" }, TARGETS, endpoints);
-    this.#manifests.write("slice", { ...slice, addressType: "IPv4" });
+    const slices = FAMILIES.map((family) => {
+      const at = (pod: Pod) => [this.pod(pod).address(family)];
+      const endpoints = [
+        ...ready.map((pod) => ({ addresses: at(pod) })),
+        ...notReady.map((pod) => ({ addresses: at(pod), conditions: { ready: false } })),
+      ];
+      const name = `serve-${family.toLowerCase()}`;
+      const slice = sliceObject(name, "demo/serve", { cluster: "c1" }, TARGETS, endpoints);
+      return { ...slice, addressType: family };
+    });
+    this.#manifests.write("slices", ...slices);
   }
 
   /** Writes the slice, and waits until the kernel's UDP rules lead to the pods that are ready, and to no other. */
   async use(ready: readonly Pod[], notReady: readonly Pod[] = []): Promise<void> {
     this.place(ready, notReady);
     await eventually(async () => {
-      const rules = await this.node.exec(["iptables-save", "-t", "nat"]);
-      const found = [...rules.matchAll(/-p udp .* --to-destination ([\d.]+):/g)].map((m) => m[1]);
-      const wanted = ready.map((pod) => PODS[pod]);
-      if (found.sort().join() !== wanted.sort().join()) throw new Error(`rules lead to ${found}`);
+      for (const [tool, family] of [
+        ["iptables-save", "IPv4"],
+        ["ip6tables-save", "IPv6"],
+      ] as const) {
+        const rules = await this.node.exec([tool, "-t", "nat"]);
+        const found = [...rules.matchAll(/-p udp .* --to-destination (\S+):8080/g)].map((m) =>
+          (m[1] ?? "").replace(/[[\]]/g, ""),
+        );
+        const wanted = ready.map((pod) => this.pod(pod).address(family));
+        if (found.sort().join() !== wanted.sort().join()) throw new Error(`rules lead to ${found}`);
+      }
     });
   }
 

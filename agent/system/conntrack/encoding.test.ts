@@ -83,6 +83,8 @@ test("a filter is what the kernel takes", () => {
   const hex = (bytes: Buffer) => bytes.toString("hex");
   assert.equal(hex(encodeEverything()), "00000000");
   assert.equal(hex(encodeFilter({ family: "IPv6" })), "0a000000");
+  const six = { family: "IPv6", destination: "fd000241000000000000000000000010" } as const;
+  assert.equal(hex(encodeFilter(six)), "0a000000", "which the kernel would turn into its opposite");
   assert.equal(
     hex(encodeFilter({ family: "IPv4", protocol: "UDP" })),
     "02000000" +

@@ -81,21 +81,26 @@ export function encodeEverything(): Buffer {
   return Buffer.alloc(HEADER);
 }
 
-/** The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). */
+/**
+ * The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). Not by IPv6
+ * addresses: there the kernel gives every entry but those that are asked for (`ctnetlink_filter_match_tuple` takes
+ * the result of a comparison for its opposite, 5.8 to at least 6.18).
+ */
 export function encodeFilter({ family, protocol, destination }: EntryFilter): Buffer {
   const header = headerOf(family);
-  if (protocol === undefined && destination === undefined) return header;
-  const [, to] = ADDRESSES[family];
+  const address = family === "IPv4" ? destination : undefined;
+  if (protocol === undefined && address === undefined) return header;
   const flags =
     (protocol === undefined ? 0 : FILTER.protocol) |
-    (destination === undefined ? 0 : FILTER.destination);
+    (address === undefined ? 0 : FILTER.destination);
+  const to = ADDRESSES.IPv4[1];
   return Buffer.concat([
     header,
     nested(
       CTA.original,
-      ...(destination === undefined
+      ...(address === undefined
         ? []
-        : [nested(TUPLE.addresses, attribute(to, Buffer.from(destination, "hex")))]),
+        : [nested(TUPLE.addresses, attribute(to, Buffer.from(address, "hex")))]),
       ...(protocol === undefined
         ? []
         : [nested(TUPLE.protocol, attribute(L4.number, Buffer.from([PROTOCOL[protocol]])))]),
