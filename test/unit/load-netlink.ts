@@ -1,4 +1,6 @@
-// What build.test.ts bundles: it shows that a bundle finds netlink's native part.
-import { createRtNetlink } from "netlink";
+// What build.test.ts bundles: it shows that a bundle finds netlink's native part, by the door that the agent uses.
+import { NetfilterSocket } from "../../agent/system/netlink/socket.ts";
 
-console.log(typeof createRtNetlink);
+const socket = await NetfilterSocket.open();
+console.log("open");
+socket.close();
