@@ -99,7 +99,7 @@ export class Reflector {
         wait = this.#afterEnd(await this.#listWatch.round());
       } catch (thrown) {
         if (this.#stop.signal.aborted) return;
-        wait = this.#afterFault(faultOf(thrown));
+        wait = this.#afterFault(this.#faultOf(thrown));
       }
       if (wait > 0) await this.#sleep(wait);
     }
@@ -136,6 +136,13 @@ export class Reflector {
     }
     const asked = (fault.retryAfter ?? 0) * (1 + RETRY_AFTER_SPREAD * this.#options.random());
     return Math.max(asked, this.#backoff());
+  }
+
+  /** A fault as it is. Anything else is a mistake of ours: the log has its stack, and a new list may get past it. */
+  #faultOf(thrown: unknown): ApiFault {
+    if (thrown instanceof ApiFault) return thrown;
+    this.#options.log.error("An answer of the API server was not understood.", { error: thrown });
+    return new ApiFault("garbage", String(thrown), { cause: thrown });
   }
 
   /** Forgets failures if the last watch was a success; says whether it was. */
@@ -193,11 +200,4 @@ export class Reflector {
       signal.removeEventListener("abort", stopped);
     });
   }
-}
-
-/** A fault as it is, or one of our own: whatever it is, the reflector goes on with a new list. */
-function faultOf(thrown: unknown): ApiFault {
-  if (thrown instanceof ApiFault) return thrown;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ApiFault("garbage", message, { cause: thrown });
 }
