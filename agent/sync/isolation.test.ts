@@ -155,12 +155,12 @@ describe("a service that the kernel refuses", () => {
   test("is not blamed for a kernel that takes nothing at all", async () => {
     bench.backend.kernel.set("demo/left-over", "[]");
     bench.set(keyOf(1), service(1));
-    const { apply } = bench.backend;
+    const apply = bench.backend.apply.bind(bench.backend);
     let refusals = 0;
     bench.backend.apply = (tx, believed) => {
       bench.backend.refuses = () => refusals++ < 8;
       if (tx.writes === 0 && refusals < 8) bench.backend.faults.push("refused");
-      return apply.call(bench.backend, tx, believed);
+      return apply(tx, believed);
     };
     await bench.start();
     assert.equal(bench.aside.size, 0);
@@ -206,14 +206,14 @@ test("whoever is guilty: they are set aside, all others live, and nothing good i
         (bad(one) && one.port !== 80) || (noMemory && one.affinitySeconds !== undefined);
       for (let i = 0; i < 12; i++) bench.set(keyOf(i), service(i));
       await bench.start();
-      const { apply } = bench.backend;
+      const apply = bench.backend.apply.bind(bench.backend);
       const good = (i: number) => {
         const wanted = new Set((bench.wanted.get(keyOf(i)) ?? []).map(({ port }) => port));
         return (held(bench, keyOf(i)) ?? []).filter((one) => wanted.has(one.port) && !bad(one));
       };
       bench.backend.apply = async (tx, believed) => {
         const before = [...Array(12).keys()].map((i) => good(i).length);
-        await apply.call(bench.backend, tx, believed);
+        await apply(tx, believed);
         for (const [i, count] of before.entries()) assert.ok(good(i).length >= count, keyOf(i));
       };
       bench.backend.faults.push(...faults);

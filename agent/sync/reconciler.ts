@@ -183,7 +183,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#ruleset ??= backend.ruleset();
     const whole = await this.#propose(this.#ruleset, scope, believed);
     if (this.#stopped) return;
-    const tx = backend.diff(believed, this.#ruleset.take());
+    const slices = new Slices(this.#options.clock);
+    const changes = this.#ruleset.take();
+    if (slices.due) await slices.pause();
+    const tx = backend.diff(believed, changes);
+    if (slices.due) await slices.pause();
     if (!tx.empty) await backend.apply(tx, believed);
     this.#believed = believed;
     this.#accepted(scope, whole);
