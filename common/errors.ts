@@ -10,6 +10,8 @@ export const ERRORS = {
   CSP_KUBECONFIG: "There is no usable kubeconfig, or no service account; the message says why.",
   CSP_API_REQUEST: "An API server did not answer, or not as it should; the message says how.",
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
+  CSP_EXEC_STARVED:
+    "A program could not be started, or not do its work: descriptors, processes or memory ran out.",
   CSP_EXEC_FAILED: "A program ended with an error; the message has its last words.",
   CSP_EXEC_TIMEOUT: "A program did not end in time and was killed.",
   CSP_TABLE_UNREADABLE:

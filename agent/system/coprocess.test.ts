@@ -19,14 +19,14 @@ describe("a coprocess", () => {
     }
     cat.finish();
     const how = "exit status 0";
-    assert.deepEqual(await cat.ended, { how, missing: false, killed: false, stderr: "" });
+    assert.deepEqual(await cat.ended, { how, killed: false, stderr: "" });
     assert.deepEqual(heard, ["one", "two"]);
   });
 
   test("ends with its status and its last words", async () => {
     const failing = new Coprocess(["sh", "-c", "seq 10000 >&2; echo no >&2; exit 3"], () => {});
-    const { how, missing, stderr } = await failing.ended;
-    assert.deepEqual([how, missing], ["exit status 3", false]);
+    const { how, unstarted, stderr } = await failing.ended;
+    assert.deepEqual([how, unstarted], ["exit status 3", undefined]);
     assert.match(stderr, /\nno$/);
     assert.ok(stderr.length <= 2000);
   });
@@ -43,7 +43,7 @@ describe("a coprocess", () => {
       const [program, ...args] = argv;
       const missing = new Coprocess([program, ...args], () => {});
       missing.write("nobody reads this\n");
-      assert.equal((await missing.ended).missing, true);
+      assert.equal((await missing.ended).unstarted, "CSP_EXEC_MISSING");
     }
   });
 

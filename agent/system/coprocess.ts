@@ -1,12 +1,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { CodedError, type ErrorCode } from "../../common/errors.ts";
+import { start, startFault } from "./start.ts";
 
 /** How a long-lived program ended. */
 export interface Ending {
   /** `exit status 1`, `SIGKILL`, or why it could not be started. */
   readonly how: string;
-  /** True if there is no such program. */
-  readonly missing: boolean;
+  /** Why it did not start, also if what was to start it says so: CSP_EXEC_MISSING and others of `startFault`. */
+  readonly unstarted?: ErrorCode;
   /** True if a signal ended it. */
   readonly killed: boolean;
   /** The end of what it wrote to stderr. */
@@ -18,8 +20,8 @@ const LAST_WORDS = 2000;
 
 /** A program that stays, is written to, and answers in lines. It lives from construction to its end. */
 export class Coprocess {
-  readonly #child: ChildProcessWithoutNullStreams;
-  /** Settles, and never rejects, once the program is gone. */
+  readonly #child: ChildProcessWithoutNullStreams | undefined;
+  /** Settles, and never rejects, once the program is gone, or has not come. */
   readonly ended: Promise<Ending>;
   #stderr = "";
 
@@ -32,43 +34,54 @@ export class Coprocess {
     // A group of its own: Ctrl-C at a terminal reaches the whole group, and would cut a transaction in two. It
     // cannot outlive the agent, whatever happens to that: its input ends.
     const stdio = ["pipe", "pipe", "pipe", ...keep] as ["pipe", "pipe", "pipe"];
-    this.#child = spawn(program, args, { detached: true, stdio });
-    createInterface({ input: this.#child.stdout }).on("line", onLine);
-    this.#child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    const { promise, resolve } = Promise.withResolvers<Ending>();
+    this.ended = promise;
+    const unstarted = ({ message, code }: CodedError) =>
+      resolve({ how: message, unstarted: code, killed: false, stderr: this.#stderr.trim() });
+    let child: ChildProcessWithoutNullStreams;
+    try {
+      child = start(program, () => spawn(program, args, { detached: true, stdio }));
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      unstarted(error);
+      return;
+    }
+    this.#child = child;
+    createInterface({ input: child.stdout }).on("line", onLine);
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       this.#stderr = (this.#stderr + chunk).slice(-LAST_WORDS);
     });
     // Writing to a program that has just died is no news: its ending is.
-    this.#child.stdin.on("error", () => undefined);
-    this.ended = new Promise((resolve) => {
-      const end = (how: string, missing: boolean, killed = false) =>
-        resolve({ how, missing, killed, stderr: this.#stderr.trim() });
-      this.#child.on("error", (cause: NodeJS.ErrnoException) =>
-        end(cause.message, cause.code === "ENOENT"),
-      );
-      // 127: what starts other programs (stdbuf, nsenter) says so that it found none, as a shell does.
-      this.#child.on("close", (status, signal) =>
-        end(signal ?? `exit status ${status}`, status === 127, signal !== null),
-      );
-    });
+    child.stdin.on("error", () => undefined);
+    child.on("error", (cause: NodeJS.ErrnoException) => unstarted(startFault(program, cause)));
+    child.on("close", (status, signal) =>
+      resolve({
+        how: signal ?? `exit status ${status}`,
+        // What starts other programs (stdbuf, nsenter) says so that it found none, as a shell does.
+        ...(status === 127 && { unstarted: "CSP_EXEC_MISSING" }),
+        killed: signal !== null,
+        stderr: this.#stderr.trim(),
+      }),
+    );
   }
 
   write(text: string): void {
-    this.#child.stdin.write(text);
+    this.#child?.stdin.write(text);
   }
 
   /** Undefined if it has read enough of what was written to take more; else settles when it has. */
   get room(): Promise<void> | undefined {
-    const { stdin } = this.#child;
-    if (!stdin.writableNeedDrain) return undefined;
+    const stdin = this.#child?.stdin;
+    if (!stdin?.writableNeedDrain) return undefined;
     return new Promise((resolve) => stdin.once("drain", resolve));
   }
 
   /** Closes its input: it finishes what it has, and ends. */
   finish(): void {
-    this.#child.stdin.end();
+    this.#child?.stdin.end();
   }
 
   kill(): void {
-    this.#child.kill("SIGKILL");
+    this.#child?.kill("SIGKILL");
   }
 }

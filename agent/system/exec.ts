@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { CodedError } from "../../common/errors.ts";
+import { start, startFault } from "./start.ts";
 
 /** Characters of stderr that an error message keeps. */
 const LAST_WORDS = 2000;
@@ -17,15 +18,15 @@ export interface ExecLimits {
 
 /**
  * Runs a program, without input, and gives its standard output to `onLine`, line by line, so that a table of any size costs
- * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_FAILED (also if it ends by a signal) or
+ * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_STARVED, CSP_EXEC_FAILED (also if it ends by a signal) or
  * CSP_EXEC_TIMEOUT. When `stop` is aborted it rejects at once, also if the program cannot be killed.
  */
-export function execLines(
+export async function execLines(
   [program, ...args]: readonly [string, ...string[]],
   onLine: (line: string) => void,
   { stop, timeout = TIMEOUT }: ExecLimits = {},
 ): Promise<void> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const child = start(program, () => spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] }));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let stderr = "";
   let timedOut = false;
@@ -47,8 +48,7 @@ export function execLines(
   stop?.addEventListener("abort", giveUp, { once: true });
   child.on("error", (cause: NodeJS.ErrnoException) => {
     clearTimeout(timer);
-    const code = cause.code === "ENOENT" ? "CSP_EXEC_MISSING" : "CSP_EXEC_FAILED";
-    reject(new CodedError(code, `${program}: ${cause.message}`, { cause }));
+    reject(startFault(program, cause));
   });
   child.on("close", (status, signal) => {
     clearTimeout(timer);
@@ -60,5 +60,5 @@ export function execLines(
       reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
     } else read.then(resolve, reject);
   });
-  return promise;
+  await promise;
 }

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { start } from "./start.ts";
 
 /** How a program ended, whatever way it was. */
 export interface Outcome {
@@ -24,23 +25,26 @@ export function outcomeOf(
   stop?: AbortSignal,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const child = execFile(
-    program,
-    args,
-    {
-      env: { ...process.env, LC_ALL: "C" },
-      killSignal: "SIGKILL",
-      maxBuffer: MOST_OUTPUT,
-      timeout: TIMEOUT,
-      ...(stop !== undefined && { signal: stop }),
-    },
-    (error, stdout, stderr) => {
-      const status = error === null ? 0 : (child.exitCode ?? undefined);
-      // What starts other programs (env, nsenter) says 127 when it found none, as a shell does.
-      const missing = error?.code === "ENOENT" || status === 127;
-      resolve({ status, stdout, stderr, missing });
-    },
-  );
-  child.stdin?.end();
+  const options = {
+    env: { ...process.env, LC_ALL: "C" },
+    killSignal: "SIGKILL" as const,
+    maxBuffer: MOST_OUTPUT,
+    timeout: TIMEOUT,
+    ...(stop !== undefined && { signal: stop }),
+  };
+  try {
+    const child = start(program, () =>
+      execFile(program, args, options, (error, stdout, stderr) => {
+        // Of an error that is no exit status, it is a word or nothing.
+        const status = error === null ? 0 : Number.parseInt(String(error.code), 10);
+        // What starts other programs (env, nsenter) says 127 when it found none, as a shell does.
+        const missing = error?.code === "ENOENT" || status === 127;
+        resolve({ status: Number.isNaN(status) ? undefined : status, stdout, stderr, missing });
+      }),
+    );
+    child.stdin?.end();
+  } catch (error) {
+    resolve({ status: undefined, stdout: "", stderr: String(error), missing: false });
+  }
   return promise;
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { RestoreProcess } from "./restore.ts";
 
 const TX = "*nat\n:CSP-A - [0:0]\nCOMMIT\n";
@@ -18,6 +19,7 @@ while read -r line; do
   case "$line" in
     "# refuse") echo "line 2 failed: no chain by that name" >&2; exit 1 ;;
     "# locked") echo "Another app is currently holding the xtables lock. Stopped waiting after 5s." >&2; exit 4 ;;
+    "# starved") echo "line 2: RULE_APPEND failed (Cannot allocate memory)" >&2; exit 4 ;;
     "# hang") exec sleep 60 ;;
     "# stray") echo "# ack 1"; echo "# ack 99"; echo "CSP-A" ;;
     "#"*) echo "$line" ;;
@@ -105,6 +107,23 @@ describe("a long-lived iptables-restore", () => {
     });
     await restore.run(TX);
     assert.equal(starts(), 2);
+  });
+
+  test("that had no memory for a rule has refused nothing", async () => {
+    await assert.rejects(restore.run("# starved\n"), { code: "CSP_EXEC_STARVED" });
+    await restore.run(TX);
+    assert.equal(starts(), 2);
+  });
+
+  test("has answered in time if the answer is there, though nobody could look for it in time", async () => {
+    restore = standIn({ base: 200, perMegabyte: 0 });
+    await restore.run(TX);
+    const ran = restore.run(TX);
+    // As a process that is stopped, and goes on: everything has happened, and every timer is due.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+    await ran;
+    await turn();
+    assert.equal(respawns, 0);
   });
 
   test("is killed when it does not answer in time", async () => {

@@ -15,6 +15,9 @@ const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000 };
 const LARGE = 2_000_000;
 /** What the legacy flavour says when another program holds its lock for longer than it may wait. */
 const LOCKED = /xtables lock/;
+/** What libc and iptables say of ENOMEM, ENOBUFS, EMFILE and ENFILE. */
+const STARVED =
+  /Cannot allocate memory|Memory allocation problem|No buffer space|Too many open files/;
 
 /**
  * One long-lived `iptables-restore --noflush`: an update need not wait for a process to start and, in the nft
@@ -61,7 +64,8 @@ export class RestoreProcess {
 
   /**
    * Runs one transaction, as a whole or in pieces that are made as the process reads them; the caller waits before it runs the
-   * next. Rejects with CSP_EXEC_MISSING, CSP_RESTORE_EXITED, CSP_RESTORE_KILLED or CSP_RESTORE_TIMEOUT, or with what
+   * next. Rejects with CSP_EXEC_MISSING, CSP_EXEC_STARVED, CSP_RESTORE_EXITED, CSP_RESTORE_KILLED or CSP_RESTORE_TIMEOUT, or with
+   * what
    * the pieces throw; how much of the transaction is live is then unknown.
    */
   async run(text: string | Iterable<string>): Promise<void> {
@@ -70,11 +74,16 @@ export class RestoreProcess {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#answer = { ack, resolve, reject };
     const { base, perMegabyte } = this.#timeouts;
+    let length = 0;
     const giveUp = () => {
-      this.#giveUp(process, new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`));
+      const before = length;
+      // Who was stopped, and goes on, sees that a timer is due before what came in time.
+      setImmediate(() => {
+        if (this.#answer?.ack !== ack || length > before) return;
+        this.#giveUp(process, new CodedError("CSP_RESTORE_TIMEOUT", `${this.#name}: no answer`));
+      });
     };
     let timer = setTimeout(giveUp, base);
-    let length = 0;
     try {
       let last = "";
       for (const piece of typeof text === "string" ? [text] : text) {
@@ -145,8 +154,9 @@ export class RestoreProcess {
 }
 
 /** What is nobody's refusal must not pass for one: whole services are set aside for that. */
-function codeOf({ missing, killed, stderr }: Omit<Ending, "how">): ErrorCode {
-  if (missing) return "CSP_EXEC_MISSING";
+function codeOf({ unstarted, killed, stderr }: Omit<Ending, "how">): ErrorCode {
+  if (unstarted !== undefined) return unstarted;
+  if (STARVED.test(stderr)) return "CSP_EXEC_STARVED";
   if (LOCKED.test(stderr)) return "CSP_LOCK_HELD";
   return killed ? "CSP_RESTORE_KILLED" : "CSP_RESTORE_EXITED";
 }
