@@ -9,6 +9,9 @@ export const CLUSTER_IP = "10.96.0.50";
 const PORT = { name: "http", port: 80, protocol: "TCP" };
 const TARGET = { ...PORT, port: 8080 };
 
+/** Pods that say who they are: `a` and `b` are of this cluster, `c` is of another. */
+export type Server = "a" | "b" | "c";
+
 /**
  * A cluster with a real API server, Services, and nodes that have nothing but these in common, so that on each
  * another kube-proxy can run. Another cluster has a server for what is imported.
@@ -55,8 +58,8 @@ export class Cluster implements AsyncDisposable {
     return this.lab.pod("c1", name, "client");
   }
 
-  /** The address of a server: `a` and `b` are of this cluster, `c` is of the other. */
-  server(name: "a" | "b" | "c"): string {
+  /** The address of a server. */
+  server(name: Server): string {
     return this.#serverPod(name).address();
   }
 
@@ -71,6 +74,17 @@ export class Cluster implements AsyncDisposable {
     await admin.apply(serviceSlice(name, n % 2 === 0 ? [this.server("a")] : []));
   }
 
+  /** Makes a range one of those that Services get their addresses from. */
+  async addServiceRange(name: string, cidr: string): Promise<void> {
+    const kind = { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR" };
+    await this.plane.admin.apply({ ...kind, metadata: { name }, spec: { cidrs: [cidr] } });
+  }
+
+  /** Makes a Service with one endpoint. */
+  async addService(name: string, clusterIP: string, server: Server): Promise<void> {
+    await addService(this.plane.admin, name, { clusterIP }, [this.server(server)]);
+  }
+
   async remove(): Promise<void> {
     await this.plane.remove();
     await this.lab.remove();
@@ -80,7 +94,7 @@ export class Cluster implements AsyncDisposable {
     await this.remove();
   }
 
-  #serverPod(name: "a" | "b" | "c"): Namespace {
+  #serverPod(name: Server): Namespace {
     return this.lab.pod(name === "c" ? "c2" : "c1", "servers", name);
   }
 

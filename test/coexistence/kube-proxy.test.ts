@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
-import { CLUSTER_IP, Cluster } from "./cluster.ts";
-import { KubeProxy, type Mode } from "./kube-proxy.ts";
+import { eventually } from "../support/agent-process.ts";
+import { CLUSTER_IP, Cluster, type Server } from "./cluster.ts";
+import type { Mode } from "./kube-proxy.ts";
+import { SharedNode, VIP } from "./shared-node.ts";
 
-const VIP = "241.0.1.7";
-const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const MODES: readonly Mode[] = ["iptables-nft", "iptables-legacy", "nftables"];
+/** Endpoints of the import, one state after the other: never none. */
+const STATES: readonly (readonly Server[])[] = [["a", "b"], ["b"], ["c"], ["a", "b", "c"], ["a"]];
 
 describe("beside the real kube-proxy", () => {
   let cluster: Cluster;
+  let shared: SharedNode;
   before(async () => {
     cluster = await Cluster.create(MODES);
   });
@@ -21,100 +21,142 @@ describe("beside the real kube-proxy", () => {
 
   for (const mode of MODES) {
     describe(`in its mode ${mode}`, () => {
-      let proxy: KubeProxy;
-      let agent: AgentProcess;
-      let manifests: ManifestDirectory;
-      const callers = () => [cluster.client(mode), cluster.node(mode)];
-      const flavour = mode === "iptables-legacy" ? "legacy" : "nft";
-      const tool = `iptables-${flavour}`;
-
-      /** The import has these endpoints: of this cluster `a` and `b`, of another `c`. */
-      const endpoints = (names: readonly ("a" | "b" | "c")[]) => {
-        const slices = (["c1", "c2"] as const).map((origin) => {
-          const here = names.filter((name) => (name === "c") === (origin === "c2"));
-          const addresses = here.map((name) => cluster.server(name));
-          const target = { ...HTTP, port: 8080 };
-          return sliceObject(`web-${origin}`, "shop/web", { cluster: origin }, [target], addresses);
-        });
-        manifests.write("web", importObject("shop/web", [VIP], [HTTP]), ...slices);
-      };
-
       before(async () => {
-        const kubeconfig = cluster.plane.kubeconfig({ user: "admin" });
-        proxy = new KubeProxy(cluster.lab, cluster.node(mode), mode, mode, kubeconfig);
-        manifests = new ManifestDirectory(cluster.lab, `manifests-${mode}`);
-        agent = new AgentProcess(cluster.node(mode), manifests.path, ["--cluster-id", "c1"]);
-        await proxy.start();
-        await eventually(() => answered(callers(), CLUSTER_IP));
+        shared = new SharedNode(cluster, mode);
+        await shared.proxy.start();
+        await eventually(() => shared.answered(CLUSTER_IP));
       });
-      after(async () => {
-        await agent.stop();
-        await proxy.stop();
-      });
+      after(() => shared.stop());
+      neighbours(mode);
+      if (mode === "nftables") overlap();
+    });
+  }
 
-      test("our install leaves every rule of its as it was, and both are answered", async () => {
-        const its = await settled(proxy);
-        endpoints(["a", "b", "c"]);
-        await agent.start();
-        await answered(callers(), VIP);
-        assert.match(agent.log, new RegExp(`"flavour":"${flavour}"`));
-        assert.equal(await proxy.rules(), its);
-        await answered(callers(), CLUSTER_IP);
-      });
+  function neighbours(mode: Mode): void {
+    test("our install leaves every rule of its as it was, and both are answered", async () => {
+      const its = await shared.settled();
+      assert.match(its, /shop\/web/);
+      shared.import(["a", "b", "c"]);
+      await shared.agent.start();
+      assert.match(shared.agent.log, new RegExp(`"flavour":"${shared.flavour}"`));
+      await shared.answered(VIP);
+      await shared.answered(CLUSTER_IP);
+      assert.equal(await shared.proxy.rules(), its);
+    });
 
-      test("no connection fails or hangs while both have much to change", async (t) => {
-        const flags = ["--for", "4", "--rate", "300", "--in-flight", "8", "--every", "500"];
-        const clients = [VIP, CLUSTER_IP].map((address) =>
-          cluster.client(mode).spawn(request(...flags, "--timeout", "5000", `tcp://${address}:80`)),
-        );
-        const ended = Promise.all(clients.map((client) => client.exited));
-        let [changes, over] = [0, false];
-        void ended.finally(() => {
-          over = true;
-        });
-        while (!over) {
-          endpoints((["ab", "b", "c", "abc", "a"][changes % 5] ?? "").split("") as "a"[]);
-          await cluster.changeService(changes++);
-          await sleep(20);
-        }
-        const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
-        for (const { total, answered, errors } of sums) {
-          assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
-          assert.ok(total >= 200, `only ${total} connections`);
-        }
-        t.diagnostic(`${sums.map(({ total }) => total).join(", ")} connections, ${changes} changes`);
+    test("no connection fails or hangs while both have much to change", async (t) => {
+      const flags = ["--for", "3", "--rate", "400", "--in-flight", "8", "--every", "500"];
+      const clients = [VIP, CLUSTER_IP].map((address) =>
+        shared.client.spawn(request(...flags, "--timeout", "5000", `tcp://${address}:80`)),
+      );
+      let running = true;
+      const ended = Promise.all(clients.map((client) => client.exited)).finally(() => {
+        running = false;
       });
+      let changes = 0;
+      for (; running; changes++) {
+        shared.import(STATES[changes % STATES.length] ?? []);
+        await cluster.changeService(changes);
+        await sleep(20);
+      }
+      await ended;
+      const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
+      for (const { total, answered, errors } of sums) {
+        assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+        assert.ok(total >= 200, `only ${total} connections`);
+      }
+      const totals = sums.map(({ total }) => total).join(" and ");
+      t.diagnostic(`${totals} connections, ${changes} changes of each`);
+    });
 
-      test("our restart writes nothing", async () => {
-        endpoints(["a", "b", "c"]);
-        await eventually(async () => assert.match(await ours(agent, tool), /local c1/));
-        await agent.stop();
-        const its = await settled(proxy);
-        await agent.start();
-        assert.equal(await agent.metric("clusterset_agent_kernel_objects_written_total"), 0);
-        assert.equal(await agent.metric("clusterset_agent_kernel_objects_deleted_total"), 0);
-        assert.equal(await proxy.rules(), its);
-      });
+    test("our restart writes nothing", async () => {
+      shared.import(["a", "b"]);
+      await eventually(async () =>
+        assert.match(await shared.ours(), /shop\/web:http local c1" .*probability 0\.5/),
+      );
+      await shared.agent.stop();
+      const its = await shared.settled();
+      await shared.agent.start();
+      const metric = (name: string) => shared.agent.metric(`clusterset_agent_${name}`);
+      assert.equal(await metric("kernel_objects_written_total"), 0);
+      assert.equal(await metric("kernel_objects_deleted_total"), 0);
+      assert.equal(await shared.proxy.rules(), its);
+    });
+
+    test("it goes and comes back, its jumps before ours, and we let them stand there", async () => {
+      const ours = await shared.ours();
+      await shared.proxy.stop();
+      await shared.proxy.cleanup();
+      assert.equal(await shared.ours(), ours, "its cleanup");
+      await shared.answered(VIP);
+      await shared.proxy.start();
+      await eventually(() => shared.answered(CLUSTER_IP));
+      // The agent looks every 5 s at what others have done.
+      await sleep(6_500);
+      assert.equal(await shared.ours(), ours);
+      if (mode !== "nftables")
+        for (const base of ["PREROUTING", "OUTPUT", "POSTROUTING"])
+          assert.deepEqual(await shared.jumps(base), ["KUBE", "CSP"], base);
+      assert.doesNotMatch(await shared.agent.page("/metrics"), /_drift_repairs_total\{/);
+      await shared.answered(VIP);
+    });
+
+    test("when somebody has flushed everything, both come back", async () => {
+      const ours = await shared.ours();
+      await shared.flush();
+      await eventually(() => shared.answered(VIP));
+      await eventually(async () => assert.equal(await shared.ours(), ours));
+      assert.ok((await shared.agent.metric("clusterset_agent_drift_repairs_total")) > 0);
+      // In its nftables mode it finds out when it has something to write.
+      await cluster.changeService(0);
+      await cluster.changeService(1);
+      await eventually(() => shared.answered(CLUSTER_IP));
+    });
+
+    test("our cleanup leaves every rule of its as it was, and none of ours", async () => {
+      await shared.agent.stop();
+      const its = await shared.settled();
+      await shared.cleanup();
+      assert.equal(await shared.proxy.rules(), its);
+      assert.equal(await shared.ours(), "");
+      assert.equal(await shared.call(VIP), "unreachable");
+      await shared.answered(CLUSTER_IP);
+    });
+  }
+
+  function overlap(): void {
+    test("a Service range that overlaps ours: imports are answered, what is nobody's hangs", async () => {
+      await shared.agent.start();
+      assert.equal(await shared.call(VIP, 81), "refused");
+      await cluster.addServiceRange("overlap", "241.0.0.0/16");
+      // It takes a range up with its next full pass.
+      await shared.proxy.stop();
+      await shared.proxy.start();
+      await eventually(async () => assert.equal(await shared.call(VIP, 81), "timeout"));
+      await shared.answered(VIP);
+      await shared.agent.stop();
+      await shared.agent.start();
+      await eventually(async () =>
+        assert.match(
+          await shared.agent.page("/readyz?verbose"),
+          /^\[-\]preflight-service-range-IPv4 service-range-overlap: .* 241\.0\.0\.0\/16/m,
+        ),
+      );
+    });
+
+    test("where one address is a Service's and an import's, the one answers who came to the node last", async () => {
+      shared.import(["a"]);
+      await eventually(async () => assert.equal(await shared.call(VIP), "a"));
+      await cluster.addService("twin", VIP, "b");
+      await eventually(async () => assert.match(await shared.proxy.rules(), /shop\/twin/));
+      await shared.proxy.stop();
+      await shared.proxy.start();
+      await eventually(async () => assert.equal(await shared.call(VIP), "b"));
+      await shared.agent.stop();
+      await shared.node.exec(["nft", "delete table ip nat; delete table ip filter"]);
+      await shared.agent.start();
+      assert.equal(await shared.call(VIP), "a");
+      assert.match(await shared.proxy.rules(), /shop\/twin/);
     });
   }
 });
-
-/** What it has in the kernel, once it has nothing more to do. */
-async function settled(proxy: KubeProxy): Promise<string> {
-  for (let last = ""; ; ) {
-    const now = await proxy.rules();
-    if (now === last) return now;
-    last = now;
-    await sleep(1_500);
-  }
-}
-
-async function ours(agent: AgentProcess, tool: string): Promise<string> {
-  const lines = (await agent.node.exec([`${tool}-save`])).split("\n");
-  return lines.filter((line) => line.includes("CSP-")).join("\n");
-}
-
-/** Throws unless every one of these places is answered there. */
-async function answered(callers: readonly Namespace[], address: string): Promise<void> {
-  await Promise.all(callers.map((caller) => caller.exec(request(`tcp://${address}:80`))));
-}

@@ -19,8 +19,8 @@ const TOOLS = ["iptables", "iptables-save", "iptables-restore"].flatMap((name) =
 export class KubeProxy {
   readonly node: Namespace;
   readonly mode: Mode;
-  readonly #config: string;
-  readonly #path: string;
+  readonly #argv: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   #process: Process | undefined;
 
   /** `kubeconfig` of somebody who may list Services, EndpointSlices and Nodes; `nodeName` as its Node is called. */
@@ -29,24 +29,18 @@ export class KubeProxy {
     this.mode = mode;
     const directory = join(lab.directory, `kube-proxy-${nodeName}`);
     mkdirSync(directory);
-    this.#config = join(directory, "config.json");
-    writeFileSync(this.#config, JSON.stringify(configOf(mode, nodeName, kubeconfig)));
-    this.#path = directory;
+    const config = join(directory, "config.json");
+    writeFileSync(config, JSON.stringify(configOf(mode, nodeName, kubeconfig)));
+    this.#argv = [kubernetesCommand("kube-proxy"), "--config", config];
+    this.#env = { PATH: `${directory}:${process.env.PATH}` };
     const multi = mode === "iptables-legacy" ? "xtables-legacy-multi" : "xtables-nft-multi";
     for (const tool of TOOLS) symlinkSync(`/usr/sbin/${multi}`, join(directory, tool));
   }
 
   /** Starts it and waits until it says that it is well, which it does after its first pass. */
   async start(): Promise<void> {
-    const env = { PATH: `${this.#path}:${process.env.PATH}` };
-    const program = kubernetesCommand("kube-proxy");
-    this.#process = this.node.spawn([program, "--config", this.#config], { env });
+    this.#process = this.node.spawn(this.#argv, { env: this.#env });
     await eventually(() => this.node.exec(["curl", "-sf", "http://127.0.0.1:10256/healthz"]));
-  }
-
-  /** What it has said. */
-  get log(): string {
-    return this.#process?.errors ?? "";
   }
 
   /** Stops it; it leaves its rules. */
@@ -54,9 +48,14 @@ export class KubeProxy {
     await this.#process?.stop();
   }
 
+  /** `kube-proxy --cleanup`: removes its rules. It must not run. */
+  async cleanup(): Promise<void> {
+    await this.node.exec([...this.#argv, "--cleanup"], { env: this.#env });
+  }
+
   /**
-   * Everything in the kernel that is not ours, without counters. In its nftables mode with the handles, too: an
-   * object that was removed and added again has another.
+   * Its rules, and whatever else is not ours in the same tables, byte for byte but for counters. In its nftables
+   * mode with the handles: an object that was removed and added again has another.
    */
   async rules(): Promise<string> {
     if (this.mode === "nftables") {
@@ -81,10 +80,10 @@ function withoutOurs(text: string): string {
 
 /**
  * Its defaults, but: it does not change what is the whole machine's (conntrack's sizes), it looks for its canary
- * every 5 s instead of 30, and waits a tenth of a second instead of one between two passes.
+ * every 2 s instead of 30, and waits a tenth of a second instead of one between two passes.
  */
 function configOf(mode: Mode, nodeName: string, kubeconfig: string): object {
-  const pace = { syncPeriod: "5s", minSyncPeriod: "100ms" };
+  const pace = { syncPeriod: "2s", minSyncPeriod: "100ms" };
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
