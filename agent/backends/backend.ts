@@ -32,6 +32,8 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
   diff(believed: Believed, changes: Changes): Tx;
+  /** The same in short steps, between which others may run; absent if there is never much to compare. */
+  diffing?(believed: Believed, changes: Changes): Generator<void, Tx>;
   /** Whether the kernel is believed to hold rules that lead connections to a service on, wherever to. PURE. */
   has(believed: Believed, service: VirtualService): boolean;
   /** What is believed of a kernel that holds nothing of ours. PURE. */
@@ -61,6 +63,16 @@ export interface Ruleset<Changes> {
    * is complete: it names everything wanted, and what it does not name is not wanted.
    */
   take(): Changes;
+  /** The same in short steps, between which nothing may be set; absent if it never takes long. */
+  taking?(): Generator<void, Changes>;
+}
+
+/** The result of steps that nobody wants to interrupt. */
+export function finished<Result>(steps: Generator<void, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
 }
 
 /** What may be said beside an import's services. */

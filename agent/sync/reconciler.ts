@@ -183,16 +183,20 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#ruleset ??= backend.ruleset();
     const whole = await this.#propose(this.#ruleset, scope, believed);
     if (this.#stopped) return;
-    const slices = new Slices(this.#options.clock);
-    const changes = this.#ruleset.take();
-    if (slices.due) await slices.pause();
-    const tx = backend.diff(believed, changes);
-    if (slices.due) await slices.pause();
+    const tx = await this.#diff(believed, this.#ruleset);
     if (!tx.empty) await backend.apply(tx, believed);
     this.#believed = believed;
     this.#accepted(scope, whole);
     if (due) this.#isolation.reconsider();
     this.#tell({ scope, tx, started });
+  }
+
+  async #diff(believed: Believed, ruleset: Ruleset<Changes>): Promise<Tx> {
+    const { backend, clock } = this.#options;
+    const slices = new Slices(clock);
+    const changes = ruleset.taking ? await slices.through(ruleset.taking()) : ruleset.take();
+    if (backend.diffing === undefined) return backend.diff(believed, changes);
+    return slices.through(backend.diffing(believed, changes));
   }
 
   #accepted(scope: "changed" | "complete", whole: boolean): void {

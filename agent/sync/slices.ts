@@ -31,4 +31,13 @@ export class Slices {
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.#began = this.#clock.now();
   }
+
+  /** Goes through steps, in as many slices as it takes. */
+  async through<Result>(steps: Generator<void, Result>): Promise<Result> {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+      if (this.due) await this.pause();
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import type { Transaction } from "../backend.ts";
+import { finished, type Transaction } from "../backend.ts";
 import {
   type Believed,
   type Changes,
@@ -13,10 +13,13 @@ import {
 /** Characters of a piece of text, about. */
 const PIECE = 64_000;
 
+/** A chain that is written. */
+type Write = readonly [name: string, rules: Rules, digest: string];
+
 /** One table's part of a transaction. */
 interface Section {
   /** Chains to write, by name: created if need be, and filled with these rules alone. */
-  readonly writes: readonly (readonly [name: string, rules: Rules])[];
+  readonly writes: readonly Write[];
   readonly deletes: readonly string[];
   readonly insertJumps: readonly string[];
   /** Jumps to take out of where they stand, as often as they do, and put at the head. */
@@ -53,8 +56,8 @@ export class IptablesTransaction implements Transaction {
   settle(believed: Believed): void {
     for (const table of ["filter", "nat"] as const) {
       for (const name of this.#sections[table].deletes) believed.chains.delete(`${table} ${name}`);
-      for (const [name, rules] of this.#sections[table].writes) {
-        believed.chains.set(`${table} ${name}`, digestOf(rules));
+      for (const [name, , digest] of this.#sections[table].writes) {
+        believed.chains.set(`${table} ${name}`, digest);
       }
     }
     if (this.jumps !== undefined) believed.jumps = this.jumps;
@@ -100,20 +103,32 @@ export class IptablesTransaction implements Transaction {
  * changes, every chain of ours that it does not name is deleted.
  */
 export function diff(believed: Believed, changes: Changes): IptablesTransaction {
+  return finished(diffing(believed, changes));
+}
+
+/** The same in short steps: a complete set of changes is long. */
+export function* diffing(
+  believed: Believed,
+  changes: Changes,
+): Generator<void, IptablesTransaction> {
   const wanted = [...changes.chains];
   if (changes.complete) {
     for (const key of believed.chains.keys()) {
       if (!changes.chains.has(key) && !changes.kept?.has(key)) wanted.push([key, undefined]);
     }
   }
-  const writes: Record<Table, [string, Rules][]> = { filter: [], nat: [] };
+  const writes: Record<Table, Write[]> = { filter: [], nat: [] };
   const deletes: Record<Table, string[]> = { filter: [], nat: [] };
   for (const [key, rules] of wanted) {
     const [table, name] = tableOf(key);
     const digest = believed.chains.get(key);
     if (rules === undefined) {
       if (digest !== undefined) deletes[table].push(name);
-    } else if (digest !== digestOf(rules)) writes[table].push([name, rules]);
+    } else {
+      const next = digestOf(rules);
+      if (digest !== next) writes[table].push([name, rules, next]);
+    }
+    yield;
   }
   const { insert, move, remove } = diffJumps(believed, changes.jumps ?? believed.jumps);
   const section = (table: Table): Section => ({
@@ -153,7 +168,7 @@ function diffJumps({ jumps: present, behind }: Believed, wanted: readonly Jump[]
 }
 
 /** By name, for whoever reads it; what is not made yet in its own order, in which ports of an import are neighbours. */
-function inOrder([a, one]: readonly [string, Rules], [b, other]: readonly [string, Rules]): number {
+function inOrder([a, one]: Write, [b, other]: Write): number {
   const unmade = Number("digest" in one) - Number("digest" in other);
   if (unmade !== 0 || "digest" in one) return unmade;
   return a < b ? -1 : 1;

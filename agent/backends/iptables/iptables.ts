@@ -3,7 +3,7 @@ import type { Backend, Drift } from "../backend.ts";
 import { serviceChain } from "./chain-name.ts";
 import { check } from "./check.ts";
 import { compare } from "./compare.ts";
-import { diff, type IptablesTransaction } from "./diff.ts";
+import { diff, diffing, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { Judge, type ListChains } from "./judge.ts";
 import { chainLister } from "./list.ts";
@@ -51,6 +51,10 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
 
   diff(believed: Believed, changes: Changes): IptablesTransaction {
     return diff(believed, changes);
+  }
+
+  diffing(believed: Believed, changes: Changes): Generator<void, IptablesTransaction> {
+    return diffing(believed, changes);
   }
 
   has(believed: Believed, service: VirtualService): boolean {

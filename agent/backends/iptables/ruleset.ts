@@ -2,7 +2,7 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
 import type { ObjectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import type { Ruleset, WantedExtra } from "../backend.ts";
+import { finished, type Ruleset, type WantedExtra } from "../backend.ts";
 import { prefixChain, serviceChain } from "./chain-name.ts";
 import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { ExplicitVips } from "./explicit-vips.ts";
@@ -114,6 +114,10 @@ export class IptablesRuleset implements Ruleset<Changes> {
   }
 
   take(): Changes {
+    return finished(this.taking());
+  }
+
+  *taking(): Generator<void, Changes> {
     const complete = !this.#taken;
     this.#taken = true;
     const chains = this.#services;
@@ -121,7 +125,7 @@ export class IptablesRuleset implements Ruleset<Changes> {
     this.#size = 0;
     this.#lastMade = undefined;
     const kept = new Set([...this.#kept.values()].flat());
-    this.#takeDispatch(complete, chains);
+    yield* this.#takeDispatch(complete, chains);
     const explicitChanged = this.#explicit.take(complete, chains);
     if (complete || this.#hairpinsChanged) put(chains, "nat", this.#masquerade());
     this.#hairpinsChanged = false;
@@ -153,13 +157,17 @@ export class IptablesRuleset implements Ruleset<Changes> {
     return contains(cidr, { family, text: "", hex: vip }) ? this.#inside : this.#explicit;
   }
 
-  #takeDispatch(complete: boolean, chains: Map<ChainKey, Rules | undefined>): void {
+  *#takeDispatch(
+    complete: boolean,
+    chains: Map<ChainKey, Rules | undefined>,
+  ): Generator<void, void> {
     const { family } = this.#options;
     const style = this.#insideStyle();
     const touched = this.#inside.takeTouched();
     for (const prefix of complete ? this.#inside.prefixes() : touched) {
       const rules = renderNode(this.#inside, prefix, style, family);
       chains.set(`nat ${treeChain(prefix, style, family)}`, rules);
+      yield;
     }
   }
 
