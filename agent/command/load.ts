@@ -15,8 +15,8 @@ export interface Loaded {
 
 /** Milliseconds after which a directory that was not there at the first look is not waited for. */
 const PATIENCE = 100;
-/** Milliseconds that an API server has for a list of everything: a person waits. */
-const PATIENCE_WITH_SERVER = 30_000;
+/** Milliseconds without a new object after which an API server is not waited for any longer: a person waits. */
+const PATIENCE_WITH_SERVER = 10_000;
 
 /**
  * Takes one complete look at a source, and closes it. Rejects with CSP_MANIFESTS_UNREADABLE or CSP_API_REQUEST
@@ -28,13 +28,24 @@ export async function load(open: OpenSource, clock: Clock): Promise<Loaded> {
   let sight: NodeSight = { properties: new Map() };
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const server = open.states !== undefined;
-  const cancel = clock.after(server ? PATIENCE_WITH_SERVER : PATIENCE, () => {
-    reject(server ? notAnswered(open) : unreadable(open));
-  });
+  const patience = server ? PATIENCE_WITH_SERVER : PATIENCE;
+  let news = clock.now();
+  const lose = (): void => {
+    const left = news + patience - clock.now();
+    if (left > 0) cancel = clock.after(left, lose);
+    else reject(server ? notAnswered(open) : unreadable(open));
+  };
+  let cancel = clock.after(patience, lose);
   open.source.start({
-    importChanged: (fact, at) => model.setImport(fact, at),
+    importChanged: (fact, at) => {
+      news = at;
+      model.setImport(fact, at);
+    },
     importRemoved: (key, at) => model.removeImport(key, at),
-    sliceChanged: (fact, at) => model.setSlice(fact, at),
+    sliceChanged: (fact, at) => {
+      news = at;
+      model.setSlice(fact, at);
+    },
     sliceRemoved: (key, at) => model.removeSlice(key, at),
     nodeChanged: (object) => {
       const { object: _gone, ...rest } = sight;
@@ -68,6 +79,6 @@ function notAnswered(open: OpenSource): CodedError {
     .filter(([, { reason }]) => reason !== "watching")
     .map(([resource, { reason, detail = "" }]) => `${resource}: ${reason} ${detail}`.trimEnd());
   const seconds = PATIENCE_WITH_SERVER / 1000;
-  const message = `${open.name} has not told everything in ${seconds} s: ${why.join("; ")}`;
+  const message = `${open.name} has not told everything, and nothing new for ${seconds} s: ${why.join("; ")}`;
   return new CodedError("CSP_API_REQUEST", message);
 }

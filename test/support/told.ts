@@ -72,7 +72,7 @@ export class Told implements SourceEvents {
       [...map].sort(([a], [b]) => (a < b ? -1 : 1));
     return {
       imports: sorted(this.imports),
-      slices: sorted(this.slices),
+      slices: sorted(this.slices).map(([, slice]) => unpacked(slice)),
       node: this.node,
       properties: sorted(this.properties),
       wrong: sorted(this.wrong),
@@ -83,4 +83,9 @@ export class Told implements SourceEvents {
     this.words.push(word);
     this.at = at;
   }
+}
+
+/** A slice as a value that can be compared, whoever packed its endpoints. */
+export function unpacked(slice: SliceFact): object {
+  return { ...slice, endpoints: [...slice.endpoints] };
 }
