@@ -8,11 +8,31 @@ describe("shown", () => {
     fc.assert(
       fc.property(fc.anything({ maxDepth: 3 }), fc.string({ unit: "binary" }), (value, text) => {
         for (const one of [value, text, [text], { [text]: value }]) {
-          if (typeof one === "bigint") continue;
           assert.match(shown(one), /^[\x20-\x7e]{0,83}$/);
         }
       }),
     );
+  });
+
+  test("is the beginning of what JSON.stringify makes of it", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const json = JSON.stringify(value).replace(/[^\x20-\x7e]/g, (c) => {
+          return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+        });
+        assert.equal(shown(value), json.length > 80 ? `${json.slice(0, 80)}...` : json);
+      }),
+    );
+  });
+
+  test("costs nothing for what it does not show: a hundred thousand levels, a value that holds itself", () => {
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    assert.equal(shown(JSON.parse(deep)), `${"[".repeat(80)}...`);
+    const objects = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
+    assert.equal(shown(JSON.parse(objects)), `${'{"a":'.repeat(16)}...`);
+    const circle: unknown[] = ["x"];
+    circle.push(circle);
+    assert.match(shown(circle), /^\["x",\["x",.*\.\.\.$/);
   });
 
   const SHOWN = [
@@ -21,6 +41,9 @@ describe("shown", () => {
     [undefined, "undefined"],
     [null, "null"],
     [["a", 1], '["a",1]'],
+    [[undefined, Number.NaN], "[null,null]"],
+    [{ a: undefined, b: {}, c: [] }, '{"b":{},"c":[]}'],
+    [10n, "10"],
     [JSON.parse('{"__proto__":1}'), '{"__proto__":1}'],
     ["\u001b[31m\u0007\r\n\0\u007f", '"\\u001b[31m\\u0007\\r\\n\\u0000\\u007f"'],
     ["a\u202eb\u2066\u200b", '"a\\u202eb\\u2066\\u200b"'],
