@@ -16,11 +16,6 @@ export interface Concern {
 /** Every entry: after a complete pass, which may have found anything. */
 export const EVERYTHING: Concern = {};
 
-/** One VIP's entries of a protocol. */
-export function concernOf(protocol: Protocol, vip: string): Concern {
-  return { protocols: new Set([protocol]), vips: new Set([vip]) };
-}
-
 /** What either is about. */
 export function both(a: Concern | undefined, b: Concern | undefined): Concern | undefined {
   if (a === undefined || b === undefined) return a ?? b;

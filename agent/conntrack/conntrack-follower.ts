@@ -3,7 +3,8 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Follower } from "../sync/follower.ts";
 import { type SweepOptions, Sweeps } from "./sweeps.ts";
-import { type Target, targetOf } from "./target.ts";
+import { targetOf } from "./target.ts";
+import type { TargetIndex } from "./target-index.ts";
 import { Targets } from "./targets.ts";
 
 /** What a follower is made of. */
@@ -20,10 +21,11 @@ export interface ConntrackFollowerOptions extends Omit<SweepOptions, "targets"> 
 export class ConntrackFollower implements Follower {
   readonly #targets: Targets;
   readonly #sweeps: Sweeps;
-  #proposed = new Map<ObjectKey, readonly Target[]>();
+  #proposed: TargetIndex;
 
   constructor({ range, ...options }: ConntrackFollowerOptions) {
     this.#targets = new Targets(range);
+    this.#proposed = this.#targets.proposal();
     this.#sweeps = new Sweeps({ ...options, targets: this.#targets });
   }
 
@@ -33,12 +35,12 @@ export class ConntrackFollower implements Follower {
 
   accepted(complete: boolean): void {
     const concern = this.#targets.accept(this.#proposed, complete);
-    this.#proposed = new Map();
+    this.#proposed = this.#targets.proposal();
     if (concern !== undefined) this.#sweeps.ask(concern);
   }
 
   failed(): void {
-    this.#proposed = new Map();
+    this.#proposed = this.#targets.proposal();
   }
 
   /** Lets the walk that is under way end, and begins no other. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import type { ObjectKey } from "../../api/names.ts";
 import {
   type EntryChanges,
   entry,
@@ -19,9 +20,17 @@ const B = "10.1.0.12";
 const HTTP = `${VIP}:80`;
 const TCP = { protocol: "TCP", to: HTTP, tcp: "ESTABLISHED" } as const;
 
+type Proposal = readonly (readonly [ObjectKey, readonly VirtualService[]])[];
+
+function accept(targets: Targets, proposal: Proposal, complete: boolean): void {
+  const proposed = targets.proposal();
+  for (const [key, services] of proposal) proposed.set(key, services.map(targetOf));
+  targets.accept(proposed, complete);
+}
+
 function judged(services: readonly VirtualService[], changes: EntryChanges) {
   const targets = new Targets(RANGE);
-  targets.accept(new Map([["demo/serve", services.map(targetOf)]]), true);
+  accept(targets, [["demo/serve", services]], true);
   return new Judge(targets).verdict(entry(changes));
 }
 
@@ -172,14 +181,14 @@ test("an explicit VIP that was given up is looked after until that has been done
   const led = entry({ ...port, at: `${A}:5353` });
   const verdict = (one: ReturnType<typeof entry>) => new Judge(targets).verdict(one);
   assert.equal(verdict(led), undefined, "somebody else's until then");
-  targets.accept(new Map([["demo/serve", [targetOf(udpService([A], { vips: [vip] }))]]]), true);
-  targets.accept(new Map([["demo/serve", []]]), false);
+  accept(targets, [["demo/serve", [udpService([A], { vips: [vip] })]]], true);
+  accept(targets, [["demo/serve", []]], false);
   assert.equal(verdict(led), "vip-gone");
   assert.equal(verdict(entry(port)), undefined, "its own host answers");
   assert.equal(verdict(entry({ to: `${vip}:54`, at: `${A}:5353` })), undefined, "another port");
   const former = targets.former();
-  targets.accept(new Map([["demo/serve", [targetOf(udpService([A], { vips: [vip] }))]]]), false);
-  targets.accept(new Map(), true);
+  accept(targets, [["demo/serve", [udpService([A], { vips: [vip] })]]], false);
+  accept(targets, [], true);
   targets.forget(former);
   assert.equal(verdict(led), "vip-gone", "given up again since");
   targets.forget(targets.former());
@@ -188,7 +197,17 @@ test("an explicit VIP that was given up is looked after until that has been done
 
 const pods = fc.subarray([A, B, "10.1.0.13"]);
 const services = fc.record({ udp: fc.option(pods), tcp: fc.option(pods), listed: fc.option(pods) });
-const world = fc.dictionary(fc.constantFrom("demo/a", "demo/b"), services);
+type Pods = readonly string[] | null;
+interface World {
+  readonly imports: Readonly<Record<string, { udp: Pods; tcp: Pods; listed: Pods }>>;
+  /** The two imports have exchanged their VIPs. */
+  readonly swapped: boolean;
+  readonly complete: boolean;
+}
+const world: fc.Arbitrary<World> = fc.record({
+  imports: fc.dictionary(fc.constantFrom("demo/a", "demo/b"), services),
+  ...{ swapped: fc.boolean(), complete: fc.boolean() },
+});
 const anyEntry = fc.record({
   to: fc.constantFrom(
     "241.0.0.1:53",
@@ -203,27 +222,21 @@ const anyEntry = fc.record({
 });
 
 test("the past decides nothing: after any history, verdicts are those of a process that has just started", () => {
-  const proposals = (
-    one: Record<string, { udp: string[] | null; tcp: string[] | null; listed: string[] | null }>,
-  ) =>
-    new Map(
-      (["demo/a", "demo/b"] as const).map((key, i) => {
-        const { udp, tcp, listed } = one[key] ?? {};
-        const at = { importKey: key, vips: [`241.0.0.${i + 1}`] };
-        return [
-          key,
-          [
-            ...(udp ? [targetOf(udpService(udp, at))] : []),
-            ...(tcp ? [targetOf(tcpService(tcp, listed ?? undefined, at))] : []),
-          ],
-        ] as const;
-      }),
-    );
+  const proposal = ({ imports, swapped }: World): Proposal =>
+    (["demo/a", "demo/b"] as const).map((key, i) => {
+      const { udp, tcp, listed } = imports[key] ?? {};
+      const at = { importKey: key, vips: [`241.0.0.${(i === 0) === swapped ? 2 : 1}`] };
+      const ports = [
+        ...(udp ? [udpService(udp, at)] : []),
+        ...(tcp ? [tcpService(tcp, listed ?? undefined, at)] : []),
+      ];
+      return [key, ports];
+    });
   fc.assert(
     fc.property(fc.array(world, { minLength: 1 }), fc.array(anyEntry), (worlds, changes) => {
       const [old, young] = [new Targets(RANGE), new Targets(RANGE)];
-      for (const one of worlds) old.accept(proposals(one), false);
-      young.accept(proposals(worlds.at(-1) ?? {}), true);
+      for (const one of worlds) accept(old, proposal(one), one.complete);
+      for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
       for (const { at, ...rest } of changes) {
         const port = rest.protocol === "UDP" ? 5353 : 8080;
         const one = entry({ ...rest, ...(at && { at: `${at}:${port}` }) });

@@ -17,7 +17,7 @@ export type EntryReason = Extract<
  *
  * UDP has no connection that could be cut: its entries lead to those who take the traffic now, or go. TCP and
  * SCTP are let be, with two exceptions: what was recorded before its VIP was there and is still waiting for an
- * answer (it would wait for ever), and TCP to endpoints that no slice lists, where the import asks for a reset.
+ * answer (its every packet would be refused), and TCP to endpoints that no slice lists, where the import asks for a reset.
  */
 export class Judge {
   readonly #targets: Targets;

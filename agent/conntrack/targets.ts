@@ -1,9 +1,8 @@
-import type { Address } from "../../api/address.ts";
-import { type Cidr, contains } from "../../api/cidr.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { Protocol } from "../../api/protocol.ts";
-import { both, type Concern, concernOf, EVERYTHING } from "./concern.ts";
+import { type Concern, EVERYTHING } from "./concern.ts";
 import { loses, type Target } from "./target.ts";
+import { destinationOf, destinationsOf, TargetIndex, vipOf } from "./target-index.ts";
 
 /** What an entry may be compared with. */
 export type Destination =
@@ -24,61 +23,73 @@ export interface Former {
 /** What the kernel of one family translates: every VIP and port, and what became of those that it had. */
 export class Targets {
   readonly #range: Cidr;
-  readonly #byImport = new Map<ObjectKey, readonly Target[]>();
-  readonly #byDestination = new Map<string, Target>();
-  /** Explicit VIPs and UDP ports that were given up: outside of the range, nothing else tells that they were ours. */
+  #live: TargetIndex;
+  /** Explicit VIPs and ports that were given up: outside of the range, nothing else tells that they were ours. */
   readonly #former = new Map<string, Former>();
 
   /** `range`: the ClusterSet CIDR of the family. */
   constructor(range: Cidr) {
     this.#range = range;
+    this.#live = new TargetIndex(range);
+  }
+
+  /** What to collect a proposal in. */
+  proposal(): TargetIndex {
+    return new TargetIndex(this.#range);
   }
 
   /**
-   * Takes what is live from now on. `complete`: imports that are not named are gone. Returns which
-   * entries that may make wrong; undefined if none.
+   * Takes what is live from now on, at a cost in proportion to what is proposed; if it is `complete`, and imports that
+   * are not in it are gone, at next to none. Returns which entries that may make wrong; undefined if none.
    */
-  accept(
-    imports: ReadonlyMap<ObjectKey, readonly Target[]>,
-    complete: boolean,
-  ): Concern | undefined {
+  accept(proposed: TargetIndex, complete: boolean): Concern | undefined {
+    if (complete) {
+      for (const destination of this.#live.explicit) {
+        if (proposed.at(destination) === undefined) this.#giveUp(destination);
+      }
+      this.#live = proposed;
+      for (const destination of this.#former.keys()) {
+        if (proposed.at(destination) !== undefined) this.#former.delete(destination);
+      }
+      return EVERYTHING;
+    }
     const before = new Map<string, Target>();
-    // All of the old before any of the new: a VIP may have moved from one import to another.
-    for (const key of complete ? [...this.#byImport.keys()] : imports.keys()) {
-      for (const [destination, target] of destinations(this.#byImport.get(key) ?? [])) {
-        before.set(destination, target);
-        this.#byDestination.delete(destination);
+    for (const [key] of proposed.imports) {
+      for (const target of this.#live.of(key)) {
+        for (const destination of destinationsOf(target)) before.set(destination, target);
       }
-      this.#byImport.delete(key);
     }
-    let concern: Concern | undefined;
-    for (const [key, targets] of imports) {
-      if (targets.length > 0) this.#byImport.set(key, targets);
-      for (const [destination, target, vip] of destinations(targets)) {
-        this.#byDestination.set(destination, target);
-        this.#former.delete(destination);
-        if (makesWrong(before.get(destination), target)) {
-          concern = both(concern, concernOf(target.protocol, vip));
+    const protocols = new Set<Protocol>();
+    const vips = new Set<string>();
+    const concerns = (destination: string, { protocol }: Target) => {
+      protocols.add(protocol);
+      vips.add(vipOf(destination));
+    };
+    for (const [key, targets] of proposed.imports) {
+      this.#live.set(key, targets);
+      this.#live.drop(key);
+      for (const target of targets) {
+        for (const destination of destinationsOf(target)) {
+          this.#former.delete(destination);
+          if (makesWrong(before.get(destination), target)) concerns(destination, target);
         }
-        before.delete(destination);
       }
     }
-    for (const [destination, { protocol }] of before) {
+    for (const [destination, target] of before) {
       // Connections are kept: whoever gives up an import, gives up its policy.
-      if (protocol !== "UDP") continue;
-      const vip = vipOf(destination);
-      if (!this.#inRange(vip)) this.#former.set(destination, { destination });
-      concern = both(concern, concernOf(protocol, vip));
+      if (this.#live.at(destination) !== undefined || target.protocol !== "UDP") continue;
+      if (!this.#live.inRange(vipOf(destination))) this.#giveUp(destination);
+      concerns(destination, target);
     }
-    return complete ? EVERYTHING : concern;
+    return protocols.size === 0 ? undefined : { protocols, vips };
   }
 
   /** What is at this address (`Address.hex`) and port. */
   at(address: string, protocol: Protocol, port: number): Destination {
-    const destination = `${address} ${protocol} ${port}`;
-    const target = this.#byDestination.get(destination);
+    const destination = destinationOf(address, protocol, port);
+    const target = this.#live.at(destination);
     if (target !== undefined) return { kind: "target", target };
-    const inRange = this.#inRange(address);
+    const inRange = this.#live.inRange(address);
     return inRange || this.#former.has(destination) ? { kind: "gone", inRange } : FOREIGN;
   }
 
@@ -94,28 +105,12 @@ export class Targets {
     }
   }
 
-  #inRange(hex: string): boolean {
-    // Most addresses differ in their first digits; the rest costs ten times as much.
-    const digits = this.#range.bits >> 2;
-    if (!hex.startsWith(this.#range.hex.slice(0, digits))) return false;
-    const address: Address = { family: this.#range.family, text: "", hex };
-    return contains(this.#range, address);
+  #giveUp(destination: string): void {
+    this.#former.set(destination, { destination });
   }
 }
 
 /** True if entries that were right before may be wrong now, or such as were always wrong may be there. */
 function makesWrong(before: Target | undefined, now: Target): boolean {
   return before === undefined || (now.live && !before.live) || loses(before, now);
-}
-
-function* destinations(
-  targets: readonly Target[],
-): IterableIterator<readonly [destination: string, target: Target, vip: string]> {
-  for (const target of targets) {
-    for (const vip of target.vips) yield [`${vip} ${target.protocol} ${target.port}`, target, vip];
-  }
-}
-
-function vipOf(destination: string): string {
-  return destination.slice(0, destination.indexOf(" "));
 }

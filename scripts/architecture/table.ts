@@ -108,7 +108,7 @@ export const RULES: readonly Rule[] = [
     why: "Turns what it reads into facts; decides nothing.",
   },
   {
-    files: ["agent/conntrack/{concern,judge,target,targets}.ts"],
+    files: ["agent/conntrack/{concern,judge,target,target-index,targets}.ts"],
     may: [
       "./",
       "api/**",
