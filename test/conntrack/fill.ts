@@ -30,7 +30,7 @@ for (let i = 0; i < Number(count); i += MOST_AT_ONCE) {
     ]),
   );
   const faults = (await socket.batch(NEW, batch, CREATE)).filter((errno) => errno !== 0);
-  if (faults.length > 0) throw new Error(`the kernel refuses entries: ${faults}`);
+  if (faults.length > 0) throw new Error(`the kernel refuses entries: ${faults.join()}`);
 }
 socket.close();
 console.log(`created ${count}`);

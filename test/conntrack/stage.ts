@@ -107,7 +107,8 @@ export class ConntrackStage implements AsyncDisposable {
           (m[1] ?? "").replace(/[[\]]/g, ""),
         );
         const wanted = ready.map((pod) => this.pod(pod).address(family));
-        if (found.sort().join() !== wanted.sort().join()) throw new Error(`rules lead to ${found}`);
+        if (found.sort().join() !== wanted.sort().join())
+          throw new Error(`rules lead to ${found.join()}`);
       }
     });
   }

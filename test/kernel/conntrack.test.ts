@@ -212,8 +212,11 @@ function program(name: string, ...args: readonly string[]): string[] {
 
 /** An entry as `tables.ts` prints it, without what a late answer changes, its fields in order. */
 function settled(line: string): string {
-  const { replied: _, ...fields } = JSON.parse(line);
-  return JSON.stringify(Object.entries(fields).sort());
+  const fields = Object.entries(JSON.parse(line)).filter(([name]) => name !== "replied");
+  return fields
+    .map((field) => JSON.stringify(field))
+    .sort()
+    .join();
 }
 
 /** TCP states of the entries for the VIP. */
