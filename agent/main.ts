@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { systemClock } from "../common/clock.ts";
-import { createLogger, type Logger, standardError } from "../common/log.ts";
+import type { Logger } from "../common/log.ts";
+import { standardErrorLog } from "../common/log-writer.ts";
 import { cleanup } from "./command/cleanup.ts";
 import { load } from "./command/load.ts";
 import { openSource } from "./command/open-source.ts";
@@ -28,10 +29,11 @@ async function main(argv: readonly string[]): Promise<number> {
   if (isUsage(config)) return refuse(usageText(config));
   if (config.command === "help") return print(helpText());
   if (config.command === "version") return print(versionText());
-  const log = createLogger(
-    { level: config.logLevel, format: config.logFormat, colour: terminal },
-    standardError(),
-  );
+  const log = standardErrorLog({
+    level: config.logLevel,
+    format: config.logFormat,
+    colour: terminal,
+  });
   for (const warning of config.warnings) log.warn(warning);
   if (config.command === "cleanup") return attempt(log, () => cleanup(config, log));
   const apiServer = process.env.KUBERNETES_SERVICE_HOST;

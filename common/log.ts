@@ -53,7 +53,7 @@ export interface LogOptions {
   readonly colour?: boolean;
 }
 
-/** A log that writes to `sink`, each line before the call returns: a crash loses none. */
+/** A log that gives each line to `sink` before the call returns: a crash loses none. */
 export function createLogger(options: LogOptions, sink: LogSink): Logger {
   const json: pino.DestinationStream = { write: (line) => void sink.write(line) };
   const pretty: pino.DestinationStream = {
@@ -71,14 +71,6 @@ export function createLogger(options: LogOptions, sink: LogSink): Logger {
     options.format === "json" ? json : pretty,
   );
   return new PinoLogger(root);
-}
-
-/**
- * Standard error, written synchronously: standard output belongs to what a command prints, and a line must
- * be out before the process can die of what it says.
- */
-export function standardError(): LogSink {
-  return pino.destination({ dest: 2, sync: true });
 }
 
 class PinoLogger implements Logger {

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { LogWriter } from "./log-writer.ts";
+
+/** A descriptor that takes what it has room for, or fails. */
+class Descriptor {
+  text = "";
+  /** Bytes that it takes before it fails. */
+  room = Number.POSITIVE_INFINITY;
+  fault = "EAGAIN";
+  tries = 0;
+  readonly due: (() => void)[] = [];
+  readonly losses: string[] = [];
+  readonly writer: LogWriter = new LogWriter({
+    write: (bytes) => {
+      this.tries++;
+      if (this.room === 0) throw Object.assign(new Error(this.fault), { code: this.fault });
+      const taken = Math.min(bytes.length, this.room);
+      this.text += Buffer.from(bytes.subarray(0, taken)).toString();
+      this.room -= taken;
+      return taken;
+    },
+    later: (run) => this.due.push(run),
+    lost: (lines, why) => {
+      this.losses.push(`${lines} ${why}`);
+      this.writer.write(`lost ${lines} ${why}\n`);
+    },
+  });
+
+  wait(): void {
+    for (const run of this.due.splice(0)) run();
+  }
+}
+
+describe("a log", () => {
+  test("is written line by line, each before the call returns", () => {
+    const to = new Descriptor();
+    to.writer.write("one\n");
+    assert.equal(to.text, "one\n");
+    to.writer.write("two\n");
+    assert.equal(to.text, "one\ntwo\n");
+  });
+
+  test("whose reader is slow is kept, and comes whole and in order, without a further line", () => {
+    const to = new Descriptor();
+    to.room = 6;
+    for (const line of ["one\n", "two\n", "three\n"]) to.writer.write(line);
+    assert.equal(to.text, "one\ntw");
+    to.room = 3;
+    to.wait();
+    assert.equal(to.text, "one\ntwo\nt");
+    to.room = 100;
+    to.wait();
+    assert.equal(to.text, "one\ntwo\nthree\n");
+    assert.deepEqual(to.losses, []);
+    assert.equal(to.due.length, 0);
+  });
+
+  test("that nobody reads is not tried at every line, and costs no more than a bound", () => {
+    const to = new Descriptor();
+    to.room = 0;
+    for (let i = 0; i < 10_000; i++) to.writer.write(`${"x".repeat(99)}\n`);
+    assert.equal(to.tries, 1);
+    assert.equal(to.due.length, 1);
+    to.room = Number.POSITIVE_INFINITY;
+    to.wait();
+    const kept = to.text.match(/x\n/g)?.length ?? 0;
+    assert.ok(kept > 2000 && kept < 3000, `${kept}`);
+    assert.deepEqual(to.losses, [`${10_000 - kept} nobody reads the log`]);
+    assert.match(to.text, /\nlost \d+ nobody reads the log\n$/);
+  });
+
+  test("on a full disk loses lines, says how many once there is room, and leaves none half", () => {
+    const to = new Descriptor();
+    to.fault = "ENOSPC";
+    to.room = 6;
+    for (const line of ["one\n", "two\n", "three\n"]) to.writer.write(line);
+    assert.equal(to.text, "one\ntw");
+    assert.equal(to.due.length, 0);
+    to.room = 100;
+    to.writer.write("four\n");
+    assert.equal(to.text, "one\ntw\nfour\nlost 2 ENOSPC\n");
+    to.writer.write("five\n");
+    assert.equal(to.text, "one\ntw\nfour\nlost 2 ENOSPC\nfive\n");
+  });
+
+  test("counts on if there is no room for saying so", () => {
+    const to = new Descriptor();
+    to.fault = "EPIPE";
+    to.room = 0;
+    for (const line of ["one\n", "two\n"]) to.writer.write(line);
+    to.room = "three\n".length;
+    to.writer.write("three\n");
+    to.room = 100;
+    to.writer.write("four\n");
+    assert.equal(to.text, "three\nfour\nlost 2 EPIPE\n");
+  });
+
+  test("never throws, keeps the order, ends what it began, and tells of losses, whatever the descriptor does", () => {
+    const step = fc.oneof(
+      fc.record({ length: fc.nat(12) }),
+      fc.record({ room: fc.nat(30), fault: fc.constantFrom("EAGAIN", "ENOSPC", "EPIPE", "EIO") }),
+      fc.constant("wait" as const),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const to = new Descriptor();
+        const said: string[] = [];
+        const say = (length: number) => {
+          const line = `${said.length} ${"x".repeat(length)}.`;
+          said.push(line);
+          to.writer.write(`${line}\n`);
+        };
+        for (const one of steps) {
+          if (one === "wait") to.wait();
+          else if ("length" in one) say(one.length);
+          else Object.assign(to, one);
+        }
+        to.room = Number.POSITIVE_INFINITY;
+        to.wait();
+        say(1);
+        assert.ok(to.text.endsWith("\n"));
+        const lines = to.text.split("\n").filter((line) => /^\d+ x*\.$/.test(line));
+        assert.deepEqual(
+          lines,
+          said.filter((line) => lines.includes(line)),
+        );
+        assert.equal(lines.at(-1), said.at(-1));
+        if (lines.length < said.length) assert.match(to.text, /^lost \d+ [a-zA-Z ]+$/m);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
