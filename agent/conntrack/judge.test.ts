@@ -174,6 +174,17 @@ describe("the verdict on", () => {
   }
 });
 
+test("nothing is called gone before all that is live was told", () => {
+  const targets = new Targets(RANGE);
+  accept(targets, [["demo/serve", [udpService([A])]]], false);
+  const verdict = (changes: EntryChanges) => new Judge(targets).verdict(entry(changes));
+  assert.equal(verdict({ at: `${B}:5353` }), "endpoint-left");
+  const unknown = { to: "241.0.0.99:53", at: `${B}:5353` };
+  assert.equal(verdict(unknown), undefined);
+  accept(targets, [["demo/serve", [udpService([A])]]], true);
+  assert.equal(verdict(unknown), "vip-gone");
+});
+
 test("an explicit VIP that was given up is looked after until that has been done, and only what was translated", () => {
   const targets = new Targets(RANGE);
   const vip = "198.51.100.7";
@@ -235,7 +246,7 @@ test("the past decides nothing: after any history, verdicts are those of a proce
   fc.assert(
     fc.property(fc.array(world, { minLength: 1 }), fc.array(anyEntry), (worlds, changes) => {
       const [old, young] = [new Targets(RANGE), new Targets(RANGE)];
-      for (const one of worlds) accept(old, proposal(one), one.complete);
+      for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
       for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
       for (const { at, ...rest } of changes) {
         const port = rest.protocol === "UDP" ? 5353 : 8080;

@@ -24,6 +24,8 @@ export interface Former {
 export class Targets {
   readonly #range: Cidr;
   #live: TargetIndex;
+  /** True once all that is live was told: until then, what is not known may be right all the same. */
+  #whole = false;
   /** Explicit VIPs and ports that were given up: outside of the range, nothing else tells that they were ours. */
   readonly #former = new Map<string, Former>();
 
@@ -48,6 +50,7 @@ export class Targets {
         if (proposed.at(destination) === undefined) this.#giveUp(destination);
       }
       this.#live = proposed;
+      this.#whole = true;
       for (const destination of this.#former.keys()) {
         if (proposed.at(destination) !== undefined) this.#former.delete(destination);
       }
@@ -89,7 +92,7 @@ export class Targets {
     const destination = destinationOf(address, protocol, port);
     const target = this.#live.at(destination);
     if (target !== undefined) return { kind: "target", target };
-    const inRange = this.#live.inRange(address);
+    const inRange = this.#whole && this.#live.inRange(address);
     return inRange || this.#former.has(destination) ? { kind: "gone", inRange } : FOREIGN;
   }
 
