@@ -7,6 +7,7 @@ import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts
 import { count } from "./figures.ts";
 import { firstPacket } from "./first-packet.ts";
 import type { Size } from "./services.ts";
+import { source } from "./source.ts";
 import { type Row, type Section, tableOf } from "./table.ts";
 import { withAgent } from "./with-agent.ts";
 import { withoutAgent } from "./without-agent.ts";
@@ -28,6 +29,9 @@ const began = performance.now();
 try {
   const sections: Section[] = [];
   for (const flavour of FLAVOURS) sections.push(await measured(flavour));
+  console.error("API server to facts …");
+  const large: Size = { services: 10_000, endpoints: 100 };
+  sections.push({ title: "An API server as the source", rows: await source(large) });
   console.log(tableOf(sections));
   console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
 } catch (error) {

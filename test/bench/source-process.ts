@@ -10,11 +10,11 @@ import { keepHeapSmall } from "../../agent/system/heap.ts";
 import { systemClock as clock } from "../../common/clock.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
-import { createLogger, standardError } from "../../common/log.ts";
+import { standardErrorLog } from "../../common/log-writer.ts";
 
 const RESOLUTION = 1;
 keepHeapSmall();
-const log = createLogger({ level: "warn", format: "pretty" }, standardError());
+const log = standardErrorLog({ level: "warn", format: "pretty" });
 const api = await connect({ kubeconfig: process.argv[2] ?? "", log });
 const source = new KubernetesSource({
   follow: (query, events) => new Reflector({ api, query, events, clock, random: Math.random, log }),
