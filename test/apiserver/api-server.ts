@@ -23,6 +23,8 @@ export function apiServerFiles(directory: string) {
     certificates,
     /** The serving certificate and the CA that has signed it. */
     ca: `${certificates}/apiserver.crt`,
+    auditPolicy: `${directory}/audit-policy.json`,
+    audit: `${directory}/audit.jsonl`,
   };
 }
 
@@ -62,6 +64,8 @@ function argumentsOf({ place, directory, etcdUrl }: ApiServerOptions): string[] 
     // Without it a watch that is open would hold up the end for a minute, and then break.
     "shutdown-watch-termination-grace-period": "1s",
     profiling: false,
+    "audit-policy-file": files.auditPolicy,
+    "audit-log-path": files.audit,
   };
   return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 }

@@ -6,7 +6,8 @@ import { removeRun, SCRATCH } from "../lab/removal.ts";
 import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
-import { installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
+import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
+import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
@@ -65,6 +66,7 @@ export class ControlPlane implements AsyncDisposable {
     try {
       mkdirSync(plane.directory, { recursive: true, mode: 0o700 });
       writeServiceAccountKey(apiServerFiles(plane.directory).key);
+      writeAuditPolicy(apiServerFiles(plane.directory).auditPolicy);
       plane.#etcd = await Etcd.start(place, plane.directory);
       await plane.start();
     } catch (error) {
@@ -143,6 +145,11 @@ export class ControlPlane implements AsyncDisposable {
     return path;
   }
 
+  /** What a user other than `admin` has asked so far, and was let in for: its refused tokens have no name. */
+  asked(user: string): Asked[] {
+    return readAudit(apiServerFiles(this.directory).audit, user);
+  }
+
   /**
    * Gives a user another token and restarts the API server, which reads tokens at its start only. The old one is
    * refused with 401 from now on. Kubeconfigs keep the old one until `kubeconfig` writes them anew.
@@ -156,6 +163,11 @@ export class ControlPlane implements AsyncDisposable {
   /** Installs what deploy/crds has, serving these versions only (without: all), and waits until they are served. */
   installCrds({ versions }: { readonly versions?: readonly string[] } = {}): Promise<void> {
     return installCrds(this.admin, versions);
+  }
+
+  /** Has one kind (`serviceimports`) answered with 429, until `installCrds` is called again. */
+  breakConversion(plural: string): Promise<void> {
+    return breakConversion(this.admin, plural);
   }
 
   /** Removes them with all their objects. */

@@ -38,6 +38,20 @@ export async function installCrds(client: ApiClient, versions?: readonly string[
   await Promise.all(wanted.map((crd) => untilServed(client, crd)));
 }
 
+/**
+ * Serves a kind in an older version than it is stored in, by a conversion that nobody answers, as when
+ * the webhook of an operator is down: every list of it is answered with 429, for ever. `installCrds` mends it.
+ */
+export async function breakConversion(client: ApiClient, plural: string): Promise<void> {
+  const crd = crds().find(({ spec }) => spec.names.plural === plural);
+  if (crd === undefined) throw new Error(`deploy/crds has no ${plural}`);
+  const broken = serving(crd, ["v1alpha1"]);
+  const clientConfig = { url: "https://127.0.0.1:1/" };
+  const webhook = { clientConfig, conversionReviewVersions: ["v1"] };
+  const conversion = { strategy: "Webhook", webhook };
+  await client.apply({ ...broken, spec: { ...broken.spec, conversion } });
+}
+
 /** Removes all CRDs of deploy/crds, and with them their objects; waits until none is served. */
 export async function removeCrds(client: ApiClient): Promise<void> {
   const all = crds();

@@ -29,16 +29,21 @@ export class ManifestDirectory {
   }
 }
 
+/** Where an agent has its objects from: a directory of manifests, or an API server. */
+export type ObjectsFrom = string | { readonly kubeconfig: string };
+
 /** The real agent, as a process on a node of a lab. */
 export class AgentProcess {
   readonly node: Namespace;
   readonly #argv: readonly string[];
   #process: Process | undefined;
 
-  /** `flags` besides the manifests; it answers on 127.0.0.1:10269 of its node. `program`: not from these sources. */
-  constructor(node: Namespace, manifests: string, flags: readonly string[], program = [PROGRAM]) {
+  /** `flags` besides the objects; it answers on 127.0.0.1:10269 of its node. `program`: not from these sources. */
+  constructor(node: Namespace, from: ObjectsFrom, flags: readonly string[], program = [PROGRAM]) {
     this.node = node;
-    this.#argv = [...program, "--manifests", manifests, "--log-format", "json", ...flags];
+    const objects =
+      typeof from === "string" ? ["--manifests", from] : ["--kubeconfig", from.kubeconfig];
+    this.#argv = [...program, ...objects, "--log-format", "json", ...flags];
   }
 
   /** Starts it and waits until the kernel is as planned. */
@@ -50,6 +55,11 @@ export class AgentProcess {
   /** Starts it, and waits for nothing. */
   launch(): void {
     this.#process = this.node.spawn(this.#argv);
+  }
+
+  /** True once it was started, whatever has become of it. */
+  get started(): boolean {
+    return this.#process !== undefined;
   }
 
   /** What it has logged. */
@@ -94,9 +104,9 @@ export class AgentProcess {
   }
 }
 
-/** Waits until `check` holds, for ten seconds at most; then lets it throw. */
-export async function eventually<T>(check: () => Promise<T> | T): Promise<T> {
-  const end = Date.now() + 10_000;
+/** Waits until `check` holds, for `patience` ms at most; then lets it throw. */
+export async function eventually<T>(check: () => Promise<T> | T, patience = 10_000): Promise<T> {
+  const end = Date.now() + patience;
   for (;;) {
     try {
       return await check();

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { importObject, sliceObject } from "../support/objects.ts";
+import { AGENT, AgentStage } from "./agent-stage.ts";
+
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+
+let stage: AgentStage;
+before(async () => {
+  stage = await AgentStage.open({ crds: "all", flags: ["--cluster-id", "c1"] });
+  const { admin } = stage.plane;
+  await admin.create(importObject("shop/web", ["241.0.1.7", "fd00:241::7"], [HTTP]));
+  await admin.create(web("10.1.0.11"));
+  await admin.create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } });
+});
+after(() => stage[Symbol.asyncDispose]());
+
+function web(...endpoints: string[]): object {
+  const port = { ...HTTP, port: 8080 };
+  return sliceObject("web-c1", "shop/web", { cluster: "c1" }, [port], endpoints);
+}
+
+/**
+ * Lets something happen to the API server, and proves that the kernel is left alone from then until the agent
+ * follows again, though it says what is wrong and goes on being ready; and that it then follows: `change`.
+ */
+async function survives(fault: {
+  readonly happens: () => Promise<void>;
+  /** What `/readyz?verbose` says of slices meanwhile; not asked where it is over too soon. */
+  readonly seen?: RegExp;
+  /** Changes what the agent cannot see then; else that is changed once it follows again. */
+  readonly meanwhile?: () => Promise<unknown>;
+  readonly ends?: () => Promise<void>;
+  readonly endpoint: string;
+}): Promise<string[]> {
+  // A new one: what has just failed again and again is asked less often than what has not.
+  await stage.restartAgent();
+  await stage.untilFollowed();
+  const [rules, operations] = [await stage.rules(), await stage.operations()];
+  assert.match(rules, /shop\/web:http local c1/);
+  await fault.happens();
+  await fault.meanwhile?.();
+  if (fault.seen !== undefined) await stage.untilReadyz(fault.seen);
+  assert.equal(await stage.rules(), rules);
+  assert.equal(await stage.operations(), operations);
+  assert.equal(await stage.agent.page("/readyz"), "ok\n");
+  await fault.ends?.();
+  if (fault.meanwhile === undefined) {
+    await stage.untilFollowed();
+    assert.equal(await stage.rules(), rules);
+    assert.equal(await stage.operations(), operations);
+    await stage.plane.admin.apply(web(fault.endpoint));
+  }
+  await stage.untilRules(new RegExp(`local c1" .*${fault.endpoint.replaceAll(".", "\\.")}:8080`));
+  assert.equal(await stage.operations(), operations + 1, "one chain is all that differs");
+  await stage.untilFollowed();
+  return stage.connections;
+}
+
+/** Each fault was told once, and its end. */
+function assertToldOnce(told: readonly string[], reason: string): void {
+  for (const resource of ["serviceimports", "endpointslices", "nodes", "clusterproperties"]) {
+    const lines = told.filter((line) => line.startsWith(`${resource} `));
+    assert.equal(lines.filter((line) => line === `${resource} ${reason}`).length, 1, told.join());
+    assert.equal(lines.at(-1), `${resource} watching`, told.join());
+    lines.forEach((line, i) => {
+      assert.notEqual(line, lines[i + 1], "the same twice");
+    });
+  }
+}
+
+test("An API server that is stopped and started again changes nothing in the kernel", async () => {
+  const told = await survives({
+    happens: () => stage.plane.stop(),
+    seen: /\[-]source-endpointslices unreachable: .*\n/,
+    ends: () => stage.plane.start(),
+    endpoint: "10.1.0.12",
+  });
+  assertToldOnce(told, "unreachable");
+});
+
+test("After a compaction to 410 the agent lists anew, and what changed meanwhile arrives", async () => {
+  await survives({
+    happens: () => stage.plane.kill(),
+    seen: /\[-]source-serviceimports unreachable/,
+    ends: async () => {
+      await stage.plane.start();
+      await stage.plane.compact();
+    },
+    endpoint: "10.1.0.13",
+  });
+  const states = await stage.agent.page("/metrics");
+  assert.match(states, /source_states_total\{resource="[a-z]+",reason="expired"} [1-9]/);
+});
+
+test("An API server that stands still for a while is waited for; what was written meanwhile arrives", async () => {
+  const written = Promise.withResolvers<unknown>();
+  await survives({
+    happens: async () => stage.plane.freeze(),
+    meanwhile: async () => {
+      stage.plane.admin.apply(web("10.1.0.14")).then(written.resolve, written.reject);
+      await stage.wait(1_000);
+    },
+    ends: async () => stage.plane.thaw(),
+    endpoint: "10.1.0.14",
+  });
+  await written.promise;
+});
+
+test("A token that is refused, then accepted", async () => {
+  const told = await survives({
+    happens: () => stage.plane.rotateToken(AGENT),
+    seen: /\[-]source-endpointslices unauthorized: .*\n/,
+    ends: async () => void stage.plane.kubeconfig({ user: AGENT }),
+    endpoint: "10.1.0.15",
+  });
+  assertToldOnce(told, "unauthorized");
+});
+
+test("Rights that are taken away and given back", async () => {
+  const told = await survives({
+    happens: async () => {
+      await stage.forbid();
+      // Open watches go on without a right: they end with the server.
+      await stage.plane.kill();
+      await stage.plane.start();
+    },
+    seen: /\[-]source-endpointslices forbidden: .*cannot list resource/,
+    meanwhile: () => stage.plane.admin.apply(web("10.1.0.16")),
+    ends: () => stage.allow(),
+    endpoint: "10.1.0.16",
+  });
+  assertToldOnce(told, "forbidden");
+});
+
+test("A kind that cannot be read, because the webhook that converts it is down", async () => {
+  const told = await survives({
+    happens: () => stage.plane.breakConversion("serviceimports"),
+    seen: /\[-]source-serviceimports throttled: "HTTP 429: .*\n/,
+    ends: () => stage.plane.installCrds(),
+    endpoint: "10.1.0.17",
+  });
+  assert.equal(told.at(-1), "serviceimports watching");
+});
+
+test("A kubeconfig of nonsense keeps the last good one, until it is mended", async () => {
+  const path = stage.plane.kubeconfig({ user: AGENT });
+  await survives({
+    happens: async () => {
+      writeFileSync(path, "{");
+      await stage.plane.kill();
+      await stage.plane.start();
+    },
+    ends: async () => void stage.plane.kubeconfig({ user: AGENT }),
+    endpoint: "10.1.0.18",
+  });
+  assert.match(stage.agent.log, /The kubeconfig cannot be read; the last one stays/);
+});

@@ -1,0 +1,179 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { ControlPlane } from "./control-plane.ts";
+
+/** What the agent is called to the API server. */
+export const AGENT = "agent";
+
+const RBAC = "rbac.authorization.k8s.io";
+const BINDING = { apiVersion: `${RBAC}/v1`, kind: "ClusterRoleBinding", metadata: { name: AGENT } };
+
+/** Longer than the longest backoff after the faults of these tests. */
+const PATIENCE_MS = 30_000;
+
+export interface AgentStageOptions {
+  /** Versions of the CRDs that are served from the start on (`all` of them); undefined: there are none. */
+  readonly crds?: readonly string[] | "all";
+  /** More of the agent's flags. */
+  readonly flags?: readonly string[];
+  /** Pods of the agent's node, c1/n1, as `Lab` takes them. */
+  readonly pods?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A real agent on a node, with the rights it needs and no others, and a real API server on another. */
+export class AgentStage implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly plane: ControlPlane;
+  readonly #flags: readonly string[];
+  /** The latest that was made. */
+  agent: AgentProcess;
+
+  private constructor(lab: Lab, plane: ControlPlane, flags: readonly string[]) {
+    this.lab = lab;
+    this.plane = plane;
+    this.#flags = flags;
+    this.agent = this.newAgent();
+  }
+
+  /** Brings everything up but the agent. */
+  static async open(options: AgentStageOptions = {}): Promise<AgentStage> {
+    const { crds, flags = [], pods = {} } = options;
+    const nodes = [
+      { name: "n1", pods },
+      { name: "control-plane", pods: {} },
+    ];
+    const lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
+    const namespace = lab.node("c1", "control-plane");
+    try {
+      const plane = await ControlPlane.start({ namespace, users: [AGENT] });
+      const stage = new AgentStage(lab, plane, flags);
+      await stage.allow();
+      await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+      if (crds === "all") await plane.installCrds();
+      else if (crds !== undefined) await plane.installCrds({ versions: crds });
+      return stage;
+    } catch (error) {
+      await lab.remove();
+      throw error;
+    }
+  }
+
+  get node(): Namespace {
+    return this.lab.node("c1", "n1");
+  }
+
+  /** An agent that was not started yet. */
+  newAgent(): AgentProcess {
+    const kubeconfig = this.plane.kubeconfig({ user: AGENT });
+    const flags = ["--node-name", "n1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+    this.agent = new AgentProcess(this.node, { kubeconfig }, [...flags, ...this.#flags]);
+    return this.agent;
+  }
+
+  /** Another agent instead of the one that runs; waits until the kernel is as it plans. */
+  async restartAgent(): Promise<void> {
+    if (this.agent.started) await this.agent.stop();
+    await this.newAgent().start();
+  }
+
+  /** Gives the agent its rights. */
+  async allow(): Promise<void> {
+    const { admin } = this.plane;
+    const verbs = ["list", "watch"];
+    await admin.apply({
+      ...BINDING,
+      kind: "ClusterRole",
+      rules: [
+        { apiGroups: ["multicluster.x-k8s.io"], resources: ["serviceimports"], verbs },
+        { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs },
+        { apiGroups: [""], resources: ["nodes"], verbs },
+        { apiGroups: ["about.k8s.io"], resources: ["clusterproperties"], verbs },
+      ],
+    });
+    await admin.apply({
+      ...BINDING,
+      subjects: [{ kind: "User", apiGroup: RBAC, name: AGENT }],
+      roleRef: { kind: "ClusterRole", apiGroup: RBAC, name: AGENT },
+    });
+  }
+
+  /** Takes them away. */
+  async forbid(): Promise<void> {
+    await this.plane.admin.delete(BINDING);
+  }
+
+  /** Our rules in the kernel, as iptables-save spells them. */
+  async rules(): Promise<string> {
+    const saved =
+      (await this.node.exec(["iptables-save"])) + (await this.node.exec(["ip6tables-save"]));
+    return saved
+      .split("\n")
+      .filter((line) => line.includes("CSP-"))
+      .join("\n");
+  }
+
+  /** Waits until the rules are as this says. */
+  async untilRules(expected: RegExp): Promise<string> {
+    return eventually(async () => {
+      const rules = await this.rules();
+      if (!expected.test(rules)) throw new Error(`no ${expected} in\n${rules}\n${this.agent.log}`);
+      return rules;
+    }, PATIENCE_MS);
+  }
+
+  /** Rules and chains that the agent has written or deleted so far. */
+  async operations(): Promise<number> {
+    const [written, deleted] = await Promise.all([
+      this.agent.metric("clusterset_agent_kernel_objects_written_total"),
+      this.agent.metric("clusterset_agent_kernel_objects_deleted_total"),
+    ]);
+    return written + deleted;
+  }
+
+  /** `/readyz?verbose`, whatever the verdict. */
+  async readyz(): Promise<string> {
+    const url = "http://127.0.0.1:10269/readyz?verbose";
+    const { stdout } = await this.node.run(["curl", "-s", "-m", "2", url]);
+    return stdout;
+  }
+
+  /** Waits until `/readyz?verbose` says this. */
+  async untilReadyz(expected: RegExp): Promise<string> {
+    return eventually(async () => {
+      const text = await this.readyz();
+      if (!expected.test(text)) throw new Error(`no ${expected} in\n${text}\n${this.agent.log}`);
+      return text;
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until the agent follows all it reads. */
+  async untilFollowed(): Promise<void> {
+    const resources = ["serviceimports", "endpointslices", "nodes", "clusterproperties"];
+    await eventually(async () => {
+      const text = await this.readyz();
+      const well = resources.every((one) => text.includes(`[+]source-${one} ok`));
+      if (!well) throw new Error(`${text}\n${this.agent.log}`);
+    }, PATIENCE_MS);
+  }
+
+  /** What was logged about connections to the API server: `serviceimports unreachable`, … `ok`. */
+  get connections(): string[] {
+    return this.agent.log.split("\n").flatMap((line) => {
+      if (!/The API server is (not followed|followed again)/.test(line)) return [];
+      const { resource, reason } = JSON.parse(line) as { resource: string; reason: string };
+      return [`${resource} ${reason}`];
+    });
+  }
+
+  /** Lets the agent do what it would do by mistake. */
+  async wait(ms: number): Promise<void> {
+    await sleep(ms);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.plane.remove();
+    await this.lab.remove();
+  }
+}
