@@ -11,7 +11,7 @@ const CONDITIONS: readonly EndpointCondition[] = ["ready", "serving", "terminati
 function anyAddress(family: Family): fc.Arbitrary<string> {
   const digits = family === "IPv4" ? 8 : 32;
   // Runs of zeros as well: they are what IPv6 texts are shortened by.
-  const digit = fc.constantFrom(..."0000000123456789abcdef");
+  const digit = fc.constantFrom(..."0000000123456789abcdef".split(""));
   return fc
     .array(digit, { minLength: digits, maxLength: digits })
     .map((hex) => addressFromHex(hex.join("")).text)
