@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { systemClock } from "../common/clock.ts";
 import type { Logger } from "../common/log.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
+import { endWhenUncaught } from "../common/uncaught.ts";
 import { cleanup } from "./command/cleanup.ts";
 import { load } from "./command/load.ts";
 import { openSource } from "./command/open-source.ts";
@@ -21,6 +22,8 @@ import { keepHeapSmall } from "./system/heap.ts";
 const USAGE = 2;
 
 keepHeapSmall();
+// Whom could it be told that nobody reads it, or that there is no room for it?
+process.stderr.on("error", () => undefined);
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -34,6 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
     format: config.logFormat,
     colour: terminal,
   });
+  endWhenUncaught(log);
   for (const warning of config.warnings) log.warn(warning);
   if (config.command === "cleanup") return attempt(log, () => cleanup(config, log));
   const apiServer = process.env.KUBERNETES_SERVICE_HOST;
@@ -86,13 +90,16 @@ async function attempt(log: Logger, command: () => Promise<number>): Promise<num
   }
 }
 
-function print(text: string): number {
-  // `plan | head`: a reader that has seen enough is no fault.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+/** The exit code, once it is written. `plan | head`: a reader that has seen enough is no fault; a full disk is one. */
+function print(text: string): Promise<number> {
+  process.stdout.on("error", () => undefined);
+  const { promise, resolve } = Promise.withResolvers<number>();
+  process.stdout.write(text, (fault: NodeJS.ErrnoException | null | undefined) => {
+    if (fault == null || fault.code === "EPIPE") return resolve(0);
+    process.stderr.write(`clusterset-agent: standard output: ${fault.message}\n`);
+    resolve(1);
   });
-  process.stdout.write(text);
-  return 0;
+  return promise;
 }
 
 function refuse(text: string): number {

@@ -26,6 +26,8 @@ export const ERRORS = {
   CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
   CSP_NETLINK_FAILED:
     "The kernel refused a netlink request or did not answer it; the message says.",
+  CSP_UNCAUGHT:
+    "Something was thrown that nothing catches, a fault of ours; the process has ended.",
 } as const;
 
 /** A code of `ERRORS`. */

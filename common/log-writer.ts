@@ -5,6 +5,8 @@ import { createLogger, type Logger, type LogOptions, type LogSink } from "./log.
 const MOST_KEPT = 256 * 1024;
 /** Milliseconds until the next try to write them. */
 const AGAIN = 100;
+/** Milliseconds that the end of the process waits for a reader, and between two tries then. */
+const LAST = { most: 500, again: 10 };
 
 /** What a LogWriter is made of. */
 export interface LogWriterOptions {
@@ -46,17 +48,18 @@ export class LogWriter implements LogSink {
     this.flush();
   }
 
-  /** Tries to write what is kept. */
-  flush(): void {
+  /** Tries to write what is kept. True if nothing is left: what could not be written is lost, unless it is to wait. */
+  flush(): boolean {
     try {
       while (this.#kept.length > 0) this.#writeFirst();
     } catch (error) {
       const why = error instanceof Error && "code" in error ? String(error.code) : String(error);
       if (why === "EAGAIN") this.#wait();
       else this.#lose(this.#kept.splice(0).length, why);
-      return;
+      return this.#kept.length === 0;
     }
     this.#tell();
+    return this.#kept.length === 0;
   }
 
   #writeFirst(): void {
@@ -117,6 +120,11 @@ export function standardErrorLog(options: LogOptions): Logger {
     lost: (lines, why) => log.warn("Lines of the log were lost.", { lines, why }),
   });
   const log = createLogger(options, writer);
-  process.once("exit", () => writer.flush());
+  process.once("exit", () => {
+    const nothing = new Int32Array(new SharedArrayBuffer(4));
+    for (let waited = 0; !writer.flush() && waited < LAST.most; waited += LAST.again) {
+      Atomics.wait(nothing, 0, 0, LAST.again);
+    }
+  });
   return log;
 }
