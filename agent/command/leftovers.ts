@@ -21,19 +21,26 @@ export interface Removed {
 
 /**
  * Removes what is ours from every flavour and family, but for what is in use: earlier runs may have been told
- * otherwise.
+ * otherwise. Once `stop` is aborted, what is being removed is, and nothing else.
  */
-export async function removeLeftovers(lock: NodeLock, log: Logger, kept?: Kept): Promise<Removed> {
+export async function removeLeftovers(
+  lock: NodeLock,
+  log: Logger,
+  kept?: Kept,
+  stop?: AbortSignal,
+): Promise<Removed> {
   let objects = 0;
   let failed = false;
   for (const flavour of FLAVOURS) {
     for (const family of FAMILIES) {
       if (kept?.flavour === flavour && kept.families.includes(family)) continue;
+      if (stop?.aborted) break;
       try {
-        const removed = await removeOwn(flavour, family, [lock.descriptor]);
+        const removed = await removeOwn(flavour, family, { keep: [lock.descriptor], stop });
         if (removed > 0) log.info("Removed rules of ours.", { flavour, family, removed });
         objects += removed;
       } catch (error) {
+        if (stop?.aborted) break;
         // Tools that are not installed have written nothing.
         if (codeOf(error) === "CSP_EXEC_MISSING") continue;
         log.error("Could not remove rules of ours.", { flavour, family, error });

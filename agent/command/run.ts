@@ -60,7 +60,8 @@ async function keepInStep(
 ): Promise<void> {
   const clock = systemClock;
   const metrics = new AgentMetrics();
-  const flavour = await chooseFlavour(config, log);
+  const flavour = await chooseFlavour(config, log, stop);
+  if (flavour === undefined) return;
   const connections = new Connections(log, metrics);
   const open = await openSource(config, log, (resource, state) => {
     connections.observe(resource, state);
@@ -145,7 +146,7 @@ async function keepInStep(
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
   if (end === "synced") {
     preflight.again();
-    await removeLeftovers(lock, log, { flavour, families: familiesOf(config) });
+    await removeLeftovers(lock, log, { flavour, families: familiesOf(config) }, stop);
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");

@@ -81,7 +81,16 @@ export class Coprocess {
     this.#child?.stdin.end();
   }
 
+  /** What it has started itself (modprobe) may live on; its end is not waited for. */
   kill(): void {
-    this.#child?.kill("SIGKILL");
+    const child = this.#child;
+    if (child === undefined) return;
+    const letGo = () => {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    };
+    child.once("exit", letGo);
+    if (child.exitCode !== null || child.signalCode !== null) letGo();
+    child.kill("SIGKILL");
   }
 }

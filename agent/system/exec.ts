@@ -42,6 +42,10 @@ export async function execLines(
   });
   const giveUp = () => {
     child.kill("SIGKILL");
+    // What it has started may live on, and hold the other ends: nothing of that keeps this process alive.
+    child.stdout.destroy();
+    child.stderr.destroy();
+    child.unref();
     reject(new CodedError("CSP_EXEC_FAILED", `${program}: not waited for`));
   };
   if (stop?.aborted) giveUp();

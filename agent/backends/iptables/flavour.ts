@@ -52,9 +52,11 @@ export function detectFlavour(evidence: Record<Flavour, FlavourEvidence>): Flavo
   return evidence.legacy.rules > evidence.nft.rules ? "legacy" : "nft";
 }
 
-/** Looks at the node, and leaves it as it is. */
-export async function flavourEvidence(): Promise<Record<Flavour, FlavourEvidence>> {
-  return { nft: await evidenceOf("nft"), legacy: await evidenceOf("legacy") };
+/** Looks at the node, and leaves it as it is. Once `stop` is aborted it looks no more; the evidence is worth nothing then. */
+export async function flavourEvidence(
+  stop?: AbortSignal,
+): Promise<Record<Flavour, FlavourEvidence>> {
+  return { nft: await evidenceOf("nft", stop), legacy: await evidenceOf("legacy", stop) };
 }
 
 /**
@@ -66,17 +68,17 @@ export async function inUse(flavour: Flavour, family: Family): Promise<boolean> 
   return (await legacyTables(family)).length > 0;
 }
 
-async function evidenceOf(flavour: Flavour): Promise<FlavourEvidence> {
+async function evidenceOf(flavour: Flavour, stop?: AbortSignal): Promise<FlavourEvidence> {
   let hinted = false;
   let rules = 0;
   for (const family of FAMILIES) {
-    if (!(await inUse(flavour, family))) continue;
+    if (stop?.aborted || !(await inUse(flavour, family))) continue;
     const onLine = (line: string) => {
       if (/^:(KUBE-IPTABLES-HINT|KUBE-KUBELET-CANARY) /.test(line)) hinted = true;
       if (line.startsWith("-A ") && !line.includes(OWN)) rules++;
     };
     // A flavour whose tools are not installed, or do not work here, is not the one that others use.
-    await execLines(toolsOf(flavour, family).save, onLine).catch(() => undefined);
+    await execLines(toolsOf(flavour, family).save, onLine, { stop }).catch(() => undefined);
   }
   return { hinted, rules };
 }

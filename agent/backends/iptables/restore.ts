@@ -11,6 +11,8 @@ export interface RestoreTimeouts {
 }
 
 const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000 };
+/** Milliseconds for a process without a transaction to end: it has nothing left to do. */
+const LEAVE = 1000;
 /** Characters of input after which the process is let go: it keeps the memory of its largest transaction. */
 const LARGE = 2_000_000;
 /** What the legacy flavour says when another program holds its lock for longer than it may wait. */
@@ -117,7 +119,7 @@ export class RestoreProcess {
     if (process === undefined) return;
     this.#process = undefined;
     process.finish();
-    const timer = setTimeout(() => process.kill(), this.#timeouts.base);
+    const timer = setTimeout(() => process.kill(), LEAVE);
     await process.ended;
     clearTimeout(timer);
   }
