@@ -49,6 +49,8 @@ export class Reflector {
   /** An optional kind was found missing by the last look. */
   #missing = false;
   #reason: ReflectorReason | undefined;
+  /** History was lost since a watch last was a success. */
+  #expired = false;
   /** Failures in a row. */
   #failures = 0;
   /** When the last watch began; undefined once that has been reckoned with. */
@@ -126,6 +128,10 @@ export class Reflector {
     if (quiet) return 0;
     this.#failures++;
     this.#be(fault.reason, fault.message);
+    // A server that says so is well, as after a restart that was long in coming; only a row of them is a loop.
+    const lost = fault.reason === "expired" && !this.#expired;
+    this.#expired ||= lost;
+    if (lost) return 0;
     const missing = fault.reason === "not-served" && this.#options.query.optional === true;
     const again = missing && this.#missing;
     this.#missing = missing;
@@ -150,7 +156,10 @@ export class Reflector {
     const since = this.#watchingSince;
     this.#watchingSince = undefined;
     const settled = since !== undefined && this.#options.clock.now() - since >= SETTLED_MS;
-    if (settled) this.#failures = 0;
+    if (settled) {
+      this.#failures = 0;
+      this.#expired = false;
+    }
     return settled;
   }
 
