@@ -12,9 +12,10 @@ import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { Backlog } from "./backlog.ts";
 import type { Follower } from "./follower.ts";
-import { Reconciler, type Wanted } from "./reconciler.ts";
+import { Reconciler } from "./reconciler.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Slices } from "./slices.ts";
+import type { Wanted } from "./wanted.ts";
 
 /** Who is told what the agent decided, and what became of it. */
 export interface AgentEvents extends ReconcilerEvents {

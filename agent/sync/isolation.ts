@@ -1,26 +1,9 @@
 import type { ObjectKey } from "../../api/names.ts";
-import type { Protocol } from "../../api/protocol.ts";
-import type { Reason } from "../../api/reasons.ts";
-import { servicePortName, type VirtualService } from "../plan/virtual-service.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
 import { Search } from "./search.ts";
-
-/** Why a service is not in the kernel as it was planned. */
-export type SetAsideReason = Extract<Reason, "refused-by-kernel" | "affinity-unsupported">;
-
-/** A service that is not in the kernel, or not as it was planned, so that all others can be. */
-export interface SetAside {
-  readonly importKey: ObjectKey;
-  /** `ns/name:port`. */
-  readonly servicePort: string;
-  readonly protocol: Protocol;
-  readonly reason: SetAsideReason;
-}
-
-/** One service: an import's port and protocol, in the one family that all this is about. */
-export interface Unit {
-  readonly key: ObjectKey;
-  readonly id: string;
-}
+import { type SetAside, setAside } from "./set-aside.ts";
+import { type Standing, Standings } from "./standings.ts";
+import { type Unit, unitOf } from "./unit.ts";
 
 /** One import's services, as they are to be written now. */
 export interface Sifted {
@@ -29,21 +12,6 @@ export interface Sifted {
   readonly kept: readonly VirtualService[];
   /** False if some service waits to be tried. */
   readonly whole: boolean;
-}
-
-/** What is known of a service that is not like all others. */
-interface Standing {
-  readonly unit: Unit;
-  /** It waits to be tried: meanwhile the kernel keeps what it has of it. */
-  held: boolean;
-  /** It is tried as it was planned, whatever was found before. */
-  tried: boolean;
-  /** Its next trial is the one without affinity. */
-  plain: boolean;
-  /** What was found. */
-  found: SetAside | undefined;
-  /** What the service was like when that was found. */
-  terms: string;
 }
 
 /** Services that went through without their affinity, after which others are not tried with it one by one. */
@@ -57,7 +25,7 @@ const RETRIED = 8;
  * With affinity, a service is tried without before it is set aside altogether.
  */
 export class Isolation {
-  readonly #standings = new Map<ObjectKey, Map<string, Standing>>();
+  readonly #standings = new Standings();
   #search = Search.over<Unit>();
   #trial: readonly Unit[] | undefined;
   /** What is set aside, and was not tried since the last comparison. */
@@ -75,19 +43,14 @@ export class Isolation {
     return this.#trial !== undefined;
   }
 
-  /** True if there is anything to be said about any service. */
-  get any(): boolean {
-    return this.#standings.size > 0;
-  }
-
   /** All that is set aside. */
   get list(): SetAside[] {
-    return this.#all().flatMap(({ found }) => (found === undefined ? [] : [found]));
+    return this.#standings.all().flatMap(({ found }) => (found === undefined ? [] : [found]));
   }
 
   /** What of one import is set aside. */
   of(key: ObjectKey): SetAside[] {
-    const standings = [...(this.#standings.get(key)?.values() ?? [])];
+    const standings = [...(this.#standings.of(key)?.values() ?? [])];
     return standings.flatMap(({ found }) => (found === undefined ? [] : [found]));
   }
 
@@ -100,7 +63,7 @@ export class Isolation {
     services: readonly VirtualService[],
     inKernel: (service: VirtualService) => boolean,
   ): Sifted {
-    const standings = this.#standings.get(key);
+    const standings = this.#standings.of(key);
     if (standings === undefined) return { live: services, kept: [], whole: true };
     const gone = new Set(standings.keys());
     const live: VirtualService[] = [];
@@ -122,7 +85,7 @@ export class Isolation {
         if (inKernel(service)) kept.push(service);
       } else live.push(...this.#asFound(service, standing));
     }
-    for (const id of gone) this.#forget({ key, id });
+    for (const id of gone) this.#standings.close({ key, id });
     return { live, kept, whole };
   }
 
@@ -136,7 +99,7 @@ export class Isolation {
   abandon(): void {
     this.#search = Search.over();
     this.#trial = undefined;
-    for (const standing of this.#all()) this.#release(standing);
+    for (const standing of this.#standings.all()) this.#release(standing);
   }
 
   /** Makes the next pass a trial: gives the imports that it is about. */
@@ -145,7 +108,7 @@ export class Isolation {
     const spared = this.list.filter(({ reason }) => reason === "affinity-unsupported");
     this.#hopeless = spared.length >= HOPELESS;
     for (const unit of this.#trial) {
-      const standing = this.#standing(unit);
+      const standing = this.#standings.get(unit);
       if (standing === undefined) continue;
       standing.held = false;
       standing.tried = !standing.plain;
@@ -156,7 +119,7 @@ export class Isolation {
   /** The trial has gone through: those that were tried are like all others. */
   accepted(): void {
     for (const unit of this.#trial ?? []) {
-      const standing = this.#standing(unit);
+      const standing = this.#standings.get(unit);
       if (standing === undefined) continue;
       if (standing.tried) standing.found = undefined;
       this.#release(standing);
@@ -169,7 +132,7 @@ export class Isolation {
   /** The trial says nothing, because something else went wrong: it is made again. */
   undecided(): void {
     for (const unit of this.#trial ?? []) {
-      const standing = this.#standing(unit);
+      const standing = this.#standings.get(unit);
       if (standing !== undefined) [standing.held, standing.tried] = [true, false];
     }
     this.#trial = undefined;
@@ -186,7 +149,9 @@ export class Isolation {
 
   /** Everything has been compared: what is set aside is tried again, a few at a time, for as long as they go through. */
   reconsider(): void {
-    this.#retries = this.#all().flatMap(({ unit, found }) => (found === undefined ? [] : [unit]));
+    this.#retries = this.#standings
+      .all()
+      .flatMap(({ unit, found }) => (found === undefined ? [] : [unit]));
     if (!this.holding) this.#retrySome();
   }
 
@@ -196,30 +161,21 @@ export class Isolation {
 
   #suspect(units: readonly Unit[]): void {
     for (const unit of units) {
-      const standing = this.#standing(unit) ?? {
-        unit,
-        held: true,
-        tried: false,
-        plain: false,
-        found: undefined,
-        terms: "",
-      };
+      const standing = this.#standings.open(unit);
       [standing.held, standing.plain] = [true, false];
-      const standings = this.#standings.get(unit.key) ?? new Map<string, Standing>();
-      this.#standings.set(unit.key, standings.set(unit.id, standing));
     }
     this.#search = this.#search.after(Search.over(units));
   }
 
   #blame(unit: Unit, service: VirtualService | undefined): void {
-    const standing = this.#standing(unit);
+    const standing = this.#standings.get(unit);
     if (standing === undefined || service === undefined) {
-      this.#forget(unit);
+      this.#standings.close(unit);
       return;
     }
     const spared = service.affinitySeconds !== undefined && !standing.plain;
     const reason = spared ? "affinity-unsupported" : "refused-by-kernel";
-    standing.found = foundOf(service, reason);
+    standing.found = setAside(service, reason);
     standing.terms = termsOf(service);
     standing.held = spared;
     standing.plain = spared;
@@ -231,7 +187,7 @@ export class Isolation {
   #asFound(service: VirtualService, standing: Standing): VirtualService[] {
     const affine = service.affinitySeconds !== undefined;
     if (standing.tried && standing.found === undefined && affine && this.#hopeless) {
-      standing.found = foundOf(service, "affinity-unsupported");
+      standing.found = setAside(service, "affinity-unsupported");
       standing.terms = termsOf(service);
       [standing.tried, standing.plain] = [false, true];
     }
@@ -244,32 +200,8 @@ export class Isolation {
 
   #release(standing: Standing): void {
     [standing.held, standing.tried, standing.plain] = [false, false, false];
-    if (standing.found === undefined) this.#forget(standing.unit);
+    if (standing.found === undefined) this.#standings.close(standing.unit);
   }
-
-  #forget({ key, id }: Unit): void {
-    const standings = this.#standings.get(key);
-    standings?.delete(id);
-    if (standings?.size === 0) this.#standings.delete(key);
-  }
-
-  #standing({ key, id }: Unit): Standing | undefined {
-    return this.#standings.get(key)?.get(id);
-  }
-
-  #all(): Standing[] {
-    return [...this.#standings.values()].flatMap((standings) => [...standings.values()]);
-  }
-}
-
-/** What tells a service of one family from all others. */
-export function unitOf({ importKey, port, protocol }: VirtualService): Unit {
-  return { key: importKey, id: `${port} ${protocol}` };
-}
-
-function foundOf(service: VirtualService, reason: SetAsideReason): SetAside {
-  const { importKey, protocol } = service;
-  return { importKey, servicePort: servicePortName(service), protocol, reason };
 }
 
 /** All of a service that may be what is refused, besides its endpoints: they come and go too often. */

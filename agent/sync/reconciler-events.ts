@@ -1,6 +1,6 @@
 import type { Family } from "../../api/address.ts";
 import type { Drift } from "../backends/backend.ts";
-import type { SetAside } from "./isolation.ts";
+import type { SetAside } from "./set-aside.ts";
 
 /** What a reconciler has just made of the kernel. */
 export interface Reconciliation {

@@ -1,10 +1,11 @@
-import type { Isolation, Unit } from "./isolation.ts";
+import type { Isolation } from "./isolation.ts";
+import type { Unit } from "./unit.ts";
 
 /** The services that a transaction was to make live. */
 export interface Proposal {
   /** True if that is everything, false if it is what had changed. */
   readonly complete: boolean;
-  readonly units: readonly Unit[];
+  readonly units: Unit[];
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
-import type { Wanted } from "../../agent/sync/reconciler.ts";
+import type { Wanted } from "../../agent/sync/wanted.ts";
 import type { ObjectKey } from "../../api/names.ts";
 
 /** What a map says, now and whenever it is asked. */
