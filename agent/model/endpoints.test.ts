@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { Interner } from "../../api/parse/interner.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
-import { Interner } from "./interner.ts";
 
 const CONDITIONS: readonly EndpointCondition[] = ["ready", "serving", "terminating", "not-ready"];
 

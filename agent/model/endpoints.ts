@@ -1,5 +1,5 @@
 import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/address.ts";
-import { Interner, type Place } from "./interner.ts";
+import { Interner, type Place } from "../../api/parse/interner.ts";
 
 /**
  * The three conditions of an endpoint as one word. `terminating` and `serving` both still answer: the first

@@ -1,12 +1,12 @@
 import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Port } from "../../api/port.ts";
 import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
-import type { Port } from "./port.ts";
 
+export type { Port } from "../../api/port.ts";
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
-export type { Port } from "./port.ts";
 
 /**
  * Facts: what the agent believes about the world, one immutable value per object. A fact exists only if a

@@ -1,9 +1,9 @@
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { isClusterId, isSubdomainName } from "../../api/names.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { parseClusterObjectName } from "../../api/parse/object-name.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
 import type { PropertyFact } from "./facts.ts";
-import { fieldAt } from "./fields.ts";
-import { parseClusterObjectName } from "./object-name.ts";
-import type { Parsed } from "./parsed.ts";
 
 /** Longest value (KEP-2149; the CRD as shipped does not enforce it). */
 const LONGEST_VALUE = 128_000;

@@ -1,14 +1,14 @@
 import { type Address, FAMILIES, isAddress, parseAddress } from "../../api/address.ts";
 import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
 import { isLabelName } from "../../api/names.ts";
-import type { Complaints } from "./complaints.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { Interner } from "../../api/parse/interner.ts";
+import { parseObjectName } from "../../api/parse/object-name.ts";
+import { CLAIMS, parsePorts } from "../../api/parse/parse-ports.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ImportFact, TrafficDistribution } from "./facts.ts";
-import { fieldAt, isUnset } from "./fields.ts";
-import { Interner } from "./interner.ts";
-import { parseObjectName } from "./object-name.ts";
-import { CLAIMS, parsePorts } from "./parse-ports.ts";
 import { parseSelectors } from "./parse-selectors.ts";
-import type { Parsed } from "./parsed.ts";
 
 /**
  * VIPs of one import. The CRD allows two; more come from manifests. Each has a rule for every port: without a

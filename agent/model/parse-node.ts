@@ -2,12 +2,12 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { LABEL_REGION, LABEL_ZONE } from "../../api/keys.ts";
 import { isLabelValue, isSubdomainName } from "../../api/names.ts";
-import type { Complaints } from "./complaints.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { field, fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { parseClusterObjectName } from "../../api/parse/object-name.ts";
+import { parseLabel } from "../../api/parse/parse-label.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
 import type { NodeObjectFact } from "./facts.ts";
-import { field, fieldAt, isUnset } from "./fields.ts";
-import { parseClusterObjectName } from "./object-name.ts";
-import { parseLabel } from "./parse-label.ts";
-import type { Parsed } from "./parsed.ts";
 
 /** More than any node has: two ranges (one per family), and addresses of many interfaces. */
 const MOST_CIDRS = 16;

@@ -1,9 +1,9 @@
 import { ANNOTATION_CLUSTER_PROPERTIES } from "../../api/keys.ts";
 import { isSubdomainName } from "../../api/names.ts";
-import type { Complaints } from "./complaints.ts";
-import { fieldAt, isFields, isUnset } from "./fields.ts";
-import type { Interner } from "./interner.ts";
-import { parseJsonText } from "./json-text.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { fieldAt, isFields, isUnset } from "../../api/parse/fields.ts";
+import type { Interner } from "../../api/parse/interner.ts";
+import { parseJsonText } from "../../api/parse/json-text.ts";
 
 /** Properties that are kept of one cluster, and characters of a value: each is kept once a slice. */
 const MOST_PROPERTIES = 64;

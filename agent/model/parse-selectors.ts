@@ -1,9 +1,9 @@
 import { ANNOTATION_CLUSTER_SELECTORS, LABEL_REGION } from "../../api/keys.ts";
 import { isSubdomainName } from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { type Fields, field, fieldAt, isFields, isUnset } from "../../api/parse/fields.ts";
+import { parseJsonText } from "../../api/parse/json-text.ts";
 import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selector.ts";
-import type { Complaints } from "./complaints.ts";
-import { type Fields, field, fieldAt, isFields, isUnset } from "./fields.ts";
-import { parseJsonText } from "./json-text.ts";
 
 /** Entries of a list (KEP-5939, API overview). */
 const MOST_SELECTORS = 16;

@@ -14,17 +14,17 @@ import {
   isSubdomainName,
   objectKey,
 } from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { field, fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { Interner } from "../../api/parse/interner.ts";
+import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseLabel } from "../../api/parse/parse-label.ts";
+import { CLAIMS, parsePorts } from "../../api/parse/parse-ports.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { Complaints } from "./complaints.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 import type { SliceFact } from "./facts.ts";
-import { field, fieldAt, isUnset } from "./fields.ts";
-import { Interner } from "./interner.ts";
-import { parseObjectName } from "./object-name.ts";
-import { parseLabel } from "./parse-label.ts";
-import { CLAIMS, parsePorts } from "./parse-ports.ts";
 import { parseProperties } from "./parse-properties.ts";
-import type { Parsed } from "./parsed.ts";
 
 /** Limits of the EndpointSlice API (discovery/v1 validation). */
 const MOST_ENDPOINTS = 1000;

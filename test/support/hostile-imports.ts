@@ -1,4 +1,4 @@
-import type { Fields } from "../../agent/model/fields.ts";
+import type { Fields } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
 
 /** An object, what is left of it as a fact, and what its author is told. */

@@ -1,5 +1,5 @@
-import type { Fields } from "../../agent/model/fields.ts";
 import { LABEL_REGION, LABEL_ZONE, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
 import { brief, type ParserCase } from "./hostile-imports.ts";
 
 type Problems = ParserCase["problems"];

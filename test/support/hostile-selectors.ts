@@ -1,5 +1,5 @@
-import type { Fields } from "../../agent/model/fields.ts";
 import { ANNOTATION_CLUSTER_SELECTORS } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
 import { brief, type ParserCase, serviceImport } from "./hostile-imports.ts";
 
 const SPEC = "spec.clusterSelectors";

@@ -1,10 +1,10 @@
-import type { Fields } from "../../agent/model/fields.ts";
 import {
   LABEL_ACTIVE,
   LABEL_REGION,
   LABEL_SERVICE_NAME,
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { brief, NOT_ADDRESSES, NOT_NAMES, type ParserCase } from "./hostile-imports.ts";
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Parsed } from "../../../api/parse/parsed.ts";
 import type { Problem } from "../../../api/problem.ts";
-import type { Parsed } from "../../model/parsed.ts";
 
 /** Who is told what became of the objects of one kind. */
 export interface ObjectTold<Fact> {

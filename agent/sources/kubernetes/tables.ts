@@ -1,5 +1,5 @@
 import type { Cidr } from "../../../api/cidr.ts";
-import { Interner } from "../../model/interner.ts";
+import { Interner } from "../../../api/parse/interner.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseNode } from "../../model/parse-node.ts";

@@ -6,13 +6,13 @@ import {
   MCS_GROUP,
   MCS_VERSIONS,
 } from "../../../api/keys.ts";
+import { field, fieldAt, isFields, isUnset } from "../../../api/parse/fields.ts";
+import type { Parsed } from "../../../api/parse/parsed.ts";
 import { type Problem, shown } from "../../../api/problem.ts";
 import type { ImportFact, PropertyFact, SliceFact } from "../../model/facts.ts";
-import { field, fieldAt, isFields, isUnset } from "../../model/fields.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseSlice } from "../../model/parse-slice.ts";
-import type { Parsed } from "../../model/parsed.ts";
 import { printable } from "./mistake.ts";
 
 /** A fact with its kind, since all share a source but not a type. */

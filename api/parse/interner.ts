@@ -1,4 +1,4 @@
-import type { Port } from "./port.ts";
+import type { Port } from "../port.ts";
 
 /** Where an endpoint runs, as far as its slice says. */
 export interface Place {

@@ -1,7 +1,7 @@
-import { isLabelName } from "../../api/names.ts";
-import { isProtocol } from "../../api/protocol.ts";
+import { isLabelName } from "../names.ts";
+import type { Port } from "../port.ts";
+import { isProtocol } from "../protocol.ts";
 import type { Complaints } from "./complaints.ts";
-import type { Port } from "./facts.ts";
 import { field, isUnset } from "./fields.ts";
 
 /**

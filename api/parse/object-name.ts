@@ -1,5 +1,5 @@
-import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
-import { shown } from "../../api/problem.ts";
+import { isLabelName, type ObjectKey, objectKey } from "../names.ts";
+import { shown } from "../problem.ts";
 import { Complaints } from "./complaints.ts";
 import { fieldAt } from "./fields.ts";
 

@@ -1,4 +1,4 @@
-import type { Protocol } from "../../api/protocol.ts";
+import type { Protocol } from "./protocol.ts";
 
 /** A port of a ServiceImport, which clients connect to, or of a slice, where its endpoints listen. */
 export interface Port {

@@ -1,5 +1,5 @@
-import { type Problem, shown } from "../../api/problem.ts";
-import type { Reason } from "../../api/reasons.ts";
+import { type Problem, shown } from "../problem.ts";
+import type { Reason } from "../reasons.ts";
 
 /** Problems kept per object. What is wrong beyond them is left out all the same, but not listed. */
 const KEPT = 100;

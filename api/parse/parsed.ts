@@ -1,5 +1,5 @@
-import type { ObjectKey } from "../../api/names.ts";
-import type { Problem } from "../../api/problem.ts";
+import type { ObjectKey } from "../names.ts";
+import type { Problem } from "../problem.ts";
 
 /**
  * What a parser made of one object. Parts that are wrong are left out of the fact and named in `problems`;
