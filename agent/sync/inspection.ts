@@ -125,7 +125,9 @@ export class Inspection {
     const passes = this.#passes;
     try {
       const drift = await look(this.#stop.signal);
-      const next = Math.max(BETWEEN_LOOKS, (clock.now() - began) * LOOKS_SHARE);
+      // A process that was stopped in the middle of a look has not been busy for all that time.
+      const rest = Math.min(BETWEEN_COMPARISONS, (clock.now() - began) * LOOKS_SHARE);
+      const next = Math.max(BETWEEN_LOOKS, rest);
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {
         this.#spoiled++;

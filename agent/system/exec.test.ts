@@ -60,6 +60,10 @@ describe("exec", () => {
     await assert.rejects(exec(["sleep", "60"], 50), { code: "CSP_EXEC_TIMEOUT" });
   });
 
+  test("does not wait for what the program has started, either", async () => {
+    await assert.rejects(exec(["sh", "-c", "sleep 20; true"], 50), { code: "CSP_EXEC_TIMEOUT" });
+  });
+
   test("is not waited for any longer once it is told to stop", async () => {
     for (const stop of [AbortSignal.abort(), AbortSignal.timeout(50)]) {
       await assert.rejects(

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { systemClock } from "../../common/clock.ts";
+import { deadline } from "../../common/deadline.ts";
 import { CodedError } from "../../common/errors.ts";
 import { start, startFault } from "./start.ts";
 
@@ -19,7 +21,7 @@ export interface ExecLimits {
 /**
  * Runs a program, without input, and gives its standard output to `onLine`, line by line, so that a table of any size costs
  * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_STARVED, CSP_EXEC_FAILED (also if it ends by a signal) or
- * CSP_EXEC_TIMEOUT. When `stop` is aborted it rejects at once, also if the program cannot be killed.
+ * CSP_EXEC_TIMEOUT. When `stop` is aborted or its time is up it rejects at once, also if the program cannot be killed.
  */
 export async function execLines(
   [program, ...args]: readonly [string, ...string[]],
@@ -27,42 +29,39 @@ export async function execLines(
   { stop, timeout = TIMEOUT }: ExecLimits = {},
 ): Promise<void> {
   const child = start(program, () => spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] }));
+  const call = [program, ...args].join(" ");
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let stderr = "";
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    child.kill("SIGKILL");
-  }, timeout);
   const lines = createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY });
   const read = new Promise<void>((done) => lines.once("close", done));
   lines.on("line", onLine);
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(-LAST_WORDS);
   });
-  const giveUp = () => {
+  const giveUp = (error: CodedError) => {
+    reject(error);
     child.kill("SIGKILL");
     // What it has started may live on, and hold the other ends: nothing of that keeps this process alive.
     child.stdout.destroy();
     child.stderr.destroy();
     child.unref();
-    reject(new CodedError("CSP_EXEC_FAILED", `${program}: not waited for`));
   };
-  if (stop?.aborted) giveUp();
-  stop?.addEventListener("abort", giveUp, { once: true });
-  child.on("error", (cause: NodeJS.ErrnoException) => {
-    clearTimeout(timer);
-    reject(startFault(program, cause));
-  });
+  const stopped = () => giveUp(new CodedError("CSP_EXEC_FAILED", `${program}: not waited for`));
+  if (stop?.aborted) stopped();
+  stop?.addEventListener("abort", stopped, { once: true });
+  const cancel = deadline(systemClock, timeout, () =>
+    giveUp(new CodedError("CSP_EXEC_TIMEOUT", `${call}: killed, it took too long`)),
+  );
+  child.on("error", (cause: NodeJS.ErrnoException) => reject(startFault(program, cause)));
   child.on("close", (status, signal) => {
-    clearTimeout(timer);
-    stop?.removeEventListener("abort", giveUp);
-    const call = [program, ...args].join(" ");
-    if (timedOut) reject(new CodedError("CSP_EXEC_TIMEOUT", `${call}: killed, it took too long`));
-    else if (status !== 0) {
-      const end = signal ?? `exit status ${status}`;
-      reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
-    } else read.then(resolve, reject);
+    if (status === 0) return read.then(resolve, reject);
+    const end = signal ?? `exit status ${status}`;
+    reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
   });
-  await promise;
+  try {
+    await promise;
+  } finally {
+    cancel();
+    stop?.removeEventListener("abort", stopped);
+  }
 }

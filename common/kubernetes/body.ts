@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { Clock } from "../clock.ts";
+import { deadline } from "../deadline.ts";
 import { ApiFault } from "./api-fault.ts";
 import { faultOfTransport } from "./transport.ts";
 
@@ -26,12 +27,12 @@ export async function* decoded(body: Readable, options: BodyOptions): AsyncGener
   const stream = encoding === "gzip" ? gunzipped(body) : body;
   const late = (): void =>
     void stream.destroy(new ApiFault("stalled", `Silence for ${silence / 1000} seconds`));
-  let cancel = clock.after(silence, late);
+  let cancel = deadline(clock, silence, late);
   try {
     for await (const chunk of stream) {
       cancel();
       yield chunk;
-      cancel = clock.after(silence, late);
+      cancel = deadline(clock, silence, late);
     }
   } catch (thrown) {
     throw faultOfTransport(thrown);

@@ -6,6 +6,7 @@ import {
 } from "node:http";
 import { Agent as HttpsAgent, request as https } from "node:https";
 import type { Clock } from "../clock.ts";
+import { deadline } from "../deadline.ts";
 import { ApiFault } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "./api-server.ts";
 import { decoded } from "./body.ts";
@@ -51,8 +52,7 @@ export class HttpApiServer implements ApiServer {
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
-    const { server, headers, proxy, tls } = await this.#credentials.access();
-    request.signal.throwIfAborted();
+    const { server, headers, proxy, tls } = await this.#credentials.access(request.signal);
     this.#closed.signal.throwIfAborted();
     const url = new URL(server + request.path);
     const secure = url.protocol === "https:";
@@ -92,12 +92,12 @@ export class HttpApiServer implements ApiServer {
       const end = (fault: ApiFault) => (): void => void asked.destroy(fault);
       const late = new ApiFault("unreachable", `No connection within ${CONNECT_MS / 1000} seconds`);
       const silent = new ApiFault("stalled", `No answer within ${ANSWER_MS / 1000} seconds`);
-      let cancel = this.#clock.after(CONNECT_MS, end(late));
+      let cancel = deadline(this.#clock, CONNECT_MS, end(late));
       asked.on("socket", (socket) => {
         socket.setKeepAlive(true, KEEPALIVE_MS);
         const connected = (): void => {
           cancel();
-          cancel = this.#clock.after(ANSWER_MS, end(silent));
+          cancel = deadline(this.#clock, ANSWER_MS, end(silent));
         };
         if (socket.connecting) socket.once("connect", connected);
         else connected();

@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from "../clock.ts";
+import { deadline } from "../deadline.ts";
 import { ApiFault } from "./api-fault.ts";
 import type { Connection } from "./connection.ts";
 import { LineSplitter } from "./line-splitter.ts";
@@ -96,7 +97,7 @@ class Patience {
 
   renew(): void {
     this.end();
-    this.#cancel = this.#clock.after(INITIAL_SILENCE_MS, () => this.#lost.abort());
+    this.#cancel = deadline(this.#clock, INITIAL_SILENCE_MS, () => this.#lost.abort());
   }
 
   end(): void {

@@ -31,6 +31,12 @@ export class FakeClock implements Clock {
     this.#now = end;
   }
 
+  /** Moves time on by `ms` as for a process that is stopped: only afterwards does what fell due run, all of it late. */
+  standStill(ms: number): void {
+    this.#now += ms;
+    this.advance(0);
+  }
+
   /** Timers that are still to come. */
   get pending(): number {
     return this.#timers.size;
