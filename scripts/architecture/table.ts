@@ -217,18 +217,6 @@ export const RULES: readonly Rule[] = [
     why: "What the controller believes, and the strict parsers that let it in.",
   },
   {
-    files: ["controller/{export,registry,merge,import,allocate,identity}/**"],
-    may: ["./", "api/**", "controller/model/**", "controller/merge/**", "node:crypto"],
-    pure: true,
-    why: "Decides what should be there, and has no memory: same facts, same objects. Hashing is pure.",
-  },
-  {
-    files: ["controller/liveness/**"],
-    may: ["./", "api/**", "common/clock.ts", "controller/model/**"],
-    pure: false,
-    why: "Who is silent, and what is believed of a cluster that returns: the only decisions that time takes part in.",
-  },
-  {
     files: ["agent/command/**", "agent/main.ts"],
     may: ["api/**", "common/**", "agent/**", "node:os", "package.json"],
     pure: false,
