@@ -12,6 +12,7 @@ test("without a descriptor to spare nothing starts, every way to start says why,
   assert.deepEqual(JSON.parse(stdout), {
     starved: {
       coprocess: "CSP_EXEC_STARVED",
+      credentialPlugin: "Error: spawn sh EMFILE",
       execLines: "CSP_EXEC_STARVED",
       nodeLock: "CSP_LOCK_UNAVAILABLE",
       outcome: "CSP_EXEC_STARVED",
@@ -19,6 +20,7 @@ test("without a descriptor to spare nothing starts, every way to start says why,
     },
     after: {
       coprocess: "exit status 0",
+      credentialPlugin: "given",
       execLines: "done",
       nodeLock: "taken",
       outcome: 0,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { FakeApiServer } from "../../test/support/fake-api-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { logLines } from "../../test/support/log-lines.ts";
@@ -10,8 +11,9 @@ import { Credentials } from "./credentials.ts";
 async function load(fake: FakeApiServer, clock = new FakeClock()) {
   const { log, lines } = logLines();
   const credentials = await Credentials.load({ kubeconfig: fake.kubeconfig, log, clock });
-  const authorization = async () => (await credentials.access()).headers.authorization;
-  return { credentials, authorization, lines };
+  const stop = new AbortController();
+  const authorization = async () => (await credentials.access(stop.signal)).headers.authorization;
+  return { credentials, authorization, lines, stop };
 }
 
 test("a token file is read for every request, and its line feed is no part of the token", async () => {
@@ -24,6 +26,20 @@ test("a token file is read for every request, and its line feed is no part of th
   assert.equal(await authorization(), "Bearer two");
   rmSync(fake.file("token"));
   await assert.rejects(authorization(), { reason: "no-credentials", message: /ENOENT/ });
+});
+
+test("a file that is half replaced gives no credentials, and is no mistake of whoever connects", async () => {
+  await using fake = await FakeApiServer.start();
+  fake.writeKubeconfig({ tokenFile: "token" });
+  const { authorization } = await load(fake);
+  for (const text of ["", "\n", "one\ntwo", "\0"]) {
+    writeFileSync(fake.file("token"), text);
+    await assert.rejects(authorization(), { reason: "no-credentials" }, JSON.stringify(text));
+  }
+  fake.writeKubeconfig({ "client-certificate": "cert", "client-key": "key" });
+  writeFileSync(fake.file("cert"), "-----BEGIN");
+  writeFileSync(fake.file("key"), "");
+  await assert.rejects(authorization(), { reason: "no-credentials" });
 });
 
 test("a kubeconfig that is replaced is followed; while it is broken, the last good one stays", async () => {
@@ -59,21 +75,75 @@ test("a plugin is asked once, and again after the server refused what it gave", 
   assert.equal(await authorization(), "Bearer run-2");
 });
 
-test("a plugin that fails gives no credentials, and one that hangs is not started again", async () => {
+test("a plugin that fails gives no credentials, and says why; the next request asks again", async () => {
   await using fake = await FakeApiServer.start();
   fake.writeKubeconfig(plugin("echo no cloud >&2; exit 1"));
-  const clock = new FakeClock();
-  const { authorization } = await load(fake, clock);
+  const { authorization } = await load(fake);
   await assert.rejects(authorization(), { reason: "no-credentials", message: /no cloud/ });
+  for (const script of ["true", "echo '{}'", "yes", "kill $$"]) {
+    fake.writeKubeconfig(plugin(script));
+    await assert.rejects(authorization(), { reason: "no-credentials" }, script);
+  }
+  fake.writeKubeconfig({ exec: { command: "/nowhere" } });
+  await assert.rejects(authorization(), { reason: "no-credentials", message: /ENOENT/ });
+  fake.writeKubeconfig({ exec: {} });
+  await assert.rejects(authorization(), { reason: "no-credentials" });
+});
+
+test("a plugin that hangs is asked once by all who wait, ended after 30 seconds, and started anew", async () => {
+  await using fake = await FakeApiServer.start();
   const [runs, go] = [fake.file("runs"), fake.file("go")];
+  // What it waits for outlives it, with its standard output.
   const script = `echo run >> ${runs}; until [ -e ${go} ]; do sleep 0.01; done; wc -l < ${runs}`;
   fake.writeKubeconfig(plugin(`n=$(${script}); echo '{"status":{"token":"'$n'"}}'`));
-  const late = assert.rejects(authorization(), { reason: "no-credentials" });
+  const clock = new FakeClock();
+  const { authorization } = await load(fake, clock);
+  const late = [authorization(), authorization()].map((one) =>
+    assert.rejects(one, { reason: "no-credentials" }),
+  );
+  while (!existsSync(runs)) await setImmediate();
   clock.advance(30_000);
-  await late;
-  const second = authorization();
+  await Promise.all(late);
+  assert.equal(clock.pending, 0);
   writeFileSync(go, "");
-  assert.equal(await second, "Bearer 1");
+  assert.equal(await authorization(), "Bearer 2");
+});
+
+test("whoever is stopped while a plugin hangs waits no longer", async () => {
+  await using fake = await FakeApiServer.start();
+  const clock = new FakeClock();
+  fake.writeKubeconfig(plugin("exec sleep 60"));
+  const { authorization, stop } = await load(fake, clock);
+  const stopped = assert.rejects(authorization(), { name: "AbortError" });
+  stop.abort();
+  await stopped;
+  clock.advance(30_000);
+});
+
+test("what a plugin gave is used until it expires", async () => {
+  await using fake = await FakeApiServer.start();
+  const runs = fake.file("runs");
+  const run = `echo >> ${runs}; n=$(wc -l < ${runs}); `;
+  const until = (time: string) =>
+    plugin(`${run} echo '{"status":{"token":"'$n'","expirationTimestamp":"${time}"}}'`);
+  fake.writeKubeconfig(until("2999-01-01T00:00:00Z"));
+  const { authorization } = await load(fake);
+  assert.equal(await authorization(), "Bearer 1");
+  assert.equal(await authorization(), "Bearer 1");
+  fake.writeKubeconfig(until("2001-01-01T00:00:00Z"));
+  assert.equal(await authorization(), "Bearer 2");
+  assert.equal(await authorization(), "Bearer 3");
+});
+
+test("a plugin beside the kubeconfig is found, and told its arguments, its environment and how it is asked", async () => {
+  await using fake = await FakeApiServer.start();
+  const text = `#!/bin/sh\necho '{"status":{"token":"'$1-$OWN-$(echo "$KUBERNETES_EXEC_INFO" | tr -d '"{}' | cut -d, -f1,2)'"}}'`;
+  writeFileSync(fake.file("login"), text, { mode: 0o755 });
+  const apiVersion = "client.authentication.k8s.io/v1";
+  const env = [{ name: "OWN", value: "b" }];
+  fake.writeKubeconfig({ exec: { apiVersion, command: "./login", args: ["a"], env } });
+  const { authorization } = await load(fake);
+  assert.equal(await authorization(), `Bearer a-b-apiVersion:${apiVersion},kind:ExecCredential`);
 });
 
 test("without a usable kubeconfig, nothing is connected to", async () => {
@@ -84,6 +154,11 @@ test("without a usable kubeconfig, nothing is connected to", async () => {
   await refused(fake.file("none"));
   for (const text of ["", "{", "[]", "current-context: x", "clusters: [{}]"]) {
     writeFileSync(fake.file("broken"), text);
+    await refused(fake.file("broken"));
+  }
+  const good = readFileSync(fake.kubeconfig, "utf8");
+  for (const server of ["10.0.0.1:6443", "api.example", "ftp://10.0.0.1", "https://"]) {
+    writeFileSync(fake.file("broken"), good.replace(/http:[^"]*/, server));
     await refused(fake.file("broken"));
   }
 });

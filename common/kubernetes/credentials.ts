@@ -1,13 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
-import type { Agent } from "node:http";
+import { type Agent, validateHeaderValue } from "node:http";
 import type { RequestOptions } from "node:https";
+import { createSecureContext } from "node:tls";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { ApiFault } from "./api-fault.ts";
+import { PLUGIN_MS } from "./credential-plugin.ts";
 import { type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
 
-/** Milliseconds that a credential plugin may take: some ask a person's cloud, none should ask a person. */
-const PLUGIN_MS = 30_000;
+/** Milliseconds that it may take to get credentials: client-node asks an OIDC provider without a limit. */
+const CREDENTIALS_MS = PLUGIN_MS + 5000;
 
 /** How to reach an API server, and how to prove who asks, as of now. */
 export interface Access {
@@ -54,7 +56,11 @@ export class Credentials {
   /** Throws CSP_KUBECONFIG. */
   static async load(options: CredentialsOptions): Promise<Credentials> {
     const version = versionOf(options.kubeconfig);
-    return new Credentials(options, await loadKubeconfig(options.kubeconfig), version);
+    return new Credentials(
+      options,
+      await loadKubeconfig(options.kubeconfig, options.clock),
+      version,
+    );
   }
 
   /** Where the API server is. */
@@ -67,22 +73,28 @@ export class Credentials {
     this.#version = "";
   }
 
-  /** The credentials as of now. Throws an ApiFault, `no-credentials`. */
-  async access(): Promise<Access> {
-    // A plugin that hangs is not started again and again.
+  /** The credentials as of now. Throws an ApiFault, `no-credentials`, or what the signal says. */
+  async access(signal: AbortSignal): Promise<Access> {
+    signal.throwIfAborted();
+    // What hangs is not started again and again.
     this.#pending ??= this.#read().finally(() => {
       this.#pending = undefined;
     });
     const { promise, reject } = Promise.withResolvers<never>();
-    const cancel = this.#options.clock.after(PLUGIN_MS, () =>
-      reject(new ApiFault("no-credentials", "The credential plugin does not answer")),
+    const cancel = this.#options.clock.after(CREDENTIALS_MS, () =>
+      reject(new ApiFault("no-credentials", "Whoever gives the credentials does not answer")),
     );
-    return Promise.race([this.#pending, promise]).finally(cancel);
+    const stopped = (): void => reject(signal.reason);
+    signal.addEventListener("abort", stopped);
+    return Promise.race([this.#pending, promise]).finally(() => {
+      cancel();
+      signal.removeEventListener("abort", stopped);
+    });
   }
 
   async #read(): Promise<Access> {
     await this.#renew();
-    const { config, tokenFile } = this.#loaded;
+    const { config, tokenFile, plugin } = this.#loaded;
     const options: RequestOptions = {};
     try {
       await config.applyToHTTPSOptions(options);
@@ -92,9 +104,15 @@ export class Credentials {
         headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
       }
       if (tokenFile !== undefined) {
-        headers.authorization = `Bearer ${readFileSync(tokenFile, "utf8").trim()}`;
+        headers.authorization = `Bearer ${tokenOf(tokenFile)}`;
       }
-      const { ca, cert, key, rejectUnauthorized, servername } = options;
+      const given = await plugin?.credentials();
+      if (given?.token !== undefined) headers.authorization = `Bearer ${given.token}`;
+      const { ca, rejectUnauthorized, servername } = options;
+      const { cert = options.cert, key = options.key } = given ?? {};
+      // Files may be half replaced. Whoever connects would throw for it, and through a proxy nobody would catch that.
+      for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
+      if (cert !== undefined || key !== undefined) createSecureContext({ cert, key });
       return {
         server: this.address,
         proxy: proxied && typeof options.agent === "object" ? options.agent : undefined,
@@ -115,11 +133,11 @@ export class Credentials {
 
   /** Reads the kubeconfig again if it is another; keeps the last good one if that fails. */
   async #renew(): Promise<void> {
-    const { kubeconfig, log } = this.#options;
-    const version = versionOf(kubeconfig);
-    if (version === this.#version) return;
+    const { kubeconfig, log, clock } = this.#options;
     try {
-      this.#loaded = await loadKubeconfig(kubeconfig);
+      const version = versionOf(kubeconfig);
+      if (version === this.#version) return;
+      this.#loaded = await loadKubeconfig(kubeconfig, clock);
       this.#version = version;
       this.#unreadable = false;
     } catch (error) {
@@ -135,6 +153,12 @@ function versionOf(path: string | undefined): string {
   if (path === undefined) return "in-cluster";
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+}
+
+function tokenOf(path: string): string {
+  const token = readFileSync(path, "utf8").trim();
+  if (token === "") throw new Error(`${path} holds no token`);
+  return token;
 }
 
 /** Headers that client-node set, as text, their names in small letters. */

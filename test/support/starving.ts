@@ -7,7 +7,9 @@ import { Coprocess } from "../../agent/system/coprocess.ts";
 import { execLines } from "../../agent/system/exec.ts";
 import { NodeLock } from "../../agent/system/node-lock.ts";
 import { outcomeOf } from "../../agent/system/outcome.ts";
+import { systemClock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
+import { CredentialPlugin } from "../../common/kubernetes/credential-plugin.ts";
 
 /*
  * Uses up every file descriptor that it may have, tries each way in which the agent starts a program, gives them
@@ -21,6 +23,11 @@ const WAYS: Readonly<Record<string, () => Promise<unknown>>> = {
     const program = new Coprocess(["true"], () => undefined);
     const { unstarted, how } = await program.ended;
     return unstarted ?? how;
+  },
+  credentialPlugin: async () => {
+    const exec = { command: "sh", args: ["-c", `echo '{"status":{"token":"given"}}'`] };
+    const plugin = new CredentialPlugin(exec, "/", systemClock);
+    return plugin.credentials().then(({ token }) => token, String);
   },
   execLines: () => execLines(["true"], () => undefined).then(() => "done", codeOf),
   nodeLock: () => NodeLock.take(lockFile).then((lock) => lock && "taken", codeOf),
