@@ -54,9 +54,9 @@ export async function execLines(
   );
   child.on("error", (cause: NodeJS.ErrnoException) => reject(startFault(program, cause)));
   child.on("close", (status, signal) => {
-    if (status === 0) return read.then(resolve, reject);
     const end = signal ?? `exit status ${status}`;
-    reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
+    if (status === 0) read.then(resolve, reject);
+    else reject(new CodedError("CSP_EXEC_FAILED", `${call}: ${end}: ${stderr.trim()}`));
   });
   try {
     await promise;
