@@ -151,6 +151,8 @@ export class ListWatch {
   }
 
   #beginList(): void {
+    // Whatever becomes of it: what is doubted, or was told in part, has to be looked at again.
+    this.#since = undefined;
     this.#known.beginList();
     this.#options.events.listing();
   }

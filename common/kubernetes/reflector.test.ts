@@ -324,6 +324,20 @@ test("who throws is told again when the watch ends, and the others are told in a
   await end(it);
 });
 
+test("a list that is doubted is looked at again, though a watch could go on from before it", async () => {
+  const it = await reflected(3, (of) => {
+    of.throwing = 1;
+  });
+  it.server.store.restore(["o0"], 50);
+  it.server.disturb("close");
+  await it.settle();
+  assert.equal(it.state, "doubtful");
+  await it.pass(10_000);
+  assert.equal(it.state, "watching");
+  assert.deepEqual(it.believed, it.actual);
+  await end(it);
+});
+
 test("a watch goes on from the last event, whether a bookmark came or not", async () => {
   const it = await reflected(3);
   it.server.store.put("o1", 7);
