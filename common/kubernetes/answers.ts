@@ -4,8 +4,6 @@ import { parseJson, textField } from "./json.ts";
 
 /** Bytes of an error's body that are read. */
 const MOST_OF_AN_ERROR = 64 * 1024;
-/** Characters of what a server said that a message shows. */
-const MOST_OF_A_MESSAGE = 300;
 
 /** The body of a successful answer. Throws an ApiFault for any other. */
 export async function ask(api: ApiServer, request: ApiRequest): Promise<AsyncIterable<Uint8Array>> {
@@ -31,7 +29,7 @@ async function messageOf({ body }: ApiResponse): Promise<string> {
     // The status has been heard; that its explanation was cut off changes nothing.
   }
   const bytes = Buffer.concat(parts);
-  return (statusMessage(bytes) ?? bytes.toString("utf8")).slice(0, MOST_OF_A_MESSAGE);
+  return statusMessage(bytes) ?? bytes.toString("utf8");
 }
 
 function statusMessage(bytes: Uint8Array): string | undefined {

@@ -18,6 +18,9 @@ export type FaultReason = Extract<
   | "garbage"
 >;
 
+/** Characters of a message that are kept: a server may say anything, and the state and the log hold it. */
+const LONGEST_MESSAGE = 300;
+
 /** An answer of an API server that cannot be used, or that did not come. */
 export class ApiFault extends CodedError {
   readonly reason: FaultReason;
@@ -25,7 +28,7 @@ export class ApiFault extends CodedError {
   readonly retryAfter: number | undefined;
 
   constructor(reason: FaultReason, message: string, options: FaultOptions = {}) {
-    super("CSP_API_REQUEST", message, { cause: options.cause });
+    super("CSP_API_REQUEST", message.slice(0, LONGEST_MESSAGE), { cause: options.cause });
     this.name = "ApiFault";
     this.reason = reason;
     this.retryAfter = options.retryAfter;

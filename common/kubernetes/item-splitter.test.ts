@@ -56,6 +56,8 @@ test("every prefix of a list is garbage, and so is what is no list", () => {
     '{"items":{}}',
     '{"items":[1,,2]}',
     '{"items":[1]]',
+    // A key that is spelled in another way: its elements must not seem to be none.
+    '{"\\u0069tems":[1]}',
     "<html>",
   ];
   for (const other of others) assert.throws(() => split(other), garbage, other);

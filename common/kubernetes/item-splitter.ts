@@ -85,8 +85,9 @@ export class ItemSplitter {
     if (this.#depth !== 0 || this.#inString) throw new ApiFault("garbage", "Half a list");
     const frame = parseJson(Buffer.concat(this.#frame));
     const items = field(frame, ITEMS);
-    // Go writes null for a list that was never filled.
-    if (items !== null && !Array.isArray(items)) throw new ApiFault("garbage", "No list");
+    // Go writes null for a list that was never filled. One that is full was spelled in a way that is not seen here.
+    const empty = items === null || (Array.isArray(items) && items.length === 0);
+    if (!empty) throw new ApiFault("garbage", "No list");
     return frame;
   }
 

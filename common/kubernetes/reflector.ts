@@ -32,7 +32,7 @@ const SETTLED_MS = 10_000;
  * Milliseconds until a list that would take away most objects is looked at again: an API server that starts has
  * loaded its objects by then.
  */
-export const SECOND_LOOK_MS = 10_000;
+const SECOND_LOOK_MS = 10_000;
 /** Milliseconds between the two looks that find an optional kind missing at the start. */
 const MISSING_AGAIN_MS = 1000;
 /** Milliseconds between later looks for it: a CRD may be installed at any time. */

@@ -35,6 +35,7 @@ test("an ERROR event means what its code means", () => {
   assert.throws(error({ ...status, code: 500 }), { reason: "server-error" });
   assert.throws(error({ message: "?" }), { reason: "server-error" });
   assert.throws(error({ code: 200 }), { reason: "server-error" });
+  assert.throws(error({ ...status, message: "x".repeat(9999) }), { message: "x".repeat(300) });
 });
 
 test("what is no event is garbage", () => {

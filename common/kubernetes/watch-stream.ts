@@ -10,12 +10,12 @@ import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";
  * Milliseconds of silence in a watch. A bookmark comes about every minute (kube-apiserver's watch cache), so two
  * were missed. A quiet kind on an etcd that reports no progress gets none: that costs a look and a new watch.
  */
-export const WATCH_SILENCE_MS = 150_000;
+const WATCH_SILENCE_MS = 150_000;
 /**
  * Milliseconds of silence within which the objects at the start of a watch go on, or are said to be complete. A
  * server that does not know `sendInitialEvents` may send them as well, but never says that it is through.
  */
-export const INITIAL_SILENCE_MS = 10_000;
+const INITIAL_SILENCE_MS = 10_000;
 
 /** Thrown where a watch was to begin with all objects, and the server does not do that. */
 export class NoInitialEvents extends Error {}

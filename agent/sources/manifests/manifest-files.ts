@@ -3,7 +3,7 @@ import type { Cidr } from "../../../api/cidr.ts";
 import { decodeText } from "./decode.ts";
 import { parseDocuments } from "./document.ts";
 import { type ManifestObject, manifestObjects } from "./manifest-object.ts";
-import type { FileError, Mistake, Outcome } from "./mistake.ts";
+import { type FileError, type Mistake, mistake, type Outcome } from "./mistake.ts";
 import type { FileObjects } from "./object-index.ts";
 import { type FileEvent, REST_MS, type Settling, settle } from "./settling.ts";
 import { lookAt, readManifest } from "./sight.ts";
@@ -140,11 +140,13 @@ function isLeaving(file: ManifestFile | undefined): boolean {
 }
 
 /** The objects in the bytes of the file `name`. */
-export function parseFile(
+function parseFile(
   name: string,
   bytes: Buffer,
   clusterSetCidrs: readonly Cidr[],
 ): Outcome<readonly ManifestObject[]> {
+  // Whoever wants a file's objects gone removes the file.
+  if (bytes.length === 0) return { mistake: mistake("empty", "0 bytes") };
   const text = decodeText(bytes);
   if (text.mistake !== undefined) return text;
   const documents = parseDocuments(text.value);
