@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, mock, test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../../api/keys.ts";
 import type { ReflectorState } from "../../../common/kubernetes/reflector-events.ts";
 import { FakeFollowing } from "../../../test/support/fake-following.ts";
@@ -90,6 +90,21 @@ describe("an object", () => {
     assert.deepEqual(told.news(), [`problems ${object}: 1`, "no slice demo/serve-c2"]);
     slices.changed("demo/serve-c2", endpointSlice(), 4);
     assert.deepEqual(told.news(), [`problems ${object}: 0`, "slice demo/serve-c2"]);
+  });
+
+  test("that was not taken is told again when it comes again, with what is wrong with it", () => {
+    const { fake, told } = started();
+    const slices = fake.tell("endpointslices");
+    const slice = endpointSlice({ endpoints: [{ addresses: ["10.2.0.1"] }, { addresses: ["x"] }] });
+    for (const call of ["problems", "sliceChanged"] as const) {
+      const refuse = mock.method(told, call, () => assert.fail(call));
+      assert.throws(() => slices.changed("demo/serve-c2", slice, 1), { message: call });
+      refuse.mock.restore();
+    }
+    assert.equal(told.slices.size, 0);
+    slices.changed("demo/serve-c2", slice, 1);
+    assert.equal(told.slices.get("demo/serve-c2")?.endpoints.length, 1);
+    assert.equal(told.wrong.size, 1);
   });
 
   test("that is gone takes its problems along, also if its own name was one", () => {

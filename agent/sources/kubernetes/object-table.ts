@@ -62,7 +62,14 @@ export class ObjectTable<Fact> {
     if (isDeepStrictEqual(before, fact)) return;
     if (fact !== undefined) {
       this.#facts.set(key, fact);
-      this.#told.changed(fact, at);
+      try {
+        this.#told.changed(fact, at);
+      } catch (thrown) {
+        // Whoever follows the objects brings it once more, and it has to be news then.
+        if (before === undefined) this.#facts.delete(key);
+        else this.#facts.set(key, before);
+        throw thrown;
+      }
     } else if (before !== undefined) {
       this.#facts.delete(key);
       this.#told.removed(before, at);
@@ -74,8 +81,8 @@ export class ObjectTable<Fact> {
     const problems = next?.problems ?? [];
     if (isDeepStrictEqual(before?.problems ?? [], problems)) return;
     const object = next?.object ?? before?.object ?? "";
+    this.#told.problems(object, problems);
     if (problems.length === 0) this.#faults.delete(key);
     else this.#faults.set(key, { object, problems });
-    this.#told.problems(object, problems);
   }
 }
