@@ -83,6 +83,7 @@ export const REASONS = {
   // A manifest file that keeps its last good content.
   "syntax-error": "Not YAML or JSON, at the line and column that are named.",
   "alias-bomb": "YAML aliases that add more than 10,000 values to a document, or hold themselves.",
+  empty: "Not one byte: what a full disk, or a crash, leaves of a file that was being written.",
   binary: "Not UTF-8, or with control characters that no manifest holds.",
   "too-deep": "Nested deeper than 100 levels.",
   "too-large": "More than 32 MiB, or more than 4 Mi characters of YAML.",
@@ -128,6 +129,8 @@ export const REASONS = {
   // The agent itself, on /readyz and /livez.
   "not-listed": "A source has not yet reported everything that exists; nothing is written before.",
   "not-synced": "The kernel has not been as planned yet, since the agent started.",
+  "mass-loss":
+    "At the start, nothing tells of most services that the kernel has; their rules stay for 30 seconds.",
   "change-waiting": "A change has been waiting for more than 60 seconds to reach the kernel.",
   "pass-stuck": "A pass over the kernel began more than 5 minutes ago and has not ended.",
 

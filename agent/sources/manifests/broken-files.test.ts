@@ -40,6 +40,7 @@ describe("a broken file", () => {
 
   const BROKEN: Record<string, (path: string) => void> = {
     "alias-bomb": (path) => writeFileSync(path, "a: &a [*a]"),
+    empty: (path) => writeFileSync(path, ""),
     binary: (path) => writeFileSync(path, Buffer.from([0x61, 0xff])),
     "too-deep": (path) => writeFileSync(path, "[".repeat(200_000)),
     "too-large": (path) => writeFileSync(path, "#\n".repeat(2 ** 21 + 1)),

@@ -5,6 +5,7 @@ export type FileFault = Extract<
   Reason,
   | "syntax-error"
   | "alias-bomb"
+  | "empty"
   | "binary"
   | "too-deep"
   | "too-large"
