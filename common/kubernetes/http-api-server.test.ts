@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
@@ -109,6 +113,39 @@ test("a server that accepts and says nothing is stalled after 30 seconds, a sile
   assert.equal(it.clock.pending, 1);
   it.clock.advance(1);
   await next;
+});
+
+/** Listens, takes two connections in its queue and none after: it stands still, and the kernel drops what comes. */
+async function fullListener() {
+  const program = `require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () {
+    console.log(this.address().port);
+  })`;
+  const child = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(child.stdout, "data");
+  const port = Number(String(line));
+  child.kill("SIGSTOP");
+  const queued = [connect(port, "127.0.0.1"), connect(port, "127.0.0.1")];
+  await Promise.all(queued.map((socket) => once(socket, "connect")));
+  const dispose = async (): Promise<void> => {
+    for (const socket of queued) socket.destroy();
+    child.kill("SIGKILL");
+    await once(child, "close");
+  };
+  return { port, [Symbol.asyncDispose]: dispose };
+}
+
+test("a connection that is not made in 10 seconds is given up", async () => {
+  await using it = await stage();
+  await using full = await fullListener();
+  const config = readFileSync(it.fake.kubeconfig, "utf8");
+  writeFileSync(it.fake.kubeconfig, config.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${full.port}`));
+  const late = assert.rejects(it.ask(), { reason: "unreachable", message: /No connection/ });
+  while (it.clock.next !== 10_000) await setImmediate();
+  it.clock.advance(9_999);
+  await setImmediate();
+  assert.equal(it.clock.next, 1);
+  it.clock.advance(1);
+  await late;
 });
 
 test("nobody there is unreachable, and so is a connection that ends before an answer", async () => {
