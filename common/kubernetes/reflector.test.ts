@@ -325,9 +325,7 @@ test("who throws is told again when the watch ends, and the others are told in a
 });
 
 test("a list that is doubted is looked at again, though a watch could go on from before it", async () => {
-  const it = await reflected(3, (of) => {
-    of.throwing = 1;
-  });
+  const it = await reflected(3, (of) => void of.throwing++);
   it.server.store.restore(["o0"], 50);
   it.server.disturb("close");
   await it.settle();
