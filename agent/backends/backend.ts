@@ -36,6 +36,13 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   diffing?(believed: Believed, changes: Changes): Generator<void, Tx>;
   /** Whether the kernel is believed to hold rules that lead connections to a service on, wherever to. PURE. */
   has(believed: Believed, service: VirtualService): boolean;
+  /** Of how many services the kernel is believed to hold such rules, wanted or not. PURE. */
+  count(believed: Believed): number;
+  /**
+   * Reads which services these are, for a ruleset to keep them (`WantedExtra.kept`): of their endpoints only those that
+   * may run on this node. Slow. Rejects as `read` does.
+   */
+  standing(stop?: AbortSignal): Promise<readonly VirtualService[]>;
   /** What is believed of a kernel that holds nothing of ours. PURE. */
   nothing(): Believed;
   /** Reads back all of ours. Read-only. Rejects with a coded error if it cannot, and at once when `stop` is aborted. */

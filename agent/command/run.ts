@@ -98,6 +98,8 @@ async function keepInStep(
       tried: (trial) => observer.tried(trial),
       setAside: (service) => observer.setAside(service),
       restored: (service) => observer.restored(service),
+      lossDoubted: (loss) => observer.lossDoubted(loss),
+      lossBelieved: (loss) => observer.lossBelieved(loss),
       reconciled: (reconciliation) => {
         observer.reconciled(reconciliation);
         if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();

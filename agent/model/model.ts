@@ -76,6 +76,11 @@ export class Model {
     for (const key of this.#slicesOf.keys()) if (!this.#imports.has(key)) yield key;
   }
 
+  /** True if there is a slice for an import, whether or not that exists. */
+  hasSlices(key: ObjectKey): boolean {
+    return this.#slicesOf.has(key);
+  }
+
   /** What is known of one import; undefined if there is neither import nor slice. */
   view(key: ObjectKey): ImportView | undefined {
     const fact = this.#imports.get(key);

@@ -140,6 +140,11 @@ export const GAUGES = {
     help: "Ports that the kernel or its tool refuses, in full or with session affinity, by reason (docs/REASONS.md).",
     labelNames: ["family", "reason"],
   },
+  doubted: {
+    name: "doubted_services",
+    help: "Services that nothing told of when the agent started, though the kernel had rules of most of them; the rules stay for 30 seconds. 0 after that.",
+    labelNames: ["family"],
+  },
   rejected: {
     name: "rejected_parts",
     help: "Parts of objects that are refused now, by reason (docs/REASONS.md).",

@@ -98,6 +98,10 @@ export class AgentMetrics {
   }
 
   /** One more service is set aside for a reason, or (-1) one less. */
+  doubted(family: Family, services: number): void {
+    this.#gauges.doubted.set({ family }, services);
+  }
+
   setAside(family: Family, reason: Reason, by: 1 | -1): void {
     this.#gauges.setAside.inc({ family, reason }, by);
   }

@@ -10,6 +10,8 @@ import type { AgentEvents } from "../sync/agent.ts";
 import type {
   Drifted,
   Failure,
+  LossBelieved,
+  LossDoubted,
   Reconciliation,
   SetAsideChange,
   Trial,
@@ -142,6 +144,19 @@ export class Observer implements AgentEvents {
   restored({ family, importKey, ...service }: SetAsideChange): void {
     this.#metrics.setAside(family, service.reason, -1);
     this.#log.info("A port is not set aside any more.", { family, import: importKey, ...service });
+  }
+
+  lossDoubted({ family, services, of, believedIn }: LossDoubted): void {
+    this.#metrics.doubted(family, services);
+    const message = "Nothing tells of most services that the kernel has; their rules stay for now.";
+    this.#log.warn(message, { family, reason: "mass-loss", services, of, believedIn });
+  }
+
+  lossBelieved({ family, services }: LossBelieved): void {
+    this.#metrics.doubted(family, 0);
+    const fields = { family, reason: "mass-loss", services };
+    if (services === 0) this.#log.info("Services that nothing told of are told of again.", fields);
+    else this.#log.warn("Services that nothing tells of are believed to be gone.", fields);
   }
 
   lookFailed({ family, error, retryIn }: Omit<Failure, "failures">): void {

@@ -30,8 +30,9 @@ const LONGEST_PASS = 300_000;
  */
 export function readiness(state: AgentState, now: number): Check[] {
   const checks: Check[] = [check("sources", state.listed, "not-listed")];
-  for (const [family, { synced, oldestWaiting = now }] of state.families) {
-    checks.push(check(`first-sync-${family}`, synced, "not-synced"));
+  for (const [family, { synced, doubted, oldestWaiting = now }] of state.families) {
+    const unsynced = doubted === undefined ? "not-synced" : "mass-loss";
+    checks.push(check(`first-sync-${family}`, synced, unsynced));
     checks.push(check(`changes-${family}`, now - oldestWaiting <= LONGEST_WAIT, "change-waiting"));
   }
   return checks;

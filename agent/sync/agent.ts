@@ -35,6 +35,8 @@ export type AnyBackend = Backend<any, any, Transaction>;
 export interface FamilyProgress {
   /** True once the kernel has been as planned. */
   readonly synced: boolean;
+  /** Services whose rules stay for a while, because most of what the kernel has would go at once; absent if none do. */
+  readonly doubted?: number;
   /** When the oldest change that is not live was learned of; absent if all are live. */
   readonly oldestWaiting?: number;
   /** When the pass that is under way began; absent between passes. */
@@ -107,10 +109,11 @@ export class Agent {
   /** How far each family is; times are the clock's. */
   get families(): ReadonlyMap<Family, FamilyProgress> {
     return new Map(
-      [...this.#reconcilers].map(([family, { synced, oldestWaiting, passSince }]) => [
+      [...this.#reconcilers].map(([family, { synced, doubted, oldestWaiting, passSince }]) => [
         family,
         {
           synced,
+          ...(doubted > 0 && { doubted }),
           ...(oldestWaiting !== undefined && { oldestWaiting }),
           ...(passSince !== undefined && { passSince }),
         },
@@ -204,6 +207,7 @@ export class Agent {
   #wanted(family: Family): Wanted {
     return {
       keys: () => this.#model.keys(),
+      told: (key) => this.#model.hasSlices(key),
       services: (key) => {
         const view = this.#model.view(key);
         const node = this.#node;

@@ -48,6 +48,24 @@ export interface Trial {
   readonly accepted: boolean;
 }
 
+/** The sources' first word would take away most services that the kernel has. */
+export interface LossDoubted {
+  readonly family: Family;
+  /** Services whose rules stay though nothing tells of them. */
+  readonly services: number;
+  /** Services that the kernel has rules of. */
+  readonly of: number;
+  /** Milliseconds until it is believed. */
+  readonly believedIn: number;
+}
+
+/** That is not in doubt any more. */
+export interface LossBelieved {
+  readonly family: Family;
+  /** Services whose rules go now; 0 if all are told of again. */
+  readonly services: number;
+}
+
 /** Who is told. */
 export interface ReconcilerEvents {
   reconciled(what: Reconciliation): void;
@@ -60,4 +78,6 @@ export interface ReconcilerEvents {
   setAside(what: SetAsideChange): void;
   /** A service is not set aside any more. */
   restored(what: SetAsideChange): void;
+  lossDoubted(what: LossDoubted): void;
+  lossBelieved(what: LossBelieved): void;
 }

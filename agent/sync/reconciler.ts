@@ -4,9 +4,11 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Backend, Ruleset, Transaction } from "../backends/backend.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
 import { Announcements } from "./announcements.ts";
 import type { Follower } from "./follower.ts";
 import { Inspection } from "./inspection.ts";
+import { DOUBT_MS, MassLoss } from "./mass-loss.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Rest } from "./rest.ts";
 import type { SetAside } from "./set-aside.ts";
@@ -42,12 +44,14 @@ const REFUSED = "CSP_RESTORE_EXITED";
  * 4. While nothing changes, it looks after what is live: what somebody else has done to it is repaired.
  * 5. What is refused twice holds something that will be refused for ever. It is searched for, one trial between two
  *    passes, so that all else goes on; see Trials.
+ * 6. A first word of the sources that would take away most of what the kernel has is doubted; see MassLoss.
  */
 export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #options: ReconcilerOptions<Believed, Changes, Tx>;
   readonly #changes = new WaitingChanges();
   readonly #rest: Rest;
   readonly #trials: Trials;
+  readonly #massLoss: MassLoss;
   readonly #announcements: Announcements;
   readonly #inspection: Inspection;
   readonly #stop = new AbortController();
@@ -64,6 +68,14 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#rest = new Rest(clock);
     const wake = () => this.#rest.wake();
     this.#trials = new Trials(clock, wake);
+    this.#massLoss = new MassLoss({
+      clock,
+      doubted: (services, of) => events.lossDoubted({ family, services, of, believedIn: DOUBT_MS }),
+      believed: (services) => {
+        events.lossBelieved({ family, services });
+        wake();
+      },
+    });
     this.#announcements = new Announcements(family, events);
     this.#inspection = new Inspection({
       clock,
@@ -91,6 +103,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     return this.#passSince;
   }
 
+  /** Services whose rules stay for a while, because most of what the kernel has would go at once. */
+  get doubted(): number {
+    return this.#massLoss.doubted;
+  }
+
   /** What of one import is set aside. */
   setAside(key: ObjectKey): readonly SetAside[] {
     return this.#trials.of(key);
@@ -111,6 +128,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#trials.stop();
+    this.#massLoss.stop();
     this.#rest.end();
     await Promise.all([this.#running, this.#inspection.stop()]);
     await this.#options.backend.close();
@@ -138,7 +156,12 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   }
 
   get #mustCompare(): boolean {
-    return this.#inspection.due || this.#trials.found;
+    return this.#inspection.due || this.#trials.found || this.#massLoss.over;
+  }
+
+  /** True if nothing is held back. */
+  get #whole(): boolean {
+    return this.#trials.whole && this.#massLoss.whole;
   }
 
   async #pass(): Promise<void> {
@@ -146,6 +169,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const started = clock.now();
     const before = this.#believed;
     const { due } = this.#inspection;
+    const { over } = this.#massLoss;
     if (this.#mustCompare) this.#forget();
     const scope = this.#believed === undefined ? "complete" : "changed";
     const believed = this.#believed ?? (await this.#readBack(before));
@@ -156,6 +180,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const tx = await this.#diff(believed, this.#ruleset);
     if (!tx.empty) await backend.apply(tx, believed);
     this.#believed = believed;
+    if (over) this.#massLoss.compared();
     this.#accepted(scope, whole);
     if (due) this.#trials.reconsider();
     this.#tell({ scope, tx, started });
@@ -175,35 +200,55 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     }
   }
 
-  /**
-   * Takes what is wanted into the ruleset; what changes while this lets others run has its turn in the next pass.
-   * False if some of it is held back.
-   */
+  /** Takes what is wanted into the ruleset. False if some of it is held back. */
   async #propose(ruleset: Ruleset<Changes>, scope: Scope, believed: Believed): Promise<boolean> {
+    const { backend, wanted } = this.#options;
+    const imports = this.#imports(scope);
+    if (scope === "changed") return this.#proposeEach(imports, ruleset, believed);
+    this.#massLoss.begin(() => backend.count(believed));
+    const whole = await this.#proposeEach(imports.filter(wanted.told), ruleset, believed);
+    await this.#massLoss.judge(wanted, () => backend.standing(this.#stop.signal));
+    const silent = new Set([
+      ...imports.filter((key) => !wanted.told(key)),
+      ...this.#massLoss.imports,
+    ]);
+    return (await this.#proposeEach(silent, ruleset, believed)) && whole;
+  }
+
+  /** What changes while this lets others run has its turn in the next pass. */
+  async #proposeEach(
+    imports: Iterable<ObjectKey>,
+    ruleset: Ruleset<Changes>,
+    believed: Believed,
+  ): Promise<boolean> {
     const { backend, wanted, follower, clock } = this.#options;
     const slices = new Slices(clock);
+    const inKernel = (service: VirtualService) => backend.has(believed, service);
     let whole = true;
-    for (const key of this.#imports(scope)) {
+    for (const key of imports) {
       if (slices.due) await slices.pause();
       if (this.#stopped) return false;
       const again = wanted.services(key);
       const services = again();
-      const sifted = this.#trials.sift(key, services, (one) => backend.has(believed, one));
+      const told = () => wanted.told(key);
+      const spared = this.#massLoss.spare(key, services, told, inKernel);
+      const sifted = this.#trials.sift(key, spared?.live ?? services, inKernel);
       // What is written otherwise than planned is rare: it is not worth the trouble of being made twice.
-      const extra = sifted.live === services ? { again } : { kept: sifted.kept };
-      ruleset.set(key, sifted.live, extra);
-      if (sifted.whole) follower?.proposed(key, sifted.live);
+      const asPlanned = sifted.live === services;
+      const kept = [...(spared?.kept ?? []), ...sifted.kept];
+      ruleset.set(key, sifted.live, asPlanned ? { again } : { kept });
+      if (sifted.whole && spared === undefined) follower?.proposed(key, sifted.live);
       else whole = false;
     }
     return whole;
   }
 
   /** The imports that a pass is about. */
-  #imports(scope: Scope): Iterable<ObjectKey> {
+  #imports(scope: Scope): readonly ObjectKey[] {
     const trial = this.#trials.begin(scope, !this.#changes.any);
-    if (trial !== undefined) return trial;
+    if (trial !== undefined) return [...trial];
     const changed = this.#changes.take();
-    return scope === "complete" ? [...this.#options.wanted.keys()] : changed;
+    return [...(scope === "complete" ? this.#options.wanted.keys() : changed)];
   }
 
   async #diff(believed: Believed, ruleset: Ruleset<Changes>): Promise<Tx> {
@@ -218,7 +263,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const { family, follower, events } = this.#options;
     if (this.#trials.accepted()) events.tried({ family, accepted: true });
     this.#failures = 0;
-    this.#synced ||= this.#trials.whole;
+    this.#synced ||= this.#whole;
     follower?.accepted(scope === "complete" && whole);
     this.#inspection.passEnds(scope);
     this.#announcements.setAside(this.#trials.setAside);
@@ -226,7 +271,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
 
   #tell({ scope, tx, started }: { scope: Scope; tx: Transaction; started: number }): void {
     const { clock, events, family } = this.#options;
-    const { whole } = this.#trials;
+    const whole = this.#whole;
     const changedAt = this.#changes.live(whole);
     const seconds = (clock.now() - started) / 1000;
     const { writes, deletes } = tx;

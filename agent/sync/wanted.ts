@@ -10,4 +10,6 @@ export interface Wanted {
    * same whenever it is called, whatever has changed since.
    */
   services(key: ObjectKey): () => readonly VirtualService[];
+  /** True if any slice tells of an import's endpoints, be it that none is ready. */
+  readonly told: (key: ObjectKey) => boolean;
 }

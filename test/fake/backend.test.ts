@@ -67,6 +67,7 @@ class Node {
     backend: this.backend,
     wanted: {
       keys: () => this.model.keys(),
+      told: (key) => this.model.hasSlices(key),
       services: (key) => {
         const services = this.#services(key);
         return () => services;

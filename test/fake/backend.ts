@@ -1,13 +1,15 @@
 import type { Backend, Drift } from "../../agent/backends/backend.ts";
-import { serviceChain } from "../../agent/backends/iptables/chain-name.ts";
+import { MASQUERADE, serviceChain } from "../../agent/backends/iptables/chain-name.ts";
 import { check } from "../../agent/backends/iptables/check.ts";
 import { compare } from "../../agent/backends/iptables/compare.ts";
 import { diff, type IptablesTransaction } from "../../agent/backends/iptables/diff.ts";
 import { Judge, type ListChains } from "../../agent/backends/iptables/judge.ts";
 import { SaveParser } from "../../agent/backends/iptables/parse.ts";
 import { IptablesRuleset, type RulesetOptions } from "../../agent/backends/iptables/ruleset.ts";
+import { countServices, StandingServices } from "../../agent/backends/iptables/standing.ts";
 import {
   type Believed,
+  type ChainKey,
   type Changes,
   TABLES,
   tableOf,
@@ -40,6 +42,18 @@ export class FakeIptablesBackend implements Backend<Believed, Changes, IptablesT
 
   has(believed: Believed, service: VirtualService): boolean {
     return believed.chains.has(`nat ${serviceChain(service)}`);
+  }
+
+  count(believed: Believed): number {
+    return countServices(believed);
+  }
+
+  async standing(): Promise<readonly VirtualService[]> {
+    const masquerade: ChainKey = `nat ${MASQUERADE}`;
+    const listing = await this.#list([masquerade], () => true, undefined);
+    const parser = new StandingServices(this.#options.family, listing.get(masquerade) ?? []);
+    for (const line of this.kernel.save("nat").split("\n")) parser.line(line);
+    return parser.services();
   }
 
   nothing(): Believed {

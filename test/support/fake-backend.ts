@@ -44,6 +44,7 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   checks = 0;
   drift: readonly Drift[] = [];
   checkFails: Error | undefined;
+  standingFails: Error | undefined;
   /** Which services it refuses when they are to be written. */
   refuses: (service: VirtualService) => boolean = () => false;
   #gate: Promise<void> = Promise.resolve();
@@ -98,6 +99,16 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     return servicesIn(believed.get(service.importKey)).some(
       (one) => portOf(one) === portOf(service),
     );
+  }
+
+  count(believed: Imports): number {
+    return allServices(believed).length;
+  }
+
+  async standing(): Promise<readonly VirtualService[]> {
+    this.log.push("standing");
+    if (this.standingFails !== undefined) throw this.standingFails;
+    return allServices(this.kernel);
   }
 
   nothing(): Imports {
@@ -159,8 +170,15 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   }
 }
 
+/** What is no list of services is not ours. */
 function servicesIn(text: string | undefined): VirtualService[] {
-  return text === undefined || text === "" ? [] : JSON.parse(text);
+  return text?.startsWith("[") ? JSON.parse(text) : [];
+}
+
+/** Those that lead somewhere. */
+function allServices(imports: Imports): VirtualService[] {
+  const services = [...imports.values()].flatMap(servicesIn);
+  return services.filter(({ endpoints }) => endpoints.length > 0);
 }
 
 function portOf({ port, protocol }: VirtualService): string {

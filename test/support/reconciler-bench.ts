@@ -17,6 +17,8 @@ export class ReconcilerBench {
   readonly clock = new FakeClock();
   readonly backend = new FakeBackend();
   readonly wanted = new Map<ObjectKey, readonly VirtualService[]>();
+  /** Imports that no slice tells of. */
+  readonly silent = new Set<ObjectKey>();
   readonly passes: Reconciliation[] = [];
   readonly failures: Failure[] = [];
   readonly drifts: Drifted[] = [];
@@ -24,11 +26,13 @@ export class ReconcilerBench {
   readonly trials: boolean[] = [];
   /** What is set aside: reason by `ns/name:port PROTOCOL`. */
   readonly aside = new Map<string, string>();
+  /** `doubted 3 of 3`, `believed 2`. */
+  readonly losses: string[] = [];
   readonly followed: string[] = [];
   readonly reconciler = new Reconciler({
     family: "IPv4",
     backend: this.backend,
-    wanted: wantedOf(this.wanted),
+    wanted: wantedOf(this.wanted, this.silent),
     follower: {
       proposed: (key, services) => this.followed.push(`${key} ${services.length}`),
       accepted: (complete) => this.followed.push(complete ? "accepted all" : "accepted"),
@@ -44,6 +48,8 @@ export class ReconcilerBench {
       tried: ({ accepted }) => this.trials.push(accepted),
       setAside: (change) => this.aside.set(nameOf(change), change.reason),
       restored: (change) => this.aside.delete(nameOf(change)),
+      lossDoubted: ({ services, of }) => this.losses.push(`doubted ${services} of ${of}`),
+      lossBelieved: ({ services }) => this.losses.push(`believed ${services}`),
     },
   });
 
@@ -52,6 +58,11 @@ export class ReconcilerBench {
     if (services.length === 0) this.wanted.delete(key);
     else this.wanted.set(key, services);
     this.reconciler.changed(key, this.clock.now());
+  }
+
+  /** What the kernel has of an import. */
+  has(key: ObjectKey): VirtualService[] {
+    return JSON.parse(this.backend.kernel.get(key) ?? "[]");
   }
 
   async start(): Promise<void> {

@@ -5,4 +5,6 @@ export const SILENT = {
   tried: () => undefined,
   setAside: () => undefined,
   restored: () => undefined,
+  lossDoubted: () => undefined,
+  lossBelieved: () => undefined,
 } as const;

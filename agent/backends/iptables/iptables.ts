@@ -7,9 +7,10 @@ import { diff, diffing, type IptablesTransaction } from "./diff.ts";
 import { type Flavour, type Tools, toolsOf } from "./flavour.ts";
 import { Judge, type ListChains } from "./judge.ts";
 import { chainLister } from "./list.ts";
-import { readBack } from "./read.ts";
+import { readBack, readServices } from "./read.ts";
 import { RestoreProcess } from "./restore.ts";
 import { IptablesRuleset, type RulesetOptions } from "./ruleset.ts";
+import { countServices } from "./standing.ts";
 import type { Believed, Changes } from "./tables.ts";
 
 /** What an iptables backend needs to know. */
@@ -59,6 +60,14 @@ export class IptablesBackend implements Backend<Believed, Changes, IptablesTrans
 
   has(believed: Believed, service: VirtualService): boolean {
     return believed.chains.has(`nat ${serviceChain(service)}`);
+  }
+
+  count(believed: Believed): number {
+    return countServices(believed);
+  }
+
+  standing(stop?: AbortSignal): Promise<readonly VirtualService[]> {
+    return readServices(this.#tools, this.#list, this.#options.family, stop);
   }
 
   nothing(): Believed {

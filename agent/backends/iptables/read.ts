@@ -1,8 +1,13 @@
+import type { Family } from "../../../api/address.ts";
 import { CodedError } from "../../../common/errors.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
 import { execLines } from "../../system/exec.ts";
+import { MASQUERADE } from "./chain-name.ts";
 import type { Tools } from "./flavour.ts";
+import type { ListChains } from "./judge.ts";
 import { SaveParser } from "./parse.ts";
-import { type Believed, TABLES, type Table } from "./tables.ts";
+import { StandingServices } from "./standing.ts";
+import { type Believed, type ChainKey, TABLES, type Table } from "./tables.ts";
 
 /** What the nft flavour prints in place of a table that it cannot express, before it ends with status 0 (1.8.9). */
 const INCOMPATIBLE = /^# Table `.*' is incompatible/;
@@ -45,6 +50,20 @@ export async function readBack(
     parser.into(believed);
   }
   return believed;
+}
+
+/** Reads which services the kernel leads connections on for, as `Backend.standing` does. */
+export async function readServices(
+  { save }: Pick<Tools, "save">,
+  list: ListChains,
+  family: Family,
+  stop?: AbortSignal,
+): Promise<readonly VirtualService[]> {
+  const masquerade: ChainKey = `nat ${MASQUERADE}`;
+  const listing = await list([masquerade], () => true, stop);
+  const parser = new StandingServices(family, listing.get(masquerade) ?? []);
+  await execLines([...save, "-t", "nat"], (line) => parser.line(line), { stop });
+  return parser.services();
 }
 
 /**
