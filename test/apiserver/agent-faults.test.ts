@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
 import { importObject, sliceObject } from "../support/objects.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
 
@@ -27,8 +28,10 @@ function web(...endpoints: string[]): object {
  */
 async function survives(fault: {
   readonly happens: () => Promise<void>;
-  /** What `/readyz?verbose` says of slices meanwhile; not asked where it is over too soon. */
-  readonly seen?: RegExp;
+  /** What `/readyz?verbose` says meanwhile; not asked where it is over too soon. */
+  readonly seen?: string;
+  /** Of these resources; of all, if not said. */
+  readonly of?: readonly Resource[];
   /** Changes what the agent cannot see then; else that is changed once it follows again. */
   readonly meanwhile?: () => Promise<unknown>;
   readonly ends?: () => Promise<void>;
@@ -41,7 +44,7 @@ async function survives(fault: {
   assert.match(rules, /shop\/web:http local c1/);
   await fault.happens();
   await fault.meanwhile?.();
-  if (fault.seen !== undefined) await stage.untilReadyz(fault.seen);
+  if (fault.seen !== undefined) await stage.untilSeen(fault.seen, fault.of);
   assert.equal(await stage.rules(), rules);
   assert.equal(await stage.operations(), operations);
   assert.equal(await stage.agent.page("/readyz"), "ok\n");
@@ -60,7 +63,7 @@ async function survives(fault: {
 
 /** Each fault was told once, and its end. */
 function assertToldOnce(told: readonly string[], reason: string): void {
-  for (const resource of ["serviceimports", "endpointslices", "nodes", "clusterproperties"]) {
+  for (const resource of RESOURCES) {
     const lines = told.filter((line) => line.startsWith(`${resource} `));
     assert.equal(lines.filter((line) => line === `${resource} ${reason}`).length, 1, told.join());
     assert.equal(lines.at(-1), `${resource} watching`, told.join());
@@ -73,7 +76,7 @@ function assertToldOnce(told: readonly string[], reason: string): void {
 test("An API server that is stopped and started again changes nothing in the kernel", async () => {
   const told = await survives({
     happens: () => stage.plane.stop(),
-    seen: /\[-]source-endpointslices unreachable: .*\n/,
+    seen: "unreachable",
     ends: () => stage.plane.start(),
     endpoint: "10.1.0.12",
   });
@@ -83,7 +86,7 @@ test("An API server that is stopped and started again changes nothing in the ker
 test("After a compaction to 410 the agent lists anew, and what changed meanwhile arrives", async () => {
   await survives({
     happens: () => stage.plane.kill(),
-    seen: /\[-]source-serviceimports unreachable/,
+    seen: "unreachable",
     ends: async () => {
       await stage.plane.start();
       await stage.plane.compact();
@@ -111,7 +114,7 @@ test("An API server that stands still for a while is waited for; what was writte
 test("A token that is refused, then accepted", async () => {
   const told = await survives({
     happens: () => stage.plane.rotateToken(AGENT),
-    seen: /\[-]source-endpointslices unauthorized: .*\n/,
+    seen: "unauthorized",
     ends: async () => void stage.plane.kubeconfig({ user: AGENT }),
     endpoint: "10.1.0.15",
   });
@@ -126,7 +129,7 @@ test("Rights that are taken away and given back", async () => {
       await stage.plane.kill();
       await stage.plane.start();
     },
-    seen: /\[-]source-endpointslices forbidden: .*cannot list resource/,
+    seen: "forbidden",
     meanwhile: () => stage.plane.admin.apply(web("10.1.0.16")),
     ends: () => stage.allow(),
     endpoint: "10.1.0.16",
@@ -137,7 +140,8 @@ test("Rights that are taken away and given back", async () => {
 test("A kind that cannot be read, because the webhook that converts it is down", async () => {
   const told = await survives({
     happens: () => stage.plane.breakConversion("serviceimports"),
-    seen: /\[-]source-serviceimports throttled: "HTTP 429: .*\n/,
+    seen: "throttled",
+    of: ["serviceimports"],
     ends: () => stage.plane.installCrds(),
     endpoint: "10.1.0.17",
   });
@@ -157,3 +161,30 @@ test("A kubeconfig of nonsense keeps the last good one, until it is mended", asy
   });
   assert.match(stage.agent.log, /The kubeconfig cannot be read; the last one stays/);
 });
+
+for (const [what, fault, reason] of [
+  ["killed", () => stage.plane.kill(), "unreachable"],
+  ["standing still", async () => stage.plane.freeze(), "unreachable"],
+] as const) {
+  test(`An agent that starts beside an API server that is ${what} keeps the rules, and follows later`, async () => {
+    await stage.restartAgent();
+    const rules = await stage.rules();
+    await stage.agent.kill();
+    await fault();
+    stage.newAgent().launch();
+    const page = await stage.untilSeen(reason);
+    assert.match(page, /\[-]sources .*\n/);
+    assert.match(page, /readyz check failed\n$/);
+    assert.equal(await stage.operations(), 0);
+    assert.equal(await stage.rules(), rules);
+    if (what === "killed") await stage.plane.start();
+    else stage.plane.thaw();
+    await stage.untilFollowed();
+    await stage.agent.page("/readyz");
+    assert.equal(await stage.rules(), rules);
+    assert.equal(await stage.operations(), 0);
+    const endpoint = `10.1.0.${what.length}`;
+    await stage.plane.admin.apply(web(endpoint));
+    await stage.untilRules(new RegExp(`local c1" .*${endpoint}:8080`));
+  });
+}

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import type { ClusterSpec } from "../lab/topology.ts";
 import { AgentProcess, eventually } from "../support/agent-process.ts";
+import type { Asked } from "./audit.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 /** What the agent is called to the API server. */
@@ -20,6 +23,8 @@ export interface AgentStageOptions {
   readonly flags?: readonly string[];
   /** Pods of the agent's node, c1/n1, as `Lab` takes them. */
   readonly pods?: Readonly<Record<string, readonly string[]>>;
+  /** Clusters beside its own, c1. */
+  readonly others?: readonly ClusterSpec[];
 }
 
 /** A real agent on a node, with the rights it needs and no others, and a real API server on another. */
@@ -39,12 +44,12 @@ export class AgentStage implements AsyncDisposable {
 
   /** Brings everything up but the agent. */
   static async open(options: AgentStageOptions = {}): Promise<AgentStage> {
-    const { crds, flags = [], pods = {} } = options;
+    const { crds, flags = [], pods = {}, others = [] } = options;
     const nodes = [
       { name: "n1", pods },
       { name: "control-plane", pods: {} },
     ];
-    const lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
+    const lab = await Lab.create({ clusters: [{ id: "c1", nodes }, ...others] });
     const namespace = lab.node("c1", "control-plane");
     try {
       const plane = await ControlPlane.start({ namespace, users: [AGENT] });
@@ -123,13 +128,11 @@ export class AgentStage implements AsyncDisposable {
     }, PATIENCE_MS);
   }
 
-  /** Rules and chains that the agent has written or deleted so far. */
+  /** Rules and chains that the agent has written or deleted so far; none before it has looked at the kernel. */
   async operations(): Promise<number> {
-    const [written, deleted] = await Promise.all([
-      this.agent.metric("clusterset_agent_kernel_objects_written_total"),
-      this.agent.metric("clusterset_agent_kernel_objects_deleted_total"),
-    ]);
-    return written + deleted;
+    const lines = (await this.agent.page("/metrics")).split("\n");
+    const values = lines.filter((line) => /^clusterset_agent_kernel_objects_\w+_total{/.test(line));
+    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
   /** `/readyz?verbose`, whatever the verdict. */
@@ -139,22 +142,22 @@ export class AgentStage implements AsyncDisposable {
     return stdout;
   }
 
-  /** Waits until `/readyz?verbose` says this. */
-  async untilReadyz(expected: RegExp): Promise<string> {
-    return eventually(async () => {
-      const text = await this.readyz();
-      if (!expected.test(text)) throw new Error(`no ${expected} in\n${text}\n${this.agent.log}`);
-      return text;
-    }, PATIENCE_MS);
+  /** Waits until `/readyz?verbose` says this of the connection for each of these resources. */
+  async untilSeen(reason: string, resources: readonly Resource[] = RESOURCES): Promise<string> {
+    return this.#untilReadyz(...resources.map((one) => `[-]source-${one} ${reason}: `));
   }
 
   /** Waits until the agent follows all it reads. */
   async untilFollowed(): Promise<void> {
-    const resources = ["serviceimports", "endpointslices", "nodes", "clusterproperties"];
-    await eventually(async () => {
+    await this.#untilReadyz(...RESOURCES.map((one) => `[+]source-${one} ok`));
+  }
+
+  async #untilReadyz(...lines: readonly string[]): Promise<string> {
+    return eventually(async () => {
       const text = await this.readyz();
-      const well = resources.every((one) => text.includes(`[+]source-${one} ok`));
-      if (!well) throw new Error(`${text}\n${this.agent.log}`);
+      const missing = lines.filter((line) => !text.includes(line));
+      if (missing.length > 0) throw new Error(`no ${missing.join()} in\n${text}\n${this.agent.log}`);
+      return text;
     }, PATIENCE_MS);
   }
 
@@ -165,6 +168,19 @@ export class AgentStage implements AsyncDisposable {
       const { resource, reason } = JSON.parse(line) as { resource: string; reason: string };
       return [`${resource} ${reason}`];
     });
+  }
+
+  /** What the agents have asked of the API server so far. */
+  asked(): Asked[] {
+    return this.plane.asked(AGENT);
+  }
+
+  /** Waits until such a thing was asked. */
+  async untilAsked(such: (asked: Asked) => boolean): Promise<void> {
+    await eventually(() => {
+      if (!this.asked().some((one) => such(one)))
+        throw new Error(`never asked:\n${this.agent.log}`);
+    }, PATIENCE_MS);
   }
 
   /** Lets the agent do what it would do by mistake. */

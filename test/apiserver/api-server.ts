@@ -12,6 +12,8 @@ export interface ApiServerOptions {
   readonly directory: string;
   readonly etcdUrl: string;
   readonly client: ApiClient;
+  /** False: it cannot begin a watch with all objects (KEP-3157), like those before 1.32. */
+  readonly watchList: boolean;
 }
 
 /** Files of an API server, by what they are. Those in `certificates` it makes itself, and keeps. */
@@ -42,7 +44,7 @@ export function writeServiceAccountKey(file: string): void {
   writeFileSync(file, privateKey.export({ type: "sec1", format: "pem" }), { mode: 0o600 });
 }
 
-function argumentsOf({ place, directory, etcdUrl }: ApiServerOptions): string[] {
+function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions): string[] {
   const files = apiServerFiles(directory);
   const flags = {
     "etcd-servers": etcdUrl,
@@ -64,6 +66,7 @@ function argumentsOf({ place, directory, etcdUrl }: ApiServerOptions): string[] 
     // Without it a watch that is open would hold up the end for a minute, and then break.
     "shutdown-watch-termination-grace-period": "1s",
     profiling: false,
+    "feature-gates": `WatchList=${watchList}`,
     "audit-policy-file": files.auditPolicy,
     "audit-log-path": files.audit,
   };

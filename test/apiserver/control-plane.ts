@@ -76,14 +76,18 @@ export class ControlPlane implements AsyncDisposable {
     return plane;
   }
 
-  /** Starts the API server again after `stop` or `kill`: same address, same data. */
-  async start(): Promise<void> {
+  /**
+   * Starts the API server again after `stop` or `kill`: same address, same data. `watchList: false`: as one before
+   * Kubernetes 1.32, which everybody has to list in pages.
+   */
+  async start({ watchList = true }: { readonly watchList?: boolean } = {}): Promise<void> {
     if (this.#server !== undefined || this.#etcd === undefined)
       throw new Error("it runs, or never did");
     const { directory } = this;
     this.#write(apiServerFiles(directory).tokens, tokenFile(this.#users.values()));
     const [place, client] = [this.#place, this.admin];
-    this.#server = await startApiServer({ place, directory, etcdUrl: this.#etcd.url, client });
+    const etcdUrl = this.#etcd.url;
+    this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
     await untilCrdsServed(client);
   }
 

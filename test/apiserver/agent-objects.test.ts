@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { ObjectKey } from "../../api/names.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentStage } from "./agent-stage.ts";
+import type { Asked } from "./audit.ts";
+
+/** Of imports, of their slices, and of slices that are none of ours. */
+const COUNT = 1_100;
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const TARGET = { ...HTTP, port: 8080 };
+
+let stage: AgentStage;
+before(async () => {
+  stage = await AgentStage.open({ crds: "all", flags: ["--cluster-id", "c1"] });
+  await stage.plane.admin.createAll(many());
+});
+after(() => stage[Symbol.asyncDispose]());
+
+function* many(): Generator<object> {
+  for (let i = 0; i < COUNT; i++) {
+    const [high, low] = [i >> 8, i & 255];
+    const key: ObjectKey = `shop/many-${i}`;
+    yield importObject(key, [`241.1.${high}.${low}`], [HTTP]);
+    yield sliceObject(`many-${i}-c1`, key, { cluster: "c1" }, [TARGET], [`10.1.${high}.${low}`]);
+    yield {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        namespace: "shop",
+        name: `own-${i}`,
+        labels: { "kubernetes.io/service-name": `own-${i}` },
+      },
+      addressType: "IPv4",
+      endpoints: [{ addresses: [`10.9.${high}.${low}`] }],
+    };
+  }
+}
+
+/** Nothing was read but the four kinds, of slices only ours, and nothing was written. */
+function assertModest(asked: readonly Asked[]): void {
+  assert.ok(asked.length >= 4);
+  const paths = [
+    "/apis/multicluster.x-k8s.io/v1beta1/serviceimports",
+    "/apis/discovery.k8s.io/v1/endpointslices",
+    "/api/v1/nodes",
+    "/apis/about.k8s.io/v1beta1/clusterproperties",
+  ];
+  for (const { verb, uri } of asked) {
+    const { pathname, searchParams } = new URL(uri, "https://server");
+    assert.ok(verb === "list" || verb === "watch", `${verb} ${uri}`);
+    assert.ok(paths.includes(pathname), uri);
+    if (pathname.endsWith("/nodes"))
+      assert.equal(searchParams.get("fieldSelector"), "metadata.name=n1");
+    // The version that a server has reached is asked for with one object of any kind.
+    if (pathname.endsWith("/endpointslices") && searchParams.get("limit") !== "1")
+      assert.equal(searchParams.get("labelSelector"), "multicluster.kubernetes.io/service-name");
+  }
+}
+
+/** All tables of the node, without counters and comments. */
+async function everyRule(): Promise<string> {
+  const saved = [
+    await stage.node.exec(["iptables-save"]),
+    await stage.node.exec(["ip6tables-save"]),
+  ];
+  return saved
+    .join("")
+    .replaceAll(/^#.*\n/gm, "")
+    .replaceAll(/\[\d+:\d+]/g, "");
+}
+
+async function assertAllThere(): Promise<void> {
+  const rules = await stage.rules();
+  const there = new Set(
+    Array.from(rules.matchAll(/"shop\/(many-\d+):http local c1"/g), (m) => m[1]),
+  );
+  assert.equal(there.size, COUNT);
+  assert.doesNotMatch(rules, /--to-destination 10\.9\./);
+}
+
+test("Thousands of objects arrive by watches that begin with all of them, and nothing else is asked for", async () => {
+  await stage.restartAgent();
+  await assertAllThere();
+  const asked = stage.asked();
+  assertModest(asked);
+  assert.equal(asked.length, 4, JSON.stringify(asked));
+  for (const { uri, verb, code } of asked) {
+    assert.deepEqual([verb, code], ["watch", 200]);
+    assert.match(uri, /sendInitialEvents=true/);
+  }
+});
+
+test("A server that cannot do that is listed in pages; an agent that starts anew has nothing to write", async () => {
+  await stage.agent.stop();
+  await stage.plane.stop();
+  await stage.plane.start({ watchList: false });
+  const before = stage.asked().length;
+  await stage.restartAgent();
+  await assertAllThere();
+  assert.equal(await stage.operations(), 0);
+  const asked = stage.asked().slice(before);
+  assertModest(asked);
+  for (const resource of ["serviceimports", "endpointslices"]) {
+    const pages = asked.filter(({ verb, uri }) => verb === "list" && uri.includes(`/${resource}?`));
+    assert.equal(pages.length, 3, JSON.stringify(pages));
+    const continued = pages.map(({ uri }) =>
+      new URL(uri, "https://s").searchParams.has("continue"),
+    );
+    assert.deepEqual(continued, [false, true, true]);
+    assert.ok(pages.every(({ uri, code }) => uri.includes("limit=500") && code === 200));
+  }
+  const changed = sliceObject(
+    "many-7-c1",
+    "shop/many-7",
+    { cluster: "c1" },
+    [TARGET],
+    ["10.8.0.7"],
+  );
+  await stage.plane.admin.apply(changed);
+  await stage.untilRules(/"shop\/many-7:http local c1" .*10\.8\.0\.7:8080/);
+  assert.equal(await stage.operations(), 1);
+});
+
+test("A namespace that is deleted takes its own rules along, and touches no others", async () => {
+  const { admin } = stage.plane;
+  await stage.node.exec([
+    "iptables",
+    "-t",
+    "nat",
+    "-A",
+    "PREROUTING",
+    "-d",
+    "9.9.9.9",
+    "-j",
+    "RETURN",
+  ]);
+  const before = await everyRule();
+  await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "gone" } });
+  const key: ObjectKey = "gone/web";
+  await admin.create(importObject(key, ["241.9.0.1", "fd00:241::9"], [HTTP]));
+  await admin.create(sliceObject("web-c1", key, { cluster: "c1" }, [TARGET], ["10.1.9.1"]));
+  await stage.untilRules(/"gone\/web:http local c1" .*10\.1\.9\.1:8080/);
+  await stage.plane.deleteNamespace("gone");
+  await stage.untilRules(/^(?!.*gone\/web)/s);
+  assert.equal(await everyRule(), before);
+});
