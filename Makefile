@@ -30,7 +30,7 @@ unit: prepare ## unit tests: no root, a few seconds
 kernel: prepare kubernetes ## tests in network namespaces of this machine, needs root and Go
 	@$(NPM) test:kernel
 
-bench: prepare ## what it costs, side by side with bare iptables-restore: a minute, SIZE=10000 seven, needs root
+bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 15 minutes, QUICK=1 three, needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/

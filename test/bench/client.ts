@@ -1,56 +1,77 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attempt, now, parseAttempt } from "../demo/attempt.ts";
+import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
+import { request } from "../lab/programs.ts";
+import { type Change, type Followed, followed } from "./followed.ts";
 
+/** New connections a second: many enough to see milliseconds, few enough to leave the machine to what is measured. */
+export const RATE = 500;
+const LONGEST_RUN = 900;
 /** Answers in a row from the new place after which nothing is expected from the old one any more. */
 const SETTLED = 12;
-const PATIENCE = 10_000;
-
-/** When connections followed a change, in milliseconds from it. */
-export interface Followed {
-  /** The first answer from the new place. */
-  readonly first: number;
-  /** The last connection begun that was not answered from there; 0 if none was. */
-  readonly last: number;
-}
+/** Attempts that are remembered: half a minute's. */
+const KEPT = 15_000;
 
 /** A client that never stops connecting. */
 export class Client implements AsyncDisposable {
   readonly #process: Process;
-  readonly #attempts: Attempt[] = [];
+  #attempts: Attempt[] = [];
+  /** All that it began and knows the end of. */
+  made = 0;
+  /** Those of them that nobody answered, by why. */
+  readonly failures = new Map<string, number>();
 
-  constructor(process: Process) {
-    this.#process = process;
-    process.onLine((line) => {
+  constructor(pod: Namespace, address: string) {
+    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN), "--timeout", "2000"];
+    this.#process = pod.spawn(request(...limits, `tcp://${address}:80`));
+    this.#process.onLine((line) => {
       const attempt = parseAttempt(line);
-      if (attempt !== undefined) this.#attempts.push(attempt);
+      if (attempt !== undefined) this.#add(attempt);
     });
   }
 
-  /** Makes a change, and waits until all connections are answered from `place`. Throws after ten seconds. */
-  async follow(place: string, change: () => void): Promise<Followed> {
-    this.#attempts.length = 0;
-    const changed = now();
-    change();
-    while (
-      !this.#attempts.slice(-SETTLED).every(({ answer }) => answer === place) ||
-      this.#attempts.length < SETTLED
-    ) {
-      if (now() > changed + PATIENCE)
-        throw new Error(`no answer from ${place}:\n${this.#process.errors}`);
+  /** How connections followed changes of the last half minute. Throws if none followed one of them. */
+  followed(changes: readonly Change[]): Followed[] {
+    return followed(this.#attempts, changes).map((one) => {
+      if (one === undefined) throw new Error("no connection followed a change");
+      return one;
+    });
+  }
+
+  /** Waits until all connections are answered from `place`. Throws after so many milliseconds. */
+  async until(place: string, patience: number): Promise<void> {
+    const end = now() + patience;
+    while (!this.#settled(place)) {
+      if (now() > end) {
+        const said = JSON.stringify(this.#attempts.at(-1));
+        throw new Error(`no answer from ${place}, but ${said}:\n${this.#process.errors}`);
+      }
       // Not a multiple of the client's own rhythm: a change shall meet it at any moment.
       await sleep(7 + Math.random() * 10);
     }
-    const since = this.#attempts.filter(({ ended }) => ended > changed);
-    const news = since.filter(({ answer }) => answer === place);
-    const others = since.filter(({ answer }) => answer !== place);
-    return {
-      first: Math.min(...news.map(({ ended }) => ended)) - changed,
-      last: Math.max(0, ...others.map(({ begun }) => begun - changed)),
-    };
+  }
+
+  /** Starts to count failures anew: those before the first rules are nobody's fault. */
+  forgive(): void {
+    this.made = 0;
+    this.failures.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process.stop();
+  }
+
+  #settled(place: string): boolean {
+    const latest = this.#attempts.slice(-SETTLED);
+    return latest.length === SETTLED && latest.every(({ answer }) => answer === place);
+  }
+
+  #add(attempt: Attempt): void {
+    this.made++;
+    if (attempt.error !== undefined)
+      this.failures.set(attempt.error, (this.failures.get(attempt.error) ?? 0) + 1);
+    this.#attempts.push(attempt);
+    if (this.#attempts.length > 2 * KEPT) this.#attempts = this.#attempts.slice(-KEPT);
   }
 }

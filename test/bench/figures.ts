@@ -39,3 +39,18 @@ export function times({ p50, p99, max }: Figures): string {
 export function count(n: number): string {
   return n.toLocaleString("en-US");
 }
+
+/** Megabytes, in whole ones; what it has started after the `+`. */
+export function megabytes([own, children]: readonly [number, number]): string {
+  return `${own.toFixed(0)} MB${children >= 0.5 ? ` + ${children.toFixed(0)} MB` : ""}`;
+}
+
+/** `0.42 %`. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}
+
+/** `1 service`, `1,000 services`. */
+export function servicesOf(n: number): string {
+  return `${count(n)} service${n === 1 ? "" : "s"}`;
+}

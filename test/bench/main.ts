@@ -1,39 +1,42 @@
 /**
- * The benchmark: what the agent costs, beside the plainest way to do the same, in one run. Prints a table and
- * asserts nothing. SIZE in the environment is the number of services (default 1000), ten endpoints each.
+ * The benchmark: what the agent costs, beside the plainest way to do the same and beside kube-proxy, in one run.
+ * Prints Markdown and asserts nothing. In the environment: SIZE, the largest number of services (10000), and QUICK=1.
+ * Arguments: --part NAME to measure only that (may be repeated), --write to put the tables into docs/BENCHMARKS.md.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts";
-import { count } from "./figures.ts";
+import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
+import { agentRows } from "./agent-rows.ts";
+import { type Agent, agents } from "./agents.ts";
 import { firstPacket } from "./first-packet.ts";
-import type { Size } from "./services.ts";
+import { kubeProxies } from "./kube-proxies.ts";
+import { type Options, optionsOf, type Part } from "./options.ts";
+import { load, machine, reportOf, write } from "./page.ts";
+import { rivalRows } from "./rival-rows.ts";
 import { source } from "./source.ts";
-import { type Row, type Section, tableOf } from "./table.ts";
-import { withAgent } from "./with-agent.ts";
+import type { Section } from "./table.ts";
 import { withoutAgent } from "./without-agent.ts";
-
-/** In this order under each flavour. */
-const PARTS = {
-  "facts to kernel": withoutAgent,
-  "files to answers": withAgent,
-  "first packets": firstPacket,
-};
 
 if (process.getuid?.() !== 0) {
   console.error("the benchmark makes network namespaces: run it as root");
   process.exit(1);
 }
-const size: Size = { services: sizeOf(process.env.SIZE ?? "1000"), endpoints: 10 };
-const loaded = `${count(size.services)} services x ${size.endpoints} endpoints`;
+const options = optionsOf(process.argv.slice(2), process.env);
 const began = performance.now();
+const loadBefore = load();
 try {
-  const sections: Section[] = [];
-  for (const flavour of FLAVOURS) sections.push(await measured(flavour));
-  console.error("API server to facts …");
-  const large: Size = { services: 10_000, endpoints: 100 };
-  sections.push({ title: "An API server as the source", rows: await source(large) });
-  console.log(tableOf(sections));
-  console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s in all`);
+  const sections = await measured(options);
+  const report = reportOf(
+    {
+      date: new Date(),
+      command: commandOf(options),
+      machine: machine(),
+      minutes: (performance.now() - began) / 60_000,
+      load: [loadBefore, load()],
+    },
+    sections,
+  );
+  console.log(report);
+  if (options.write) write(report);
 } catch (error) {
   // Ctrl-C ends all that runs in the lab, and then this process: what was cut short by it is no news.
   await sleep(2_000);
@@ -41,17 +44,51 @@ try {
   process.exitCode = 1;
 }
 
-async function measured(flavour: Flavour): Promise<Section> {
-  const rows: Row[] = [];
-  for (const [name, part] of Object.entries(PARTS)) {
-    console.error(`${flavour}: ${name} …`);
-    rows.push(...(await part(flavour, size)));
+async function measured(options: Options): Promise<Section[]> {
+  const has = (part: Part) => options.parts.includes(part);
+  const sections: Section[] = [];
+  const ours: Agent[] = [];
+  for (const flavour of has("kernel") ? FLAVOURS : []) {
+    say(`facts to kernel: iptables-${flavour}`);
+    const rows = await withoutAgent(flavour, options);
+    sections.push({ title: `Facts to kernel, in one process: iptables-${flavour}`, rows });
   }
-  return { title: `iptables-${flavour}, ${loaded}`, rows };
+  for (const flavour of has("packets") ? FLAVOURS : []) {
+    say(`first packets: iptables-${flavour}`);
+    const rows = await firstPacket(flavour, options);
+    sections.push({ title: `First packets: iptables-${flavour}`, rows });
+  }
+  if (has("api-server") || has("kube-proxy")) {
+    const result = await agents(options, say);
+    ours.push(...result.agents);
+    for (const agent of ours) {
+      const title = `A real API server to connections: iptables-${agent.flavour}`;
+      sections.push({ title, rows: agentRows(agent) });
+    }
+    sections.push({ title: "What the API server needs to be loaded", rows: result.loads });
+  }
+  for (const rival of has("kube-proxy") ? await kubeProxies(options, say) : []) {
+    const flavour = rival.mode === "iptables-legacy" ? "legacy" : "nft";
+    for (const agent of ours.filter((one) => one.flavour === flavour)) {
+      const title = `Beside kube-proxy in ${rival.mode} mode: iptables-${flavour}`;
+      sections.push({ title, rows: rivalRows(agent, rival) });
+    }
+  }
+  if (has("source")) {
+    say("API server to facts");
+    const rows = await source({ services: 10_000, endpoints: 100 });
+    sections.push({ title: "Reading an API server", rows });
+  }
+  return sections;
 }
 
-function sizeOf(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
-  console.error(`SIZE=${text}: expected a number of services from 1 to 99999`);
-  process.exit(1);
+function say(what: string): void {
+  const seconds = ((performance.now() - began) / 1_000).toFixed(0);
+  console.error(`${seconds.padStart(4)} s  ${what} …`);
+}
+
+function commandOf({ sizes, quick }: Options): string {
+  const most = sizes.at(-1) ?? 0;
+  const size = most === (quick ? 1_000 : 10_000) ? "" : ` SIZE=${most}`;
+  return `make bench${quick ? " QUICK=1" : ""}${size}`;
 }

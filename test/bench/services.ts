@@ -1,7 +1,6 @@
 import { Endpoints } from "../../agent/model/endpoints.ts";
 import type { EndpointFact, ImportFact, SliceFact } from "../../agent/model/facts.ts";
 import { objectKey } from "../../api/names.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
 import { importFact, sliceFact } from "../support/worlds.ts";
 
 /** How much is loaded. */
@@ -55,22 +54,8 @@ export function without(slice: SliceFact, n: number): SliceFact {
   return { ...slice, endpoints: Endpoints.of(slice.family, endpoints) };
 }
 
-/** The manifests of a service. */
-export function manifestsOf({ fact, slice, vip }: Service): object[] {
-  return [
-    importObject(fact.key, [vip], fact.ports),
-    sliceObject(
-      slice.key.replace(/.*\//, ""),
-      fact.key,
-      { cluster: CLUSTER, region: REGION },
-      slice.ports,
-      [...slice.endpoints].map(({ address }) => ({ addresses: [address], nodeName: NODE })),
-    ),
-  ];
-}
-
 /** Spread over 241.0.0.0/8 as a hash spreads them, no two alike: the factor is odd, the range a power of two. */
-function vipOf(n: number): string {
+export function vipOf(n: number): string {
   const offset = (n * 40_503 * 257 + 1) % 2 ** 24;
   return `241.${(offset >> 16) & 255}.${(offset >> 8) & 255}.${offset & 255}`;
 }

@@ -1,115 +1,148 @@
-import { join } from "node:path";
-import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
-import { bundle, copyNative } from "../../scripts/build/bundle.ts";
+import { ControlPlane } from "../apiserver/control-plane.ts";
+import { now } from "../demo/attempt.ts";
 import { Lab } from "../lab/lab.ts";
-import { request, serve } from "../lab/programs.ts";
-import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { serve } from "../lab/programs.ts";
 import { Client } from "./client.ts";
-import { manifestsOf, type Service, type Size, services } from "./services.ts";
+import type { Change } from "./followed.ts";
+import { ENDPOINTS } from "./options.ts";
+import { service } from "./services.ts";
+import { type Endpoint, NAMESPACE, type Shape } from "./shape.ts";
+import { Sightings } from "./sightings.ts";
 
-/** The service that moves. */
-const LIVE = { key: "bench/live", vip: "241.0.1.7" } as const;
-const HTTP = { name: "http", protocol: "TCP", port: 80 };
-const TARGET = { ...HTTP, port: 8080 };
+/** Sets of addresses that the service which changes goes through: so many changes are told apart. */
+const PLACES = 60;
+const LIVE = "live";
+/** A file-less namespace of pods: everything that is served is on it. */
+const SERVERS = "servers";
 
-/** New connections a second: at 10,000 services a series must not use up the client's ports. */
-const RATE = 400;
-const LONGEST_RUN = 300;
-/** Where a service may be. */
-export type Whereabouts = "local" | "regional";
-
-/** Two clusters of one region, a server in each, and an agent and a client on a node of the first. */
+/**
+ * A real API server, a pod that stands for all that a service moves through, and nodes with a pod `client` each.
+ * Nothing programs the nodes yet.
+ */
 export class Stage implements AsyncDisposable {
-  /** Run from its sources, as `bin/clusterset-agent` does. */
-  readonly agent: AgentProcess;
-  /** The same as one file without a source tree, on a node of its own: nothing of ours is in its kernel. */
-  readonly bundled: AgentProcess;
-  readonly #lab: Lab;
-  readonly #manifests: ManifestDirectory;
-  readonly #others: readonly Service[];
+  readonly lab: Lab;
+  readonly plane: ControlPlane;
+  readonly shape: Shape;
+  /** When a watch of ours, beside everybody else's, is told of a change. */
+  readonly sightings: Sightings;
+  #loaded = 0;
+  #moves = 0;
+  /** By service: which endpoint is out. */
+  readonly #altered = new Map<number, number>();
 
-  private constructor(lab: Lab, flavour: Flavour, size: Size) {
-    this.#lab = lab;
-    this.#others = services(size).slice(1);
-    this.#manifests = new ManifestDirectory(lab, "manifests");
-    const flags = [
-      ...["--cluster-id", "c1", "--region", "eu-west", "--node-name", "n1"],
-      ...["--clusterset-cidr", "241.0.0.0/8", "--iptables-flavour", flavour],
-    ];
-    const program = [process.execPath, bundlePath(lab)];
-    this.agent = new AgentProcess(lab.node("c1", "n1"), this.#manifests.path, flags);
-    const other = lab.node("c2", "n1");
-    this.bundled = new AgentProcess(other, this.#manifests.path, flags, program);
+  private constructor(lab: Lab, plane: ControlPlane, shape: Shape) {
+    this.lab = lab;
+    this.plane = plane;
+    this.shape = shape;
+    this.sightings = new Sightings(plane.admin, shape.slice(LIVE, []));
   }
 
-  /** With the servers up, and no agent yet. */
-  static async open(flavour: Flavour, size: Size): Promise<Stage> {
+  static async open(shape: Shape, nodes: readonly string[]): Promise<Stage> {
+    const addresses = Array.from({ length: PLACES }, (_, n) => addressesOf(n));
+    const servers = { name: SERVERS, podCidrs: ["10.2.0.0/16"], pods: { web: addresses.flat() } };
     const lab = await Lab.create({
       clusters: [
-        { id: "c1", nodes: [{ name: "n1", pods: { client: [], web: [] } }] },
-        { id: "c2", nodes: [{ name: "n1", pods: { web: [] } }] },
+        { id: "c1", nodes: nodes.map((name) => ({ name, pods: { client: [] } })) },
+        { id: "c2", nodes: [servers] },
       ],
     });
     try {
-      for (const [cluster, name] of [
-        ["c1", "local"],
-        ["c2", "regional"],
-      ] as const) {
-        await lab
-          .pod(cluster, "n1", "web")
-          .spawn(serve("--name", name))
-          .line(/serving/);
-      }
-      await bundle(join(import.meta.dirname, "../../agent/main.ts"), bundlePath(lab));
-      copyNative(lab.directory);
-      return new Stage(lab, flavour, size);
+      const names = addresses.flatMap((own, n) => own.flatMap((one) => ["--as", `${n}=${one}`]));
+      const server = lab.pod("c2", SERVERS, "web").spawn(serve(...names));
+      await server.line(/serving/);
+      const plane = await ControlPlane.start({ namespace: lab.router });
+      const stage = new Stage(lab, plane, shape);
+      await plane.installCrds();
+      await plane.admin.apply({
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: NAMESPACE },
+      });
+      return stage;
     } catch (error) {
       await lab.remove();
       throw error;
     }
   }
 
-  /** Writes the service that moves, and others until there are so many; a file each. */
-  write(count: number): void {
-    this.#manifests.write("live", importObject(LIVE.key, [LIVE.vip], [HTTP]));
-    this.move("local");
-    for (const [i, other] of this.#others.slice(0, count - 1).entries()) {
-      this.#manifests.write(`service-${i}`, ...manifestsOf(other));
+  node(name: string): Namespace {
+    return this.lab.node("c1", name);
+  }
+
+  /** Creates services until there are so many; gives the milliseconds that took. */
+  async load(size: number): Promise<number> {
+    const began = performance.now();
+    const { admin } = this.plane;
+    if (this.#loaded === 0) {
+      await admin.create(this.shape.service(LIVE, this.shape.vip));
+      await admin.create(this.shape.slice(LIVE, endpointsAt(0)));
+      this.sightings.start();
+      this.#loaded = 1;
     }
+    await admin.createAll(this.#objects(this.#loaded + 1, size));
+    this.#loaded = Math.max(this.#loaded, size);
+    return performance.now() - began;
   }
 
-  /** One file, renamed into place: the local endpoint is ready, or only the regional one. */
-  move(to: Whereabouts): void {
-    const slices = (["c1", "c2"] as const).map((cluster) => {
-      const addresses = [this.#lab.pod(cluster, "n1", "web").address()];
-      const conditions = { ready: cluster === "c2" || to === "local" };
-      const origin = { cluster, region: "eu-west" };
-      return sliceObject(
-        `live-${cluster}`,
-        LIVE.key,
-        origin,
-        [TARGET],
-        [{ addresses, conditions }],
-      );
-    });
-    this.#manifests.write("live-slices", ...slices);
+  /** Who answers now, or should. */
+  get place(): string {
+    return String(this.#moves % PLACES);
   }
 
-  /** Starts the client; returns when it is answered locally. */
-  async connect(): Promise<Client> {
-    const pod = this.#lab.pod("c1", "n1", "client");
-    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN), "--timeout", "2000"];
-    const client = new Client(pod.spawn(request(...limits, `tcp://${LIVE.vip}:80`)));
-    await client.follow("local", () => undefined);
-    return client;
+  /** Replaces all endpoints of the service that changes. */
+  async move(): Promise<Change> {
+    const place = String(++this.#moves % PLACES);
+    const slice = this.shape.slice(LIVE, endpointsAt(Number(place)));
+    const begun = now();
+    await this.plane.admin.update(slice);
+    return { place, begun, acknowledged: now() };
+  }
+
+  /** Has another endpoint of the `n`-th of the other services be out. */
+  async alter(n: number): Promise<void> {
+    const at = 2 + (n % (this.#loaded - 1));
+    this.#altered.set(at, ((this.#altered.get(at) ?? -1) + 1) % ENDPOINTS);
+    await this.plane.admin.update(this.shape.slice(`service-${at}`, this.#endpointsOf(at)));
+  }
+
+  /** Endpoints of altered services, and whether connections should lead there. */
+  get altered(): Endpoint[] {
+    return [...this.#altered.keys()].flatMap((n) => this.#endpointsOf(n));
+  }
+
+  /** A client on this node of the service that changes. */
+  connect(node: string): Client {
+    return new Client(this.lab.pod("c1", node, "client"), this.shape.vip);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#lab.remove();
+    await this.sightings.stop();
+    await this.plane.remove();
+    await this.lab.remove();
+  }
+
+  *#objects(first: number, last: number): Generator<object> {
+    for (let n = first; n <= last; n++) {
+      const { vip } = service(n, { services: last, endpoints: ENDPOINTS });
+      const imported = this.shape.vip.startsWith("241.");
+      yield this.shape.service(`service-${n}`, imported ? vip : undefined);
+      yield this.shape.slice(`service-${n}`, this.#endpointsOf(n));
+    }
+  }
+
+  #endpointsOf(n: number): Endpoint[] {
+    const out = this.#altered.get(n);
+    const { slice } = service(n, { services: n, endpoints: ENDPOINTS });
+    return [...slice.endpoints].map(({ address }, i) => ({ address, ready: i !== out }));
   }
 }
 
-function bundlePath(lab: Lab): string {
-  return join(lab.directory, "clusterset-agent.mjs");
+/** The addresses of the `n`-th place, no two alike. */
+function addressesOf(n: number): string[] {
+  return Array.from({ length: ENDPOINTS }, (_, i) => `10.2.${1 + n}.${11 + i}`);
+}
+
+function endpointsAt(place: number): Endpoint[] {
+  return addressesOf(place).map((address) => ({ address, ready: true }));
 }

@@ -1,22 +1,36 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atMostMs, atMostTimes, tableOf } from "./table.ts";
+import { atMost, atMostMs, atMostTimes, missedIn, type Section, tableOf } from "./table.ts";
+
+const SECTIONS: readonly Section[] = [
+  { title: "one", rows: [{ what: "long thing", ours: "12 ms", ...atMostTimes(1.3, 1.31) }] },
+  { title: "two", rows: [{ what: "b", ours: "5 ms", target: atMostMs("p99", 5, 5) }] },
+];
 
 test("A table is aligned under headings, and says what was not met", () => {
-  const table = tableOf([
-    { title: "one", rows: [{ what: "long thing", ours: "12 ms", ...atMostTimes(1.3, 1.31) }] },
-    { title: "two", rows: [{ what: "b", ours: "5 ms", target: atMostMs("p99", 5, 5) }] },
-  ]);
   assert.equal(
-    table,
+    tableOf(SECTIONS),
     [
-      "              ours   beside it  ratio  target       met",
+      "### one",
       "",
-      "one",
-      "  long thing  12 ms             1.31   <= 1.3 x     NO",
+      "| what       | ours  | beside it | ratio | target   | met    |",
+      "| ---------- | ----- | --------- | ----: | -------- | ------ |",
+      "| long thing | 12 ms |           |  1.31 | <= 1.3 x | **no** |",
       "",
-      "two",
-      "  b           5 ms                     p99 <= 5 ms  yes",
+      "### two",
+      "",
+      "| what | ours | beside it | ratio | target      | met |",
+      "| ---- | ---- | --------- | ----: | ----------- | --- |",
+      "| b    | 5 ms |           |       | p99 <= 5 ms | yes |",
+      "",
     ].join("\n"),
   );
+});
+
+test("What was missed is told once more, with the place where it stands", () => {
+  assert.deepEqual(missedIn(SECTIONS), ["one: long thing: 12 ms, not <= 1.3 x"]);
+});
+
+test("A target of one figure has no name", () => {
+  assert.deepEqual(atMost("", 80, "MB", 81), { text: "<= 80 MB", met: false });
 });

@@ -1,20 +1,30 @@
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { count, figuresOf, time, times } from "./figures.ts";
+import { count, figuresOf, servicesOf, time, times } from "./figures.ts";
+import { type Effort, ENDPOINTS, effortOf, type Options } from "./options.ts";
 import { bareRestore, countRules, type Pass, Pipeline } from "./pipeline.ts";
 import { type Service, type Size, services, without } from "./services.ts";
 import { atMostMs, atMostTimes, type Row } from "./table.ts";
 
-/** Slice changes that are measured. */
-const CHANGES = 100;
+/** What becomes of facts, in this process, with each of these numbers of services. */
+export async function withoutAgent(flavour: Flavour, options: Options): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const services of options.sizes) {
+    const effort = effortOf(options, services);
+    rows.push(...(await ofSize(flavour, { services, endpoints: ENDPOINTS }, effort)));
+  }
+  return rows;
+}
 
-/** What becomes of facts, in this process: cold sync, one change, and a start over one's own rules. */
-export async function withoutAgent(flavour: Flavour, size: Size): Promise<Row[]> {
-  // Cold syncs are few where they take seconds. Each has a node of its own, which has never had a rule.
-  const rounds = size.services > 2_000 ? 2 : 5;
-  const names = Array.from({ length: rounds }, (_, i) => [`ours-${i}`, `bare-${i}`] as const);
-  const nodes = [...names.flat(), "single"].map((name) => ({ name }));
+/** Cold sync, one change, and a start over one's own rules. */
+async function ofSize(flavour: Flavour, size: Size, effort: Effort): Promise<Row[]> {
+  // Each cold sync has a node of its own, which has never had a rule.
+  const names = Array.from(
+    { length: effort.coldSyncs },
+    (_, i) => [`ours-${i}`, `bare-${i}`] as const,
+  );
+  const nodes = names.flat().map((name) => ({ name }));
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
   const world = services(size);
   const passes: Pass[] = [];
@@ -27,12 +37,13 @@ export async function withoutAgent(flavour: Flavour, size: Size): Promise<Row[]>
     passes.push(pass);
     restores.push(await bareRestore(flavour, lab.node("c1", bare), pass.text));
   }
-  const loaded = lab.node("c1", "ours-0");
+  const changes = await oneChange(flavour, lab.node("c1", "ours-0"), world, effort.changes);
+  if (size.services === 1) return changes;
   const half = (of: (pass: Pass) => number) => figuresOf(passes.map(of)).p50;
   const [total, bare] = [half((pass) => pass.total), figuresOf(restores).p50];
   return [
     {
-      what: `cold sync, ${rounds} times: p50`,
+      what: `cold sync, ${count(size.services)} services: p50 of ${names.length}`,
       ours: time(total),
       beside: `${time(bare)} one restore`,
       ...atMostTimes(1.3, total / bare),
@@ -45,8 +56,7 @@ export async function withoutAgent(flavour: Flavour, size: Size): Promise<Row[]>
         half(({ kernel }) => kernel),
       ),
     },
-    ...(await oneChange(flavour, loaded, world)),
-    ...(await oneChange(flavour, lab.node("c1", "single"), world.slice(0, 1))),
+    ...changes,
   ];
 }
 
@@ -55,12 +65,13 @@ async function oneChange(
   flavour: Flavour,
   place: Namespace,
   world: readonly Service[],
+  changes: number,
 ): Promise<Row[]> {
   const pipeline = new Pipeline(flavour, place);
   pipeline.list(world);
   const start = await pipeline.pass();
   const [all, own, bare, rules] = [[], [], [], []] as [number[], number[], number[], number[]];
-  for (let i = 0; i < CHANGES; i++) {
+  for (let i = 0; i < changes; i++) {
     // A prime step, so that neighbours in the list are not changed one after the other.
     const one = world[(i * 7_919) % world.length];
     if (one === undefined) throw new Error("no service");
@@ -77,7 +88,7 @@ async function oneChange(
   const endpoints = world[0]?.slice.endpoints.length ?? 0;
   const ratio = live.p50 / spawned.p50;
   const change: Row = {
-    what: `one slice changes, ${count(world.length)} loaded: p50 / p99 / max`,
+    what: `one slice changes, ${servicesOf(world.length)}: p50 / p99 / max`,
     ours: times(live),
     beside: `${times(spawned)} one restore`,
     ...(world.length > 1_000 ? atMostTimes(1.3, ratio) : { ratio }),
@@ -94,7 +105,7 @@ async function oneChange(
       target: { text: "O(endpoints)", met: most <= endpoints },
     },
     {
-      what: "start over own rules: read, compare",
+      what: "  start over own rules: read, compare",
       ours: time(start.total),
       beside: `${time(start.read)} read alone`,
       ratio: start.total / start.read,

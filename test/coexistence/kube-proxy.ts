@@ -9,6 +9,15 @@ import { eventually } from "../support/agent-process.ts";
 /** How it programs the node: with whose iptables, or with a table of its own. */
 export type Mode = "iptables-nft" | "iptables-legacy" | "nftables";
 
+/** How often it passes over the kernel; what is not said is its default. */
+export interface Pace {
+  readonly syncPeriod?: string;
+  readonly minSyncPeriod?: string;
+}
+
+/** It looks for its canary every 2 s instead of 30, and waits a tenth of a second instead of one between two passes. */
+const BRISK: Pace = { syncPeriod: "2s", minSyncPeriod: "100ms" };
+
 /** The names that it looks for in $PATH; whose they are, decides the flavour. */
 const TOOLS = ["iptables", "iptables-save", "iptables-restore"].flatMap((name) => [
   name,
@@ -24,13 +33,20 @@ export class KubeProxy {
   #process: Process | undefined;
 
   /** `kubeconfig` of somebody who may list Services, EndpointSlices and Nodes; `nodeName` as its Node is called. */
-  constructor(lab: Lab, node: Namespace, mode: Mode, nodeName: string, kubeconfig: string) {
+  constructor(
+    lab: Lab,
+    node: Namespace,
+    mode: Mode,
+    nodeName: string,
+    kubeconfig: string,
+    pace: Pace = BRISK,
+  ) {
     this.node = node;
     this.mode = mode;
     const directory = join(lab.directory, `kube-proxy-${nodeName}`);
     mkdirSync(directory);
     const config = join(directory, "config.json");
-    writeFileSync(config, JSON.stringify(configOf(mode, nodeName, kubeconfig)));
+    writeFileSync(config, JSON.stringify(configOf(mode, nodeName, kubeconfig, pace)));
     this.#argv = [kubernetesCommand("kube-proxy"), "--config", config];
     this.#env = { PATH: `${directory}:${process.env.PATH}` };
     const multi = mode === "iptables-legacy" ? "xtables-legacy-multi" : "xtables-nft-multi";
@@ -78,12 +94,8 @@ function withoutOurs(text: string): string {
     .join("\n");
 }
 
-/**
- * Its defaults, but: it does not change what is the whole machine's (conntrack's sizes), it looks for its canary
- * every 2 s instead of 30, and waits a tenth of a second instead of one between two passes.
- */
-function configOf(mode: Mode, nodeName: string, kubeconfig: string): object {
-  const pace = { syncPeriod: "2s", minSyncPeriod: "100ms" };
+/** Its defaults, but: it does not change what is the whole machine's (conntrack's sizes). */
+function configOf(mode: Mode, nodeName: string, kubeconfig: string, pace: Pace): object {
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",

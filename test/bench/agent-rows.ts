@@ -1,0 +1,108 @@
+import type { Agent } from "./agents.ts";
+import type { Alone, Measured } from "./contest.ts";
+import { count, figuresOf, megabytes, percent, servicesOf, time } from "./figures.ts";
+import { atMost, atMostMs, type Row, type Target } from "./table.ts";
+
+/** What one agent did on a real API server. */
+export function agentRows({ flavour, empty, measured, restarted }: Agent): Row[] {
+  return [
+    ...measured.flatMap((one) => changeRows(flavour, one)),
+    ...measured.map(
+      ({ services, cold }): Row => ({
+        what: `started -> ready and answered, ${servicesOf(services)}`,
+        ours: time(cold),
+      }),
+    ),
+    ...restarted.map(
+      ({ services, ready, written }): Row => ({
+        what: `started over its own rules -> ready, ${servicesOf(services)}`,
+        ours: time(ready),
+        target: { text: "writes nothing", met: written === 0 },
+      }),
+    ),
+    {
+      what: "resident memory, no service",
+      ours: megabytes(empty.resident),
+      target: atMost("", 80, "MB", empty.resident[0]),
+    },
+    ...restarted.map(
+      ({ services, resident }, i): Row => ({
+        what: `resident memory, ${servicesOf(services)}: started over its rules, after changes`,
+        ours: `${megabytes(resident)}, ${megabytes(measured.at(i - restarted.length)?.resident ?? [0, 0])}`,
+      }),
+    ),
+    ...restarted.map(
+      ({ services, share }): Row => ({
+        what: `processor time while nothing changes, ${servicesOf(services)}`,
+        ours: percent(share),
+        ...(flavour === "legacy" && { target: atMost("", 1, "%", share * 100) }),
+      }),
+    ),
+  ];
+}
+
+function changeRows(flavour: string, { services, alone, series, storm, connections }: Measured) {
+  const all = servicesOf(services);
+  const [first, last] = [
+    figuresOf(alone.map((one) => one.first)),
+    figuresOf(alone.map((one) => one.last)),
+  ];
+  const failed = [...connections.failed].map(([why, n]) => `${n} ${why}`).join(", ");
+  const rows: Row[] = [
+    {
+      what: `slice acknowledged -> first new answer, ${all}: p50 / p99`,
+      ours: time(first.p50, first.p99),
+      ...targetOf(flavour, services, first),
+    },
+    { what: "  of it told / learned -> in the kernel / answered: p50", ours: partsOf(alone) },
+    {
+      what: "  last connection to an old endpoint: p50 / p99",
+      ours: time(last.p50, last.p99),
+      target: atMostMs("p99", 50, last.p99),
+    },
+    {
+      what: "  three changes in a second, 1st / 2nd / 3rd: p50",
+      ours: time(...series.map((one) => figuresOf(one).p50)),
+    },
+  ];
+  if (storm !== undefined) {
+    const { firsts, changes, seconds, transactions, lost } = storm;
+    const figures = figuresOf(firsts);
+    rows.push(
+      {
+        what: `  ${(changes / seconds).toFixed(0)} changes a second: p50 / p99`,
+        ours: time(figures.p50, figures.p99),
+      },
+      {
+        what: "    changes, transactions for them, endpoints wrong at the end",
+        ours: `${changes}, ${transactions}, ${lost}`,
+        target: { text: "nothing lost", met: lost === 0 },
+      },
+    );
+  }
+  rows.push({
+    what: "  connections meanwhile",
+    ours: `${count(connections.made)}, ${failed || "none failed"}`,
+    target: { text: "none fails", met: failed === "" },
+  });
+  return rows;
+}
+
+function targetOf(
+  flavour: string,
+  services: number,
+  figures: { p50: number; p99: number },
+): { target?: Target } {
+  if (services === 1) return { target: atMostMs("p50", 5, figures.p50) };
+  if (services === 1_000 && flavour === "nft") return { target: atMostMs("p99", 50, figures.p99) };
+  return {};
+}
+
+function partsOf(alone: readonly Alone[]): string {
+  const p50 = (of: (one: Alone) => number) => figuresOf(alone.map(of)).p50;
+  return time(
+    p50(({ told }) => told),
+    p50(({ programmed }) => programmed ?? Number.NaN),
+    p50(({ first, told, programmed }) => Math.max(0, first - told - (programmed ?? Number.NaN))),
+  );
+}

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "../demo/attempt.ts";
+import type { Client } from "./client.ts";
+import type { Contestant } from "./contestant.ts";
+import type { Change, Followed } from "./followed.ts";
+import type { Effort } from "./options.ts";
+import type { Stage } from "./stage.ts";
+import { type Storm, storm } from "./storm.ts";
+import { usageOf } from "./usage.ts";
+
+/** The longest that a change may take. */
+const PATIENCE = 60_000;
+const PROGRAMMING = "clusterset_agent_network_programming_duration_seconds";
+
+/** One change that was alone. Times in milliseconds from its acknowledgement. */
+export interface Alone extends Followed {
+  /** Until a watch was told of it. */
+  readonly told: number;
+  /** From when the agent learned of it until the kernel had it, as it says. undefined of others. */
+  readonly programmed: number | undefined;
+}
+
+/** What was measured of one contestant with so many services. */
+export interface Measured {
+  readonly services: number;
+  /** From its start, over rules of no other services, until its client was answered. */
+  readonly cold: number;
+  readonly alone: readonly Alone[];
+  /** By place in a series of three in a second: until the first connection followed. */
+  readonly series: readonly (readonly number[])[];
+  /** undefined with one service: there is nothing else to change. */
+  readonly storm: Storm | undefined;
+  /** Megabytes: its own, and those of what it has started. */
+  readonly resident: readonly [number, number];
+  /** Connections that the client made after the first rules were there, and those that nobody answered. */
+  readonly connections: { readonly made: number; readonly failed: ReadonlyMap<string, number> };
+}
+
+/** Starts it, lets things change, stops it; the rules stay. */
+export async function contest(
+  stage: Stage,
+  contestant: Contestant,
+  client: Client,
+  services: number,
+  effort: Effort,
+): Promise<Measured> {
+  const began = performance.now();
+  await contestant.start();
+  await client.until(stage.place, PATIENCE);
+  const cold = performance.now() - began;
+  client.forgive();
+  const alone: Alone[] = [];
+  for (let round = 0; round < effort.changes; round++)
+    alone.push(await oneChange(stage, contestant, client));
+  const series: number[][] = [[], [], []];
+  for (let round = 0; round < effort.series; round++) {
+    const firsts = await threeChanges(stage, contestant, client);
+    for (const [i, first] of firsts.entries()) series[i]?.push(first);
+  }
+  const storms = services > 1 && effort.stormSeconds > 0;
+  const stormy = storms ? await storm(stage, contestant, client, effort.stormSeconds) : undefined;
+  const { main, children } = usageOf(contestant.node);
+  const connections = { made: client.made, failed: new Map(client.failures) };
+  await contestant.stop();
+  return {
+    services,
+    cold,
+    alone,
+    series,
+    storm: stormy,
+    resident: [main.megabytes, children.megabytes],
+    connections,
+  };
+}
+
+async function oneChange(stage: Stage, contestant: Contestant, client: Client): Promise<Alone> {
+  const before = await programming(contestant);
+  await sleep(contestant.rest + Math.random() * 10);
+  stage.sightings.take();
+  const change = await stage.move();
+  await client.until(change.place, PATIENCE);
+  const [one] = client.followed([change]);
+  const seen = stage.sightings.take() ?? change.acknowledged;
+  const after = await programming(contestant);
+  const programmed =
+    before && after ? ((after.sum - before.sum) / (after.count - before.count)) * 1_000 : undefined;
+  if (one === undefined) throw new Error("a change was not followed");
+  return { ...one, told: Math.max(0, seen - change.acknowledged), programmed };
+}
+
+async function threeChanges(stage: Stage, contestant: Contestant, client: Client) {
+  await sleep(Math.max(contestant.rest, 1_000));
+  const began = now();
+  const changes: Change[] = [];
+  for (let i = 0; i < 3; i++) {
+    await sleep(Math.max(0, began + (i * 1_000) / 3 - now()));
+    changes.push(await stage.move());
+  }
+  await client.until(stage.place, PATIENCE);
+  return client.followed(changes).map(({ first }) => first);
+}
+
+/** What the agent says of the way from learning to the kernel. */
+async function programming({ metrics }: Contestant) {
+  const [sum, count] = (await metrics?.([`${PROGRAMMING}_sum`, `${PROGRAMMING}_count`])) ?? [];
+  return sum === undefined || count === undefined ? undefined : { sum, count };
+}

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Mode } from "../coexistence/kube-proxy.ts";
+import { contest, type Measured } from "./contest.ts";
+import { type Contestant, kubeProxyOn } from "./contestant.ts";
+import { count } from "./figures.ts";
+import { effortOf, type Options } from "./options.ts";
+import { idle, type Quiet } from "./quiet.ts";
+import { SERVICES } from "./shape.ts";
+import { Stage } from "./stage.ts";
+
+const MODES: readonly Mode[] = ["iptables-nft", "iptables-legacy", "nftables"];
+/** More than this takes it minutes. */
+const MOST_SERVICES = 1_000;
+/** Each change waits for more than a second, so there are fewer. */
+const MOST_CHANGES = 25;
+const SETTLED = 5_000;
+
+/** What was measured of kube-proxy in one mode. */
+export interface Rival {
+  readonly mode: Mode;
+  readonly measured: Measured[];
+  readonly restarted: (Quiet & { readonly services: number })[];
+}
+
+/** The real kube-proxy with ordinary Services of the same size, on an API server of the same kind. */
+export async function kubeProxies(options: Options, say: (what: string) => void): Promise<Rival[]> {
+  await using stage = await Stage.open(SERVICES, MODES);
+  const all: Contestant[] = [];
+  for (const mode of MODES) all.push(await kubeProxyOn(stage, mode, mode));
+  const results = MODES.map((mode): Rival => ({ mode, measured: [], restarted: [] }));
+  for (const services of options.sizes.filter((size) => size <= MOST_SERVICES)) {
+    const effort = effortOf(options, services);
+    const changes = Math.min(effort.changes, MOST_CHANGES);
+    await stage.load(services);
+    for (const [i, result] of results.entries()) {
+      const proxy = all[i];
+      if (proxy === undefined) throw new Error("no kube-proxy");
+      say(`kube-proxy: ${count(services)} services, ${result.mode}`);
+      await using client = stage.connect(result.mode);
+      result.measured.push(await contest(stage, proxy, client, services, { ...effort, changes }));
+    }
+    if (services === 1) continue;
+    say(`kube-proxy at rest: ${count(services)} services, ${effort.idleSeconds} s`);
+    for (const proxy of all) await proxy.start();
+    await sleep(SETTLED);
+    const quiet = await idle(
+      all.map(({ node }) => node),
+      effort.idleSeconds,
+    );
+    for (const [i, result] of results.entries()) {
+      const one = quiet[i];
+      if (one !== undefined) result.restarted.push({ ...one, services });
+    }
+    for (const proxy of all) await proxy.stop();
+  }
+  return results;
+}

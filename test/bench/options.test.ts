@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { effortOf, optionsOf, PARTS } from "./options.ts";
+
+test("SIZE is the largest, QUICK is without 10,000, and both may be said", () => {
+  assert.deepEqual(optionsOf([], {}).sizes, [1, 1_000, 10_000]);
+  assert.deepEqual(optionsOf([], { QUICK: "1" }).sizes, [1, 1_000]);
+  assert.deepEqual(optionsOf([], { QUICK: "0", SIZE: "" }).sizes, [1, 1_000, 10_000]);
+  assert.deepEqual(optionsOf([], { QUICK: "1", SIZE: "5000" }).sizes, [1, 1_000, 5_000]);
+  assert.deepEqual(optionsOf([], { SIZE: "40" }).sizes, [1, 40]);
+  assert.deepEqual(optionsOf([], { SIZE: "1" }).sizes, [1]);
+});
+
+test("Parts are chosen by name, and what is no part or no size is refused", () => {
+  assert.deepEqual(optionsOf([], {}).parts, PARTS);
+  assert.deepEqual(optionsOf(["--part", "source"], {}).parts, ["source"]);
+  assert.throws(() => optionsOf(["--part", "sauce"], {}), /expected one of kernel, packets/);
+  assert.throws(() => optionsOf([], { SIZE: "many" }), /SIZE=many/);
+  assert.throws(() => optionsOf(["--wirte"], {}), /--wirte/);
+});
+
+test("Being quick never means more rounds", () => {
+  for (const services of [1, 1_000, 10_000]) {
+    const [quick, full] = [
+      effortOf({ quick: true }, services),
+      effortOf({ quick: false }, services),
+    ];
+    for (const what of ["coldSyncs", "changes", "series", "stormSeconds", "idleSeconds"] as const)
+      assert.ok(quick[what] <= full[what], what);
+  }
+});

@@ -1,0 +1,79 @@
+import { parseArgs } from "node:util";
+
+/** What can be measured alone, in the order in which it is measured. */
+export const PARTS = ["kernel", "packets", "api-server", "kube-proxy", "source"] as const;
+/** One of `PARTS`. */
+export type Part = (typeof PARTS)[number];
+
+/** Endpoints of every service. */
+export const ENDPOINTS = 10;
+
+/** What the command line and the environment ask for. */
+export interface Options {
+  /** Numbers of services that are loaded, ascending; the first is 1. */
+  readonly sizes: readonly number[];
+  /** Fewer rounds, and nothing larger than 1,000 unless SIZE says so. */
+  readonly quick: boolean;
+  /** Put the tables into docs/BENCHMARKS.md. */
+  readonly write: boolean;
+  readonly parts: readonly Part[];
+}
+
+/** How often a thing is done, so that all of it ends in time. */
+export interface Effort {
+  /** Cold syncs in one process. */
+  readonly coldSyncs: number;
+  /** Changes of one slice, each alone. */
+  readonly changes: number;
+  /** Times that three changes come in a second. */
+  readonly series: number;
+  /** Seconds of 100 changes a second. */
+  readonly stormSeconds: number;
+  /** Seconds in which nothing happens. */
+  readonly idleSeconds: number;
+}
+
+/** Reads `SIZE`, `QUICK` and the arguments. Throws on what it does not understand. */
+export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Options {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      write: { type: "boolean", default: false },
+      part: { type: "string", multiple: true },
+    },
+  });
+  const quick = !["", "0", undefined].includes(env.QUICK);
+  const most = sizeOf(env.SIZE || (quick ? "1000" : "10000"));
+  return {
+    sizes: [...[1, 1_000].filter((size) => size < most), most],
+    quick,
+    write: values.write,
+    parts: values.part?.map(partOf) ?? PARTS,
+  };
+}
+
+/** What is affordable with so many services loaded. */
+export function effortOf({ quick }: Pick<Options, "quick">, services: number): Effort {
+  const large = services > 2_000;
+  if (quick) {
+    return { coldSyncs: 1, changes: 10, series: 1, stormSeconds: 2, idleSeconds: 6 };
+  }
+  return {
+    coldSyncs: large ? 2 : 5,
+    changes: large ? 30 : 100,
+    series: large ? 3 : 5,
+    stormSeconds: 5,
+    idleSeconds: 60,
+  };
+}
+
+function sizeOf(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  throw new Error(`SIZE=${text}: expected a number of services from 1 to 99999`);
+}
+
+function partOf(text: string): Part {
+  const part = PARTS.find((one) => one === text);
+  if (part !== undefined) return part;
+  throw new Error(`--part ${text}: expected one of ${PARTS.join(", ")}`);
+}

@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, release, totalmem } from "node:os";
+import { join } from "node:path";
+import { withBlock } from "../../scripts/documents/markers.ts";
+import { missedIn, type Section, tableOf } from "./table.ts";
+
+const PAGE = join(import.meta.dirname, "../../docs/BENCHMARKS.md");
+const BLOCK = "figures";
+
+/** When and on what a run was made. */
+export interface Run {
+  readonly date: Date;
+  /** What was typed. */
+  readonly command: string;
+  readonly machine: string;
+  readonly minutes: number;
+  /** Load averages over a minute before it, and at its end. */
+  readonly load: readonly [number, number];
+}
+
+/** The machine, as somebody else has to know it to compare: processors, memory, kernel, tools. */
+export function machine(): string {
+  const [cpu, ...more] = cpus();
+  const [version = ""] = execFileSync("iptables", ["--version"], { encoding: "utf8" }).split(" (");
+  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
+  const model = cpu?.model.replaceAll(/\s+/g, " ").trim();
+  return [
+    `${1 + more.length} x ${model}, ${memory}`,
+    `Linux ${release()}, ${version.trim()}, Node ${process.versions.node}`,
+  ].join("; ");
+}
+
+/** The load average over the last minute. */
+export function load(): number {
+  return loadavg()[0] ?? 0;
+}
+
+/** All that a run has to say, as Markdown. PURE. */
+export function reportOf(run: Run, sections: readonly Section[]): string {
+  const { date, command, machine, minutes, load } = run;
+  const missed = missedIn(sections);
+  const verdict =
+    missed.length === 0
+      ? "Every target was met.\n"
+      : `Not met:\n\n${missed.map((one) => `* ${one}\n`).join("")}`;
+  const head = `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(0)} minutes.\n${machine}; load ${load.map((one) => one.toFixed(1)).join(" before, ")} at the end.\n`;
+  return `${head}\n${verdict}\n${tableOf(sections)}`;
+}
+
+/** Puts it into docs/BENCHMARKS.md in place of what stands there. */
+export function write(report: string): void {
+  writeFileSync(PAGE, withBlock(readFileSync(PAGE, "utf8"), BLOCK, report));
+}

@@ -1,0 +1,62 @@
+import { importObject, sliceObject } from "../support/objects.ts";
+
+/** One endpoint as it is written. */
+export interface Endpoint {
+  readonly address: string;
+  readonly ready: boolean;
+}
+
+/** How a service and its slice are written to an API server. */
+export interface Shape {
+  /** Where the service that changes is called. */
+  readonly vip: string;
+  /** The service; without an address, the API server finds one. */
+  service(name: string, address?: string): object;
+  slice(name: string, endpoints: readonly Endpoint[]): object;
+}
+
+export const NAMESPACE = "bench";
+/** What an agent is told of where it is. */
+export const HOME = { cluster: "c1", region: "eu-west" } as const;
+
+const HTTP = { name: "http", protocol: "TCP", port: 80 };
+const TARGET = { ...HTTP, port: 8080 };
+
+/** A service of the clusterset, as our agent reads it. */
+export const IMPORTS: Shape = {
+  vip: "241.0.1.7",
+  service: (name, address) =>
+    importObject(`${NAMESPACE}/${name}`, address === undefined ? [] : [address], [HTTP]),
+  slice: (name, endpoints) =>
+    sliceObject(`${name}-c1`, `${NAMESPACE}/${name}`, HOME, [TARGET], endpoints.map(written)),
+};
+
+/** A Service of one cluster, as kube-proxy reads it. */
+export const SERVICES: Shape = {
+  vip: "10.96.0.50",
+  service: (name, address) => ({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { namespace: NAMESPACE, name },
+    spec: {
+      ports: [{ ...HTTP, targetPort: TARGET.port }],
+      ...(address !== undefined && { clusterIP: address }),
+    },
+  }),
+  slice: (name, endpoints) => ({
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      namespace: NAMESPACE,
+      name: `${name}-c1`,
+      labels: { "kubernetes.io/service-name": name },
+    },
+    addressType: "IPv4",
+    ports: [TARGET],
+    endpoints: endpoints.map(written),
+  }),
+};
+
+function written({ address, ready }: Endpoint): object {
+  return { addresses: [address], conditions: { ready }, nodeName: "n9" };
+}

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import type { Namespace } from "../lab/namespace.ts";
+
+/** Ticks of /proc in a second, whatever the kernel's own (USER_HZ, proc(5)). */
+const TICKS = 100;
+
+/** What one program takes, or several. */
+export interface Usage {
+  /** Resident memory, in megabytes of a million bytes. */
+  readonly megabytes: number;
+  /** Processor time so far, in seconds; of children that have ended and were waited for, too. */
+  readonly cpuSeconds: number;
+}
+
+/** The programs of a node: the largest, which programs it, and all that it has started together. */
+export interface NodeUsage {
+  readonly main: Usage;
+  readonly children: Usage;
+}
+
+/** Looks at what runs in a node's network namespace now. Throws if nothing does. */
+export function usageOf({ id }: Namespace): NodeUsage {
+  const namespace = statSync(`/run/netns/${id}`).ino;
+  const usages = readdirSync("/proc").flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      if (statSync(`/proc/${pid}/ns/net`).ino !== namespace) return [];
+      const read = (file: string) => readFileSync(`/proc/${pid}/${file}`, "latin1");
+      return [usageIn(read("stat"), read("status"))];
+    } catch {
+      return []; // It has ended meanwhile.
+    }
+  });
+  const [main, ...children] = usages.toSorted((a, b) => b.megabytes - a.megabytes);
+  if (main === undefined) throw new Error(`nothing runs in ${id}`);
+  return { main, children: sumOf(children) };
+}
+
+/** Reads the texts of /proc/PID/stat and /proc/PID/status. PURE. */
+export function usageIn(stat: string, status: string): Usage {
+  // After the name, which may hold anything: the first field is the state, the third of stat.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const ticks = [14, 15, 16, 17].reduce((sum, field) => sum + Number(fields[field - 3]), 0);
+  const kibibytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+  return { megabytes: (kibibytes * 1024) / 1e6, cpuSeconds: ticks / TICKS };
+}
+
+function sumOf(usages: readonly Usage[]): Usage {
+  const sum = (of: (usage: Usage) => number) => usages.reduce((total, one) => total + of(one), 0);
+  return { megabytes: sum((one) => one.megabytes), cpuSeconds: sum((one) => one.cpuSeconds) };
+}
