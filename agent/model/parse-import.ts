@@ -5,8 +5,9 @@ import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
-import { CLAIMS, parsePorts } from "../../api/parse/parse-ports.ts";
+import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseCreated } from "../../api/parse/time.ts";
 import type { ImportFact, TrafficDistribution } from "./facts.ts";
 import { parseSelectors } from "./parse-selectors.ts";
 
@@ -20,8 +21,6 @@ const MOST_PORTS = 1000;
 /** Kubernetes' default of sessionAffinityConfig.clientIP.timeoutSeconds, and its maximum: a day. */
 const DEFAULT_AFFINITY_SECONDS = 10800;
 const MOST_AFFINITY_SECONDS = 86400;
-/** As the API writes a time. */
-const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * Reads a ServiceImport (v1alpha1 or v1beta1, one schema). An object whose name or type is unusable gives no
@@ -46,11 +45,18 @@ export function parseImport(
   const reset = parseOnEndpointDeath(object, complaints);
   const fact: ImportFact = {
     key,
-    created: parseCreated(object, complaints),
+    created: parseCreated(object, complaints) ?? Number.POSITIVE_INFINITY,
     headless: type === "Headless",
     vips: parseVips(spec, complaints),
     ports: interner.ports(
-      parsePorts(fieldAt(spec, "ports"), "spec.ports", MOST_PORTS, CLAIMS.import, complaints),
+      parsePorts(
+        fieldAt(spec, "ports"),
+        "spec.ports",
+        MOST_PORTS,
+        CLAIMS.import,
+        complaints,
+        parsePort,
+      ),
     ),
     nodeLocal: parseNodeLocal(spec, complaints),
     ...(affinitySeconds !== undefined && { affinitySeconds }),
@@ -59,17 +65,6 @@ export function parseImport(
     ...(reset && { onEndpointDeath: "reset" }),
   };
   return { ...result, key, fact };
-}
-
-function parseCreated(object: unknown, complaints: Complaints): number {
-  const text = fieldAt(object, "metadata", "creationTimestamp");
-  if (isUnset(text)) return Number.POSITIVE_INFINITY;
-  // Date.parse also reads what is no timestamp, and some of it in the node's own time zone: two nodes would
-  // disagree about which import is older.
-  const time = typeof text === "string" && RFC_3339.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isFinite(time)) return time;
-  complaints.add("invalid-object", "metadata.creationTimestamp", text);
-  return Number.POSITIVE_INFINITY;
 }
 
 function parseVips(spec: unknown, complaints: Complaints): Address[] {

@@ -1,6 +1,5 @@
-import { type Family, isAddress, parseAddress } from "../../api/address.ts";
-import { classOf } from "../../api/address-class.ts";
-import { type Cidr, contains } from "../../api/cidr.ts";
+import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import {
   LABEL_ACTIVE,
   LABEL_REGION,
@@ -15,20 +14,24 @@ import {
   objectKey,
 } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
-import { field, fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
+import {
+  type Conditions,
+  MOST_SLICE_PORTS,
+  parseAddressType,
+  parseConditions,
+  parseEndpointAddress,
+  parseEndpoints,
+} from "../../api/parse/parse-endpoint.ts";
 import { parseLabel } from "../../api/parse/parse-label.ts";
-import { CLAIMS, parsePorts } from "../../api/parse/parse-ports.ts";
+import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
+import { parseProperties } from "../../api/parse/parse-properties.ts";
+import { parseText } from "../../api/parse/parse-text.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
-import type { Reason } from "../../api/reasons.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 import type { SliceFact } from "./facts.ts";
-import { parseProperties } from "./parse-properties.ts";
-
-/** Limits of the EndpointSlice API (discovery/v1 validation). */
-const MOST_ENDPOINTS = 1000;
-const MOST_PORTS = 100;
 
 /**
  * Reads an EndpointSlice. A slice without the multi-cluster label is not ours: neither fact nor problem. One
@@ -46,7 +49,7 @@ export function parseSlice(
   const result = { object: complaints.object, problems: complaints.problems };
   if (isUnset(service)) return { object: complaints.object, problems: [], ...(key && { key }) };
   if (key === undefined || namespace === undefined) return result;
-  const family = parseFamily(object, complaints);
+  const family = parseAddressType(object, complaints);
   if (typeof service !== "string" || !isLabelName(service)) {
     complaints.add("invalid-label", `metadata.labels[${LABEL_SERVICE_NAME}]`, service);
     return { ...result, key };
@@ -56,14 +59,25 @@ export function parseSlice(
   const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
   const properties = parseProperties(object, complaints, interner);
-  const endpoints = parseEndpoints(object, family, clusterSetCidrs, complaints);
+  const endpoints = parseEndpoints(
+    object,
+    (raw, path) => parseEndpoint(raw, path, family, clusterSetCidrs, complaints),
+    complaints,
+  );
   const fact: SliceFact = {
     key,
     importKey: objectKey(namespace, service),
     active: parseLabel(object, LABEL_ACTIVE, isSwitch, complaints) !== "false",
     family,
     ports: interner.ports(
-      parsePorts(fieldAt(object, "ports"), "ports", MOST_PORTS, CLAIMS.slice, complaints),
+      parsePorts(
+        fieldAt(object, "ports"),
+        "ports",
+        MOST_SLICE_PORTS,
+        CLAIMS.slice,
+        complaints,
+        parsePort,
+      ),
     ),
     endpoints: Endpoints.of(family, endpoints, interner),
     ...(cluster !== undefined && { cluster: interner.text(cluster) }),
@@ -73,102 +87,33 @@ export function parseSlice(
   return { ...result, key, fact };
 }
 
-function parseFamily(object: unknown, complaints: Complaints): Family | undefined {
-  const type = fieldAt(object, "addressType");
-  if (type === "IPv4" || type === "IPv6") return type;
-  complaints.add(type === "FQDN" ? "fqdn-slice" : "invalid-object", "addressType", type);
-  return undefined;
-}
-
 /** What `active` may be; a label is text, also where YAML would read a boolean. */
 function isSwitch(text: string): boolean {
   return text === "true" || text === "false";
 }
 
-function parseEndpoints(
-  object: unknown,
-  family: Family,
-  clusterSetCidrs: readonly Cidr[],
-  complaints: Complaints,
-): EndpointFact[] {
-  const list = fieldAt(object, "endpoints");
-  if (isUnset(list)) return [];
-  if (!Array.isArray(list)) {
-    complaints.add("invalid-object", "endpoints", list);
-    return [];
-  }
-  if (list.length > MOST_ENDPOINTS) complaints.add("too-many-endpoints", "endpoints", list.length);
-  const endpoints: EndpointFact[] = [];
-  for (const [i, raw] of list.slice(0, MOST_ENDPOINTS).entries()) {
-    const path = `endpoints[${i}]`;
-    const address = parseEndpointAddress(raw, path, family, clusterSetCidrs, complaints);
-    const condition = parseCondition(raw, path, complaints);
-    if (address === undefined || condition === undefined) continue;
-    const nodeName = parseText(raw, "nodeName", "invalid-name", isSubdomainName, path, complaints);
-    const zone = parseText(raw, "zone", "invalid-label", isLabelValue, path, complaints);
-    endpoints.push({
-      address,
-      condition,
-      ...(nodeName !== undefined && { nodeName }),
-      ...(zone !== undefined && { zone }),
-    });
-  }
-  return endpoints;
-}
-
-/** The first address: all of an endpoint's addresses lead to the same pod, and consumers use the first. */
-function parseEndpointAddress(
+function parseEndpoint(
   raw: unknown,
   path: string,
   family: Family,
   clusterSetCidrs: readonly Cidr[],
   complaints: Complaints,
-): string | undefined {
-  const addresses = field(raw, "addresses");
-  const first: unknown = Array.isArray(addresses) ? addresses[0] : undefined;
-  const refuse = (reason: Reason) => complaints.add(reason, `${path}.addresses[0]`, first);
-  const address = typeof first === "string" ? parseAddress(first) : "invalid-address";
-  if (!isAddress(address)) return refuse(address);
-  if (address.family !== family) return refuse("wrong-family");
-  const special = classOf(address);
-  if (special !== undefined) return refuse(special);
-  if (clusterSetCidrs.some((cidr) => contains(cidr, address))) {
-    return refuse("in-clusterset-cidr");
-  }
-  return address.text;
-}
-
-/** EndpointSlice v1: `ready` unset = ready, `serving` unset = as ready, `terminating` unset = false. */
-function parseCondition(
-  raw: unknown,
-  path: string,
-  complaints: Complaints,
-): EndpointCondition | undefined {
-  const read = (name: string, otherwise: boolean): boolean | undefined => {
-    const value = fieldAt(raw, "conditions", name);
-    if (isUnset(value)) return otherwise;
-    if (typeof value === "boolean") return value;
-    return complaints.add("invalid-object", `${path}.conditions.${name}`, value);
+): EndpointFact | undefined {
+  const address = parseEndpointAddress(raw, path, family, clusterSetCidrs, complaints);
+  const conditions = parseConditions(raw, path, complaints);
+  if (address === undefined || conditions === undefined) return undefined;
+  const nodeName = parseText(raw, "nodeName", "invalid-name", isSubdomainName, path, complaints);
+  const zone = parseText(raw, "zone", "invalid-label", isLabelValue, path, complaints);
+  return {
+    address: address.text,
+    condition: conditionOf(conditions),
+    ...(nodeName !== undefined && { nodeName }),
+    ...(zone !== undefined && { zone }),
   };
-  const ready = read("ready", true);
-  const serving = read("serving", ready ?? false);
-  const terminating = read("terminating", false);
-  if (ready === undefined || serving === undefined || terminating === undefined) return undefined;
+}
+
+function conditionOf({ ready, serving, terminating }: Conditions): EndpointCondition {
   if (ready) return "ready";
   if (!serving) return "not-ready";
   return terminating ? "terminating" : "serving";
-}
-
-function parseText(
-  raw: unknown,
-  name: string,
-  reason: Reason,
-  isText: (text: string) => boolean,
-  path: string,
-  complaints: Complaints,
-): string | undefined {
-  const value = field(raw, name);
-  if (isUnset(value) || value === "") return undefined;
-  if (typeof value === "string" && isText(value)) return value;
-  return complaints.add(reason, `${path}.${name}`, value);
 }

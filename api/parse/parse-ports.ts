@@ -14,24 +14,32 @@ export const CLAIMS = {
   slice: (port: Port) => [`name ${port.name}`],
 } as const;
 
+/** Reads one port; undefined if it is wrong, and the complaints say why. `path` leads to it. */
+export type PortReader<P extends Port> = (
+  raw: unknown,
+  path: string,
+  complaints: Complaints,
+) => P | undefined;
+
 /** Reads a list of at most `most` ports; each that is wrong is left out by itself, of two alike the second. */
-export function parsePorts(
+export function parsePorts<P extends Port>(
   list: unknown,
   path: string,
   most: number,
   claimsOf: (port: Port) => readonly string[],
   complaints: Complaints,
-): Port[] {
+  read: PortReader<P>,
+): P[] {
   if (isUnset(list)) return [];
   if (!Array.isArray(list)) {
     complaints.add("invalid-object", path, list);
     return [];
   }
   if (list.length > most) complaints.add("too-many-ports", path, list.length);
-  const ports: Port[] = [];
+  const ports: P[] = [];
   const taken = new Set<string>();
   for (const [i, raw] of list.slice(0, most).entries()) {
-    const port = parsePort(raw, `${path}[${i}]`, complaints);
+    const port = read(raw, `${path}[${i}]`, complaints);
     if (port === undefined) continue;
     const claims = claimsOf(port);
     if (claims.some((claim) => taken.has(claim))) {
@@ -44,7 +52,8 @@ export function parsePorts(
   return ports;
 }
 
-function parsePort(raw: unknown, path: string, complaints: Complaints): Port | undefined {
+/** Reads what all ports have: name, protocol (TCP if unset) and number. */
+export function parsePort(raw: unknown, path: string, complaints: Complaints): Port | undefined {
   const name = field(raw, "name") ?? "";
   const protocol = field(raw, "protocol") ?? "TCP";
   const port = field(raw, "port");

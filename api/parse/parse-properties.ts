@@ -1,9 +1,9 @@
-import { ANNOTATION_CLUSTER_PROPERTIES } from "../../api/keys.ts";
-import { isSubdomainName } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
-import { fieldAt, isFields, isUnset } from "../../api/parse/fields.ts";
-import type { Interner } from "../../api/parse/interner.ts";
-import { parseJsonText } from "../../api/parse/json-text.ts";
+import { ANNOTATION_CLUSTER_PROPERTIES } from "../keys.ts";
+import { isSubdomainName } from "../names.ts";
+import type { Complaints } from "./complaints.ts";
+import { fieldAt, isFields, isUnset } from "./fields.ts";
+import type { Interner } from "./interner.ts";
+import { parseJsonText } from "./json-text.ts";
 
 /** Properties that are kept of one cluster, and characters of a value: each is kept once a slice. */
 const MOST_PROPERTIES = 64;
@@ -12,7 +12,7 @@ const MOST_VALUE_CHARACTERS = 256;
 const MOST_CHARACTERS = 16_384;
 
 /**
- * The properties of a slice's source cluster (KEP-2149), by name, out of a JSON object; undefined if nothing
+ * The properties of the cluster that a slice or Lease speaks for (KEP-2149), by name, out of a JSON object; undefined if nothing
  * says any. One that is wrong is left out: to a selector it is as if the cluster did not have it.
  */
 export function parseProperties(
