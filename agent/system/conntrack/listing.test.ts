@@ -50,27 +50,26 @@ test("any line is an entry or is not", () => {
   );
 });
 
-test("clients of the same endpoint are deleted by one call, what was never translated by one each", () => {
+test("clients of the same endpoint are deleted by one call, and UDP that was never translated by one", () => {
   const entry = parseLine(UDP, "IPv4");
   assert.ok(entry);
   const other = { ...entry, original: { ...entry.original, sourcePort: 4001 } };
   const plain = { ...entry.reply, source: "f100000a", sourcePort: 53 };
-  const calls = deleteArguments([
-    entry,
-    other,
-    { ...entry, reply: plain },
-    { ...other, reply: plain },
+  const all = [entry, other, { ...entry, reply: plain }, { ...other, reply: plain }];
+  const calls = (entries: Parameters<typeof deleteArguments>[0]) =>
+    deleteArguments(entries).map((call) => call.join(" "));
+  const common = (protocol: string) =>
+    `-D -f ipv4 -p ${protocol} --orig-dst 241.0.0.10 --orig-port-dst 53`;
+  const untranslated = "--reply-src 241.0.0.10 --reply-port-src 53";
+  assert.deepEqual(calls(all), [
+    `${common("udp")} --reply-src 10.1.0.11 --reply-port-src 8080`,
+    `${common("udp")} ${untranslated}`,
   ]);
-  const common = "-D -f ipv4 -p udp --orig-dst 241.0.0.10 --orig-port-dst 53";
-  const untranslated = `${common} --reply-src 241.0.0.10 --reply-port-src 53 --orig-src 10.1.0.13`;
-  assert.deepEqual(
-    calls.map((call) => call.join(" ")),
-    [
-      `${common} --reply-src 10.1.0.11 --reply-port-src 8080`,
-      `${untranslated} --orig-port-src 4000`,
-      `${untranslated} --orig-port-src 4001`,
-    ],
-  );
+  assert.deepEqual(calls(all.map((one) => ({ ...one, protocol: "TCP" }))), [
+    `${common("tcp")} --reply-src 10.1.0.11 --reply-port-src 8080`,
+    `${common("tcp")} ${untranslated} --orig-src 10.1.0.13 --orig-port-src 4000`,
+    `${common("tcp")} ${untranslated} --orig-src 10.1.0.13 --orig-port-src 4001`,
+  ]);
   const zoned = deleteArguments([{ ...entry, zone: 7 }]);
   assert.deepEqual(zoned[0]?.slice(-2), ["-w", "7"]);
 });

@@ -61,7 +61,8 @@ export function parseLine(line: string, family: Family): Entry | undefined {
 
 /**
  * Argument lists that delete these entries. What has been translated is deleted by destination and endpoint, for
- * all clients in one call: each call walks the whole table.
+ * all clients in one call: each call walks the whole table. So is UDP that was not translated: if one entry of it is
+ * wrong, all are. Of TCP and SCTP only some are, those that are still waiting.
  */
 export function deleteArguments(entries: readonly Entry[]): string[][] {
   const calls = new Map<string, string[]>();
@@ -82,7 +83,7 @@ function selector(entry: Entry): string[] {
     ...["-D", "-f", FAMILY[family], "-p", protocol.toLowerCase()],
     ...["--orig-dst", text(original.destination), "--orig-port-dst", `${original.destinationPort}`],
     ...["--reply-src", text(reply.source), "--reply-port-src", `${reply.sourcePort}`],
-    ...(translated
+    ...(translated || protocol === "UDP"
       ? []
       : ["--orig-src", text(original.source), "--orig-port-src", `${original.sourcePort}`]),
     ...(zone === undefined ? [] : ["-w", `${zone}`]),
