@@ -33,3 +33,31 @@ export const ANNOTATION_CLUSTER_PROPERTIES = "clusterset-proxy.io/cluster-proper
 export const LABEL_ZONE = "topology.kubernetes.io/zone";
 /** On an import: what becomes of TCP connections to an endpoint that is gone: `reset`, or `keep`, the default. */
 export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-death";
+
+/** Who the controller is: what it manages says so, and server-side apply knows its fields by it. */
+export const CONTROLLER_NAME = "clusterset-controller";
+/** On a slice: whose it is (discovery.k8s.io/v1). */
+export const LABEL_MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
+/** On a slice: kube-proxy leaves those alone that carry it, whatever its value. */
+export const LABEL_PROXY_NAME = "service.kubernetes.io/service-proxy-name";
+/** Value of `LABEL_PROXY_NAME` on slices of ours. */
+export const PROXY_NAME = "clusterset-proxy";
+/** On a ServiceImport: how the controller came by it, `created` or `adopted`. Without it, it is somebody's own. */
+export const ANNOTATION_IMPORT = "clusterset-proxy.io/import";
+
+/** Group and version of Lease. */
+export const COORDINATION_V1 = "coordination.k8s.io/v1";
+/** On a slice of a Service: the Service, in the slice's namespace. */
+export const LABEL_SERVICE_SLICE = "kubernetes.io/service-name";
+/** On a namespace: it is the registry of the cluster of this id. */
+export const LABEL_REGISTRY = "clusterset-proxy.io/registry";
+/** In a registry, on a record and on its slices: the record's name, shortened with a hash if it is too long. */
+export const LABEL_RECORD = "clusterset-proxy.io/record";
+/** In a registry, on the cluster's Lease: the clusterset that it is a member of. */
+export const LABEL_CLUSTER_SET = "clusterset-proxy.io/clusterset";
+/** On a record: when the ServiceExport was created. */
+export const ANNOTATION_EXPORTED_AT = "clusterset-proxy.io/exported-at";
+/** On a record: `spec.exportedLabels` of the ServiceExport, a JSON object. */
+export const ANNOTATION_EXPORTED_LABELS = "clusterset-proxy.io/exported-labels";
+/** On a record: `spec.exportedAnnotations` of the ServiceExport, a JSON object. */
+export const ANNOTATION_EXPORTED_ANNOTATIONS = "clusterset-proxy.io/exported-annotations";

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { ANY_RECORDS, exportRecord, servicePort } from "../../test/support/export-records.ts";
+import type { ExportRecord } from "../model/facts.ts";
+import { merge } from "./merge.ts";
+
+/** What the younger export has instead of the oldest's; the reasons that come of it. */
+interface Case {
+  readonly name: string;
+  readonly oldest?: Partial<ExportRecord>;
+  readonly younger: Partial<ExportRecord>;
+  readonly reasons: readonly string[];
+}
+
+const CLIENT_IP = { sessionAffinity: "ClientIP" } as const;
+
+const CASES: readonly Case[] = [
+  { name: "the same", younger: {}, reasons: [] },
+  {
+    name: "C08: one port more",
+    younger: { ports: [servicePort("http 80"), servicePort("more 81")] },
+    reasons: ["PortConflict"],
+  },
+  {
+    name: "C09: another number",
+    younger: { ports: [servicePort("http 81")] },
+    reasons: ["PortConflict"],
+  },
+  {
+    name: "another application protocol",
+    younger: { ports: [{ ...servicePort("http 80"), appProtocol: "h2c" }] },
+    reasons: ["PortConflict"],
+  },
+  {
+    name: "the ports in another order",
+    oldest: { ports: [servicePort("a 80"), servicePort("b 81")] },
+    younger: { ports: [servicePort("b 81"), servicePort("a 80")] },
+    reasons: [],
+  },
+  { name: "C13: headless", younger: { headless: true }, reasons: ["TypeConflict"] },
+  { name: "other affinity", younger: CLIENT_IP, reasons: ["SessionAffinityConflict"] },
+  {
+    name: "other affinity with a timeout: one reason for one mistake",
+    younger: { ...CLIENT_IP, affinitySeconds: 10 },
+    reasons: ["SessionAffinityConflict"],
+  },
+  {
+    name: "another timeout",
+    oldest: { ...CLIENT_IP, affinitySeconds: 10 },
+    younger: { ...CLIENT_IP, affinitySeconds: 20 },
+    reasons: ["SessionAffinityConfigConflict"],
+  },
+  {
+    name: "the default timeout, said and not said",
+    oldest: { ...CLIENT_IP, affinitySeconds: 10800 },
+    younger: CLIENT_IP,
+    reasons: [],
+  },
+  {
+    name: "other internal policy",
+    younger: { internalTrafficPolicy: "Local" },
+    reasons: ["InternalTrafficPolicyConflict"],
+  },
+  {
+    name: "the default internal policy, said and not said",
+    younger: { internalTrafficPolicy: "Cluster" },
+    reasons: [],
+  },
+  {
+    name: "other distribution",
+    younger: { trafficDistribution: "PreferSameNode" },
+    reasons: ["TrafficDistributionConflict"],
+  },
+  {
+    name: "two names of one distribution",
+    oldest: { trafficDistribution: "PreferSameZone" },
+    younger: { trafficDistribution: "PreferClose" },
+    reasons: [],
+  },
+  {
+    name: "C16: other labels and annotations",
+    younger: { metadata: { labels: { a: "1" }, annotations: { b: "2" } } },
+    reasons: ["LabelsConflict", "AnnotationsConflict"],
+  },
+  {
+    name: "the same labels in another order",
+    oldest: { metadata: { labels: { a: "1", b: "2" }, annotations: {} } },
+    younger: { metadata: { labels: { b: "2", a: "1" }, annotations: {} } },
+    reasons: [],
+  },
+  {
+    name: "a family of the VIPs that the younger lacks",
+    oldest: { families: ["IPv4", "IPv6"] },
+    younger: { families: ["IPv4"] },
+    reasons: ["IPFamilyConflict"],
+  },
+  {
+    name: "a family that only the younger has gets no VIP",
+    younger: { families: ["IPv6", "IPv4"] },
+    reasons: [],
+  },
+  {
+    name: "no family in common",
+    younger: { families: ["IPv6"] },
+    reasons: ["IPFamilyConflict"],
+  },
+];
+
+describe("a younger export with", () => {
+  for (const { name, oldest, younger, reasons } of CASES) {
+    test(name, () => {
+      const merged = merge([
+        exportRecord({ ...younger, cluster: "a", exported: 2 }),
+        exportRecord({ ...oldest, cluster: "z", exported: 1 }),
+      ]);
+      assert.deepEqual(
+        merged?.conflicts.map(({ reason }) => reason),
+        reasons,
+      );
+      for (const conflict of merged?.conflicts ?? []) {
+        assert.equal(conflict.winner, "z");
+        assert.deepEqual([conflict.disagree, conflict.of], [1, 2]);
+      }
+    });
+  }
+});
+
+test("who agrees with the oldest is not counted among those that do not", () => {
+  const exports = ["c1", "c2", "c3", "c4", "c5"].map((cluster, i) =>
+    exportRecord({ cluster, exported: i, headless: cluster === "c2" || cluster === "c4" }),
+  );
+  assert.deepEqual(merge(exports)?.conflicts, [
+    {
+      reason: "TypeConflict",
+      field: "type",
+      winner: "c1",
+      value: '"ClusterSetIP"',
+      disagree: 2,
+      of: 5,
+    },
+  ]);
+});
+
+test("a conflict has a winner, the oldest, and at least one that disagrees; one export alone has none", () => {
+  fc.assert(
+    fc.property(ANY_RECORDS, (records) => {
+      const merged = merge(records);
+      for (const { winner, disagree, of, value } of merged?.conflicts ?? []) {
+        assert.equal(winner, merged?.contributors[0]);
+        assert.equal(of, records.length);
+        assert.ok(disagree > 0 && disagree < of);
+        assert.ok(value.length < 100);
+      }
+      for (const record of records) assert.deepEqual(merge([record])?.conflicts, []);
+    }),
+  );
+});
+
+test("what a cluster writes into its export cannot break a line of a condition", () => {
+  const merged = merge([
+    exportRecord({ trafficDistribution: `\u001b[31m\n${"x".repeat(10_000)}` }),
+    exportRecord({ cluster: "c2", exported: 2000 }),
+  ]);
+  assert.match(merged?.conflicts[0]?.value ?? "", /^[\x20-\x7e]{1,90}$/);
+});
