@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { isClusterId, isLabelName, isLabelValue, isSubdomainName } from "./names.ts";
+import {
+  isClusterId,
+  isLabelName,
+  isLabelValue,
+  isQualifiedName,
+  isSubdomainName,
+} from "./names.ts";
 
 const HOSTILE = [
   "",
@@ -73,3 +79,15 @@ for (const { name, holds, good, bad } of KINDS) {
     });
   });
 }
+
+test("a qualified name is a name, or a DNS subdomain, a slash and a name", () => {
+  const longest = `${"a".repeat(63)}.${"b".repeat(63)}/${"c".repeat(63)}`;
+  for (const good of ["http", "A_b.c", "1", "example.com/x", "kubernetes.io/h2c", longest]) {
+    assert.ok(isQualifiedName(good), good);
+  }
+  const slashes = ["/", "a/", "/a", "a//b", "a/b/c", "A/b", "a_b/c", `${"c".repeat(64)}`, "a/-b"];
+  for (const bad of [...slashes, ...HOSTILE.filter((text) => !/^a[/_]b$/.test(text))]) {
+    if (bad !== "__proto__") assert.ok(!isQualifiedName(bad), JSON.stringify(bad));
+  }
+  assert.ok(!isQualifiedName("__proto__"));
+});

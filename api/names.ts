@@ -32,3 +32,14 @@ export function isClusterId(text: string): boolean {
 export function isLabelValue(text: string): boolean {
   return text.length <= 63 && /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(text);
 }
+
+/**
+ * A Kubernetes qualified name: a label or annotation key, an `appProtocol`. A name of at most 63 characters, after a
+ * DNS subdomain and a slash where it has a prefix.
+ */
+export function isQualifiedName(text: string): boolean {
+  const [name = "", prefix, ...rest] = text.split("/", 3).reverse();
+  return (
+    rest.length === 0 && isLabelValue(name) && (prefix === undefined || isSubdomainName(prefix))
+  );
+}

@@ -69,9 +69,9 @@ export const REASONS = {
   "invalid-protocol": "Not TCP, UDP or SCTP.",
   "duplicate-port": "Two ports share a name, or a number and protocol; the first counts.",
   "too-many-endpoints":
-    "A slice lists more than 1,000 endpoints, the API's limit; the rest is left out.",
+    "A slice lists more than 1,000 endpoints, or a cluster's share of a service more than 10,000; the rest is left out.",
   "too-many-ports":
-    "An object lists too many ports (a slice over 100, an import over 1,000); the rest is left out.",
+    "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000); the rest is left out.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
   "invalid-selector":
@@ -110,6 +110,33 @@ export const REASONS = {
   rewound:
     "The API server is older than it was (restored from a backup): everything is listed anew.",
   garbage: "The answer is not what an API server says: everything is listed anew.",
+
+  // A request to an API server that concerns one object.
+  absent: "The object, or the namespace that it would be in, does not exist (404).",
+  "write-conflict":
+    "The object has changed since it was seen, or exists already (409): it is looked at again.",
+  invalid: "The API server finds the object that is written wrong (422).",
+  "namespace-terminating": "The namespace is being deleted and takes no new objects (403).",
+
+  // Who of several replicas writes.
+  leader: "This replica holds the Lease and does the work.",
+  standby: "Another replica holds the Lease, or may still hold it.",
+  "not-renewed": "The Lease is ours, but could not be renewed in time: another may take it.",
+  "not-leader": "Nothing is written: the Lease is not ours, or not for long enough any more.",
+
+  // What no registry may say, nor a ServiceExport ask for.
+  misplaced:
+    "An object of a registry whose namespace, name and labels do not agree on whose it is.",
+  "foreign-cluster":
+    "An object claims another cluster than the one whose registry it lies in; it is left out.",
+  "outside-endpoint-cidrs":
+    "The endpoint lies outside all ranges that are declared for its cluster.",
+  "reserved-key":
+    "A label or annotation key of Kubernetes' own domains, or of ours: it is not exported.",
+  "too-many-keys":
+    "More than 64 labels or annotations are exported, or more than 32,768 characters of them; the rest is left out.",
+  "too-many-slices":
+    "A cluster's share of a service is in too many slices, or listens on too many sets of ports; the rest is left out.",
 
   // What somebody else did to kernel objects of ours; each is repaired.
   "jump-missing": "A jump into a chain of ours is gone from the kernel's own chain.",

@@ -101,3 +101,11 @@ export interface ClusterFact {
 
 /** How a cluster is seen from here. */
 export type ClusterState = "alive" | "stale";
+
+/** A namespace of this cluster. */
+export interface NamespaceFact {
+  readonly name: string;
+  readonly uid: string;
+  /** It is being deleted, and takes no new objects. */
+  readonly terminating: boolean;
+}

@@ -1,0 +1,86 @@
+import { FAMILIES, type Family } from "../../api/address.ts";
+import { isQualifiedName } from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { parseText } from "../../api/parse/parse-text.ts";
+import type { ServiceProperties } from "./facts.ts";
+import { parseServicePorts } from "./parse-service-ports.ts";
+
+/** Kubernetes' maximum of sessionAffinityConfig.clientIP.timeoutSeconds: a day. */
+const MOST_AFFINITY_SECONDS = 86_400;
+
+/**
+ * Reads what a Service exports out of its spec, or out of a ServiceImport's, which names the same fields alike.
+ * Undefined if it names no IP family. Ports and policies that are wrong are left out one by one.
+ */
+export function parseServiceProperties(
+  object: unknown,
+  headless: boolean,
+  complaints: Complaints,
+): ServiceProperties | undefined {
+  const spec = fieldAt(object, "spec");
+  const families = parseFamilies(spec, complaints);
+  if (families.length === 0) return undefined;
+  const affinity = parseAffinity(spec, complaints);
+  const internalTrafficPolicy = parsePolicy(spec, complaints);
+  const trafficDistribution = parseText(
+    spec,
+    "trafficDistribution",
+    "invalid-policy",
+    isQualifiedName,
+    "spec",
+    complaints,
+  );
+  return {
+    headless,
+    ports: parseServicePorts(fieldAt(spec, "ports"), "spec.ports", "import", complaints),
+    families,
+    ...affinity,
+    ...(internalTrafficPolicy !== undefined && { internalTrafficPolicy }),
+    ...(trafficDistribution !== undefined && { trafficDistribution }),
+  };
+}
+
+function parseFamilies(spec: unknown, complaints: Complaints): readonly Family[] {
+  const list = fieldAt(spec, "ipFamilies");
+  const families = FAMILIES.filter((family) => Array.isArray(list) && list.includes(family));
+  // The order is the Service's: its first is the family of its first address.
+  if (Array.isArray(list) && list[0] === "IPv6") families.reverse();
+  if (!Array.isArray(list) || list.length !== families.length || families.length === 0) {
+    complaints.add("invalid-object", "spec.ipFamilies", list);
+  }
+  return families;
+}
+
+function parseAffinity(
+  spec: unknown,
+  complaints: Complaints,
+): Pick<ServiceProperties, "sessionAffinity" | "affinitySeconds"> {
+  const affinity = fieldAt(spec, "sessionAffinity");
+  if (affinity !== "ClientIP") {
+    if (!isUnset(affinity) && affinity !== "None" && affinity !== "") {
+      complaints.add("invalid-policy", "spec.sessionAffinity", affinity);
+    }
+    return { sessionAffinity: "None" };
+  }
+  const seconds = fieldAt(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds");
+  if (isUnset(seconds)) return { sessionAffinity: "ClientIP" };
+  const good =
+    typeof seconds === "number" &&
+    Number.isInteger(seconds) &&
+    seconds >= 1 &&
+    seconds <= MOST_AFFINITY_SECONDS;
+  if (good) return { sessionAffinity: "ClientIP", affinitySeconds: seconds };
+  complaints.add("invalid-policy", "spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds);
+  return { sessionAffinity: "ClientIP" };
+}
+
+function parsePolicy(
+  spec: unknown,
+  complaints: Complaints,
+): ServiceProperties["internalTrafficPolicy"] {
+  const policy = fieldAt(spec, "internalTrafficPolicy");
+  if (policy === "Cluster" || policy === "Local") return policy;
+  if (isUnset(policy) || policy === "") return undefined;
+  return complaints.add("invalid-policy", "spec.internalTrafficPolicy", policy);
+}
