@@ -217,6 +217,12 @@ export const RULES: readonly Rule[] = [
     why: "What the controller believes, and the strict parsers that let it in.",
   },
   {
+    files: ["controller/merge/**"],
+    may: ["./", "api/**", "controller/model/**"],
+    pure: true,
+    why: "Makes one service of all exports of a name, and has no memory.",
+  },
+  {
     files: ["agent/command/**", "agent/main.ts"],
     may: ["api/**", "common/**", "agent/**", "node:os", "package.json"],
     pure: false,
