@@ -6,7 +6,8 @@ import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Exit, Process } from "../lab/process.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
+/** The agent of these sources. */
+export const AGENT = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
 
 /** A directory of manifests that is written to as an operator should: by renaming whole files into place. */
 export class ManifestDirectory {
@@ -39,7 +40,12 @@ export class AgentProcess {
   #process: Process | undefined;
 
   /** `flags` besides the objects; it answers on 127.0.0.1:10269 of its node. `program`: not from these sources. */
-  constructor(node: Namespace, from: ObjectsFrom, flags: readonly string[], program = [PROGRAM]) {
+  constructor(
+    node: Namespace,
+    from: ObjectsFrom,
+    flags: readonly string[],
+    program: readonly string[] = [AGENT],
+  ) {
     this.node = node;
     const objects =
       typeof from === "string" ? ["--manifests", from] : ["--kubeconfig", from.kubeconfig];
@@ -60,6 +66,19 @@ export class AgentProcess {
   /** True once it was started, whatever has become of it. */
   get started(): boolean {
     return this.#process !== undefined;
+  }
+
+  /** Its process id. Throws if it was not started. */
+  get pid(): number {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error("the agent was not started");
+    return pid;
+  }
+
+  /** Settles when it has ended. */
+  get exited(): Promise<Exit> {
+    if (this.#process === undefined) throw new Error("the agent was not started");
+    return this.#process.exited;
   }
 
   /** What it has logged. */

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { eventually } from "../support/agent-process.ts";
+import { FaultStage, slice } from "../support/fault-stage.ts";
+
+/** Mounts a file system of this size where the agent will see it, and nobody else. */
+function onSmallDisk(path: string, options = "size=64k"): string[] {
+  mkdirSync(path);
+  const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec "$@"`;
+  return ["unshare", "--mount", "sh", "-c", script, path];
+}
+
+/** Fills a disk to its last byte. */
+function fill(directory: string): void {
+  assert.throws(() => writeFileSync(join(directory, "ballast"), Buffer.alloc(1 << 20)), {
+    code: "ENOSPC",
+  });
+}
+
+/** What may stand in the place of a manifest, besides a manifest. */
+const IN_PLACE: Readonly<Record<string, (path: string) => void>> = {
+  "not-a-file": (path) => mkdirSync(path),
+  // A file that can be opened, and gives EIO when it is read.
+  unreadable: (path) => symlinkSync("/proc/self/mem", path),
+  binary: (path) => writeFileSync(path, Buffer.from([0x7b, 0xff, 0xfe])),
+  empty: (path) => writeFileSync(path, ""),
+  "syntax-error": (path) => writeFileSync(path, JSON.stringify(slice("10.1.0.99")).slice(0, -9)),
+};
+
+describe("files and disks", { concurrency: 3 }, () => {
+  test("a manifest that cannot be read keeps its last good content, by each cause, until it can be read again", async () => {
+    await using stage = await FaultStage.create();
+    await stage.start();
+    const path = join(stage.manifests.path, "slice.json");
+    const before = await stage.rules();
+    for (const [reason, make] of Object.entries(IN_PLACE)) {
+      rmSync(path, { recursive: true });
+      make(path);
+      const found = await stage.logged((line) => line.reason === reason);
+      assert.equal(found.file, "slice.json");
+      assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 1);
+      assert.equal(await stage.rules(), before, reason);
+    }
+    rmSync(path, { recursive: true });
+    symlinkSync("nowhere", path);
+    await stage.logged(({ detail }) => detail === "ENOENT");
+    assert.equal(await stage.rules(), before);
+    rmSync(path);
+    stage.change("10.1.0.12");
+    await stage.live("10.1.0.12");
+    assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 0);
+  });
+
+  test("a disk that is full under the manifests takes no service away; with room, the next manifest counts", async () => {
+    await using stage = await FaultStage.create({
+      through: (directory) => onSmallDisk(join(directory, "disk")),
+      manifests: (directory) => join(directory, "disk"),
+    });
+    stage.agent.launch();
+    await stage.agent.page("/livez");
+    const disk = stage.seen(join(stage.lab.directory, "disk"));
+    for (const name of ["import.json", "slice.json"]) {
+      writeFileSync(join(disk, name), readFileSync(join(stage.manifests.path, name)));
+    }
+    await stage.live("10.1.0.11");
+    const before = await stage.rules();
+    fill(disk);
+    // As `cp` and `>` of a shell do it: the file is emptied first, and then there is no room for its content.
+    const path = join(disk, "slice.json");
+    truncateSync(path);
+    writeFileSync(join(disk, "ballast2"), Buffer.alloc(4096));
+    assert.throws(() => writeFileSync(path, JSON.stringify(slice("10.1.0.12"))), {
+      code: "ENOSPC",
+    });
+    await stage.logged(({ reason }) => reason === "empty");
+    assert.equal(await stage.rules(), before);
+    rmSync(join(disk, "ballast"));
+    writeFileSync(path, JSON.stringify(slice("10.1.0.12")));
+    await stage.live("10.1.0.12");
+  });
+
+  test("the lock file needs no room, but an inode: without one the agent does not start, and says why", async () => {
+    for (const { options, code } of [
+      { options: "size=4k,nr_inodes=1", code: 1 },
+      { options: "size=4k,nr_inodes=3", code: 0 },
+    ]) {
+      await using stage = await FaultStage.create({
+        through: (directory) => onSmallDisk(join(directory, "disk"), options),
+        flags: (directory) => ["--lock-file", join(directory, "disk", "agent.lock")],
+      });
+      stage.agent.launch();
+      if (code === 0) {
+        await stage.live("10.1.0.11");
+        assert.deepEqual(await stage.agent.stop(), { code, signal: null });
+        continue;
+      }
+      assert.deepEqual(await stage.agent.exited, { code, signal: null });
+      assert.equal(stage.log.at(-1)?.error?.code, "CSP_LOCK_UNAVAILABLE");
+      assert.match(stage.agent.log, /ENOSPC/);
+    }
+  });
+
+  test("a disk that is full under the log loses lines, and nothing else; with room, it says how many", async () => {
+    await using stage = await FaultStage.create({
+      through: (directory) => [
+        ...onSmallDisk(join(directory, "disk")),
+        ...["sh", "-c", 'exec "$@" 2>"$0"', join(directory, "disk", "log")],
+      ],
+    });
+    await stage.start();
+    const disk = stage.seen(join(stage.lab.directory, "disk"));
+    const log = () => readFileSync(join(disk, "log"), "utf8").split("\n");
+    fill(disk);
+    const broken = join(stage.manifests.path, "broken.json");
+    for (let i = 0; i < 100; i++) writeFileSync(`${broken}-${i}.json`, `{ ${i}`);
+    stage.change("10.1.0.12");
+    await stage.live("10.1.0.12");
+    await eventually(async () => {
+      assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 100);
+    });
+    rmSync(join(disk, "ballast"));
+    for (let i = 0; i < 100; i++) rmSync(`${broken}-${i}.json`);
+    const lost = await eventually(() => {
+      // One line may be half a line, where the disk ended.
+      const line = log().find((each) => each.includes("Lines of the log were lost."));
+      assert.ok(line);
+      return JSON.parse(line);
+    });
+    assert.equal(lost.why, "ENOSPC");
+    assert.ok(Number(lost.lines) > 0);
+  });
+});

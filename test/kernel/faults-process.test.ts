@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { FaultStage } from "../support/fault-stage.ts";
+
+/** What loads one of the programs of test/support into an agent. */
+function preloading(file: string): string[] {
+  const path = fileURLToPath(new URL(`../support/${file}`, import.meta.url));
+  return ["env", `NODE_OPTIONS=--import=${path}`];
+}
+
+// Side by side: they mostly wait.
+describe("what happens to the agent's process", { concurrency: 3 }, () => {
+  for (const [what, signal] of [
+    ["an exception", "SIGUSR2"],
+    ["a rejection", "SIGALRM"],
+  ] as const) {
+    test(`${what} that nothing catches ends the agent with a coded line; the rules stay, and the next agent writes nothing`, async () => {
+      await using stage = await FaultStage.create({ through: () => preloading("doomed.ts") });
+      await stage.start();
+      const before = await stage.rules();
+      stage.agent.signal(signal);
+      const exit = await stage.agent.exited;
+      assert.deepEqual(exit, { code: 1, signal: null });
+      const last = stage.log.at(-1);
+      assert.equal(last?.error?.code, "CSP_UNCAUGHT");
+      assert.match(JSON.stringify(last?.error), /TypeError.*nobody foresaw this.*doomed\.ts/);
+      assert.equal(await stage.rules(), before);
+      const next = new AgentProcess(stage.node, stage.manifests.path, ["--cluster-id", "c1"]);
+      await next.start();
+      assert.equal(await next.metric("clusterset_agent_kernel_objects_written_total"), 0);
+      assert.equal(await next.metric("clusterset_agent_kernel_objects_deleted_total"), 0);
+      assert.equal(await stage.rules(), before);
+      await next.stop();
+    });
+  }
+
+  test("without a descriptor to spare it keeps what it has and says so; with some it catches up by itself", async () => {
+    await using stage = await FaultStage.create();
+    await stage.start();
+    const { agent } = stage;
+    const limit = (most: number) =>
+      stage.node.exec(["prlimit", "--pid", `${agent.pid}`, `--nofile=${most}:`]);
+    await limit(3);
+    const before = await stage.rules();
+    stage.change("10.1.0.12");
+    await stage.logged(({ reason, detail }) => reason === "unreadable" && detail === "EMFILE");
+    assert.equal(await stage.rules(), before);
+    await limit(1024);
+    await stage.live("10.1.0.12");
+
+    // Room for a file, not for the pipes of a program: iptables-restore has ended, and cannot be started again.
+    const restore = stage.children.get("iptables-nft-restore");
+    assert.ok(restore !== undefined);
+    process.kill(restore, "SIGKILL");
+    await sleep(100);
+    const open = new Set(stage.descriptors);
+    const free = Array.from({ length: open.size + 3 }, (_, i) => i).filter((i) => !open.has(i));
+    await limit((free[1] ?? 0) + 1);
+    stage.change("10.1.0.13");
+    await stage.logged(({ error }) => error?.code === "CSP_EXEC_STARVED");
+    await stage.live("10.1.0.12");
+    await limit(1024);
+    await stage.live("10.1.0.13");
+    await stage.logged(({ msg }) => msg === "The kernel is in step again.");
+    assert.deepEqual(await agent.stop(), { code: 0, signal: null });
+  });
+
+  // Ten seconds stand for any time: every look, every rest and every retry of a quiet agent falls due in them.
+  test("stopped for ten seconds and let go on, it takes up what changed, and nothing else", async () => {
+    await using stage = await FaultStage.create();
+    await stage.start();
+    const { agent } = stage;
+    const counts = async () => ({
+      written: await agent.metric("clusterset_agent_kernel_objects_written_total"),
+      passes: await agent.metric("clusterset_agent_sync_duration_seconds_count"),
+      repairs: await agent.metric("clusterset_agent_drift_repairs_total").catch(() => 0),
+    });
+    const before = await counts();
+    const lines = stage.log.length;
+    agent.signal("SIGSTOP");
+    await sleep(5_000);
+    stage.change("10.1.0.12");
+    await sleep(5_000);
+    assert.match(await stage.rules(), /10\.1\.0\.11:8080/);
+    agent.signal("SIGCONT");
+    await stage.live("10.1.0.12");
+    // A look at the rules, and one at files that no event named.
+    await sleep(6_000);
+    const { written, passes, repairs } = await counts();
+    assert.deepEqual(
+      { written: written - before.written, passes: passes - before.passes, repairs },
+      { written: 1, passes: 1, repairs: before.repairs },
+    );
+    assert.deepEqual(stage.log.slice(lines), []);
+    assert.deepEqual(await agent.stop(), { code: 0, signal: null });
+  });
+
+  test("a time of day that leaps by years, on a node that has been up for 200 days, changes nothing", async () => {
+    const uptime = 200 * 86_400;
+    const clocks = ["unshare", "--time", `--monotonic=${uptime}`, `--boottime=${uptime}`];
+    const through = () => [...clocks, ...preloading("turned-clock.ts")];
+    await using stage = await FaultStage.create({ through });
+    await stage.start();
+    const { agent } = stage;
+    for (const [endpoint, chain] of [
+      ["10.1.0.12", "PREROUTING"],
+      ["10.1.0.13", "OUTPUT"],
+    ] as const) {
+      agent.signal("SIGUSR2");
+      stage.change(endpoint);
+      await stage.live(endpoint);
+      await stage.node.exec(["iptables-nft", "-w", "-t", "nat", "-F", chain]);
+      await stage.logged(({ what }) => String(what).startsWith(`nat ${chain} `));
+      await eventually(async () => assert.match(await stage.rules(), new RegExp(`-A ${chain} `)));
+    }
+    const slowest = await agent.metric("clusterset_agent_network_programming_duration_seconds_sum");
+    assert.ok(slowest < 60, `${slowest} s`);
+    assert.match(await agent.page("/readyz?verbose"), /readyz check passed/);
+    const years = new Set(stage.log.map(({ time }) => new Date(String(time)).getFullYear()));
+    assert.equal(years.size, 3, `it did see the time of day leap: ${[...years].join()}`);
+    assert.deepEqual(await agent.stop(), { code: 0, signal: null });
+  });
+});
