@@ -1,22 +1,35 @@
-import { ApiFault, reasonOfStatus, retryAfterOf } from "./api-fault.ts";
+import { ApiFault, type FaultReason, reasonOfStatus, retryAfterOf } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "./api-server.ts";
 import { parseJson, textField } from "./json.ts";
 
 /** Bytes of an error's body that are read. */
 const MOST_OF_AN_ERROR = 64 * 1024;
 
-/** The body of a successful answer. Throws an ApiFault for any other. */
-export async function ask(api: ApiServer, request: ApiRequest): Promise<AsyncIterable<Uint8Array>> {
+/** What an answer that is no success means, by its status and the Status object that explains it, if there is one. */
+export type Judge = (status: number, said: unknown) => FaultReason;
+
+/** The body of a successful answer. Throws an ApiFault for any other, for the reason that `judge` gives. */
+export async function ask(
+  api: ApiServer,
+  request: ApiRequest,
+  judge: Judge = reasonOfStatus,
+): Promise<AsyncIterable<Uint8Array>> {
   const response = await api.request(request);
-  if (response.status === 200) return response.body;
-  const said = await messageOf(response);
-  throw new ApiFault(reasonOfStatus(response.status), `HTTP ${response.status}: ${said}`, {
+  const { status } = response;
+  // Created, and: it will be done.
+  if (status === 200 || (request.write !== undefined && (status === 201 || status === 202))) {
+    return response.body;
+  }
+  const bytes = await beginning(response);
+  const said = jsonOf(bytes);
+  const message = textField(said, "message") ?? bytes.toString("utf8");
+  throw new ApiFault(judge(status, said), `HTTP ${status}: ${message}`, {
     retryAfter: retryAfterOf(response.header("retry-after")),
   });
 }
 
-/** What an error's body says: the message of its Status, or its first words. */
-async function messageOf({ body }: ApiResponse): Promise<string> {
+/** As much of a body as an error needs. */
+async function beginning({ body }: ApiResponse): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let length = 0;
   try {
@@ -28,13 +41,13 @@ async function messageOf({ body }: ApiResponse): Promise<string> {
   } catch {
     // The status has been heard; that its explanation was cut off changes nothing.
   }
-  const bytes = Buffer.concat(parts);
-  return statusMessage(bytes) ?? bytes.toString("utf8");
+  return Buffer.concat(parts);
 }
 
-function statusMessage(bytes: Uint8Array): string | undefined {
+/** The JSON value that an error's body is, if it is one. */
+function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return textField(parseJson(bytes), "message");
+    return parseJson(bytes);
   } catch {
     return undefined;
   }

@@ -16,6 +16,11 @@ export type FaultReason = Extract<
   | "expired"
   | "rewound"
   | "garbage"
+  | "absent"
+  | "write-conflict"
+  | "invalid"
+  | "namespace-terminating"
+  | "not-leader"
 >;
 
 /** Characters of a message that are kept: a server may say anything, and the state and the log hold it. */

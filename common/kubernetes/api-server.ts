@@ -1,4 +1,4 @@
-/** A request for something to read. */
+/** A request: to read something, or to write. */
 export interface ApiRequest {
   /** Path and query. */
   readonly path: string;
@@ -8,6 +8,17 @@ export interface ApiRequest {
   readonly silence: number;
   /** True: the answer may be compressed on its way. Not for a watch: a proxy would hold events back. */
   readonly compress?: boolean;
+  /** What is written; absent: it reads. */
+  readonly write?: ApiWrite;
+}
+
+/** What a request writes. */
+export interface ApiWrite {
+  readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Sent as JSON. */
+  readonly body: unknown;
+  /** What the JSON means, such as a kind of patch; `application/json` if it is not said. */
+  readonly contentType?: string;
 }
 
 /** An answer, whatever its status. */
@@ -30,7 +41,8 @@ export interface ApiServer {
   /** Where it is, for people. */
   readonly address: string;
   /**
-   * Asks; gives any answer that there is. Throws an ApiFault: `unreachable`, `stalled` or `no-credentials`.
+   * Asks; gives any answer that there is. Throws an ApiFault: `unreachable`, `stalled` or `no-credentials`. Of a write
+   * nobody knows then whether it was done. It is sent once, whatever becomes of it.
    */
   request(request: ApiRequest): Promise<ApiResponse>;
   /** Ends all connections. */

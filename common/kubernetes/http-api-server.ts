@@ -8,7 +8,7 @@ import { Agent as HttpsAgent, request as https } from "node:https";
 import type { Clock } from "../clock.ts";
 import { deadline } from "../deadline.ts";
 import { ApiFault } from "./api-fault.ts";
-import type { ApiRequest, ApiResponse, ApiServer } from "./api-server.ts";
+import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
 import { decoded } from "./body.ts";
 import type { Credentials } from "./credentials.ts";
 import { faultOfTransport } from "./transport.ts";
@@ -56,17 +56,20 @@ export class HttpApiServer implements ApiServer {
     this.#closed.signal.throwIfAborted();
     const url = new URL(server + request.path);
     const secure = url.protocol === "https:";
+    const payload = request.write && payloadOf(request.write);
     const options: RequestOptions = {
       ...tls,
+      method: request.write?.method ?? "GET",
       agent: proxy ?? (secure ? this.#https : this.#http),
       headers: {
         ...headers,
+        ...payload?.headers,
         accept: "application/json",
         "accept-encoding": request.compress === true ? "gzip" : "identity",
         "user-agent": this.#userAgent,
       },
     };
-    const response = await this.#ask(url, options, request.signal);
+    const response = await this.#ask(url, options, payload?.text, request.signal);
     const status = response.statusCode ?? 0;
     if (status === 401) this.#credentials.refused();
     const header = (name: string): string | undefined => {
@@ -84,9 +87,17 @@ export class HttpApiServer implements ApiServer {
     this.#https.destroy();
   }
 
-  /** The answer, as soon as its headers are there. A connection that was kept may just have ended: asks twice. */
-  async #ask(url: URL, options: RequestOptions, signal: AbortSignal): Promise<IncomingMessage> {
-    for (let kept = true; ; ) {
+  /**
+   * The answer, as soon as its headers are there. A connection that was kept may just have ended: who reads asks twice.
+   * Who writes does not, since the first time may have been heard.
+   */
+  async #ask(
+    url: URL,
+    options: RequestOptions,
+    payload: string | undefined,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    for (let kept = payload === undefined; ; ) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
       const end = (fault: ApiFault) => (): void => void asked.destroy(fault);
@@ -105,7 +116,7 @@ export class HttpApiServer implements ApiServer {
       asked.once("response", resolve);
       // For as long as it lives: a late error must find somebody.
       asked.on("error", reject);
-      asked.end();
+      asked.end(payload);
       try {
         const response = await promise;
         // An error may come before anybody reads the body. Who reads then is told.
@@ -121,4 +132,11 @@ export class HttpApiServer implements ApiServer {
       }
     }
   }
+}
+
+/** What is sent of a write. */
+function payloadOf({ body, contentType = "application/json" }: ApiWrite) {
+  const text = JSON.stringify(body);
+  const length = String(Buffer.byteLength(text));
+  return { text, headers: { "content-type": contentType, "content-length": length } };
 }

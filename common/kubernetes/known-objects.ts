@@ -15,6 +15,11 @@ export class KnownObjects {
   readonly #untold = new Set<string>();
   #list = 0;
 
+  /** `keys`: objects that are known from before, in a version that is not. */
+  constructor(keys: Iterable<string> = []) {
+    for (const key of keys) this.#entries.set(key, { uid: "", resourceVersion: "", list: 0 });
+  }
+
   get size(): number {
     return this.#entries.size;
   }

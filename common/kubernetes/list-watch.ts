@@ -38,6 +38,8 @@ export interface ListWatchOptions {
   /** Ends everything; nothing is told after it. */
   readonly signal: AbortSignal;
   readonly events: ListWatchEvents;
+  /** Keys of objects that are known from before. */
+  readonly known?: Iterable<string>;
 }
 
 /** How a round ended: the server closed a watch, as it may; or a list has to be looked at a second time. */
@@ -53,7 +55,7 @@ const LOST: ReadonlySet<string> = new Set(["expired", "rewound", "garbage", "not
 export class ListWatch {
   readonly #options: ListWatchOptions;
   readonly #connection: Connection;
-  readonly #known = new KnownObjects();
+  readonly #known: KnownObjects;
   /** The served version in use. */
   #version = "";
   /** Where to go on; undefined: all has to be listed. */
@@ -68,6 +70,7 @@ export class ListWatch {
   constructor(options: ListWatchOptions) {
     this.#options = options;
     this.#connection = new Connection(options);
+    this.#known = new KnownObjects(options.known);
   }
 
   /** Lists if need be, then watches to the end. Throws an ApiFault; what it throws once stopped means nothing. */

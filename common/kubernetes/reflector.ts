@@ -20,6 +20,11 @@ export interface ReflectorOptions {
   readonly random: () => number;
   /** Hears of events that were not taken. */
   readonly log: Logger;
+  /**
+   * Keys of objects that were known before this process began, by what it had left behind. What the first list misses
+   * of them is told as removed, under the same doubts as what a later list misses. Absent: none.
+   */
+  readonly known?: Iterable<string>;
 }
 
 /** Milliseconds to wait after failures: a restart is over in seconds, an outage is asked about gently. */
@@ -58,8 +63,9 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
-    const { api, query, clock, random } = options;
+    const { api, query, clock, random, known } = options;
     this.#listWatch = new ListWatch({
+      ...(known !== undefined && { known }),
       api,
       query,
       clock,

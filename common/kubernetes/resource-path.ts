@@ -1,8 +1,8 @@
 import type { ResourceQuery } from "./resource-query.ts";
 
 /** `group/version` as objects carry it in `apiVersion`; the core group has no name. PURE. */
-export function apiVersionOf(query: ResourceQuery, version: string): string {
-  return query.group === "" ? version : `${query.group}/${version}`;
+export function apiVersionOf({ group }: Pick<ResourceQuery, "group">, version: string): string {
+  return group === "" ? version : `${group}/${version}`;
 }
 
 /** What a list is asked for, beyond the query's own selectors. */
@@ -46,8 +46,14 @@ export function watchPath(query: ResourceQuery, version: string, options: WatchO
   return `${resourcePath(query, version)}?${parameters.toString()}`;
 }
 
-function resourcePath({ group, resource }: ResourceQuery, version: string): string {
-  return group === "" ? `/api/${version}/${resource}` : `/apis/${group}/${version}/${resource}`;
+/** The path of the objects of a kind, in a namespace if one is named. PURE. */
+export function resourcePath(
+  { group, resource, namespace }: Pick<ResourceQuery, "group" | "resource" | "namespace">,
+  version: string,
+): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const inside = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${root}${inside}/${resource}`;
 }
 
 function selectors(query: ResourceQuery, anyLabel: boolean): URLSearchParams {

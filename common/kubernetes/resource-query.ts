@@ -6,6 +6,8 @@ export interface ResourceQuery {
   readonly versions: readonly string[];
   /** Lower-case plural of the kind: `endpointslices`. */
   readonly resource: string;
+  /** Objects of this namespace alone; absent: of all. */
+  readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** True: where the kind is not served, there simply is none. False: that is a fault which is waited out. */

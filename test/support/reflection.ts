@@ -16,7 +16,7 @@ export class Reflection {
   readonly server = new ModelApiServer(this.clock);
   readonly reflector: Reflector;
   /** What exists, as far as was told: values by key. */
-  readonly believed = new Map<string, number>();
+  readonly believed: Map<string, number>;
   /** Everything that was told, a line each, states with their reason. */
   readonly told: string[] = [];
   /** What the log heard. */
@@ -33,7 +33,13 @@ export class Reflection {
   readonly #untaken = new Set<string>();
   #stopped = false;
 
-  constructor(query: Partial<ResourceQuery> = {}, random: () => number = () => 0.5) {
+  /** `known`: what was known of the server before, by key. */
+  constructor(
+    query: Partial<ResourceQuery> = {},
+    random: () => number = () => 0.5,
+    known: ReadonlyMap<string, number> = new Map(),
+  ) {
+    this.believed = new Map(known);
     const { log, lines } = logLines();
     this.errors = lines;
     this.reflector = new Reflector({
@@ -42,6 +48,7 @@ export class Reflection {
       clock: this.clock,
       random,
       log,
+      known: known.keys(),
       events: {
         changed: (key, object) => this.#changed(key, object),
         removed: (key) => this.#removed(key),

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Reflection } from "../../test/support/reflection.ts";
+
+/** A reflection that knew these objects before it began, of a server that has those. */
+function reflection(known: readonly string[], actual: readonly string[]): Reflection {
+  const before = new Map(known.map((name) => [`shop/${name}`, -1]));
+  const it = new Reflection({}, () => 0.5, before);
+  for (const [i, name] of actual.entries()) it.server.store.put(name, i);
+  return it;
+}
+
+async function end(it: Reflection): Promise<void> {
+  await it.stop();
+  assert.deepEqual(it.wrong, []);
+  assert.equal(it.clock.pending, 0);
+}
+
+test("what was known before and is listed is told once, as a change", async () => {
+  const it = reflection(["a", "b"], ["a", "b"]);
+  await it.start();
+  assert.deepEqual(it.news(), ["listing", "+shop/a", "+shop/b", "listed", "watching"]);
+  await end(it);
+});
+
+test("a few that were known before, and are not listed, are removed with the first list", async () => {
+  const it = reflection(["a", "b", "c"], ["a", "b"]);
+  it.server.store.ends.set("shop/c", 100);
+  await it.start();
+  assert.deepEqual(it.news(), [
+    ...["listing", "+shop/a", "+shop/b"],
+    ...["-shop/c", "listed", "watching"],
+  ]);
+  await end(it);
+});
+
+for (const initialEvents of ["sent", "refused"] as const) {
+  test(`a first list that misses all that was known is looked at twice (initial events ${initialEvents})`, async () => {
+    const it = reflection(["a", "b"], []);
+    for (const name of ["a", "b"]) it.server.store.ends.set(`shop/${name}`, 100);
+    it.server.initialEvents = initialEvents;
+    await it.start();
+    await it.pass(9_999);
+    assert.deepEqual(it.news(), ["listing", "doubtful"]);
+    await it.pass(1);
+    assert.deepEqual(it.news().slice(0, 3), ["listing", "-shop/a", "-shop/b"]);
+    assert.equal(it.state, undefined);
+    await it.pass(1);
+    await end(it);
+  });
+}
+
+test("what was known before and reappears within ten seconds was never gone", async () => {
+  const it = reflection(["a", "b"], []);
+  await it.start();
+  it.server.store.put("a", 1);
+  it.server.store.put("b", 2);
+  await it.pass(20_000);
+  assert.deepEqual(
+    it.news().filter((line) => line.startsWith("-")),
+    [],
+  );
+  assert.deepEqual(it.believed, it.actual);
+  await end(it);
+});
+
+test("an API server that cannot be reached, or does not serve the kind, takes nothing of it away", async () => {
+  for (const status of [503, 404]) {
+    const it = reflection(["a", "b"], []);
+    it.server.served = status === 404 ? [] : it.server.served;
+    if (status === 503) it.server.faults.push(...Array(9).fill({ kind: "status", status }));
+    await it.start();
+    await it.pass(60_000);
+    assert.deepEqual([...it.believed.keys()], ["shop/a", "shop/b"]);
+    await end(it);
+  }
+});
+
+test("whatever was known, in the end it is as the server says", async () => {
+  const names = fc.uniqueArray(fc.nat(40).map((i) => `o${i}`));
+  await fc.assert(
+    fc.asyncProperty(names, names, async (known, actual) => {
+      const it = reflection(known, actual);
+      for (const name of known) it.server.store.ends.set(`shop/${name}`, 100);
+      await it.start();
+      await it.pass(30_000);
+      assert.deepEqual([...it.believed.keys()].sort(), [...it.actual.keys()].sort());
+      assert.equal(it.told.filter((line) => line === "listed").length, 1);
+      await end(it);
+    }),
+    { numRuns: 50 },
+  );
+});

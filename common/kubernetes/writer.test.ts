@@ -1,0 +1,240 @@
+import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { logLines } from "../../test/support/log-lines.ts";
+import type { ApiFault } from "./api-fault.ts";
+import type { ApiResource, Manifest } from "./api-resource.ts";
+import { Credentials } from "./credentials.ts";
+import { HttpApiServer } from "./http-api-server.ts";
+import { ApiWriter, type ApiWriterOptions } from "./writer.ts";
+
+const IMPORTS: ApiResource = {
+  group: "multicluster.x-k8s.io",
+  versions: ["v1beta1", "v1alpha1"],
+  resource: "serviceimports",
+  kind: "ServiceImport",
+};
+const WEB: Manifest = { metadata: { namespace: "shop", name: "web" } };
+const STORED = { metadata: { ...WEB.metadata, uid: "u", resourceVersion: "7" } };
+
+/** A writer to a fake API server, and what that was sent. */
+async function stage(options: Partial<ApiWriterOptions> = {}) {
+  const fake = await FakeApiServer.start();
+  const clock = new FakeClock();
+  const credentials = await Credentials.load({ kubeconfig: fake.kubeconfig, ...logLines(), clock });
+  const api = new HttpApiServer(credentials, "test/1", clock);
+  const writer = new ApiWriter({ api, clock, fieldManager: "me", ...options });
+  const sent: Sent[] = [];
+  /** Answers the next request, once all of it has been read. */
+  const answer = (status: number, body: unknown = STORED): void => {
+    const reply: Answer = (request, response) => {
+      void sentBy(request).then((what) => {
+        sent.push(what);
+        response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
+      });
+    };
+    fake.answers.push(reply);
+  };
+  const dispose = async (): Promise<void> => {
+    await api.close();
+    await fake[Symbol.asyncDispose]();
+    assert.equal(clock.pending, 0);
+  };
+  return { fake, clock, writer, sent, answer, [Symbol.asyncDispose]: dispose };
+}
+
+interface Sent {
+  readonly line: string;
+  readonly type: string | undefined;
+  readonly body: unknown;
+}
+
+async function sentBy(request: IncomingMessage): Promise<Sent> {
+  const { method, url, headers } = request;
+  const body = await text(request);
+  return {
+    line: `${method} ${url}`,
+    type: headers["content-type"],
+    body: body === "" ? undefined : JSON.parse(body),
+  };
+}
+
+/** A Status that names an object, as an API server answers about one. */
+function about(reason: string, details: object = { name: "web" }) {
+  return { kind: "Status", apiVersion: "v1", reason, message: `it is ${reason}`, details };
+}
+
+const PATH = "/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/serviceimports";
+
+test("an apply says whose fields they are, and which version it is meant for", async () => {
+  await using it = await stage();
+  it.answer(200);
+  it.answer(201);
+  const manifest = { ...WEB, spec: { ips: ["10.99.0.1"] } };
+  const { meta, object } = await it.writer.apply(IMPORTS, manifest, { resourceVersion: "6" });
+  assert.deepEqual(meta, { key: "shop/web", uid: "u", resourceVersion: "7" });
+  assert.deepEqual(object, STORED);
+  await it.writer.apply(IMPORTS, manifest, { subresource: "status", force: false });
+  const type = "application/apply-patch+yaml";
+  const kind = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
+  const metadata = { ...WEB.metadata, resourceVersion: "6" };
+  assert.deepEqual(it.sent, [
+    {
+      line: `PATCH ${PATH}/web?fieldManager=me&force=true`,
+      type,
+      body: { ...manifest, ...kind, metadata },
+    },
+    {
+      line: `PATCH ${PATH}/web/status?fieldManager=me&force=false`,
+      type,
+      body: { ...manifest, ...kind },
+    },
+  ]);
+});
+
+test("what is created, replaced and deleted goes where it belongs; kinds without namespaces, too", async () => {
+  await using it = await stage();
+  for (const status of [201, 200, 200, 200]) it.answer(status);
+  await it.writer.create(IMPORTS, WEB);
+  await it.writer.replace(IMPORTS, STORED);
+  assert.equal(await it.writer.delete(IMPORTS, { ...STORED.metadata }), true);
+  const namespaces = { group: "", versions: ["v1"], resource: "namespaces", kind: "Namespace" };
+  await it.writer.get(namespaces, { name: "shop" });
+  assert.deepEqual(
+    it.sent.map(({ line }) => line),
+    [
+      `POST ${PATH}?fieldManager=me`,
+      `PUT ${PATH}/web?fieldManager=me`,
+      `DELETE ${PATH}/web`,
+      "GET /api/v1/namespaces/shop",
+    ],
+  );
+  const [, , deletion, read] = it.sent;
+  assert.deepEqual(deletion?.body, {
+    apiVersion: "v1",
+    kind: "DeleteOptions",
+    preconditions: { uid: "u", resourceVersion: "7" },
+    propagationPolicy: "Background",
+  });
+  assert.deepEqual([read?.type, read?.body], [undefined, undefined]);
+});
+
+test("refusals are told apart", async () => {
+  await using it = await stage();
+  const terminating = { causes: [{ reason: "NamespaceTerminating" }] };
+  const cases = [
+    [409, about("Conflict"), "write-conflict"],
+    [404, about("NotFound", { name: "shop", kind: "namespaces" }), "absent"],
+    [422, about("Invalid"), "invalid"],
+    [403, about("Forbidden", terminating), "namespace-terminating"],
+    [403, about("Forbidden"), "forbidden"],
+    [401, "", "unauthorized"],
+    [429, "", "throttled"],
+    [500, "<html>", "server-error"],
+    [302, "", "garbage"],
+    [200, "<html>", "garbage"],
+    [200, { metadata: {} }, "garbage"],
+  ] as const;
+  for (const [status, body, reason] of cases) {
+    it.answer(status, body);
+    await assert.rejects(it.writer.apply(IMPORTS, WEB), { reason, code: "CSP_API_REQUEST" });
+  }
+});
+
+test("an object that is not there is not read, and need not be deleted", async () => {
+  await using it = await stage();
+  it.answer(404, about("NotFound"));
+  assert.equal(await it.writer.get(IMPORTS, WEB.metadata), undefined);
+  it.answer(404, about("NotFound"));
+  assert.equal(await it.writer.delete(IMPORTS, { ...STORED.metadata }), false);
+});
+
+test("the version that is served is found once, and found again when another one is served", async () => {
+  await using it = await stage();
+  const versions = async (): Promise<(string | undefined)[]> => {
+    await it.writer.apply(IMPORTS, WEB);
+    return it.sent.splice(0).map(({ line }) => line.split("/")[3]);
+  };
+  it.answer(404, "404 page not found");
+  it.answer(200);
+  assert.deepEqual(await versions(), ["v1beta1", "v1alpha1"]);
+  it.answer(200);
+  assert.deepEqual(await versions(), ["v1alpha1"]);
+  it.answer(404, "404 page not found");
+  it.answer(200);
+  assert.deepEqual(await versions(), ["v1alpha1", "v1beta1"]);
+  it.answer(404, "404 page not found");
+  it.answer(404, "404 page not found");
+  await assert.rejects(versions(), { reason: "not-served" });
+  // An absent object says nothing about the kind.
+  it.sent.splice(0);
+  it.answer(404, about("NotFound"));
+  await assert.rejects(versions(), { reason: "absent" });
+  assert.equal(it.sent.length, 1);
+});
+
+test("a write is sent once, though a kept connection ends as it arrives; a read is sent again", async () => {
+  await using it = await stage();
+  const keep = async (): Promise<void> => {
+    it.answer(200);
+    await it.writer.get(IMPORTS, WEB.metadata);
+  };
+  await keep();
+  it.fake.answers.push((request) => request.socket.destroy());
+  await assert.rejects(it.writer.apply(IMPORTS, WEB), { reason: "unreachable" });
+  assert.equal(it.fake.requests.length, 2);
+  await keep();
+  it.fake.answers.push((request) => request.socket.destroy());
+  await keep();
+  assert.equal(it.fake.requests.length, 5);
+});
+
+test("a write that is not done in time is given up, before the answer and in its midst", async () => {
+  await using it = await stage({ within: 4000 });
+  const cases: Answer[] = [() => {}, (_, response) => response.writeHead(200).write("{")];
+  for (const answer of cases) {
+    it.fake.answers.push(answer);
+    const late = assert.rejects(it.writer.apply(IMPORTS, WEB), { reason: "stalled" });
+    await it.fake.nextRequest();
+    it.clock.advance(3999);
+    assert.notEqual(it.clock.pending, 0);
+    it.clock.advance(1);
+    await late;
+  }
+});
+
+test("an answer without an end is garbage", async () => {
+  await using it = await stage();
+  it.fake.answers.push((_, response) => {
+    response.writeHead(200);
+    const more = Buffer.alloc(1024 * 1024, " ");
+    const write = (): void => void (response.destroyed || response.write(more, write));
+    write();
+  });
+  await assert.rejects(it.writer.get(IMPORTS, WEB.metadata), { reason: "garbage" });
+});
+
+test("nothing is sent without permission to write; reading needs none", async () => {
+  const asked: number[] = [];
+  const permit = (ms: number): boolean => {
+    asked.push(ms);
+    return false;
+  };
+  await using it = await stage({ permit, within: 4000 });
+  const writes: (() => Promise<unknown>)[] = [
+    () => it.writer.apply(IMPORTS, WEB),
+    () => it.writer.create(IMPORTS, WEB),
+    () => it.writer.replace(IMPORTS, STORED),
+    () => it.writer.delete(IMPORTS, { ...STORED.metadata }),
+  ];
+  for (const write of writes) {
+    await assert.rejects(write, (fault: ApiFault) => fault.reason === "not-leader");
+  }
+  assert.deepEqual(asked, [4000, 4000, 4000, 4000]);
+  assert.equal(it.fake.requests.length, 0);
+  it.answer(200);
+  await it.writer.get(IMPORTS, WEB.metadata);
+});
