@@ -252,6 +252,16 @@ export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp 
   { what: "a module-level variable", pattern: /^(export )?(let|var) /m },
 ];
 
+/**
+ * The time of day, and the only files of our programs that may ask for it: to print it, or because somebody has written
+ * until when a token is good. What waits or measures uses `Clock`, which nobody sets.
+ */
+export const TIME_OF_DAY = {
+  pattern: /\bDate\.now\b|\b(new )?Date\(\)|\bsetToCurrentTime\b|\b(iso|epoch|unix)Time\b/,
+  programs: ["api/**", "common/**", "agent/**", "controller/**"],
+  may: ["common/log.ts", "common/kubernetes/credential-plugin.ts", "agent/observe/metrics.ts"],
+} as const;
+
 /** Words that name no noun, as a part of a file's or folder's name. */
 export const EMPTY_WORDS = /(^|[-./])(utils?|helpers?|managers?|handlers?|misc)($|[-./])/;
 

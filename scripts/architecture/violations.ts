@@ -1,7 +1,15 @@
 import { matchesGlob, posix } from "node:path";
 import { cyclesOf } from "./cycles.ts";
 import { resolved, specifiersOf, withoutComments } from "./imports.ts";
-import { EMPTY_WORDS, IMPURE, MOST_LINES, PROGRAMS, RULES, type Rule } from "./table.ts";
+import {
+  EMPTY_WORDS,
+  IMPURE,
+  MOST_LINES,
+  PROGRAMS,
+  RULES,
+  type Rule,
+  TIME_OF_DAY,
+} from "./table.ts";
 
 /** Source texts by path from the root of the tree. */
 export type Sources = ReadonlyMap<string, string>;
@@ -23,6 +31,8 @@ export function violations(sources: Sources, rules: readonly Rule[] = RULES): st
       continue;
     }
     if (rule.pure) found.push(...impurities(file, text));
+    if (asksForTimeOfDay(file, text))
+      found.push(`${file}: asks for the time of day, not for Clock`);
     for (const target of graph.get(file) ?? []) {
       found.push(...faultsOfImport(file, rule, target, rules));
     }
@@ -54,6 +64,13 @@ function impurities(file: string, text: string): string[] {
   return IMPURE.filter(({ pattern }) => pattern.test(code)).map(
     ({ what }) => `${file}: is pure and uses ${what}`,
   );
+}
+
+function asksForTimeOfDay(file: string, text: string): boolean {
+  const { pattern, programs, may } = TIME_OF_DAY;
+  const among = (globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob));
+  if (!among(programs) || among(may) || file.endsWith(".test.ts")) return false;
+  return pattern.test(withoutComments(text));
 }
 
 function faultsOfImport(

@@ -120,8 +120,17 @@ test("a pure file with a clock, chance, the process or a memory is a fault; word
     "export let count = 0;",
   ];
   for (const line of impure) {
-    assert.match(faults({ "agent/plan/x.ts": `${line}\n` })[0] ?? "", /is pure and uses/, line);
-    assert.deepEqual(faults({ "agent/sync/x.ts": `${line}\n` }), [], line);
+    const found = faults({ "agent/plan/x.ts": `${line}\n` });
+    assert.ok(
+      found.some((fault) => /is pure and uses/.test(fault)),
+      line,
+    );
+    const elsewhere = faults({ "agent/sync/x.ts": `${line}\n` });
+    assert.deepEqual(
+      elsewhere.filter((fault) => !/time of day/.test(fault)),
+      [],
+      line,
+    );
   }
   const pure = [
     "// Date.now() and process.env are for others.",
@@ -131,6 +140,19 @@ test("a pure file with a clock, chance, the process or a memory is a fault; word
     "const processed = 1;",
   ];
   for (const line of pure) assert.deepEqual(faults({ "agent/plan/x.ts": `${line}\n` }), [], line);
+});
+
+test("who waits or measures asks no clock that somebody may set; who prints the time may", () => {
+  for (const line of ["x = Date.now();", "x = new Date();", "gauge.setToCurrentTime();"]) {
+    for (const file of ["agent/sync/x.ts", "agent/observe/x.ts", "common/x.ts"]) {
+      const expected = [`${file}: asks for the time of day, not for Clock`];
+      assert.deepEqual(faults({ [file]: `${line}\n` }), expected, line);
+    }
+    for (const file of ["agent/observe/metrics.ts", "test/kernel/x.test.ts", "common/x.test.ts"]) {
+      assert.deepEqual(faults({ [file]: `${line}\n` }), [], line);
+    }
+  }
+  assert.deepEqual(faults({ "agent/sync/x.ts": "x = new Date(text);\n" }), []);
 });
 
 test("a cycle is a fault, of types only as well", () => {
