@@ -5,6 +5,8 @@ import { importObject, sliceObject } from "../support/objects.ts";
 import { AgentStage } from "./agent-stage.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
+/** The kind that is in question; ClusterProperties, which may be missing, are looked for every half minute. */
+const IMPORTS = ["serviceimports"] as const;
 const WEB = importObject("shop/web", ["241.0.1.7"], [HTTP]);
 const WEB_ALPHA = { ...WEB, apiVersion: "multicluster.x-k8s.io/v1alpha1" };
 
@@ -39,7 +41,7 @@ test("Before the CRDs are there, the agent waits and keeps the rules of its pred
   await stage.plane.admin.create(slice("10.1.0.11"));
 
   stage.newAgent().launch();
-  const page = await stage.untilSeen("not-served", ["serviceimports"]);
+  const page = await stage.untilSeen("not-served", IMPORTS);
   assert.match(page, /readyz check failed\n$/);
   assert.equal(await stage.rules(), rules);
   assert.equal(await stage.operations(), 0);
@@ -68,7 +70,7 @@ test("A version that is served beside the one in use changes nothing, and may ta
   await stage.untilAsked(({ verb, uri, code }) => {
     return verb === "watch" && uri.includes("/v1beta1/serviceimports?") && code === 200;
   });
-  await stage.untilFollowed();
+  await stage.untilFollowed(IMPORTS);
   assert.equal(await stage.rules(), rules);
   assert.equal(await stage.operations(), operations);
   await stage.plane.admin.apply(importObject("shop/web", ["241.0.1.9"], [HTTP]));
@@ -79,20 +81,21 @@ test("A kind that is served no more, its objects still stored, takes no rule awa
   await stage.restartAgent();
   const [rules, operations] = [await stage.rules(), await stage.operations()];
   await stage.plane.installCrds({ versions: [] });
-  await stage.untilSeen("not-served", ["serviceimports"]);
+  await stage.untilSeen("not-served", IMPORTS);
   assert.equal(await stage.agent.page("/readyz"), "ok\n");
   assert.equal(await stage.rules(), rules);
   await stage.plane.installCrds();
-  await stage.untilFollowed();
+  await stage.untilFollowed(IMPORTS);
   assert.equal(await stage.rules(), rules);
   assert.equal(await stage.operations(), operations);
 });
 
 test("CRDs that are deleted take their objects, and so their rules, along; with the objects these return", async () => {
+  await stage.restartAgent();
   const rules = await stage.rules();
   await stage.plane.removeCrds();
   await stage.untilRules(/^(?!.*shop\/web)/s);
-  await stage.untilSeen("not-served", ["serviceimports"]);
+  await stage.untilSeen("not-served", IMPORTS);
   assert.equal(await stage.agent.page("/readyz"), "ok\n");
   await stage.plane.installCrds();
   await stage.plane.admin.create(importObject("shop/web", ["241.0.1.9"], [HTTP]));

@@ -147,16 +147,17 @@ export class AgentStage implements AsyncDisposable {
     return this.#untilReadyz(...resources.map((one) => `[-]source-${one} ${reason}: `));
   }
 
-  /** Waits until the agent follows all it reads. */
-  async untilFollowed(): Promise<void> {
-    await this.#untilReadyz(...RESOURCES.map((one) => `[+]source-${one} ok`));
+  /** Waits until the agent follows these resources; all that it reads, if none are said. */
+  async untilFollowed(resources: readonly Resource[] = RESOURCES): Promise<void> {
+    await this.#untilReadyz(...resources.map((one) => `[+]source-${one} ok`));
   }
 
   async #untilReadyz(...lines: readonly string[]): Promise<string> {
     return eventually(async () => {
       const text = await this.readyz();
       const missing = lines.filter((line) => !text.includes(line));
-      if (missing.length > 0) throw new Error(`no ${missing.join()} in\n${text}\n${this.agent.log}`);
+      if (missing.length > 0)
+        throw new Error(`no ${missing.join()} in\n${text}\n${this.agent.log}`);
       return text;
     }, PATIENCE_MS);
   }

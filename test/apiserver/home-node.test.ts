@@ -64,6 +64,26 @@ test("where the node is comes from its API server, and is followed when it chang
   assert.equal((await stage.agent.stop()).code, 0);
 });
 
+test("a node that moves to another region takes its connections along, and back", async () => {
+  const { admin } = stage.plane;
+  const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1" } };
+  const moveTo = (region: string) =>
+    admin.patch(node, { metadata: { labels: { "topology.kubernetes.io/region": region } } });
+  await admin.apply(property("c3"));
+  stage.newAgent();
+  await stage.agent.start();
+  assert.match(await stage.rules(), /"shop\/web:http regional c1"/);
+  await moveTo("us-east");
+  await stage.untilRules(/"shop\/web:http regional c2"/);
+  await moveTo("ap-south");
+  await stage.untilRules(/"shop\/web:http global c1"/);
+  await moveTo("eu-west");
+  await stage.untilRules(/"shop\/web:http regional c1"/);
+  await admin.apply(property("c1"));
+  await stage.untilRules(/"shop\/web:http local c1"/);
+  assert.equal((await stage.agent.stop()).code, 0);
+});
+
 test("plan and render look once, as a person on the node, and change nothing", async () => {
   const kubeconfig = stage.plane.kubeconfig({ user: AGENT });
   const argv = ["--kubeconfig", kubeconfig, "--node-name", "n1"];
