@@ -8,11 +8,12 @@ import { idle, type Quiet } from "./quiet.ts";
 import { SERVICES } from "./shape.ts";
 import { Stage } from "./stage.ts";
 
-const MODES: readonly Mode[] = ["iptables-nft", "iptables-legacy", "nftables"];
+const MODES: readonly Mode[] = ["iptables-nft", "nftables", "iptables-legacy"];
 /** More than this takes it minutes. */
 const MOST_SERVICES = 1_000;
 /** Each change waits for more than a second, so there are fewer. */
-const MOST_CHANGES = 25;
+const CHANGES = 25;
+const FEW_CHANGES = 5;
 const SETTLED = 5_000;
 
 /** What was measured of kube-proxy in one mode. */
@@ -24,13 +25,15 @@ export interface Rival {
 
 /** The real kube-proxy with ordinary Services of the same size, on an API server of the same kind. */
 export async function kubeProxies(options: Options, say: (what: string) => void): Promise<Rival[]> {
-  await using stage = await Stage.open(SERVICES, MODES);
+  const { quick } = options;
+  const modes = quick ? MODES.slice(0, 2) : MODES;
+  await using stage = await Stage.open(SERVICES, modes);
   const all: Contestant[] = [];
-  for (const mode of MODES) all.push(await kubeProxyOn(stage, mode, mode));
-  const results = MODES.map((mode): Rival => ({ mode, measured: [], restarted: [] }));
+  for (const mode of modes) all.push(await kubeProxyOn(stage, mode, mode));
+  const results = modes.map((mode): Rival => ({ mode, measured: [], restarted: [] }));
   for (const services of options.sizes.filter((size) => size <= MOST_SERVICES)) {
     const effort = effortOf(options, services);
-    const changes = Math.min(effort.changes, MOST_CHANGES);
+    const changes = quick ? FEW_CHANGES : CHANGES;
     await stage.load(services);
     for (const [i, result] of results.entries()) {
       const proxy = all[i];
@@ -39,7 +42,7 @@ export async function kubeProxies(options: Options, say: (what: string) => void)
       await using client = stage.connect(result.mode);
       result.measured.push(await contest(stage, proxy, client, services, { ...effort, changes }));
     }
-    if (services === 1) continue;
+    if (services === 1 || quick) continue;
     say(`kube-proxy at rest: ${count(services)} services, ${effort.idleSeconds} s`);
     for (const proxy of all) await proxy.start();
     await sleep(SETTLED);

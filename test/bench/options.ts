@@ -56,7 +56,7 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
 export function effortOf({ quick }: Pick<Options, "quick">, services: number): Effort {
   const large = services > 2_000;
   if (quick) {
-    return { coldSyncs: 1, changes: 10, series: 1, stormSeconds: 2, idleSeconds: 6 };
+    return { coldSyncs: 1, changes: 10, series: 1, stormSeconds: 2, idleSeconds: 10 };
   }
   return {
     coldSyncs: large ? 2 : 5,
