@@ -66,6 +66,7 @@ export class CredentialPlugin {
       // What it has started itself may hold them open for ever.
       child.stdout?.destroy();
       child.stderr?.destroy();
+      child.unref();
       reject(new Error(why));
     };
     const cancel = this.#clock.after(PLUGIN_MS, end("The plugin does not come to an end"));
