@@ -138,6 +138,22 @@ export const REASONS = {
   "too-many-slices":
     "A cluster's share of a service is in too many slices, or listens on too many sets of ports; the rest is left out.",
 
+  // What becomes of a ServiceImport here, of its VIPs and of its slices.
+  exported: "At least one cluster exports the name: the controller made the import, and keeps it.",
+  adopted: "The import was there before the name was exported: it keeps its VIPs, and is kept.",
+  "by-hand":
+    "No cluster exports the name: the import is its author's, and gets no more than a VIP.",
+  released: "The last export of an adopted import is gone: the import is its author's again.",
+  withdrawn: "The last export is gone: the import that was made for it goes, too.",
+  "not-heard":
+    "A cluster that the import came from has not been listed yet: the import stays as it is.",
+  "range-exhausted": "The ClusterSet CIDR has no free address of this IP family.",
+  "range-missing": "--clusterset-cidr names no range of this IP family.",
+  "pod-range-overlap": "The ClusterSet CIDR overlaps a range of pods.",
+  "port-not-merged":
+    "No port of the slice is one that the merged service has with this name, protocol and number.",
+  "family-not-merged": "The oldest export does not have the slice's IP family.",
+
   // What somebody else did to kernel objects of ours; each is repaired.
   "jump-missing": "A jump into a chain of ours is gone from the kernel's own chain.",
   "jump-behind": "A rule before our jump takes traffic to ClusterSetIPs, or some of it.",

@@ -223,6 +223,12 @@ export const RULES: readonly Rule[] = [
     why: "Makes one service of all exports of a name, and has no memory.",
   },
   {
+    files: ["controller/allocate/**"],
+    may: ["./", "api/**", "node:crypto"],
+    pure: true,
+    why: "Which VIP an import gets; remembers none. Hashing is pure.",
+  },
+  {
     files: ["agent/command/**", "agent/main.ts"],
     may: ["api/**", "common/**", "agent/**", "node:os", "package.json"],
     pure: false,
