@@ -83,12 +83,16 @@ export class MassLoss {
   }
 
   /**
-   * Decides, once all that is told of has been through `spare`. `read`: reads which services the kernel has rules of;
-   * at nearly all restarts nobody has to ask.
+   * Decides, once all that is told of has been through `spare`. `read`: reads which services the kernel has rules of,
+   * and gives nothing if it must not go on; at nearly all restarts nobody has to ask.
    */
-  async judge(wanted: Wanted, read: () => Promise<readonly VirtualService[]>): Promise<void> {
+  async judge(
+    wanted: Wanted,
+    read: () => Promise<readonly VirtualService[] | undefined>,
+  ): Promise<void> {
     if (this.#state !== "undecided") return;
     const standing = this.#suspicious ? await read() : [];
+    if (standing === undefined) return;
     const lost = standing.filter(({ importKey: key }) => {
       return wanted.services(key)().length === 0 || !wanted.told(key);
     });

@@ -4,17 +4,18 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Backend, Ruleset, Transaction } from "../backends/backend.ts";
-import type { VirtualService } from "../plan/virtual-service.ts";
 import { Announcements } from "./announcements.ts";
 import type { Follower } from "./follower.ts";
 import { Inspection } from "./inspection.ts";
 import { DOUBT_MS, MassLoss } from "./mass-loss.ts";
+import { Proposals } from "./proposals.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Rest } from "./rest.ts";
 import type { SetAside } from "./set-aside.ts";
 import { Slices } from "./slices.ts";
 import { type Scope, Trials } from "./trials.ts";
 import { unitOf } from "./unit.ts";
+import { unlessStopped } from "./unless-stopped.ts";
 import { WaitingChanges } from "./waiting-changes.ts";
 import type { Wanted } from "./wanted.ts";
 
@@ -54,6 +55,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #massLoss: MassLoss;
   readonly #announcements: Announcements;
   readonly #inspection: Inspection;
+  readonly #proposals: Proposals<Believed, Changes>;
   readonly #stop = new AbortController();
   #ruleset: Ruleset<Changes> | undefined;
   #believed: Believed | undefined;
@@ -76,6 +78,9 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
         wake();
       },
     });
+    const [changes, trials, massLoss] = [this.#changes, this.#trials, this.#massLoss];
+    const stop = this.#stop.signal;
+    this.#proposals = new Proposals({ ...options, changes, trials, massLoss, stop });
     this.#announcements = new Announcements(family, events);
     this.#inspection = new Inspection({
       clock,
@@ -175,7 +180,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const believed = this.#believed ?? (await this.#readBack(before));
     if (believed === undefined) return;
     this.#ruleset ??= backend.ruleset();
-    const whole = await this.#propose(this.#ruleset, scope, believed);
+    const whole = await this.#proposals.make(this.#ruleset, scope, believed);
     if (this.#stopped) return;
     const tx = await this.#diff(believed, this.#ruleset);
     if (!tx.empty) await backend.apply(tx, believed);
@@ -189,66 +194,10 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   /** Gives nothing if it was stopped meanwhile. `before`: what was believed until now, if anything was. */
   async #readBack(before: Believed | undefined): Promise<Believed | undefined> {
     const { backend } = this.#options;
-    try {
-      const found = await backend.read(this.#stop.signal);
-      if (this.#stopped) return undefined;
-      this.#announcements.readBack(before === undefined ? [] : backend.compare(before, found));
-      return found;
-    } catch (error) {
-      if (this.#stopped) return undefined;
-      throw error;
-    }
-  }
-
-  /** Takes what is wanted into the ruleset. False if some of it is held back. */
-  async #propose(ruleset: Ruleset<Changes>, scope: Scope, believed: Believed): Promise<boolean> {
-    const { backend, wanted } = this.#options;
-    const imports = this.#imports(scope);
-    if (scope === "changed") return this.#proposeEach(imports, ruleset, believed);
-    this.#massLoss.begin(() => backend.count(believed));
-    const whole = await this.#proposeEach(imports.filter(wanted.told), ruleset, believed);
-    await this.#massLoss.judge(wanted, () => backend.standing(this.#stop.signal));
-    const silent = new Set([
-      ...imports.filter((key) => !wanted.told(key)),
-      ...this.#massLoss.imports,
-    ]);
-    return (await this.#proposeEach(silent, ruleset, believed)) && whole;
-  }
-
-  /** What changes while this lets others run has its turn in the next pass. */
-  async #proposeEach(
-    imports: Iterable<ObjectKey>,
-    ruleset: Ruleset<Changes>,
-    believed: Believed,
-  ): Promise<boolean> {
-    const { backend, wanted, follower, clock } = this.#options;
-    const slices = new Slices(clock);
-    const inKernel = (service: VirtualService) => backend.has(believed, service);
-    let whole = true;
-    for (const key of imports) {
-      if (slices.due) await slices.pause();
-      if (this.#stopped) return false;
-      const again = wanted.services(key);
-      const services = again();
-      const told = () => wanted.told(key);
-      const spared = this.#massLoss.spare(key, services, told, inKernel);
-      const sifted = this.#trials.sift(key, spared?.live ?? services, inKernel);
-      // What is written otherwise than planned is rare: it is not worth the trouble of being made twice.
-      const asPlanned = sifted.live === services;
-      const kept = [...(spared?.kept ?? []), ...sifted.kept];
-      ruleset.set(key, sifted.live, asPlanned ? { again } : { kept });
-      if (sifted.whole && spared === undefined) follower?.proposed(key, sifted.live);
-      else whole = false;
-    }
-    return whole;
-  }
-
-  /** The imports that a pass is about. */
-  #imports(scope: Scope): readonly ObjectKey[] {
-    const trial = this.#trials.begin(scope, !this.#changes.any);
-    if (trial !== undefined) return [...trial];
-    const changed = this.#changes.take();
-    return [...(scope === "complete" ? this.#options.wanted.keys() : changed)];
+    const found = await unlessStopped(backend.read(this.#stop.signal), this.#stop.signal);
+    if (found === undefined) return undefined;
+    this.#announcements.readBack(before === undefined ? [] : backend.compare(before, found));
+    return found;
   }
 
   async #diff(believed: Believed, ruleset: Ruleset<Changes>): Promise<Tx> {

@@ -105,7 +105,7 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     return allServices(believed).length;
   }
 
-  async standing(): Promise<readonly VirtualService[]> {
+  async standing(_stop?: AbortSignal): Promise<readonly VirtualService[]> {
     this.log.push("standing");
     if (this.standingFails !== undefined) throw this.standingFails;
     return allServices(this.kernel);

@@ -10,6 +10,7 @@ import type {
 import type { ObjectKey } from "../../api/names.ts";
 import { FakeBackend, quiet } from "./fake-backend.ts";
 import { FakeClock } from "./fake-clock.ts";
+import { virtualService } from "./services.ts";
 import { wantedOf } from "./wanted.ts";
 
 /** A reconciler between services that a test names and a fake kernel, with all that it tells written down. */
@@ -58,6 +59,28 @@ export class ReconcilerBench {
     if (services.length === 0) this.wanted.delete(key);
     else this.wanted.set(key, services);
     this.reconciler.changed(key, this.clock.now());
+  }
+
+  /** Says that an import wants one port, or nothing; `at`: when that was learned of. */
+  want(key: ObjectKey, port: number | undefined, at = this.clock.now()): void {
+    if (port === undefined) this.wanted.delete(key);
+    else this.wanted.set(key, [virtualService({ importKey: key, port })]);
+    this.reconciler.changed(key, at);
+  }
+
+  /** Starts, and forgets what was done for that. */
+  async started(): Promise<void> {
+    this.reconciler.start();
+    await quiet();
+    this.backend.log.length = 0;
+    this.passes.length = 0;
+  }
+
+  assertAsWanted(): void {
+    const texts = [...this.wanted].map(
+      ([key, services]) => [key, JSON.stringify(services)] as const,
+    );
+    assert.deepEqual(this.backend.kernel, new Map(texts));
   }
 
   /** What the kernel has of an import. */

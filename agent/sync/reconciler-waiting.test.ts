@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { quiet } from "../../test/support/fake-backend.ts";
+import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
+
+const A = "demo/a";
+const B = "demo/b";
+const C = "demo/c";
+
+describe("changes that wait", () => {
+  let bench: ReconcilerBench;
+  beforeEach(() => {
+    bench = new ReconcilerBench();
+  });
+  afterEach(async () => {
+    await bench.reconciler.stop();
+  });
+
+  test("knows since when the oldest change waits, in flight or not, told first or not", async () => {
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+    await bench.started();
+    const release = bench.backend.hold();
+    bench.want(A, 80, 20);
+    await quiet();
+    assert.equal(bench.reconciler.oldestWaiting, 20, "in flight");
+    bench.want(B, 80, 30);
+    assert.equal(bench.reconciler.oldestWaiting, 20);
+    bench.want(C, 80, 10);
+    assert.equal(bench.reconciler.oldestWaiting, 10, "told last, but known first");
+    bench.backend.faults.push("before");
+    release();
+    await quiet();
+    assert.equal(bench.reconciler.oldestWaiting, 10, "after a failure");
+    await bench.settle();
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+  });
+
+  test("knows since when a pass is under way", async () => {
+    const release = bench.backend.hold();
+    bench.clock.advance(5);
+    bench.reconciler.start();
+    bench.clock.advance(60_000);
+    assert.equal(bench.reconciler.passSince, 5);
+    release();
+    await quiet();
+    assert.equal(bench.reconciler.passSince, undefined);
+    assert.equal(bench.passes[0]?.seconds, 60);
+  });
+
+  test("however many changes wait, remembers the oldest times and applies the last state", async () => {
+    await bench.started();
+    const release = bench.backend.hold();
+    bench.want(A, 1, 1);
+    await quiet();
+    for (let i = 2; i <= 30_000; i++) bench.want(A, i, i);
+    bench.backend.faults.push("before", "before", "before");
+    release();
+    await quiet();
+    for (let i = 0; i < 30_000; i++) bench.want(A, i, 99_999);
+    assert.equal(bench.reconciler.oldestWaiting, 1);
+    await bench.settle();
+    assert.deepEqual(bench.passes.at(-1)?.changedAt.length, 10_000);
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+    bench.assertAsWanted();
+  });
+});
