@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { ApiFault } from "../kubernetes/api-fault.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+type Step =
+  | { readonly do: "add"; readonly key: number }
+  | { readonly do: "after"; readonly key: number; readonly ms: number }
+  | { readonly do: "end"; readonly which: number; readonly how: "well" | "badly" | "throttled" }
+  | { readonly do: "pass"; readonly ms: number }
+  | { readonly do: "settle" };
+
+const key = fc.nat(4);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("add" as const), key }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("after" as const), key, ms: fc.nat(3000) }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("end" as const),
+      which: fc.nat(9),
+      how: fc.constantFrom("well" as const, "badly" as const, "throttled" as const),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("pass" as const), ms: fc.nat(5000) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("settle" as const) }) },
+);
+
+/** A queue, and the world that its work is to follow. */
+class History {
+  readonly clock = new FakeClock();
+  readonly queue: WorkQueue<number>;
+  /** How often each key has changed, and which of its changes was last worked in with success. */
+  readonly changes = new Map<number, number>();
+  readonly seen = new Map<number, number>();
+  /** Work that is under way, by key. */
+  readonly work = new Map<number, { end: PromiseWithResolvers<void>; change: number }>();
+  /** Times at which keys will have changed. */
+  readonly planned: { key: number; at: number }[] = [];
+  stopped = false;
+  /** What must not have happened. */
+  readonly wrong: string[] = [];
+
+  constructor(workers: number) {
+    this.queue = new WorkQueue({
+      reconcile: (key) => this.#begin(key, workers),
+      workers,
+      clock: this.clock,
+      random: Math.random,
+      events: { done: () => {}, failed: () => {} },
+    });
+  }
+
+  async take(step: Step): Promise<void> {
+    if (step.do === "add") {
+      this.#change(step.key);
+      this.queue.add(step.key);
+    }
+    if (step.do === "after") {
+      const plan = { key: step.key, at: this.clock.now() + step.ms };
+      this.planned.push(plan);
+      this.clock.after(step.ms, () => {
+        this.planned.splice(this.planned.indexOf(plan), 1);
+        this.#change(step.key);
+      });
+      this.queue.after(step.key, step.ms);
+    }
+    if (step.do === "end") this.end(step.which, step.how);
+    if (step.do === "pass") this.clock.advance(step.ms);
+    if (step.do !== "add") await this.settle();
+  }
+
+  end(which: number, how: "well" | "badly" | "throttled"): void {
+    const [key, work] = [...this.work][which % Math.max(1, this.work.size)] ?? [];
+    if (key === undefined || work === undefined) return;
+    this.work.delete(key);
+    if (how === "well") {
+      this.seen.set(key, work.change);
+      work.end.resolve();
+    } else if (how === "badly") work.end.reject(new Error("no"));
+    else work.end.reject(new ApiFault("throttled", "later", { retryAfter: 4000 }));
+  }
+
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+
+  /** All goes well from now on, for as long as it takes. */
+  async drain(): Promise<void> {
+    await this.settle();
+    for (let turn = 0; turn < 100 && (this.clock.pending > 0 || this.work.size > 0); turn++) {
+      this.clock.advance(5000);
+      await this.settle();
+      while (this.work.size > 0) {
+        this.end(0, "well");
+        await this.settle();
+      }
+    }
+  }
+
+  #change(key: number): void {
+    this.changes.set(key, (this.changes.get(key) ?? 0) + 1);
+  }
+
+  #begin(key: number, workers: number): Promise<void> {
+    if (this.stopped) this.wrong.push("work began after the stop");
+    if (this.work.has(key)) this.wrong.push(`two workers on ${key}`);
+    const end = Promise.withResolvers<void>();
+    this.work.set(key, { end, change: this.changes.get(key) ?? 0 });
+    if (this.work.size > workers) this.wrong.push("more work than workers");
+    // Whoever works knows what is still to come.
+    for (const plan of this.planned) {
+      if (plan.key === key) this.queue.after(key, plan.at - this.clock.now());
+    }
+    return end.promise;
+  }
+}
+
+test("in any history no change is lost, and no key is worked on twice at a time", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (steps, workers) => {
+        const it = new History(workers);
+        for (const one of steps) await it.take(one);
+        await it.drain();
+        assert.deepEqual(it.wrong, []);
+        assert.deepEqual(new Map([...it.seen].sort()), new Map([...it.changes].sort()));
+        assert.deepEqual([it.queue.depth, it.queue.working, it.queue.failing], [0, 0, 0]);
+        assert.equal(it.clock.pending, 0);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test("in any history a stop ends when the work has, and nothing begins after it", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const it = new History(2);
+      for (const one of steps) await it.take(one);
+      let over = false;
+      void it.queue.stop().then(() => {
+        over = true;
+      });
+      it.stopped = true;
+      await it.settle();
+      assert.equal(over, it.work.size === 0);
+      await it.drain();
+      assert.ok(over);
+      assert.deepEqual(it.wrong, []);
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { ApiFault } from "../kubernetes/api-fault.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+/** Lets everything happen that can happen without time. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await setImmediate();
+}
+
+/** A queue whose work is ended by the test: `begun` in order, each with what ends it. */
+function stage(workers = 1) {
+  const clock = new FakeClock();
+  const begun: string[] = [];
+  const ends = new Map<string, PromiseWithResolvers<void>>();
+  const told: string[] = [];
+  const queue = new WorkQueue<string>({
+    reconcile(key) {
+      begun.push(key);
+      const end = Promise.withResolvers<void>();
+      ends.set(key, end);
+      return end.promise;
+    },
+    workers,
+    clock,
+    random: () => 0,
+    events: {
+      done: (key, waited, took) => void told.push(`${key} done: ${waited} + ${took}`),
+      failed: (key, _, failures, wait) => void told.push(`${key} failed: ${failures}, ${wait}`),
+    },
+  });
+  const end = async (key: string, fault?: Error): Promise<void> => {
+    const work = ends.get(key);
+    assert.ok(work, `${key} is not worked on`);
+    ends.delete(key);
+    if (fault === undefined) work.resolve();
+    else work.reject(fault);
+    await settle();
+  };
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    await settle();
+  };
+  return { clock, queue, begun, told, end, pass };
+}
+
+const FAULT = new Error("no");
+
+test("a key that is added often is worked on once; keys come in the order in which they were added", async () => {
+  const it = stage();
+  for (const key of ["a", "b", "a", "c", "b"]) it.queue.add(key);
+  assert.deepEqual(it.begun, []);
+  assert.equal(it.queue.depth, 3);
+  await settle();
+  for (const key of ["a", "b", "c"]) await it.end(key);
+  assert.deepEqual(it.begun, ["a", "b", "c"]);
+  assert.equal(it.queue.depth, 0);
+});
+
+test("a key that is added while it is worked on is worked on again, when that has ended", async () => {
+  const it = stage(2);
+  it.queue.add("a");
+  await settle();
+  it.queue.add("a");
+  it.queue.add("b");
+  await settle();
+  assert.deepEqual(it.begun, ["a", "b"]);
+  assert.deepEqual([it.queue.depth, it.queue.working], [1, 2]);
+  await it.end("a");
+  assert.deepEqual(it.begun, ["a", "b", "a"]);
+});
+
+test("no more keys are worked on at a time than there are workers", async () => {
+  const it = stage(2);
+  for (const key of ["a", "b", "c", "d"]) it.queue.add(key);
+  await settle();
+  assert.deepEqual(it.begun, ["a", "b"]);
+  await it.end("b");
+  assert.deepEqual(it.begun, ["a", "b", "c"]);
+});
+
+test("a key that fails is tried again after waits that double, and anew after a success", async () => {
+  const it = stage();
+  it.queue.add("a");
+  await settle();
+  for (let i = 0; i < 12; i++) {
+    await it.end("a", FAULT);
+    await it.pass(it.clock.next ?? 0);
+  }
+  const waits = it.told.map((line) => line.replace("a failed: ", ""));
+  assert.deepEqual(waits.slice(0, 3), ["1, 200", "2, 400", "3, 800"]);
+  assert.deepEqual(waits.slice(-2), ["11, 30000", "12, 30000"]);
+  assert.equal(it.queue.failing, 1);
+  await it.end("a");
+  assert.equal(it.queue.failing, 0);
+  it.queue.add("a");
+  await settle();
+  await it.end("a", FAULT);
+  assert.equal(it.told.at(-1), "a failed: 1, 200");
+});
+
+test("what fails holds up no other key", async () => {
+  const it = stage();
+  it.queue.add("a");
+  it.queue.add("b");
+  await settle();
+  await it.end("a", FAULT);
+  assert.deepEqual(it.begun, ["a", "b"]);
+});
+
+test("a failed key that is added is tried at once, and then not a second time for the failure", async () => {
+  const it = stage();
+  it.queue.add("a");
+  await settle();
+  await it.end("a", FAULT);
+  it.queue.add("a");
+  await settle();
+  assert.deepEqual(it.begun, ["a", "a"]);
+  await it.end("a");
+  assert.equal(it.clock.pending, 0);
+  await it.pass(100_000);
+  assert.deepEqual(it.begun, ["a", "a"]);
+});
+
+test("what a server asks to be left alone for is waited for, though the key is added before and meanwhile", async () => {
+  const it = stage();
+  it.queue.add("a");
+  await settle();
+  it.queue.add("a");
+  await it.end("a", new ApiFault("throttled", "later", { retryAfter: 5000 }));
+  it.queue.add("a");
+  it.queue.after("a", 1000);
+  await it.pass(4999);
+  assert.deepEqual(it.begun, ["a"]);
+  await it.pass(1);
+  assert.deepEqual(it.begun, ["a", "a"]);
+  // That was the server's wish for once.
+  await it.end("a", FAULT);
+  it.queue.add("a");
+  await settle();
+  assert.deepEqual(it.begun, ["a", "a", "a"]);
+});
+
+test("a key that is due later is worked on then; of two times the earlier one counts", async () => {
+  const it = stage();
+  it.queue.after("a", 3000);
+  it.queue.after("a", 1000);
+  it.queue.after("a", 2000);
+  await it.pass(999);
+  assert.deepEqual(it.begun, []);
+  await it.pass(1);
+  await it.end("a");
+  await it.pass(10_000);
+  assert.deepEqual(it.begun, ["a"]);
+  // What happens before it does not take its place.
+  it.queue.after("a", 1000);
+  it.queue.add("a");
+  await settle();
+  await it.end("a");
+  await it.pass(1000);
+  assert.deepEqual(it.begun, ["a", "a", "a"]);
+});
+
+test("how long the oldest key has been due counts from when it was added until it is done", async () => {
+  const it = stage();
+  assert.equal(it.queue.oldest, 0);
+  it.queue.add("a");
+  await it.pass(100);
+  it.queue.add("b");
+  await it.pass(50);
+  assert.equal(it.queue.oldest, 150);
+  await it.end("a");
+  assert.equal(it.queue.oldest, 50);
+  await it.pass(7);
+  await it.end("b");
+  assert.equal(it.queue.oldest, 0);
+  assert.deepEqual(it.told, ["a done: 100 + 50", "b done: 50 + 7"]);
+});
+
+test("after a stop nothing begins, and what is under way is waited for", async () => {
+  const it = stage(2);
+  for (const key of ["a", "b", "c"]) it.queue.add(key);
+  it.queue.after("d", 10);
+  await settle();
+  let stopped = 0;
+  for (let i = 0; i < 2; i++) void it.queue.stop().then(() => stopped++);
+  it.queue.add("e");
+  it.queue.after("e", 10);
+  await it.end("a");
+  assert.equal(stopped, 0);
+  await it.end("b", FAULT);
+  assert.equal(stopped, 2);
+  await it.pass(100_000);
+  assert.deepEqual(it.begun, ["a", "b"]);
+  assert.equal(it.clock.pending, 0);
+  await it.queue.stop();
+});
+
+test("work that throws before it has begun to wait is a failure as any other", async () => {
+  const clock = new FakeClock();
+  const told: unknown[] = [];
+  const queue = new WorkQueue<number>({
+    reconcile: () => {
+      throw FAULT;
+    },
+    workers: 1,
+    clock,
+    random: () => 0,
+    events: { done: () => {}, failed: (...what) => void told.push(what) },
+  });
+  queue.add(1);
+  await settle();
+  assert.deepEqual(told, [[1, FAULT, 1, 200]]);
+  await queue.stop();
+});
