@@ -25,6 +25,8 @@ export class CredentialPlugin {
   readonly #exec: unknown;
   readonly #directory: string;
   readonly #clock: Clock;
+  /** Ends what runs. */
+  #end: (() => void) | undefined;
   #given: { readonly credentials: PluginCredentials; readonly until: number } | undefined;
 
   /** `exec`: the field of the user. `directory`: what its command, if it is a path, is relative to. */
@@ -57,6 +59,11 @@ export class CredentialPlugin {
     return credentials;
   }
 
+  /** Ends it if it runs. */
+  stop(): void {
+    this.#end?.();
+  }
+
   /** Runs it; gives what it printed. */
   async #print(): Promise<Buffer> {
     const child = this.#spawn();
@@ -70,6 +77,7 @@ export class CredentialPlugin {
       reject(new Error(why));
     };
     const cancel = this.#clock.after(PLUGIN_MS, end("The plugin does not come to an end"));
+    this.#end = end("The plugin is not waited for");
     const tooMuch = end("The plugin prints too much");
     const printed = collect(child.stdout, tooMuch);
     const said = collect(child.stderr, tooMuch);
@@ -79,7 +87,10 @@ export class CredentialPlugin {
       const words = shown(Buffer.concat(said).toString().trim());
       reject(new Error(`The plugin ended with ${signal ?? `status ${status}`}: ${words}`));
     });
-    return promise.finally(cancel);
+    return promise.finally(() => {
+      cancel();
+      this.#end = undefined;
+    });
   }
 
   #spawn(): ChildProcess {

@@ -109,15 +109,16 @@ test("a plugin that hangs is asked once by all who wait, ended after 30 seconds,
   assert.equal(await authorization(), "Bearer 2");
 });
 
-test("whoever is stopped while a plugin hangs waits no longer", async () => {
+test("whoever is stopped while a plugin hangs waits no longer, and the plugin can be ended", async () => {
   await using fake = await FakeApiServer.start();
   const clock = new FakeClock();
   fake.writeKubeconfig(plugin("exec sleep 60"));
-  const { authorization, stop } = await load(fake, clock);
+  const { authorization, credentials, stop } = await load(fake, clock);
   const stopped = assert.rejects(authorization(), { name: "AbortError" });
   stop.abort();
   await stopped;
-  clock.advance(30_000);
+  credentials.stop();
+  while (clock.pending > 0) await setImmediate();
 });
 
 test("what a plugin gave is used until it expires", async () => {

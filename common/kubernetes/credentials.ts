@@ -73,6 +73,11 @@ export class Credentials {
     this.#version = "";
   }
 
+  /** Ends what runs to get some; what was got stays good. */
+  stop(): void {
+    this.#loaded.plugin?.stop();
+  }
+
   /** The credentials as of now. Throws an ApiFault, `no-credentials`, or what the signal says. */
   async access(signal: AbortSignal): Promise<Access> {
     signal.throwIfAborted();

@@ -83,6 +83,7 @@ export class HttpApiServer implements ApiServer {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    this.#credentials.stop();
     this.#http.destroy();
     this.#https.destroy();
   }
