@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "../../agent/observe/metric-table.ts";
 import { AgentMetrics } from "../../agent/observe/metrics.ts";
@@ -77,6 +77,15 @@ test("error codes that documents speak of exist", () => {
   for (const document of documents()) {
     for (const [code] of read(document).matchAll(/\bCSP_[A-Z_]*[A-Z]\b/g)) {
       assert.ok(Object.hasOwn(ERRORS, code), `${document}: ${code}`);
+    }
+  }
+});
+
+test("what documents link to is there", () => {
+  for (const document of documents()) {
+    for (const [, link = ""] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^[a-z]+:/.test(link)) continue;
+      assert.ok(existsSync(join(root, dirname(document), link)), `${document}: ${link}`);
     }
   }
 });
