@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { LogWriter } from "./log-writer.ts";
 
@@ -132,4 +136,22 @@ describe("a log", () => {
       { numRuns: 1000 },
     );
   });
+});
+
+test("a process that ends in the middle of a crowd of lines ends when a slow reader has them all", async () => {
+  const program = fileURLToPath(new URL("../test/support/chatty.ts", import.meta.url));
+  const chatty = spawn(process.execPath, [program], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = once(chatty, "close");
+  await once(chatty.stderr, "readable");
+  await sleep(50);
+  let text = "";
+  chatty.stderr.setEncoding("utf8").on("data", (piece: string) => {
+    text += piece;
+  });
+  assert.deepEqual(await ended, [3, null]);
+  const lines = text.trimEnd().split("\n");
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).line),
+    Array.from({ length: 1500 }, (_, i) => i + 1),
+  );
 });
