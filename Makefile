@@ -2,6 +2,9 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NPM := npm run --silent
 
+# Where the demo's agent reads its objects: manifests, or kubernetes (a real API server, which needs Go).
+SOURCE ?= manifests
+
 .DEFAULT_GOAL := help
 .PHONY: help prepare kubernetes demo test check unit kernel bench build clean
 # One after the other, whatever -j says: their output is for reading, and the machine may be small.
@@ -16,8 +19,8 @@ prepare: ## install what is missing, root needed for Debian packages
 kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes the first time, then nothing
 	@test/kubernetes/build etcd kube-apiserver kube-proxy >/dev/null
 
-demo: prepare ## watch one service fail over between three clusters and back: 22 s, needs root
-	@node test/demo/main.ts
+demo: prepare $(if $(filter kubernetes,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
+	@node test/demo/main.ts $(SOURCE)
 
 test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root and Go
 

@@ -4,14 +4,12 @@ import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { ClusterSpec } from "../lab/topology.ts";
 import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { agentRights } from "./agent-rights.ts";
 import type { Asked } from "./audit.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 /** What the agent is called to the API server. */
 export const AGENT = "agent";
-
-const RBAC = "rbac.authorization.k8s.io";
-const BINDING = { apiVersion: `${RBAC}/v1`, kind: "ClusterRoleBinding", metadata: { name: AGENT } };
 
 /** Longer than the longest backoff after the faults of these tests. */
 const PATIENCE_MS = 30_000;
@@ -85,28 +83,13 @@ export class AgentStage implements AsyncDisposable {
 
   /** Gives the agent its rights. */
   async allow(): Promise<void> {
-    const { admin } = this.plane;
-    const verbs = ["list", "watch"];
-    await admin.apply({
-      ...BINDING,
-      kind: "ClusterRole",
-      rules: [
-        { apiGroups: ["multicluster.x-k8s.io"], resources: ["serviceimports"], verbs },
-        { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs },
-        { apiGroups: [""], resources: ["nodes"], verbs },
-        { apiGroups: ["about.k8s.io"], resources: ["clusterproperties"], verbs },
-      ],
-    });
-    await admin.apply({
-      ...BINDING,
-      subjects: [{ kind: "User", apiGroup: RBAC, name: AGENT }],
-      roleRef: { kind: "ClusterRole", apiGroup: RBAC, name: AGENT },
-    });
+    for (const object of agentRights(AGENT)) await this.plane.admin.apply(object);
   }
 
   /** Takes them away. */
   async forbid(): Promise<void> {
-    await this.plane.admin.delete(BINDING);
+    const [, binding] = agentRights(AGENT);
+    await this.plane.admin.delete(binding);
   }
 
   /** Our rules in the kernel, as iptables-save spells them. */

@@ -2,13 +2,15 @@
  * The demo: one service in three clusters, a client that never stops connecting, and the agent on the
  * client's node. Clusters are scaled to nothing and back; everything shown is measured on real connections.
  * Exits with 0 if no connection failed, with 1 otherwise.
+ *
+ *     node test/demo/main.ts [manifests | kubernetes]
  */
 import { now, placeOf } from "./attempt.ts";
 import type { Paint } from "./paint.ts";
 import { ms, type View } from "./picture.ts";
 import { type Played, play, STEPS } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
-import { RATE, Stage } from "./stage.ts";
+import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
 import { CLUSTERS, tierOf, VIP } from "./world.ts";
 
 const paint = paintFor(process.stdout, process.env);
@@ -21,9 +23,13 @@ if (process.getuid?.() !== 0) {
   console.error("the demo makes network namespaces: run it as root");
   process.exit(1);
 }
+const source = sourceOf(process.argv[2] ?? "manifests");
 if (!drawing) console.log(intro);
+if (source === "kubernetes") {
+  console.log("starting a real etcd and kube-apiserver, which the agent lists and watches");
+}
 try {
-  const faults = await perform();
+  const faults = await perform(source);
   for (const fault of faults) console.log(paint("bad", `FAILED: ${fault}`));
   process.exitCode = faults.length === 0 ? 0 : 1;
 } catch (error) {
@@ -31,9 +37,16 @@ try {
   process.exitCode = 1;
 }
 
+function sourceOf(word: string): SourceName {
+  const source = SOURCES.find((name) => name === word);
+  if (source !== undefined) return source;
+  console.error(`SOURCE=${word}: expected ${SOURCES.join(" or ")}`);
+  process.exit(1);
+}
+
 /** Plays all steps; gives what went wrong. */
-async function perform(): Promise<string[]> {
-  await using stage = await Stage.open();
+async function perform(source: SourceName): Promise<string[]> {
+  await using stage = await Stage.open(source);
   const played: Played[] = [];
   const began = now();
   let rules: readonly string[] = await stage.rules();

@@ -1,15 +1,21 @@
-import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { type Attempt, now, parseAttempt } from "./attempt.ts";
+import { PublishingControlPlane } from "./control-plane.ts";
 import { Held } from "./held.ts";
 import { Manifests } from "./manifests.ts";
-import { CLIENT, CLUSTERS, type Cluster, HOME, labSpec, VIP } from "./world.ts";
+import { type Publication, Scenario } from "./scenario.ts";
+import { CLIENT, CLUSTERS, type Cluster, CONTROL_PLANE, HOME, labSpec, VIP } from "./world.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
+const SCENARIO = `${ROOT}/test/scenarios/manifests/three-tiers.yaml`;
+
+/** Where the agent reads its objects: a directory, or a real API server. */
+export const SOURCES = ["manifests", "kubernetes"] as const;
+export type SourceName = (typeof SOURCES)[number];
 
 /** New connections a second, and for how many seconds at the very most. */
 export const RATE = 200;
@@ -24,27 +30,31 @@ export class Stage implements AsyncDisposable {
   readonly attempts: Attempt[] = [];
   readonly held: Held[] = [];
   readonly #lab: Lab;
-  readonly #manifests: Manifests;
+  readonly #scenario = new Scenario(SCENARIO);
+  readonly #publication: Publication;
   readonly #servers = new Map<string, Process[]>();
   #agent: Process | undefined;
   #stream: Process | undefined;
 
-  private constructor(lab: Lab, manifests: Manifests) {
+  private constructor(lab: Lab, publication: Publication) {
     this.#lab = lab;
-    this.#manifests = manifests;
+    this.#publication = publication;
   }
 
   /** Brings everything up; returns when the first connection to the VIP has been answered. */
-  static async open(): Promise<Stage> {
+  static async open(source: SourceName): Promise<Stage> {
     const lab = await Lab.create(labSpec());
+    let publication: Publication | undefined;
     try {
-      const directory = `${lab.directory}/manifests`;
-      mkdirSync(directory);
-      const scenario = `${ROOT}/test/scenarios/manifests/three-tiers.yaml`;
-      const stage = new Stage(lab, new Manifests(scenario, directory));
+      publication =
+        source === "manifests"
+          ? new Manifests(lab.directory)
+          : await PublishingControlPlane.start(lab.node(HOME.cluster, CONTROL_PLANE));
+      const stage = new Stage(lab, publication);
       await stage.#start();
       return stage;
     } catch (error) {
+      await publication?.[Symbol.asyncDispose]();
       await lab.remove();
       throw error;
     }
@@ -57,13 +67,13 @@ export class Stage implements AsyncDisposable {
 
   /**
    * Scales a cluster to nothing, or back. As in a real cluster, endpoints are declared gone before servers
-   * stop, and declared ready after they have started. Gives the moment just before the manifest was renamed
-   * into place, and what is still to be done.
+   * stop, and declared ready after they have started. Gives the moment just before the cluster's slice was
+   * written, and what is still to be done.
    */
   async scale(cluster: string, up: boolean): Promise<{ changed: number; rest: Promise<void> }> {
     if (up) await this.#startServers(cluster);
     const changed = now();
-    this.#manifests.write(cluster, up);
+    await this.#publication.write(this.#scenario.slice(cluster, up));
     return { changed, rest: up ? Promise.resolve() : this.#stopServers(cluster) };
   }
 
@@ -96,6 +106,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#publication[Symbol.asyncDispose]();
     await this.#lab.remove();
   }
 
@@ -108,16 +119,13 @@ export class Stage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    this.#manifests.writeAll();
+    await this.#publication.write(...this.#scenario.objects);
     this.#agent = this.#node.spawn([
       `${ROOT}/bin/clusterset-agent`,
       "run",
-      `--manifests=${this.#manifests.directory}`,
-      `--cluster-id=${HOME.cluster}`,
-      `--region=${HOME.region}`,
+      ...this.#publication.flags,
       `--node-name=${HOME.node}`,
       "--clusterset-cidr=241.0.0.0/8,fd00:241::/108",
-      "--pod-cidrs=10.1.0.0/16,fd00:10:1::/48",
     ]);
     await Promise.all(CLUSTERS.map(({ id }) => this.#startServers(id)));
     await this.#firstAnswer();

@@ -1,6 +1,6 @@
 import { type Attempt, placeOf } from "./attempt.ts";
 
-/** What a change of the manifests did to the connections around it. */
+/** What a change of the objects did to the connections around it. */
 export interface Verdict {
   readonly attempts: number;
   /** Attempts that ended as nobody wanted, by their word. */
@@ -14,7 +14,7 @@ export interface Verdict {
 }
 
 /**
- * Judges the attempts of one step. `changed`: when the manifest was renamed into place; `wanted`: the place
+ * Judges the attempts of one step. `changed`: just before the slice was written; `wanted`: the place
  * (a cluster, or `refused`) that all attempts should come to.
  */
 export function judge(attempts: readonly Attempt[], changed: number, wanted: string): Verdict {

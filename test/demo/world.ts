@@ -1,7 +1,15 @@
 import type { LabSpec } from "../lab/topology.ts";
 
 /** The client's cluster and node, where the agent runs. */
-export const HOME = { cluster: "c1", node: "n1", region: "eu-west" } as const;
+export const HOME = {
+  cluster: "c1",
+  node: "n1",
+  region: "eu-west",
+  podCidrs: ["10.1.0.0/16", "fd00:10:1::/48"],
+} as const;
+
+/** The node of the client's cluster where its API server is, if there is one. */
+export const CONTROL_PLANE = "control-plane";
 
 /** The address of `shop/web` in the scenario. */
 export const VIP = "241.0.1.7";
@@ -50,13 +58,16 @@ export function labSpec(): LabSpec {
     clusters: CLUSTERS.map(({ id, region, pods }) => ({
       id,
       region,
-      nodes: [...new Set(pods.map(({ node }) => node))].map((name) => ({
-        name,
-        pods: Object.fromEntries([
-          ...pods.filter(({ node }) => node === name).map((one) => [one.name, [one.address]]),
-          ...(id === HOME.cluster && name === HOME.node ? [[CLIENT.name, [CLIENT.address]]] : []),
-        ]),
-      })),
+      nodes: [
+        ...[...new Set(pods.map(({ node }) => node))].map((name) => ({
+          name,
+          pods: Object.fromEntries([
+            ...pods.filter(({ node }) => node === name).map((one) => [one.name, [one.address]]),
+            ...(id === HOME.cluster && name === HOME.node ? [[CLIENT.name, [CLIENT.address]]] : []),
+          ]),
+        })),
+        ...(id === HOME.cluster ? [{ name: CONTROL_PLANE, pods: {} }] : []),
+      ],
     })),
   };
 }
