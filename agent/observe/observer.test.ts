@@ -87,6 +87,25 @@ test("a failure that repeats is told once, another one again, and the recovery o
   ]);
 });
 
+test("a doubt is told when it begins and when it ends, and counted in between", async () => {
+  const { observer, metrics, lines } = observed("info");
+  const doubted = { family: "IPv4", services: 12, of: 13, believedIn: 30_000 } as const;
+  const gauge = (services: number) =>
+    new RegExp(`^clusterset_agent_doubted_services\\{family="IPv4"\\} ${services}$`, "m");
+  observer.lossDoubted(doubted);
+  assert.match(await metrics.text(), gauge(12));
+  observer.lossBelieved({ family: "IPv4", services: 11 });
+  assert.match(await metrics.text(), gauge(0));
+  observer.lossDoubted(doubted);
+  observer.lossBelieved({ family: "IPv4", services: 0 });
+  assert.deepEqual(lines(), [
+    "warn Nothing tells of most services that the kernel has; their rules stay for now.",
+    "warn Services that nothing tells of are believed to be gone.",
+    "warn Nothing tells of most services that the kernel has; their rules stay for now.",
+    "info Services that nothing told of are told of again.",
+  ]);
+});
+
 test("a pass that changed nothing is silent at any level", () => {
   const { observer, lines } = observed("trace");
   observer.reconciled({ ...PASS, changedAt: [] });

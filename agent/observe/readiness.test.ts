@@ -23,6 +23,11 @@ test("an agent is not ready before its sources have listed and its first sync is
   ]);
 });
 
+test("an agent that doubts the loss of most services is not ready, and says why", () => {
+  const doubting = state({ synced: false, doubted: 12 });
+  assert.deepEqual(reasons(readiness(doubting, 0)), [undefined, "mass-loss", undefined]);
+});
+
 test("an agent is not ready once a change has waited for more than 60 seconds", () => {
   const waiting = state({ synced: true, oldestWaiting: 1000 });
   assert.ok(isWell(readiness(waiting, 61_000)));
