@@ -1,6 +1,7 @@
 import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
+import type { Condition } from "./condition.ts";
 
 /**
  * Facts: what the controller believes about the world, one immutable value per object. A fact exists only if a strict
@@ -47,6 +48,8 @@ export interface ExportFact {
   /** Milliseconds since 1970. */
   readonly created: number;
   readonly metadata: ExportedMetadata;
+  /** Of its status: whoever wrote them. */
+  readonly conditions: readonly Condition[];
 }
 
 /** An endpoint with what is needed to use it from another cluster. */
@@ -101,6 +104,23 @@ export interface ClusterFact {
 
 /** How a cluster is seen from here. */
 export type ClusterState = "alive" | "stale";
+
+/** A ServiceImport of this cluster, whoever made it. */
+export interface ImportFact {
+  readonly key: ObjectKey;
+  readonly generation: number;
+  /** How the controller came by it (`ANNOTATION_IMPORT`); absent: it is somebody's own. */
+  readonly origin?: "adopted" | "created";
+  readonly headless: boolean;
+  /** As they stand there, whether they are addresses or not: what is explicit is nobody else's to change. */
+  readonly ips: readonly string[];
+  /** Empty if it names none. */
+  readonly families: readonly Family[];
+  readonly ports: readonly ServicePort[];
+  /** `status.clusters`: who exported it, when that was last written. */
+  readonly clusters: readonly string[];
+  readonly conditions: readonly Condition[];
+}
 
 /** A namespace of this cluster. */
 export interface NamespaceFact {

@@ -1,11 +1,12 @@
 import { isLabelName, isLabelValue } from "../../api/names.ts";
-import { fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
 import { parseText } from "../../api/parse/parse-text.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseCreated } from "../../api/parse/time.ts";
 import { parseExportedAnnotations, parseExportedLabels } from "./exported-metadata.ts";
 import type { ExportFact } from "./facts.ts";
+import { generationOf, parseConditions } from "./parse-status.ts";
 
 /**
  * Reads a ServiceExport (v1alpha1 or v1beta1, one schema). One without uid or time of creation gives no fact: every
@@ -34,13 +35,7 @@ export function parseExport(object: unknown): Parsed<ExportFact> {
       labels: parseExportedLabels(labels, "spec.exportedLabels", complaints),
       annotations: parseExportedAnnotations(annotations, "spec.exportedAnnotations", complaints),
     },
+    conditions: parseConditions(object),
   };
   return { ...result, key, fact };
-}
-
-/** What `observedGeneration` repeats; 0 where there is none. */
-function generationOf(object: unknown): number {
-  const generation = fieldAt(object, "metadata", "generation");
-  const good = typeof generation === "number" && Number.isSafeInteger(generation);
-  return isUnset(generation) || !good || generation < 0 ? 0 : generation;
 }

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { parseExport } from "./parse-export.ts";
+import { parseImport } from "./parse-import.ts";
+
+const READY = {
+  type: "Ready",
+  status: "True",
+  reason: "Ready",
+  message: "241.0.0.1",
+  lastTransitionTime: "2026-11-21T10:00:00Z",
+  observedGeneration: 3,
+};
+
+const IMPORT = {
+  metadata: {
+    namespace: "demo",
+    name: "serve",
+    generation: 3,
+    annotations: { [ANNOTATION_IMPORT]: "adopted" },
+  },
+  spec: {
+    type: "ClusterSetIP",
+    ips: ["241.0.0.1"],
+    ipFamilies: ["IPv4"],
+    ports: [{ port: 80, appProtocol: "http" }],
+  },
+  status: { clusters: [{ cluster: "c1" }, { cluster: "c2" }], conditions: [READY] },
+};
+
+test("an import is read with all that the controller goes by", () => {
+  assert.deepEqual(parseImport(IMPORT), {
+    object: "ServiceImport demo/serve",
+    key: "demo/serve",
+    problems: [],
+    fact: {
+      key: "demo/serve",
+      generation: 3,
+      origin: "adopted",
+      headless: false,
+      ips: ["241.0.0.1"],
+      families: ["IPv4"],
+      ports: [{ name: "", protocol: "TCP", port: 80, appProtocol: "http" }],
+      clusters: ["c1", "c2"],
+      conditions: [READY],
+    },
+  });
+});
+
+test("an import that somebody wrote by hand, of two lines, is nobody else's", () => {
+  const { fact } = parseImport({
+    metadata: { namespace: "demo", name: "serve" },
+    spec: { type: "ClusterSetIP", ports: [{ port: 80 }] },
+  });
+  assert.deepEqual(fact, {
+    key: "demo/serve",
+    generation: 0,
+    headless: false,
+    ips: [],
+    families: [],
+    ports: [{ name: "", protocol: "TCP", port: 80 }],
+    clusters: [],
+    conditions: [],
+  });
+});
+
+test("an address that is none stays among the VIPs: it is explicit all the same", () => {
+  const odd = { ...IMPORT, spec: { ...IMPORT.spec, ips: ["x", 7, "1.2.3.4"], ipFamilies: ["X"] } };
+  assert.deepEqual(parseImport(odd).fact?.ips, ["x", "1.2.3.4"]);
+  assert.deepEqual(parseImport(odd).fact?.families, []);
+});
+
+test("conditions that are not well formed are nothing to go by, on imports as on exports", () => {
+  const conditions = [
+    { ...READY, status: "Maybe" },
+    { ...READY, lastTransitionTime: "yesterday" },
+    { ...READY, type: 1 },
+    null,
+    { ...READY, type: "Other", observedGeneration: -1 },
+  ];
+  const kept = [{ ...READY, type: "Other", observedGeneration: 0 }];
+  assert.deepEqual(parseImport({ ...IMPORT, status: { conditions } }).fact?.conditions, kept);
+  const exported = {
+    metadata: { ...IMPORT.metadata, uid: "u", creationTimestamp: "2026-11-21T10:00:00Z" },
+    status: { conditions },
+  };
+  assert.deepEqual(parseExport(exported).fact?.conditions, kept);
+});
+
+test("whatever stands in an import, reading it neither throws nor takes a word for what it is not", () => {
+  const anything = fc.anything({ withNullPrototype: true });
+  const spec = fc.record({ type: fc.constant("Headless"), ports: anything, ips: anything });
+  const status = fc.record({ clusters: fc.array(anything), conditions: fc.array(anything) });
+  fc.assert(
+    fc.property(fc.record({ spec, status }), (object) => {
+      const { fact } = parseImport({ ...object, metadata: { ...IMPORT.metadata, annotations: 7 } });
+      assert.equal(fact?.origin, undefined);
+      assert.ok(fact?.ips.every((ip) => typeof ip === "string"));
+    }),
+  );
+});
+
+test("an import of no type that is known gives no fact", () => {
+  const { fact, problems } = parseImport({ ...IMPORT, spec: { type: "Other" } });
+  assert.equal(fact, undefined);
+  assert.deepEqual(
+    problems.map(({ reason }) => reason),
+    ["invalid-object"],
+  );
+});
