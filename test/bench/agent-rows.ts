@@ -4,7 +4,7 @@ import { count, figuresOf, megabytes, percent, servicesOf, time } from "./figure
 import { atMost, atMostMs, type Row, type Target } from "./table.ts";
 
 /** What one agent did on a real API server. */
-export function agentRows({ flavour, empty, measured, restarted }: Agent): Row[] {
+export function agentRows({ flavour, empty, measured, restarted, quiet }: Agent): Row[] {
   return [
     ...measured.flatMap((one) => changeRows(flavour, one)),
     ...measured.map(
@@ -16,7 +16,7 @@ export function agentRows({ flavour, empty, measured, restarted }: Agent): Row[]
     ...restarted.map(
       ({ services, ready, written }): Row => ({
         what: `started over its own rules -> ready, ${servicesOf(services)}`,
-        ours: time(ready),
+        ours: `${time(ready)}, ${written} rules and chains written`,
         target: { text: "writes nothing", met: written === 0 },
       }),
     ),
@@ -25,19 +25,23 @@ export function agentRows({ flavour, empty, measured, restarted }: Agent): Row[]
       ours: megabytes(empty.resident),
       target: atMost("", 80, "MB", empty.resident[0]),
     },
-    ...restarted.map(
-      ({ services, resident }, i): Row => ({
-        what: `resident memory, ${servicesOf(services)}: started over its rules, after changes`,
-        ours: `${megabytes(resident)}, ${megabytes(measured.at(i - restarted.length)?.resident ?? [0, 0])}`,
+    ...measured.map(
+      ({ services, resident }): Row => ({
+        what: `resident memory, ${servicesOf(services)}, after all these changes`,
+        ours: megabytes(resident),
       }),
     ),
-    ...restarted.map(
-      ({ services, share }): Row => ({
-        what: `processor time while nothing changes, ${servicesOf(services)}`,
+    ...quiet.flatMap(({ services, resident, share }): Row[] => [
+      {
+        what: `nothing changes, ${servicesOf(services)}: resident memory`,
+        ours: megabytes(resident),
+      },
+      {
+        what: `nothing changes, ${servicesOf(services)}: processor time`,
         ours: percent(share),
         ...(flavour === "legacy" && { target: atMost("", 1, "%", share * 100) }),
-      }),
-    ),
+      },
+    ]),
   ];
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { contest, type Measured } from "./contest.ts";
 import { agentOn, buildAgent, type Contestant } from "./contestant.ts";
-import { count, time } from "./figures.ts";
+import { count, servicesOf, time } from "./figures.ts";
 import { ENDPOINTS, effortOf, type Options } from "./options.ts";
 import { idle, type Quiet } from "./quiet.ts";
 import { IMPORTS } from "./shape.ts";
@@ -13,10 +13,12 @@ const WRITTEN = "clusterset_agent_kernel_objects_written_total";
 /** Until what a start leaves has settled. */
 const SETTLED = 5_000;
 
-/** What was measured of an agent that was started over its own rules, and then left alone. */
-export interface Restarted extends Quiet {
+/** What became of an agent that was started over its own rules, which are as they should be. */
+export interface Restarted {
   readonly services: number;
+  /** Milliseconds. */
   readonly ready: number;
+  /** Rules and chains: more than none is a mistake. */
   readonly written: number;
 }
 
@@ -27,6 +29,8 @@ export interface Agent {
   readonly empty: Quiet;
   readonly measured: Measured[];
   readonly restarted: Restarted[];
+  /** At rest, by number of services. */
+  readonly quiet: (Quiet & { readonly services: number })[];
 }
 
 /** The real agent, bundled, of both flavours in turn, on a real API server. */
@@ -39,7 +43,13 @@ export async function agents(
   const all = FLAVOURS.map((flavour) => agentOn(stage, flavour, flavour, program));
   const empty = await rest(all, 0);
   const results = FLAVOURS.map(
-    (flavour, i): Agent => ({ flavour, empty: of(empty, i), measured: [], restarted: [] }),
+    (flavour, i): Agent => ({
+      flavour,
+      empty: of(empty, i),
+      measured: [],
+      restarted: [],
+      quiet: [],
+    }),
   );
   const loads: Row[] = [];
   for (const services of options.sizes) {
@@ -50,37 +60,37 @@ export async function agents(
       say(`API server to connection: ${count(services)} services, iptables-${result.flavour}`);
       await using client = stage.connect(result.flavour);
       result.measured.push(await contest(stage, of(all, i), client, services, effort));
+      result.restarted.push({ services, ...(await restart(of(all, i))) });
     }
     if (services === 1) continue;
     say(`at rest: ${count(services)} services, ${effort.idleSeconds} s`);
     const quiet = await rest(all, effort.idleSeconds);
-    for (const [i, result] of results.entries())
-      result.restarted.push({ ...of(quiet, i), services });
+    for (const [i, result] of results.entries()) result.quiet.push({ services, ...of(quiet, i) });
   }
   return { agents: results, loads };
 }
 
+/** Starts it over its own rules, and looks what it does to them. */
+async function restart(agent: Contestant): Promise<Omit<Restarted, "services">> {
+  const ready = await agent.start();
+  const [written = Number.NaN] = (await agent.metrics?.([WRITTEN])) ?? [];
+  await agent.stop();
+  return { ready, written };
+}
+
 /** Starts them one after the other, and looks what all of them take while nothing happens. */
-async function rest(all: readonly Contestant[], seconds: number) {
-  const starts: { ready: number }[] = [];
-  for (const one of all) starts.push({ ready: await one.start() });
+async function rest(all: readonly Contestant[], seconds: number): Promise<Quiet[]> {
+  for (const one of all) await one.start();
   await sleep(SETTLED);
-  const quiet = await idle(
-    all.map(({ node }) => node),
-    seconds,
-  );
-  const written = await Promise.all(all.map(async (one) => (await one.metrics?.([WRITTEN]))?.[0]));
+  const nodes = all.map(({ node }) => node);
+  const quiet = await idle(nodes, seconds);
   for (const one of all) await one.stop();
-  return all.map((_, i) => ({
-    ...of(starts, i),
-    ...of(quiet, i),
-    written: written[i] ?? Number.NaN,
-  }));
+  return quiet;
 }
 
 function loadRow(services: number, ms: number): Row {
   return {
-    what: `${count(services)} imports and slices x ${ENDPOINTS} written to the API server`,
+    what: `imports and slices written, up to ${servicesOf(services)} x ${ENDPOINTS}`,
     ours: time(ms),
   };
 }

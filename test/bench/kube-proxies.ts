@@ -20,7 +20,7 @@ const SETTLED = 5_000;
 export interface Rival {
   readonly mode: Mode;
   readonly measured: Measured[];
-  readonly restarted: (Quiet & { readonly services: number })[];
+  readonly quiet: (Quiet & { readonly services: number })[];
 }
 
 /** The real kube-proxy with ordinary Services of the same size, on an API server of the same kind. */
@@ -30,7 +30,7 @@ export async function kubeProxies(options: Options, say: (what: string) => void)
   await using stage = await Stage.open(SERVICES, modes);
   const all: Contestant[] = [];
   for (const mode of modes) all.push(await kubeProxyOn(stage, mode, mode));
-  const results = modes.map((mode): Rival => ({ mode, measured: [], restarted: [] }));
+  const results = modes.map((mode): Rival => ({ mode, measured: [], quiet: [] }));
   for (const services of options.sizes.filter((size) => size <= MOST_SERVICES)) {
     const effort = effortOf(options, services);
     const changes = quick ? FEW_CHANGES : CHANGES;
@@ -46,13 +46,13 @@ export async function kubeProxies(options: Options, say: (what: string) => void)
     say(`kube-proxy at rest: ${count(services)} services, ${effort.idleSeconds} s`);
     for (const proxy of all) await proxy.start();
     await sleep(SETTLED);
-    const quiet = await idle(
+    const seen = await idle(
       all.map(({ node }) => node),
       effort.idleSeconds,
     );
     for (const [i, result] of results.entries()) {
-      const one = quiet[i];
-      if (one !== undefined) result.restarted.push({ ...one, services });
+      const one = seen[i];
+      if (one !== undefined) result.quiet.push({ ...one, services });
     }
     for (const proxy of all) await proxy.stop();
   }

@@ -44,7 +44,7 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
     missed.length === 0
       ? "Every target was met.\n"
       : `Not met:\n\n${missed.map((one) => `* ${one}\n`).join("")}`;
-  const head = `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(0)} minutes.\n${machine}; load ${load.map((one) => one.toFixed(1)).join(" before, ")} at the end.\n`;
+  const head = `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(1)} minutes.\n${machine}; load ${load.map((one) => one.toFixed(1)).join(" before, ")} at the end.\n`;
   return `${head}\n${verdict}\n${tableOf(sections)}`;
 }
 

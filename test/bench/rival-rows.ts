@@ -30,8 +30,8 @@ export function rivalRows(agent: Agent, rival: Rival): Row[] {
         megabytes(theirs.resident),
       ),
     ),
-    ...agent.restarted.flatMap((ours) => {
-      const theirs = rival.restarted.find(({ services }) => services === ours.services);
+    ...agent.quiet.flatMap((ours) => {
+      const theirs = rival.quiet.find(({ services }) => services === ours.services);
       if (theirs === undefined) return [];
       const what = `processor time while nothing changes, ${servicesOf(ours.services)}`;
       return [row(what, ours.share, theirs.share, percent(ours.share), percent(theirs.share))];

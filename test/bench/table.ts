@@ -35,7 +35,9 @@ export function tableOf(sections: readonly Section[]): string {
 export function missedIn(sections: readonly Section[]): string[] {
   return sections.flatMap(({ title, rows }) =>
     rows.flatMap(({ what, ours, target }) =>
-      target === undefined || target.met ? [] : [`${title}: ${what}: ${ours}, not ${target.text}`],
+      target === undefined || target.met
+        ? []
+        : [`${title}: ${what.trim()}: ${ours}, not ${target.text}`],
     ),
   );
 }
