@@ -43,3 +43,8 @@ export function isQualifiedName(text: string): boolean {
     rest.length === 0 && isLabelValue(name) && (prefix === undefined || isSubdomainName(prefix))
   );
 }
+
+/** Id of a clusterset (KEP-2149 says no more than that it is text): it is carried as a label value. */
+export function isClusterSetId(text: string): boolean {
+  return isLabelValue(text);
+}

@@ -5,15 +5,16 @@ import { fieldAt, isFields, isUnset } from "./fields.ts";
 import type { Interner } from "./interner.ts";
 import { parseJsonText } from "./json-text.ts";
 
-/** Properties that are kept of one cluster, and characters of a value: each is kept once a slice. */
-const MOST_PROPERTIES = 64;
-const MOST_VALUE_CHARACTERS = 256;
+/** Properties that are kept of one cluster: each is kept once a slice. */
+export const MOST_PROPERTIES = 64;
 /** Characters of the annotation. */
-const MOST_CHARACTERS = 16_384;
+export const MOST_PROPERTY_CHARACTERS = 16_384;
+/** Characters of one value. */
+const MOST_VALUE_CHARACTERS = 256;
 
 /**
- * The properties of the cluster that a slice or Lease speaks for (KEP-2149), by name, out of a JSON object; undefined if nothing
- * says any. One that is wrong is left out: to a selector it is as if the cluster did not have it.
+ * The properties of the cluster that a slice or Lease speaks for (KEP-2149), by name, out of a JSON object; undefined
+ * if nothing says any. One that is wrong is left out: to a selector it is as if the cluster did not have it.
  */
 export function parseProperties(
   object: unknown,
@@ -23,12 +24,13 @@ export function parseProperties(
   const text = fieldAt(object, "metadata", "annotations", ANNOTATION_CLUSTER_PROPERTIES);
   if (isUnset(text)) return undefined;
   const path = `metadata.annotations[${ANNOTATION_CLUSTER_PROPERTIES}]`;
-  const value = typeof text === "string" ? parseJsonText(text, MOST_CHARACTERS, 1) : undefined;
+  const value =
+    typeof text === "string" ? parseJsonText(text, MOST_PROPERTY_CHARACTERS, 1) : undefined;
   if (!isFields(value)) return complaints.add("invalid-property", path, text);
   const properties = new Map<string, string>();
   for (const [name, property] of Object.entries(value)) {
     if (!isSubdomainName(name)) complaints.add("invalid-property", path, name);
-    else if (!isProperty(property))
+    else if (!isPropertyValue(property))
       complaints.add("invalid-property", `${path}[${name}]`, property);
     else if (properties.size === MOST_PROPERTIES) {
       complaints.add("invalid-property", path, Object.keys(value).length);
@@ -38,6 +40,7 @@ export function parseProperties(
   return properties;
 }
 
-function isProperty(value: unknown): value is string {
+/** True for what the value of a property may be, as far as it is told to others. */
+export function isPropertyValue(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= MOST_VALUE_CHARACTERS;
 }

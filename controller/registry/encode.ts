@@ -1,0 +1,139 @@
+import {
+  ANNOTATION_CLUSTER_PROPERTIES,
+  ANNOTATION_EXPORTED_ANNOTATIONS,
+  ANNOTATION_EXPORTED_AT,
+  ANNOTATION_EXPORTED_LABELS,
+  CONTROLLER_NAME,
+  COORDINATION_V1,
+  DISCOVERY_V1,
+  LABEL_CLUSTER_SET,
+  LABEL_MANAGED_BY,
+  LABEL_PROXY_NAME,
+  LABEL_RECORD,
+  LABEL_REGION,
+  LABEL_SOURCE_CLUSTER,
+  MCS_GROUP,
+  MCS_VERSIONS,
+  PROXY_NAME,
+} from "../../api/keys.ts";
+import type {
+  ClusterFact,
+  EndpointFact,
+  ExportedMetadata,
+  ExportRecord,
+  ServicePort,
+  SliceFact,
+} from "../model/facts.ts";
+import { inKeyOrder, type Json, type Manifest } from "../model/manifest.ts";
+import { LEASE_NAME, recordLabel, recordName } from "./names.ts";
+
+/**
+ * A record as it lies in the registry namespace of its cluster: a ServiceImport with nothing but what was exported.
+ * What users chose the keys of is carried as JSON, and passes for nothing else.
+ */
+export function encodeRecord(record: ExportRecord, namespace: string): Manifest {
+  return {
+    apiVersion: `${MCS_GROUP}/${MCS_VERSIONS[0]}`,
+    kind: "ServiceImport",
+    metadata: {
+      name: recordName(record.key),
+      namespace,
+      labels: {
+        [LABEL_RECORD]: recordLabel(record.key),
+        [LABEL_SOURCE_CLUSTER]: record.cluster,
+      },
+      annotations: {
+        [ANNOTATION_EXPORTED_AT]: new Date(record.exported).toISOString(),
+        ...encodeMetadata(record.metadata),
+      },
+    },
+    spec: {
+      type: record.headless ? "Headless" : "ClusterSetIP",
+      ports: record.ports.map(encodePort),
+      ipFamilies: record.families,
+      sessionAffinity: record.sessionAffinity,
+      ...(record.affinitySeconds !== undefined && {
+        sessionAffinityConfig: { clientIP: { timeoutSeconds: record.affinitySeconds } },
+      }),
+      ...(record.internalTrafficPolicy !== undefined && {
+        internalTrafficPolicy: record.internalTrafficPolicy,
+      }),
+      ...(record.trafficDistribution !== undefined && {
+        trafficDistribution: record.trafficDistribution,
+      }),
+    },
+  };
+}
+
+/** A slice of a record, under the namespace and name of its own key. */
+export function encodeSlice(slice: SliceFact, cluster: string): Manifest {
+  const [namespace = "", name = ""] = slice.key.split("/");
+  return {
+    apiVersion: DISCOVERY_V1,
+    kind: "EndpointSlice",
+    metadata: {
+      name,
+      namespace,
+      labels: {
+        [LABEL_RECORD]: recordLabel(slice.service),
+        [LABEL_SOURCE_CLUSTER]: cluster,
+        [LABEL_MANAGED_BY]: CONTROLLER_NAME,
+        [LABEL_PROXY_NAME]: PROXY_NAME,
+      },
+    },
+    addressType: slice.family,
+    ports: slice.ports.map(encodePort),
+    endpoints: slice.endpoints.map(encodeEndpoint),
+  };
+}
+
+/** The Lease by which a cluster says who it is. `properties` are as `publishable` leaves them. */
+export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest {
+  return {
+    apiVersion: COORDINATION_V1,
+    kind: "Lease",
+    metadata: {
+      name: LEASE_NAME,
+      namespace,
+      labels: {
+        [LABEL_SOURCE_CLUSTER]: cluster.id,
+        ...(cluster.clusterSet !== undefined && { [LABEL_CLUSTER_SET]: cluster.clusterSet }),
+        ...(cluster.region !== undefined && { [LABEL_REGION]: cluster.region }),
+      },
+      annotations: {
+        [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(cluster.properties)),
+      },
+    },
+    spec: {
+      holderIdentity: cluster.uid,
+      leaseDurationSeconds: cluster.leaseSeconds,
+      renewTime: cluster.renewal,
+    },
+  };
+}
+
+function encodeMetadata({ labels, annotations }: ExportedMetadata): Record<string, string> {
+  const encoded: Record<string, string> = {};
+  for (const [key, map] of [
+    [ANNOTATION_EXPORTED_LABELS, labels],
+    [ANNOTATION_EXPORTED_ANNOTATIONS, annotations],
+  ] as const) {
+    if (Object.keys(map).length > 0) encoded[key] = JSON.stringify(inKeyOrder(map));
+  }
+  return encoded;
+}
+
+function encodePort({ name, protocol, port, appProtocol }: ServicePort): Json {
+  return { name, protocol, port, ...(appProtocol !== undefined && { appProtocol }) };
+}
+
+function encodeEndpoint(endpoint: EndpointFact): Json {
+  const { address, ready, serving, terminating, hostname, nodeName, zone } = endpoint;
+  return {
+    addresses: [address],
+    conditions: { ready, serving, terminating },
+    ...(hostname !== undefined && { hostname }),
+    ...(nodeName !== undefined && { nodeName }),
+    ...(zone !== undefined && { zone }),
+  };
+}

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { isAddress, parseAddress } from "../../api/address.ts";
+import { classOf } from "../../api/address-class.ts";
+import { contains } from "../../api/cidr.ts";
+import {
+  isClusterSetId,
+  isLabelName,
+  isLabelValue,
+  isQualifiedName,
+  isSubdomainName,
+} from "../../api/names.ts";
+import { isPropertyValue } from "../../api/parse/parse-properties.ts";
+import { cidr } from "../../test/support/worlds.ts";
+import { isReservedKey } from "../model/exported-metadata.ts";
+import type { ClusterFact, ExportRecord, ServicePort, SliceFact } from "../model/facts.ts";
+import { decodeCluster } from "./decode-cluster.ts";
+import { decodeRecord } from "./decode-record.ts";
+import { decodeSlice } from "./decode-slice.ts";
+import { encodeCluster, encodeRecord, encodeSlice } from "./encode.ts";
+import { registryNamespace } from "./names.ts";
+
+// Whatever a peer's API server says: nothing throws, nothing takes long, and nothing gets in that is not what it is
+// taken for.
+
+const NAMESPACE = registryNamespace("c2");
+const REGISTRY = {
+  cluster: "c2",
+  namespace: NAMESPACE,
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
+  endpointCidrs: [cidr("10.2.0.0/16")],
+};
+const RECORD: ExportRecord = {
+  cluster: "c2",
+  key: "demo/serve",
+  exported: 1_767_225_600_000,
+  metadata: { labels: { team: "a" }, annotations: { "example.com/note": "b" } },
+  headless: false,
+  ports: [{ name: "http", protocol: "TCP", port: 80, appProtocol: "http" }],
+  families: ["IPv4", "IPv6"],
+  sessionAffinity: "ClientIP",
+  affinitySeconds: 10,
+  internalTrafficPolicy: "Local",
+  trafficDistribution: "PreferClose",
+};
+const SLICE: SliceFact = {
+  key: `${registryNamespace("c2")}/serve.demo.v4-0` as SliceFact["key"],
+  service: "demo/serve",
+  family: "IPv4",
+  ports: [{ name: "http", protocol: "TCP", port: 8080, appProtocol: "http" }],
+  endpoints: [
+    {
+      address: "10.2.0.1",
+      ready: true,
+      serving: true,
+      terminating: false,
+      hostname: "h",
+      nodeName: "n",
+      zone: "z",
+    },
+  ],
+};
+const CLUSTER: ClusterFact = {
+  id: "c2",
+  uid: "u",
+  clusterSet: "prod",
+  region: "eu",
+  properties: { "a.example": "b" },
+  leaseSeconds: 30,
+  renewal: "2026-01-01T00:00:00.000000Z",
+};
+
+function checkPorts(ports: readonly ServicePort[]): void {
+  assert.ok(ports.length <= 100);
+  for (const { name, protocol, port, appProtocol } of ports) {
+    assert.ok(name === "" || isLabelName(name));
+    assert.match(protocol, /^(TCP|UDP|SCTP)$/);
+    assert.ok(Number.isInteger(port) && port > 0 && port < 65_536);
+    assert.ok(appProtocol === undefined || isQualifiedName(appProtocol));
+  }
+}
+
+function checkRecord(record: ExportRecord): void {
+  assert.equal(record.cluster, "c2");
+  assert.equal(record.key, "demo/serve");
+  assert.ok(Number.isFinite(record.exported));
+  checkPorts(record.ports);
+  for (const map of [record.metadata.labels, record.metadata.annotations]) {
+    for (const key of Object.keys(map)) assert.ok(isQualifiedName(key) && !isReservedKey(key), key);
+    assert.ok(Object.keys(map).length <= 64);
+    assert.ok(Object.entries(map).flat().join("").length <= 32_768);
+  }
+  for (const value of Object.values(record.metadata.labels))
+    assert.ok(value === "" || isLabelValue(value));
+  for (const value of Object.values(record.metadata.annotations)) assert.ok(value.isWellFormed());
+  assert.match(record.families.join(), /^(IPv4|IPv6|IPv4,IPv6|IPv6,IPv4)$/);
+  assert.match(record.sessionAffinity, /^(ClientIP|None)$/);
+  assert.match(String(record.internalTrafficPolicy), /^(Cluster|Local|undefined)$/);
+  assert.ok(
+    record.affinitySeconds === undefined ||
+      (record.affinitySeconds >= 1 && record.affinitySeconds <= 86_400),
+  );
+  assert.ok(
+    record.trafficDistribution === undefined || isQualifiedName(record.trafficDistribution),
+  );
+}
+
+function checkSlice(slice: SliceFact): void {
+  assert.equal(slice.service, "demo/serve");
+  checkPorts(slice.ports);
+  assert.ok(slice.endpoints.length <= 1000);
+  for (const endpoint of slice.endpoints) {
+    const address = parseAddress(endpoint.address);
+    assert.ok(
+      isAddress(address) && address.text === endpoint.address && address.family === slice.family,
+    );
+    assert.equal(classOf(address), undefined);
+    assert.ok(REGISTRY.endpointCidrs.some((range) => contains(range, address)));
+    for (const is of [endpoint.ready, endpoint.serving, endpoint.terminating])
+      assert.equal(typeof is, "boolean");
+    assert.ok(endpoint.hostname === undefined || isLabelName(endpoint.hostname));
+    assert.ok(endpoint.nodeName === undefined || isSubdomainName(endpoint.nodeName));
+    assert.ok(endpoint.zone === undefined || isLabelValue(endpoint.zone));
+  }
+}
+
+function checkCluster(cluster: ClusterFact): void {
+  assert.equal(cluster.id, "c2");
+  assert.ok(isLabelValue(cluster.uid));
+  assert.ok(cluster.clusterSet === undefined || isClusterSetId(cluster.clusterSet));
+  assert.ok(cluster.region === undefined || isLabelValue(cluster.region));
+  for (const [name, value] of Object.entries(cluster.properties))
+    assert.ok(isSubdomainName(name) && isPropertyValue(value));
+  assert.ok(
+    Number.isInteger(cluster.leaseSeconds) &&
+      cluster.leaseSeconds >= 1 &&
+      cluster.leaseSeconds <= 3600,
+  );
+  assert.ok(Number.isFinite(Date.parse(cluster.renewal)));
+}
+
+const KINDS = [
+  {
+    kind: "record",
+    object: encodeRecord(RECORD, NAMESPACE),
+    read: (object: unknown) => {
+      const { fact, problems } = decodeRecord(object, REGISTRY);
+      if (fact !== undefined) checkRecord(fact);
+      return { fact, problems };
+    },
+  },
+  {
+    kind: "slice",
+    object: encodeSlice(SLICE, "c2"),
+    read: (object: unknown) => {
+      const { fact, problems } = decodeSlice(object, REGISTRY);
+      if (fact !== undefined) checkSlice(fact);
+      return { fact, problems };
+    },
+  },
+  {
+    kind: "Lease",
+    object: encodeCluster(CLUSTER, NAMESPACE),
+    read: (object: unknown) => {
+      const { fact, problems } = decodeCluster(object, REGISTRY);
+      if (fact !== undefined) checkCluster(fact);
+      return { fact, problems };
+    },
+  },
+];
+
+/** The object once for each of its fields, at any level, with `value` in its place. */
+function* withEach(object: unknown, value: unknown): Generator<unknown> {
+  yield value;
+  if (Array.isArray(object)) {
+    for (const one of withEach(object[0], value)) yield [one, ...object];
+  } else if (typeof object === "object" && object !== null) {
+    for (const [name, field] of Object.entries(object)) {
+      for (const one of withEach(field, value)) yield { ...object, [name]: one };
+    }
+  }
+}
+
+const LEVELS = 50_000;
+const HOSTILE: readonly unknown[] = [
+  undefined,
+  null,
+  "",
+  "x".repeat(300_000),
+  "__proto__",
+  "a\nb",
+  "../c1",
+  "\ud800",
+  "127.0.0.1",
+  "10.3.0.1",
+  "241.0.0.1",
+  "c1",
+  "other.demo",
+  "2026-01-01",
+  "+10000-01-01T00:00:00Z",
+  '{"a":"b","a":"c"}',
+  '{"__proto__":"x","kubernetes.io/x":"y"}',
+  JSON.stringify(
+    Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}`, "v".repeat(200)])),
+  ),
+  "[".repeat(LEVELS) + "]".repeat(LEVELS),
+  JSON.parse("[".repeat(LEVELS) + "]".repeat(LEVELS)),
+  JSON.parse(`${'{"a":'.repeat(LEVELS)}1${"}".repeat(LEVELS)}`),
+  -1,
+  0,
+  1e300,
+  Number.NaN,
+  true,
+  [],
+  {},
+  Array.from({ length: 50_000 }, (_, i) => ({
+    name: `p${i}`,
+    port: 80,
+    addresses: [`10.2.${i >> 8}.${i & 255}`],
+  })),
+  { toString: null, constructor: 1, hasOwnProperty: 2 },
+];
+
+describe("a registry's", () => {
+  for (const { kind, object, read } of KINDS) {
+    test(`${kind} may say anything in any field`, () => {
+      assert.ok(read(object).fact !== undefined);
+      let refused = 0;
+      for (const value of HOSTILE) {
+        for (const hostile of withEach(object, value)) {
+          const { fact, problems } = read(hostile);
+          if (fact === undefined) refused++;
+          for (const { value: shown, object: name } of problems) {
+            assert.match(`${name} ${shown}`, /^[\x20-\x7e]{0,500}$/);
+          }
+        }
+      }
+      assert.ok(refused > HOSTILE.length);
+    });
+
+    test(`${kind} may be any object at all`, () => {
+      const anything = fc.anything({ withNullPrototype: true, withBigInt: true, withDate: true });
+      fc.assert(
+        fc.property(anything, anything, fc.nat(1000), (metadata, spec, n) => {
+          read(metadata);
+          read({ ...object, spec, endpoints: spec, ports: spec });
+          const all = [...withEach(object, metadata)];
+          read(all[n % all.length]);
+        }),
+        { numRuns: 300 },
+      );
+    });
+  }
+});
