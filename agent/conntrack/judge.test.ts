@@ -71,6 +71,12 @@ const CASES: readonly {
     verdict: "vip-live",
   },
   {
+    name: "UDP to an endpoint at the VIP's own address, translated to another port",
+    services: [udpService([VIP])],
+    entry: { at: `${VIP}:5353` },
+    verdict: undefined,
+  },
+  {
     name: "UDP to a ClusterSetIP that no import has",
     services: [],
     entry: { at: `${A}:5353` },
@@ -146,6 +152,12 @@ const CASES: readonly {
     name: "TCP that was never translated and waits",
     services: [tcpService([A])],
     entry: { ...TCP, replied: false, tcp: "SYN_SENT" },
+    verdict: "vip-live",
+  },
+  {
+    name: "the same after an answer that opened nothing",
+    services: [tcpService([A])],
+    entry: { ...TCP, replied: true, tcp: "SYN_SENT" },
     verdict: "vip-live",
   },
   {

@@ -84,6 +84,21 @@ describe("a follower", () => {
     await settled([udpService([A, B]), tcpService([A])]);
     await accept([udpService([B]), tcpService([A])]);
     assert.deepEqual(netlink.lists, [{ family: "IPv4", protocol: "UDP", destination: hex(VIP) }]);
+    const vips = { vips: [VIP, "241.0.0.11"] };
+    await settled([udpService([A], vips), tcpService([A])]);
+    await accept([udpService([B], vips), tcpService([A])]);
+    assert.deepEqual(netlink.lists, [{ family: "IPv4", protocol: "UDP" }], "of two VIPs, neither");
+  });
+
+  test("leaves an explicit VIP alone once what it left behind is deleted", async () => {
+    const explicit = { to: "198.51.100.7:53", at: `${A}:5353` };
+    await settled([udpService([A], { vips: ["198.51.100.7"] })], true);
+    netlink.entries = [entry(explicit)];
+    await settled([]);
+    assert.deepEqual(netlink.entries, []);
+    netlink.entries = [entry(explicit)];
+    await settled([udpService([A])]);
+    assert.equal(netlink.entries.length, 1, "somebody else's now");
   });
 
   for (const [what, before, after] of [

@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Reflection } from "../../test/support/reflection.ts";
+
+test("the version of a server is asked for by one object of any label: looking for a label could take it long", async () => {
+  const it = new Reflection({ labelSelector: "colour", fieldSelector: "metadata.name=o1" });
+  it.server.store.put("o1", 1);
+  await it.start();
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  await it.pass(2_000);
+  const [first, look, again] = it.server.asked.map((path) => new URL(path, "http://server"));
+  assert.equal(first?.searchParams.get("labelSelector"), "colour");
+  assert.deepEqual(
+    [...(look?.searchParams ?? [])],
+    [
+      ["fieldSelector", "metadata.name=o1"],
+      ["limit", "1"],
+    ],
+  );
+  assert.equal(again?.searchParams.get("labelSelector"), "colour");
+  await it.stop();
+});
