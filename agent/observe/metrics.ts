@@ -39,6 +39,8 @@ export interface BuildInfo {
 const NO_TIER = "none";
 /** Milliseconds between two looks at the event loop: the default of 10 would wake every idle node for nothing. */
 const LOOP_SAMPLE = 100;
+/** The same between two looks at how busy it is: the default of 100 was a fifth of all that an idle agent did. */
+const SHARE_SAMPLE = 10_000;
 
 /** Everything that the agent counts. Its users say what happened; what that adds up to is decided here. */
 export class AgentMetrics {
@@ -58,6 +60,7 @@ export class AgentMetrics {
     collectDefaultMetrics({
       register: this.#registry,
       eventLoopMonitoringPrecision: LOOP_SAMPLE,
+      eventLoopUtilizationTimeout: SHARE_SAMPLE,
     });
   }
 
