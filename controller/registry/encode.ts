@@ -16,15 +16,9 @@ import {
   MCS_VERSIONS,
   PROXY_NAME,
 } from "../../api/keys.ts";
-import type {
-  ClusterFact,
-  EndpointFact,
-  ExportedMetadata,
-  ExportRecord,
-  ServicePort,
-  SliceFact,
-} from "../model/facts.ts";
-import { inKeyOrder, type Json, type Manifest } from "../model/manifest.ts";
+import { encodeContent, encodeProperties } from "../model/encode-service.ts";
+import type { ClusterFact, ExportedMetadata, ExportRecord, SliceFact } from "../model/facts.ts";
+import { inKeyOrder, type Manifest } from "../model/manifest.ts";
 import { LEASE_NAME, recordLabel, recordName } from "./names.ts";
 
 /**
@@ -47,21 +41,7 @@ export function encodeRecord(record: ExportRecord, namespace: string): Manifest 
         ...encodeMetadata(record.metadata),
       },
     },
-    spec: {
-      type: record.headless ? "Headless" : "ClusterSetIP",
-      ports: record.ports.map(encodePort),
-      ipFamilies: record.families,
-      sessionAffinity: record.sessionAffinity,
-      ...(record.affinitySeconds !== undefined && {
-        sessionAffinityConfig: { clientIP: { timeoutSeconds: record.affinitySeconds } },
-      }),
-      ...(record.internalTrafficPolicy !== undefined && {
-        internalTrafficPolicy: record.internalTrafficPolicy,
-      }),
-      ...(record.trafficDistribution !== undefined && {
-        trafficDistribution: record.trafficDistribution,
-      }),
-    },
+    spec: { ...encodeProperties(record), ipFamilies: record.families },
   };
 }
 
@@ -81,9 +61,7 @@ export function encodeSlice(slice: SliceFact, cluster: string): Manifest {
         [LABEL_PROXY_NAME]: PROXY_NAME,
       },
     },
-    addressType: slice.family,
-    ports: slice.ports.map(encodePort),
-    endpoints: slice.endpoints.map(encodeEndpoint),
+    ...encodeContent(slice),
   };
 }
 
@@ -121,19 +99,4 @@ function encodeMetadata({ labels, annotations }: ExportedMetadata): Record<strin
     if (Object.keys(map).length > 0) encoded[key] = JSON.stringify(inKeyOrder(map));
   }
   return encoded;
-}
-
-function encodePort({ name, protocol, port, appProtocol }: ServicePort): Json {
-  return { name, protocol, port, ...(appProtocol !== undefined && { appProtocol }) };
-}
-
-function encodeEndpoint(endpoint: EndpointFact): Json {
-  const { address, ready, serving, terminating, hostname, nodeName, zone } = endpoint;
-  return {
-    addresses: [address],
-    conditions: { ready, serving, terminating },
-    ...(hostname !== undefined && { hostname }),
-    ...(nodeName !== undefined && { nodeName }),
-    ...(zone !== undefined && { zone }),
-  };
 }

@@ -217,6 +217,18 @@ export const RULES: readonly Rule[] = [
     why: "What the controller believes, and the strict parsers that let it in.",
   },
   {
+    files: ["controller/export/**"],
+    may: ["./", "api/**", "controller/model/**"],
+    pure: true,
+    why: "What a ServiceExport publishes, and which endpoint goes into which slice.",
+  },
+  {
+    files: ["controller/registry/**"],
+    may: ["./", "api/**", "controller/model/**", "node:crypto"],
+    pure: true,
+    why: "How records lie in a registry, and what is believed of one. Hashing is pure.",
+  },
+  {
     files: ["controller/merge/**"],
     may: ["./", "api/**", "controller/model/**"],
     pure: true,
@@ -227,6 +239,19 @@ export const RULES: readonly Rule[] = [
     may: ["./", "api/**", "node:crypto"],
     pure: true,
     why: "Which VIP an import gets; remembers none. Hashing is pure.",
+  },
+  {
+    files: ["controller/import/**"],
+    may: [
+      "./",
+      "api/**",
+      "controller/allocate/**",
+      "controller/merge/**",
+      "controller/model/**",
+      "node:crypto",
+    ],
+    pure: true,
+    why: "What an importing cluster should hold of a merged service, and what is told to exporters.",
   },
   {
     files: ["agent/command/**", "agent/main.ts"],

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LABEL_CLUSTER_SET, LABEL_REGION, LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
+import { lease, REGISTRY, told } from "../../test/support/registry-objects.ts";
+import { decodeCluster } from "./decode-cluster.ts";
+
+const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
+
+describe("a cluster's Lease", () => {
+  const READ = {
+    id: "c2",
+    uid: "u1",
+    properties: {},
+    leaseSeconds: 30,
+    renewal: "2026-01-01T00:00:00.000000Z",
+  };
+  const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
+  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
+    ["that is plain", lease({}), {}],
+    ["of another name, so somebody's own", lease({ name: "x" }), undefined],
+    [
+      "in another namespace",
+      lease({ namespace: "demo" }),
+      undefined,
+      "misplaced metadata.namespace",
+    ],
+    [
+      "that claims another cluster",
+      lease({ labels: { [LABEL_SOURCE_CLUSTER]: "c1" } }),
+      undefined,
+      `foreign-cluster ${SOURCE_LABEL}`,
+    ],
+    [
+      "of a member",
+      lease({ labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } }),
+      { clusterSet: "prod", region: "eu" },
+    ],
+    [
+      "of a region that is none",
+      lease({ labels: { [LABEL_REGION]: "a b" } }),
+      {},
+      `invalid-label ${REGION_PATH}`,
+    ],
+    [
+      "of nobody",
+      lease({}, { holderIdentity: "" }),
+      undefined,
+      "invalid-object spec.holderIdentity",
+    ],
+    [
+      "that was never renewed",
+      lease({}, { renewTime: null }),
+      undefined,
+      "invalid-object spec.renewTime",
+    ],
+    [
+      "for ever",
+      lease({}, { leaseDurationSeconds: 2 ** 31 - 1 }),
+      undefined,
+      "invalid-object spec.leaseDurationSeconds",
+    ],
+  ];
+  for (const [name, object, fact, ...problems] of cases) {
+    test(`${name}: ${fact === undefined ? "refused" : "read"}`, () => {
+      const parsed = decodeCluster(object, REGISTRY);
+      assert.deepEqual(parsed.fact, fact && { ...READ, ...fact });
+      assert.deepEqual(told(parsed.problems), problems);
+    });
+  }
+});
