@@ -4,6 +4,9 @@ import type { Reason } from "../../api/reasons.ts";
 import { allocate } from "./allocate.ts";
 import type { VipPool } from "./pool.ts";
 
+/** `spec.ips` of a ServiceImport holds no more (its CRD). */
+const MOST_IPS = 2;
+
 /** Why a family of an import has no VIP. */
 export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
 
@@ -33,6 +36,30 @@ export function vipsOf(
     else vips.push(vip);
   }
   return { vips, lacking };
+}
+
+/**
+ * VIPs of an import that was there before its name was exported: as `vipsOf`, and all that its author wrote stays,
+ * of other families and a second of one, too. Where a new VIP would be one too many for the API, it is not given.
+ */
+export function adoptedVips(
+  key: ObjectKey,
+  ips: readonly string[],
+  families: readonly Family[],
+  pool: VipPool,
+): Vips {
+  const explicit = new Map(
+    ips
+      .map(parseAddress)
+      .filter(isAddress)
+      .map((ip) => [ip.text, ip]),
+  );
+  const { vips, lacking } = vipsOf(key, ips, families, pool);
+  const room = MOST_IPS - explicit.size;
+  const added = vips.filter(({ text }) => !explicit.has(text));
+  const kept = vips.filter((vip) => added.length <= room || explicit.has(vip.text));
+  for (const vip of kept) explicit.delete(vip.text);
+  return { vips: [...kept, ...explicit.values()], lacking };
 }
 
 function newVip(key: ObjectKey, family: Family, pool: VipPool): Address | VipLack {

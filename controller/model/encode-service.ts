@@ -1,12 +1,13 @@
 import type { EndpointFact, ServicePort, ServiceProperties, SliceFact } from "./facts.ts";
 import type { Json } from "./manifest.ts";
 
-/** `spec` of a ServiceImport, as far as a Service's properties make it. */
-export function encodeProperties(service: ServiceProperties): Readonly<Record<string, Json>> {
+/** `spec` of a ServiceImport, as far as a Service's properties make it: all but `ipFamilies`, which go with `ips`. */
+export function encodeProperties(
+  service: Omit<ServiceProperties, "families">,
+): Readonly<Record<string, Json>> {
   return {
     type: service.headless ? "Headless" : "ClusterSetIP",
     ports: service.ports.map(encodePort),
-    ipFamilies: service.families,
     sessionAffinity: service.sessionAffinity,
     ...(service.affinitySeconds !== undefined && {
       sessionAffinityConfig: { clientIP: { timeoutSeconds: service.affinitySeconds } },

@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseSlice } from "../../agent/model/parse-slice.ts";
+import { objectKey } from "../../api/names.ts";
+import { ANY_RECORDS, exportRecord, KEY, servicePort } from "../../test/support/export-records.ts";
+import { merge } from "../merge/merge.ts";
+import type { EndpointFact, ExportRecord, SliceFact } from "../model/facts.ts";
+import { type Contribution, importedSlices } from "./imported-slices.ts";
+import { sliceName } from "./slice-name.ts";
+
+const READY: EndpointFact = { address: "10.0.0.1", ready: true, serving: true, terminating: false };
+
+function slice(over: Partial<SliceFact> = {}): SliceFact {
+  return {
+    key: objectKey("clusterset-registry-c1", "serve.demo.x"),
+    service: KEY,
+    family: "IPv4",
+    ports: [{ name: "http", protocol: "TCP", port: 8080 }],
+    endpoints: [READY],
+    ...over,
+  };
+}
+
+function contribution(over: Partial<Contribution> = {}): Contribution {
+  return { record: exportRecord(), slices: [slice()], state: "alive", ...over };
+}
+
+/** What is imported when all contribute that are given. */
+function imported(contributions: readonly Contribution[], families?: SliceFact["family"][]) {
+  const merged = merge(contributions.map(({ record }) => record));
+  assert.ok(merged !== undefined);
+  return importedSlices({ ...merged, families: families ?? merged.families }, contributions);
+}
+
+/** Ports of all slices: `cluster: name target`. */
+function targets(contributions: readonly Contribution[]): string[] {
+  return imported(contributions).slices.flatMap((object) => {
+    const { fact } = parseSlice(object);
+    return (fact?.ports ?? []).map(({ name, port }) => `${fact?.cluster}: ${name} ${port}`);
+  });
+}
+
+test("a slice arrives with everything that is needed to use it, and nothing that another cluster acts on", () => {
+  const endpoint = { ...READY, hostname: "web-0", nodeName: "n1", zone: "z1" };
+  const { slices, omitted } = imported([
+    contribution({
+      slices: [slice({ endpoints: [endpoint] })],
+      cluster: { region: "eu", properties: { b: "2", a: "1" } },
+    }),
+  ]);
+  assert.deepEqual(omitted, []);
+  assert.deepEqual(slices, [
+    {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: {
+        name: sliceName(KEY, "c1", slice().key),
+        namespace: "demo",
+        labels: {
+          "multicluster.kubernetes.io/service-name": "serve",
+          "multicluster.kubernetes.io/source-cluster": "c1",
+          "topology.kubernetes.io/region": "eu",
+          "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
+          "service.kubernetes.io/service-proxy-name": "clusterset-proxy",
+        },
+        annotations: { "clusterset-proxy.io/cluster-properties": '{"a":"1","b":"2"}' },
+      },
+      addressType: "IPv4",
+      ports: [{ name: "http", protocol: "TCP", port: 8080 }],
+      endpoints: [
+        {
+          addresses: ["10.0.0.1"],
+          conditions: { ready: true, serving: true, terminating: false },
+          hostname: "web-0",
+          nodeName: "n1",
+          zone: "z1",
+        },
+      ],
+    },
+  ]);
+});
+
+test("an agent reads an imported slice without a word of complaint", () => {
+  const { slices } = imported([
+    contribution({
+      record: exportRecord({ cluster: `${"c".repeat(31)}.${"d".repeat(31)}` }),
+      cluster: { region: "eu", properties: { "region.topology.k8s.io": "eu" } },
+    }),
+  ]);
+  for (const object of slices) {
+    const { problems, fact } = parseSlice(object);
+    assert.deepEqual(problems, []);
+    assert.equal(fact?.importKey, KEY);
+    assert.equal(fact?.region, "eu");
+  }
+  assert.equal(slices.length, 1);
+});
+
+test("C20: the same name with another number gets none of the port's traffic", () => {
+  const contributions = [
+    contribution({ record: exportRecord({ ports: [servicePort("http 42")] }) }),
+    contribution({
+      record: exportRecord({ cluster: "c2", exported: 2000, ports: [servicePort("http 4242")] }),
+    }),
+  ];
+  assert.deepEqual(targets(contributions), ["c1: http 8080"]);
+  assert.deepEqual(imported(contributions).omitted, [
+    { cluster: "c2", slice: slice().key, reason: "port-not-merged" },
+  ]);
+});
+
+test("C21: each port has the endpoints of its own cluster, also in one slice with others", () => {
+  const of = (cluster: string, ports: readonly string[], slicePorts: readonly string[]) =>
+    contribution({
+      record: exportRecord({ cluster, ports: ports.map(servicePort) }),
+      slices: [slice({ ports: slicePorts.map(servicePort) })],
+    });
+  assert.deepEqual(
+    targets([of("c1", ["a 42"], ["a 8042"]), of("c2", ["b 43", "a 44"], ["b 8043", "a 8044"])]),
+    ["c1: a 8042", "c2: b 8043"],
+  );
+});
+
+test("the protocol of a port counts as its name does", () => {
+  const udp = servicePort("http 80/UDP");
+  assert.deepEqual(targets([contribution({ slices: [slice({ ports: [udp] })] })]), []);
+});
+
+test("a younger export of another type goes on to give its endpoints", () => {
+  const younger = { cluster: "c2", exported: 2000 };
+  for (const headless of [true, false]) {
+    const found = targets([
+      contribution({ record: exportRecord({ headless }) }),
+      contribution({ record: exportRecord({ ...younger, headless: !headless }) }),
+    ]);
+    assert.deepEqual(found, ["c1: http 8080", "c2: http 8080"]);
+  }
+});
+
+test("a headless Service without ports is its addresses; behind a VIP they are of no use", () => {
+  const bare = contribution({
+    record: exportRecord({ headless: true, ports: [] }),
+    slices: [slice({ ports: [] })],
+  });
+  assert.equal(imported([bare]).slices.length, 1);
+  const oldest = contribution({ record: exportRecord({ cluster: "c0", exported: 1 }) });
+  assert.deepEqual(
+    imported([oldest, bare]).omitted.map(({ reason }) => reason),
+    ["port-not-merged"],
+  );
+});
+
+test("slices of a family that the import is not of are left out", () => {
+  const both = contribution({
+    slices: [slice(), slice({ key: objectKey("r", "six"), family: "IPv6", endpoints: [] })],
+  });
+  assert.deepEqual(imported([both], ["IPv4"]).omitted, [
+    { cluster: "c1", slice: "r/six", reason: "family-not-merged" },
+  ]);
+  assert.equal(imported([both], ["IPv6", "IPv4"]).slices.length, 2);
+});
+
+test("of a stale cluster, what was ready serves as a last resort; all else is as it was, and comes back", () => {
+  const conditions = fc.record({
+    ready: fc.boolean(),
+    serving: fc.boolean(),
+    terminating: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(conditions), (all) => {
+      const endpoints = all.map((one) => ({ ...READY, ...one }));
+      const of = (state: Contribution["state"]) =>
+        imported([contribution({ state, slices: [slice({ endpoints })] })]).slices.map(
+          (object) => object.endpoints,
+        );
+      const told = (one: object) => ({ addresses: ["10.0.0.1"], conditions: { ...one } });
+      assert.deepEqual(of("alive"), [all.map(told)]);
+      assert.deepEqual(of("stale"), [
+        all.map((one) => told(one.ready ? { ...one, ready: false, serving: true } : one)),
+      ]);
+    }),
+  );
+});
+
+test("names are the same after every restart, and nobody's slice has another's", () => {
+  const keys = [objectKey("r1", "a"), objectKey("r1", "b"), objectKey("r2", "a")];
+  const services = [KEY, objectKey("demo", "serve-c1"), objectKey("demo", "c1")];
+  const clusters = ["c1", "c1.c2", "c2", "serve.c1"];
+  const names = services.flatMap((service) =>
+    clusters.flatMap((cluster) => keys.map((key) => sliceName(service, cluster, key))),
+  );
+  assert.equal(new Set(names).size, names.length);
+  assert.equal(sliceName(KEY, "c1", objectKey("r1", "a")), "serve.c1.314c69466443b710");
+});
+
+/** A slice of every record, with all ports of its Service. */
+function contributionsOf(records: readonly ExportRecord[]): Contribution[] {
+  return records.map((record) =>
+    contribution({
+      record,
+      slices: record.families.map((family) =>
+        slice({ key: objectKey(record.cluster, family), family, ports: record.ports }),
+      ),
+    }),
+  );
+}
+
+test("each imported port is one that its cluster's Service has with the import's number", () => {
+  fc.assert(
+    fc.property(ANY_RECORDS, (records) => {
+      fc.pre(records.length > 0);
+      const ports = merge(records)?.ports ?? [];
+      for (const object of imported(contributionsOf(records)).slices) {
+        const { fact } = parseSlice(object);
+        for (const { name, protocol } of fact?.ports ?? []) {
+          const port = ports.find((one) => one.name === name && one.protocol === protocol);
+          assert.ok(port?.clusters.includes(fact?.cluster ?? ""));
+        }
+      }
+    }),
+  );
+});
+
+test("a cluster's slices are the same whoever else contributes, if the import's ports are the same", () => {
+  fc.assert(
+    fc.property(ANY_RECORDS, (records) => {
+      const merged = merge(records);
+      fc.pre(merged !== undefined);
+      const all = contributionsOf(records);
+      const one = all.flatMap((contribution) => importedSlices(merged, [contribution]).slices);
+      assert.deepEqual(one, importedSlices(merged, all).slices);
+    }),
+  );
+});
