@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
@@ -22,13 +22,19 @@ export interface Run {
 /** The machine, as somebody else has to know it to compare: processors, memory, kernel, tools. */
 export function machine(): string {
   const [cpu, ...more] = cpus();
-  const [version = ""] = execFileSync("iptables", ["--version"], { encoding: "utf8" }).split(" (");
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
   const model = cpu?.model.replaceAll(/\s+/g, " ").trim();
   return [
     `${1 + more.length} x ${model}, ${memory}`,
-    `Linux ${release()}, ${version.trim()}, Node ${process.versions.node}`,
+    `Linux ${release()}, ${iptables()}Node ${process.versions.node}`,
   ].join("; ");
+}
+
+/** `iptables v1.8.9, `, whichever flavour that is here; nothing where there is none. */
+function iptables(): string {
+  const { stdout } = spawnSync("iptables", ["--version"], { encoding: "utf8" });
+  const [version] = /^iptables \S+/.exec(stdout ?? "") ?? [];
+  return version === undefined ? "" : `${version}, `;
 }
 
 /** The load average over the last minute. */
@@ -44,7 +50,12 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
     missed.length === 0
       ? "Every target was met.\n"
       : `Not met:\n\n${missed.map((one) => `* ${one}\n`).join("")}`;
-  const head = `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(1)} minutes.\n${machine}; load ${load.map((one) => one.toFixed(1)).join(" before, ")} at the end.\n`;
+  const [before, after] = load.map((one) => one.toFixed(1));
+  const head = [
+    `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(1)} minutes.`,
+    `${machine}; load ${before} before, ${after} at the end.`,
+    "",
+  ].join("\n");
   return `${head}\n${verdict}\n${tableOf(sections)}`;
 }
 

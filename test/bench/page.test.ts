@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { machine, type Run, reportOf } from "./page.ts";
+import { atMost, type Section } from "./table.ts";
+
+const RUN: Run = {
+  date: new Date("2026-01-02T03:04:05Z"),
+  command: "make bench QUICK=1",
+  machine: "1 x pocket calculator",
+  minutes: 2.46,
+  load: [0.1, 1.96],
+};
+
+function sections(megabytes: number): Section[] {
+  const target = atMost("", 80, "MB", megabytes);
+  return [{ title: "memory", rows: [{ what: "  idle", ours: `${megabytes} MB`, target }] }];
+}
+
+test("A report says when and on what it was measured, and what was not met", () => {
+  const [when, where, , heading, , missed] = reportOf(RUN, sections(81)).split("\n");
+  assert.equal(when, "Measured on 2026-01-02 with `make bench QUICK=1`, in 2.5 minutes.");
+  assert.equal(where, "1 x pocket calculator; load 0.1 before, 2.0 at the end.");
+  assert.equal(heading, "Not met:");
+  assert.equal(missed, "* memory: idle: 81 MB, not <= 80 MB");
+});
+
+test("A report in which nothing was missed says that", () => {
+  assert.match(reportOf(RUN, sections(80)), /\nEvery target was met\.\n\n### memory\n/);
+});
+
+test("A machine is told by its processors, memory, kernel and Node", () => {
+  assert.match(machine(), /^\d+ x .+, \d+ GiB; Linux \S+, .*Node \d+\.\d+\.\d+$/);
+});
