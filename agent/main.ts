@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
 import { systemClock } from "../common/clock.ts";
+import { helpText } from "../common/config/help.ts";
+import { isUsage, usageText } from "../common/config/usage.ts";
 import type { Logger } from "../common/log.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
 import { endWhenUncaught } from "../common/uncaught.ts";
@@ -10,9 +12,8 @@ import { plansOf, problemLines, renderText } from "./command/print.ts";
 import { run } from "./command/run.ts";
 import { versionText } from "./command/version.ts";
 import { type AgentConfig, parseConfig } from "./config/config.ts";
-import { helpText } from "./config/help.ts";
 import { nodeFact, UNSEEN } from "./config/node-fact.ts";
-import { isUsage, usageText } from "./config/usage.ts";
+import { AGENT } from "./config/program.ts";
 import type { NodeFact } from "./model/facts.ts";
 import { planDocument } from "./observe/plan-document.ts";
 import { interfaceAddresses } from "./system/addresses.ts";
@@ -30,7 +31,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const terminal = process.stderr.isTTY === true;
   const config = parseConfig(argv, process.env, { name: hostname(), terminal });
   if (isUsage(config)) return refuse(usageText(config));
-  if (config.command === "help") return print(helpText());
+  if (config.command === "help") return print(helpText(AGENT));
   if (config.command === "version") return print(versionText());
   const log = standardErrorLog({
     level: config.logLevel,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { isUsage } from "../../common/config/usage.ts";
 import { createLogger } from "../../common/log.ts";
 import { cidr } from "../../test/support/worlds.ts";
 import { type AgentConfig, parseConfig } from "../config/config.ts";
 import { nodeFact, UNSEEN } from "../config/node-fact.ts";
-import { isUsage } from "../config/usage.ts";
 import type { NodeSight } from "../model/facts.ts";
 import { HomeNode } from "./home-node.ts";
 

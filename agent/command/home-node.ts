@@ -1,7 +1,7 @@
+import { isUsage, usageText } from "../../common/config/usage.ts";
 import type { Logger } from "../../common/log.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { nodeFact } from "../config/node-fact.ts";
-import { isUsage, usageText } from "../config/usage.ts";
 import type { NodeFact, NodeSight } from "../model/facts.ts";
 
 /** What a `HomeNode` is made of. */

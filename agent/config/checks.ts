@@ -1,8 +1,8 @@
 import { type Cidr, overlap } from "../../api/cidr.ts";
-import type { Command } from "./arguments.ts";
+import type { UsageFault } from "../../common/config/usage.ts";
 import type { FlagValues } from "./flags.ts";
 import { type ObjectsFrom, readsObjects } from "./objects-from.ts";
-import type { UsageFault } from "./usage.ts";
+import type { Command } from "./program.ts";
 
 /** Values that are right one by one, and wrong together. PURE. */
 export function contradictions(

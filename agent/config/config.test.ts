@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Environment } from "./arguments.ts";
+import type { Environment } from "../../common/config/arguments.ts";
+import { helpText } from "../../common/config/help.ts";
+import { flagList, variableOf } from "../../common/config/program.ts";
+import { isUsage, usageText } from "../../common/config/usage.ts";
 import { type AgentConfig, parseConfig } from "./config.ts";
-import { flagList, variableOf } from "./flags.ts";
-import { helpText } from "./help.ts";
-import { isUsage, usageText } from "./usage.ts";
+import { AGENT } from "./program.ts";
 
 const HOST = { name: "node-1", terminal: false };
 const RUN = ["--manifests", "dir", "--cluster-id", "c1", "--region", "eu"];
@@ -79,8 +80,8 @@ test("a flag wins over its variable, a variable over the default, an empty varia
 });
 
 test("every flag can be given by its variable, and a wrong value names the variable", () => {
-  for (const flag of flagList()) {
-    const variable = variableOf(flag);
+  for (const flag of flagList(AGENT)) {
+    const variable = variableOf(AGENT, flag);
     assert.match(variable, /^CLUSTERSET_AGENT_[A-Z_]+$/);
     if (flag.key === "manifests") continue;
     const [line = ""] = refusal(RUN.slice(0, 2), { [variable]: "\u0000" });
@@ -213,13 +214,13 @@ test("the configuration cannot be changed", () => {
 });
 
 test("the help names every flag, its default and its variable", () => {
-  const help = helpText();
-  for (const flag of flagList()) {
+  const help = helpText(AGENT);
+  for (const flag of flagList(AGENT)) {
     const line = help
       .split("\n")
       .find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
     assert.ok(
-      line?.endsWith(`[…_${variableOf(flag).replace("CLUSTERSET_AGENT_", "")}]`),
+      line?.endsWith(`[…_${variableOf(AGENT, flag).replace("CLUSTERSET_AGENT_", "")}]`),
       flag.name,
     );
     if (typeof flag.default === "string" && flag.default !== "") {
@@ -229,7 +230,7 @@ test("the help names every flag, its default and its variable", () => {
 });
 
 test("no command line makes the parser throw", () => {
-  const names = flagList().map(({ name }) => `--${name}`);
+  const names = flagList(AGENT).map(({ name }) => `--${name}`);
   const word = fc.oneof(fc.constantFrom(...names, "run", "plan", "-o", "--", "-"), fc.string());
   fc.assert(
     fc.property(fc.array(word, { maxLength: 6 }), (argv) => {

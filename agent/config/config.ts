@@ -1,20 +1,15 @@
 import type { Cidr } from "../../api/cidr.ts";
+import type { Environment } from "../../common/config/arguments.ts";
+import { readCommandLine } from "../../common/config/command-line.ts";
+import type { Host } from "../../common/config/flag.ts";
+import { isUsage, type Usage, usage } from "../../common/config/usage.ts";
+import type { ListenAddress } from "../../common/config/values.ts";
 import type { LogFormat, LogLevel } from "../../common/log.ts";
 import type { BackendName, Masquerade } from "../backends/backend.ts";
-import { type Command, type Environment, sortArguments } from "./arguments.ts";
 import { contradictions, doubts } from "./checks.ts";
-import {
-  FLAGS,
-  type FlagKey,
-  type FlagValues,
-  flagList,
-  type Host,
-  type IptablesFlavour,
-  type Output,
-} from "./flags.ts";
+import type { IptablesFlavour, Output } from "./flags.ts";
 import { type ObjectsFrom, objectsFrom } from "./objects-from.ts";
-import { type Usage, type UsageFault, usage } from "./usage.ts";
-import type { ListenAddress } from "./values.ts";
+import { AGENT, type Command } from "./program.ts";
 
 /** Everything that an operator decided, frozen. agent/config/flags.ts says what each field means. */
 export interface AgentConfig {
@@ -55,29 +50,12 @@ export function parseConfig(
   env: Environment,
   host: Host,
 ): AgentConfig | Usage {
-  const asked = sortArguments(argv, env, host);
-  // A wrong flag must not stand between a person and the page that explains it.
-  const given = isAboutItself(asked.command)
-    ? sortArguments([asked.command], {}, { ...host, name: "localhost" })
-    : asked;
-  const faults: UsageFault[] = [...given.faults];
-  const values: Partial<Record<FlagKey, unknown>> = {};
-  for (const { key } of flagList()) {
-    const { text = "", where = "" } = given.texts.get(key) ?? {};
-    const read = FLAGS[key].read(text);
-    if ("expected" in read) faults.push({ where, value: text, expected: read.expected });
-    else values[key] = read.value;
-  }
-  if (faults.length > 0) return usage(...faults);
-  // Every key was read by its own reader, or there would be a fault.
-  const complete = values as FlagValues;
-  const objects = objectsFrom(complete, env);
-  const contradicted = contradictions(given.command, complete, objects);
+  const given = readCommandLine(AGENT, argv, env, host);
+  if (isUsage(given)) return given;
+  const { command, values } = given;
+  const objects = objectsFrom(values, env);
+  const contradicted = contradictions(command, values, objects);
   if (contradicted.length > 0) return usage(...contradicted);
-  const warnings = [...given.warnings, ...doubts(given.command, complete, objects)];
-  return Object.freeze({ command: given.command, ...complete, objects, warnings });
-}
-
-function isAboutItself(command: Command): boolean {
-  return command === "help" || command === "version";
+  const warnings = [...given.warnings, ...doubts(command, values, objects)];
+  return Object.freeze({ command, ...values, objects, warnings });
 }

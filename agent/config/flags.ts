@@ -1,24 +1,16 @@
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
-import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
+import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
 import {
   cidrs,
-  clusterRegions,
   clusterSetCidrs,
   listenAddress,
   oneOf,
   optional,
-  type Read,
-  type Reader,
   text,
-} from "./values.ts";
-
-/** What the machine says of itself before anything is configured. */
-export interface Host {
-  readonly name: string;
-  /** True if a person reads standard error. */
-  readonly terminal: boolean;
-}
+} from "../../common/config/values.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
+import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
+import { clusterRegions } from "./cluster-regions.ts";
 
 /** Which iptables to use: the one that the node's other rules are found in, or the one named here. */
 export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
@@ -29,29 +21,6 @@ export type IptablesFlavour = (typeof IPTABLES_FLAVOURS)[number];
 export const OUTPUTS = ["json", "yaml"] as const;
 /** One of `OUTPUTS`. */
 export type Output = (typeof OUTPUTS)[number];
-
-/** One flag, which is also an environment variable. */
-export interface Flag<T> {
-  /** Without its dashes. */
-  readonly name: string;
-  /** One letter. */
-  readonly short?: string;
-  /** Heading of the help that it stands under. */
-  readonly group: string;
-  /** What stands for the value in the help. */
-  readonly placeholder: string;
-  readonly about: string;
-  readonly read: Reader<T>;
-  /** What is read if nothing is given. */
-  readonly default: string | Derived;
-}
-
-/** A default that depends on the host. */
-export interface Derived {
-  /** For the help. */
-  readonly shown: string;
-  of(host: Host): string;
-}
 
 const NODE = "This node";
 const NETWORK = "The network around it";
@@ -228,25 +197,7 @@ export const FLAGS = {
     read: oneOf(OUTPUTS),
     default: "json",
   },
-} as const satisfies Record<string, Flag<unknown>>;
-
-/** Name of a flag inside the agent: the field of `AgentConfig` that it fills. */
-export type FlagKey = keyof typeof FLAGS;
+} as const satisfies FlagTable;
 
 /** What the flags say, by key. */
-export type FlagValues = { readonly [Key in FlagKey]: ValueOf<(typeof FLAGS)[Key]["read"]> };
-
-type ValueOf<R> = R extends (text: string) => Read<infer T> ? T : never;
-
-/** The flags in the order of the table, with their keys. */
-export function flagList(): readonly (Flag<unknown> & { readonly key: FlagKey })[] {
-  return (Object.keys(FLAGS) as FlagKey[]).map((key) => ({ key, ...FLAGS[key] }));
-}
-
-/** The environment variable that stands in for a flag. */
-export function variableOf(flag: { readonly name: string }): string {
-  return `${VARIABLE_PREFIX}${flag.name.replaceAll("-", "_").toUpperCase()}`;
-}
-
-/** What every environment variable of the agent starts with. */
-export const VARIABLE_PREFIX = "CLUSTERSET_AGENT_";
+export type FlagValues = ValuesOf<typeof FLAGS>;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { isUsage, type Usage, usageText } from "../../common/config/usage.ts";
 import { cidr } from "../../test/support/worlds.ts";
 import type { NodeFact, NodeSight } from "../model/facts.ts";
 import { parseConfig } from "./config.ts";
 import { nodeFact } from "./node-fact.ts";
-import { isUsage, type Usage, usageText } from "./usage.ts";
 
 function accepted(result: NodeFact | Usage): NodeFact {
   assert.ok(!isUsage(result), isUsage(result) ? usageText(result) : "");

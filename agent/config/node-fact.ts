@@ -1,9 +1,9 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains, overlap } from "../../api/cidr.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { type Usage, usage } from "../../common/config/usage.ts";
 import type { NodeFact, NodeSight } from "../model/facts.ts";
 import type { AgentConfig } from "./config.ts";
-import { type Usage, usage } from "./usage.ts";
 
 /** What is seen of a node before anyone was asked, and where nobody is. */
 export const UNSEEN: NodeSight = { properties: new Map() };

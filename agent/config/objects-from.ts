@@ -1,5 +1,6 @@
-import type { Command, Environment } from "./arguments.ts";
+import type { Environment } from "../../common/config/arguments.ts";
 import type { FlagValues } from "./flags.ts";
+import type { Command } from "./program.ts";
 
 /** Where objects come from: exactly one place, so that no two ever contradict each other. */
 export type ObjectsFrom =

@@ -1,8 +1,8 @@
 import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
+import { orList } from "../../common/config/values.ts";
 import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
 import { OUTPUTS, type Output } from "../config/flags.ts";
-import { orList } from "../config/values.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Verdict, verdictLine } from "../preflight/verdict.ts";
 import { planDocument, planText } from "./plan-document.ts";

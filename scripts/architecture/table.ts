@@ -162,11 +162,11 @@ export const RULES: readonly Rule[] = [
     files: ["agent/config/**"],
     may: [
       "api/**",
+      "common/config/**",
       "common/log.ts",
       "agent/backends/backend.ts",
       "agent/config/**",
       "agent/model/facts.ts",
-      "node:util",
     ],
     pure: false,
     why: "Arguments in, one frozen value out.",

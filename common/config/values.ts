@@ -1,6 +1,5 @@
 import { type Address, isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, overlap, parseCidr } from "../../api/cidr.ts";
-import { isClusterId, isLabelValue } from "../../api/names.ts";
 
 /** The value that a text stands for, or what was expected instead. */
 export type Read<T> = { readonly value: T } | { readonly expected: string };
@@ -72,20 +71,6 @@ export const clusterSetCidrs: Reader<readonly Cidr[]> = (given) => {
     if (held !== undefined) return { expected: `${cidr.text} holds ${held[1]} (${held[0]})` };
   }
   return read;
-};
-
-/** `cluster=region` pairs, separated by commas. */
-export const clusterRegions: Reader<ReadonlyMap<string, string>> = (given) => {
-  const regions = new Map<string, string>();
-  for (const part of given === "" ? [] : given.split(",")) {
-    const [cluster = "", region = "", ...rest] = part.trim().split("=");
-    if (!isClusterId(cluster) || !isLabelValue(region) || rest.length > 0) {
-      return { expected: "expected pairs like cluster-a=eu-west,cluster-b=us-east" };
-    }
-    if (regions.has(cluster)) return { expected: `names cluster ${cluster} twice` };
-    regions.set(cluster, region);
-  }
-  return { value: regions };
 };
 
 /** `address:port`, with IPv6 in brackets; `off` or nothing means not to listen. */

@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  cidrs,
-  clusterRegions,
-  clusterSetCidrs,
-  listenAddress,
-  oneOf,
-  optional,
-  type Read,
-} from "./values.ts";
+import { cidrs, clusterSetCidrs, listenAddress, oneOf, optional, type Read } from "./values.ts";
 
 function expected<T>(read: Read<T>): string {
   assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
@@ -60,22 +52,6 @@ test("the ClusterSet CIDR may hold nothing that a node uses for itself, so never
   }
 });
 
-test("cluster regions are pairs, each cluster once", () => {
-  const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));
-  assert.deepEqual(
-    [...regions],
-    [
-      ["c1", "eu-west"],
-      ["c2.example", "us-east"],
-    ],
-  );
-  assert.equal(value(clusterRegions("")).size, 0);
-  for (const wrong of ["c1", "c1=", "=eu", "c1=eu=west", "C1=eu", "c1=eu,", "c1=a b"]) {
-    assert.match(expected(clusterRegions(wrong)), /expected pairs/, wrong);
-  }
-  assert.match(expected(clusterRegions("c1=eu,c1=us")), /cluster c1 twice/);
-});
-
 test("a listen address is an IP address and a port, or off", () => {
   const v4 = value(listenAddress("0.0.0.0:80"));
   assert.deepEqual([v4?.host.text, v4?.port], ["0.0.0.0", 80]);
@@ -114,7 +90,7 @@ test("what is optional may be empty, and is otherwise read as ever", () => {
 });
 
 test("no text makes a reader throw", () => {
-  const readers = [cidrs, clusterSetCidrs, clusterRegions, listenAddress];
+  const readers = [cidrs, clusterSetCidrs, listenAddress];
   const text = fc.oneof(
     fc.string(),
     fc.string({ unit: fc.constantFrom(..."0123456789a:.,/=[]".split("")) }),

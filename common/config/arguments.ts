@@ -1,13 +1,9 @@
 import { parseArgs } from "node:util";
-import { type FlagKey, flagList, type Host, VARIABLE_PREFIX, variableOf } from "./flags.ts";
+import type { Host } from "./flag.ts";
 import { nearest } from "./nearest.ts";
+import { type AnyProgram, flagList, variableOf, variablePrefix } from "./program.ts";
 import type { UsageFault } from "./usage.ts";
 import { orList } from "./values.ts";
-
-/** What the agent can be told to do. */
-export const COMMANDS = ["run", "cleanup", "render", "plan", "version", "help"] as const;
-/** One of `COMMANDS`. */
-export type Command = (typeof COMMANDS)[number];
 
 /** The text of one flag, and where it was found. */
 export interface GivenText {
@@ -18,8 +14,10 @@ export interface GivenText {
 
 /** A command line and an environment, sorted; nothing is read yet. */
 export interface Arguments {
-  readonly command: Command;
-  readonly texts: ReadonlyMap<FlagKey, GivenText>;
+  /** One of the program's. */
+  readonly command: string;
+  /** By key of the flag. */
+  readonly texts: ReadonlyMap<string, GivenText>;
   readonly faults: readonly UsageFault[];
   readonly warnings: readonly string[];
 }
@@ -38,11 +36,16 @@ const SERVICE_LINK =
  * Sorts the command line and the environment into a command and the texts of flags: command line first, then
  * the environment (an empty variable counts as not set), then the default. PURE.
  */
-export function sortArguments(argv: readonly string[], env: Environment, host: Host): Arguments {
-  const line = readLine(argv);
-  const texts = new Map<FlagKey, GivenText>();
-  for (const flag of flagList()) {
-    const variable = variableOf(flag);
+export function sortArguments(
+  program: AnyProgram,
+  argv: readonly string[],
+  env: Environment,
+  host: Host,
+): Arguments {
+  const line = readLine(program, argv);
+  const texts = new Map<string, GivenText>();
+  for (const flag of flagList(program)) {
+    const variable = variableOf(program, flag);
     const fromEnv = env[variable] ?? "";
     const preset = typeof flag.default === "string" ? flag.default : flag.default.of(host);
     const given =
@@ -52,13 +55,14 @@ export function sortArguments(argv: readonly string[], env: Environment, host: H
         : { text: preset, where: `default of --${flag.name}` });
     texts.set(flag.key, given);
   }
-  return { ...line, texts, warnings: strangers(env) };
+  return { ...line, texts, warnings: strangers(program, env) };
 }
 
 type Line = Pick<Arguments, "command" | "texts" | "faults">;
 
-function readLine(argv: readonly string[]): Line {
-  const flags = flagList();
+function readLine(program: AnyProgram, argv: readonly string[]): Line {
+  const commands = Object.keys(program.commands);
+  const flags = flagList(program);
   const { tokens } = parseArgs({
     args: [...argv],
     // Not strict: parseArgs stops at the first fault, and names neither neighbours nor values.
@@ -71,10 +75,10 @@ function readLine(argv: readonly string[]): Line {
       version: { type: "boolean" },
     },
   });
-  const texts = new Map<FlagKey, GivenText>();
+  const texts = new Map<string, GivenText>();
   const faults: UsageFault[] = [];
   const words: string[] = [];
-  let command: Command | undefined;
+  let command: string | undefined;
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
@@ -84,30 +88,31 @@ function readLine(argv: readonly string[]): Line {
       continue;
     }
     const flag = flags.find((candidate) => candidate.name === name);
-    if (flag === undefined) faults.push(unknownFlag(where));
+    if (flag === undefined) faults.push(unknownFlag(program, where));
     else if (value === undefined || (value.startsWith("-") && !token.inlineValue)) {
       faults.push({ where, expected: `needs a value: ${where} ${flag.placeholder}` });
     } else if (texts.has(flag.key)) faults.push({ where, value, expected: "is given twice" });
     else texts.set(flag.key, { text: value, where: `--${flag.name}` });
   }
-  const [word = "run", ...more] = words;
-  const named = COMMANDS.find((candidate) => candidate === word);
+  const [preset = ""] = commands;
+  const [word = preset, ...more] = words;
+  const isNamed = commands.includes(word);
   // After a fault, words may be values that lost their flag: one message is enough.
   if (faults.length === 0) {
-    if (named === undefined) faults.push(unknownCommand(word));
+    if (!isNamed) faults.push(unknownCommand(commands, word));
     if (more[0] !== undefined) {
       faults.push({ where: "command", value: more[0], expected: "expected one command only" });
     }
   }
-  return { command: command ?? named ?? "run", texts, faults };
+  return { command: command ?? (isNamed ? word : preset), texts, faults };
 }
 
 function option(short: string | undefined): { type: "string"; short?: string } {
   return { type: "string", ...(short !== undefined && { short }) };
 }
 
-function unknownFlag(where: string): UsageFault {
-  const names = [...flagList().map(({ name }) => name), "help", "version"];
+function unknownFlag(program: AnyProgram, where: string): UsageFault {
+  const names = [...flagList(program).map(({ name }) => name), "help", "version"];
   const name = nearest(where.replace(/^-+/, ""), names);
   return {
     where,
@@ -115,17 +120,17 @@ function unknownFlag(where: string): UsageFault {
   };
 }
 
-function unknownCommand(word: string): UsageFault {
-  const name = nearest(word, COMMANDS);
+function unknownCommand(commands: readonly string[], word: string): UsageFault {
+  const name = nearest(word, commands);
   const hint = name === undefined ? "" : `; did you mean ${name}?`;
-  return { where: "command", value: word, expected: `expected ${orList(COMMANDS)}${hint}` };
+  return { where: "command", value: word, expected: `expected ${orList(commands)}${hint}` };
 }
 
-/** Warnings, not faults: whoever sets them may mean another version of the agent. */
-function strangers(env: Environment): string[] {
-  const known = new Set(flagList().map(variableOf));
+/** Warnings, not faults: whoever sets them may mean another version of the program. */
+function strangers(program: AnyProgram, env: Environment): string[] {
+  const known = new Set(flagList(program).map((flag) => variableOf(program, flag)));
   return Object.keys(env)
-    .filter((name) => name.startsWith(VARIABLE_PREFIX))
+    .filter((name) => name.startsWith(variablePrefix(program)))
     .filter((name) => !known.has(name) && !SERVICE_LINK.test(name))
     .sort()
     .map((name) => {

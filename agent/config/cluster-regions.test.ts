@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Read } from "../../common/config/values.ts";
+import { clusterRegions } from "./cluster-regions.ts";
+
+function expected<T>(read: Read<T>): string {
+  assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
+  return read.expected;
+}
+
+function value<T>(read: Read<T>): T {
+  assert.ok("value" in read, `refused: ${JSON.stringify(read)}`);
+  return read.value;
+}
+
+test("cluster regions are pairs, each cluster once", () => {
+  const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));
+  assert.deepEqual(
+    [...regions],
+    [
+      ["c1", "eu-west"],
+      ["c2.example", "us-east"],
+    ],
+  );
+  assert.equal(value(clusterRegions("")).size, 0);
+  for (const wrong of ["c1", "c1=", "=eu", "c1=eu=west", "C1=eu", "c1=eu,", "c1=a b"]) {
+    assert.match(expected(clusterRegions(wrong)), /expected pairs/, wrong);
+  }
+  assert.match(expected(clusterRegions("c1=eu,c1=us")), /cluster c1 twice/);
+});
+
+test("no text makes the reader throw", () => {
+  const text = fc.string({ unit: fc.constantFrom(..."a1=,. -".split("")) });
+  fc.assert(
+    fc.property(text, (given) => {
+      const read = clusterRegions(given);
+      assert.ok("value" in read || "expected" in read);
+    }),
+  );
+});
