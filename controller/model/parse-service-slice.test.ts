@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LABEL_MANAGED_BY, LABEL_RECORD, LABEL_SERVICE_NAME } from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
+import { cidr } from "../../test/support/worlds.ts";
+import { parseServiceSlice } from "./parse-service-slice.ts";
+
+const SERVICE = "kubernetes.io/service-name";
+
+function slice(labels: Fields, fields: Fields = {}): unknown {
+  return {
+    metadata: { namespace: "demo", name: "serve-x7", labels: { [SERVICE]: "serve", ...labels } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080, protocol: "TCP", appProtocol: "http" }],
+    endpoints: [{ addresses: ["10.1.0.1"] }],
+    ...fields,
+  };
+}
+
+const READY = { address: "10.1.0.1", ready: true, serving: true, terminating: false };
+const PLAIN = {
+  key: "demo/serve-x7",
+  service: "demo/serve",
+  family: "IPv4",
+  ports: [{ name: "http", protocol: "TCP", port: 8080, appProtocol: "http" }],
+  endpoints: [READY],
+};
+
+describe("a slice of a Service", () => {
+  const endpoints = [
+    {
+      addresses: ["10.1.0.1", "10.1.0.2"],
+      conditions: {},
+      hostname: "a",
+      nodeName: "n1",
+      zone: "z",
+    },
+    { addresses: ["10.1.0.3"], conditions: { ready: false } },
+    { addresses: ["10.1.0.4"], conditions: { ready: false, serving: true, terminating: true } },
+    { addresses: ["10.1.0.5"], conditions: { ready: true, serving: true, terminating: true } },
+  ];
+  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
+    ["is read", slice({}), {}],
+    ["is read, whoever manages it", slice({ [LABEL_MANAGED_BY]: "somebody" }), {}],
+    [
+      "keeps all endpoints, ready or not, and what is said of them",
+      slice({}, { endpoints }),
+      {
+        endpoints: [
+          { ...READY, hostname: "a", nodeName: "n1", zone: "z" },
+          { address: "10.1.0.3", ready: false, serving: false, terminating: false },
+          { address: "10.1.0.4", ready: false, serving: true, terminating: true },
+          { address: "10.1.0.5", ready: true, serving: true, terminating: true },
+        ],
+      },
+    ],
+    ["without a Service is nobody's", slice({ [SERVICE]: undefined }), undefined],
+    ["that was imported is not the Service's", slice({ [LABEL_SERVICE_NAME]: "serve" }), undefined],
+    ["that is published is not the Service's", slice({ [LABEL_RECORD]: "serve.demo" }), undefined],
+    [
+      "that we manage is not the Service's",
+      slice({ [LABEL_MANAGED_BY]: "clusterset-controller" }),
+      undefined,
+    ],
+    [
+      "of a name that is none",
+      slice({ [SERVICE]: "a.b" }),
+      undefined,
+      `invalid-label metadata.labels[${SERVICE}]`,
+    ],
+    ["of names", slice({}, { addressType: "FQDN" }), undefined, "fqdn-slice addressType"],
+    [
+      "with an endpoint in the ClusterSet CIDR has the others",
+      slice({}, { endpoints: [{ addresses: ["241.0.0.1"] }, { addresses: ["10.1.0.1"] }] }),
+      {},
+      "in-clusterset-cidr endpoints[0].addresses[0]",
+    ],
+    [
+      "lists a thousand endpoints at most",
+      slice({}, { endpoints: Array.from({ length: 1001 }, () => ({ addresses: ["10.1.0.1"] })) }),
+      { endpoints: Array.from({ length: 1000 }, () => READY) },
+      "too-many-endpoints endpoints",
+    ],
+  ];
+  for (const [name, object, fact, ...problems] of cases) {
+    test(name, () => {
+      const parsed = parseServiceSlice(object, [cidr("241.0.0.0/8")]);
+      assert.deepEqual(parsed.fact, fact && { ...PLAIN, ...fact });
+      assert.equal(parsed.key, "demo/serve-x7");
+      assert.deepEqual(
+        parsed.problems.map(({ reason, field }) => `${reason} ${field}`),
+        problems,
+      );
+    });
+  }
+});
