@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { CodedError, type ErrorCode } from "../../common/errors.ts";
+import { waitsForLock } from "./file-locks.ts";
 import { start, startFault } from "./start.ts";
 
 /** How a long-lived program ended. */
@@ -74,6 +75,12 @@ export class Coprocess {
     const stdin = this.#child?.stdin;
     if (!stdin?.writableNeedDrain) return undefined;
     return new Promise((resolve) => stdin.once("drain", resolve));
+  }
+
+  /** True if it waits for another program to let go of a file. */
+  get waitsForLock(): boolean {
+    const pid = this.#child?.pid;
+    return pid !== undefined && waitsForLock(pid);
   }
 
   /** Closes its input: it finishes what it has, and ends. */

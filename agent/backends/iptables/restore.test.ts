@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { RestoreProcess } from "./restore.ts";
+import { RestoreProcess, type RestoreTimeouts } from "./restore.ts";
 
 const TX = "*nat\n:CSP-A - [0:0]\nCOMMIT\n";
 
@@ -18,8 +20,9 @@ while read -r line; do
   echo "$line" >> "$1"
   case "$line" in
     "# refuse") echo "line 2 failed: no chain by that name" >&2; exit 1 ;;
-    "# locked") echo "Another app is currently holding the xtables lock. Stopped waiting after 5s." >&2; exit 4 ;;
+    "# locked") exec flock "$1.lock" true ;;
     "# starved") echo "line 2: RULE_APPEND failed (Cannot allocate memory)" >&2; exit 4 ;;
+    "# slow") sleep 0.3; echo "$line" ;;
     "# hang") exec sleep 60 ;;
     "# stray") echo "# ack 1"; echo "# ack 99"; echo "CSP-A" ;;
     "#"*) echo "$line" ;;
@@ -46,7 +49,7 @@ describe("a long-lived iptables-restore", () => {
   });
   afterEach(() => restore.close());
 
-  function standIn(timeouts: { base: number; perMegabyte: number }): RestoreProcess {
+  function standIn(timeouts: Partial<RestoreTimeouts>): RestoreProcess {
     const program = ["sh", join(directory, "stand-in"), log] as const;
     return new RestoreProcess(program, () => respawns++, [], timeouts);
   }
@@ -66,7 +69,7 @@ describe("a long-lived iptables-restore", () => {
     await restore.close();
     const input = [...TX.trimEnd().split("\n")];
     assert.deepEqual(told(), [
-      `start ${log} --noflush -v -w 5`,
+      `start ${log} --noflush -v -w`,
       ...input,
       "# ack 1",
       ...input,
@@ -99,14 +102,21 @@ describe("a long-lived iptables-restore", () => {
     assert.equal(respawns, 1);
   });
 
-  test("that was kept from the lock says so, and the next transaction tries again", async () => {
-    const code = "CSP_LOCK_HELD";
-    await assert.rejects(restore.run("# locked\n"), {
-      code,
-      message: /exit status 4: Another app/,
-    });
+  test("that is kept from the lock is given up and says so, and the next transaction tries again", async () => {
+    const script = 'exec 9>"$0"; flock 9; echo held; exec sleep 60';
+    const holder = spawn("sh", ["-c", script, `${log}.lock`]);
+    await once(holder.stdout, "data");
+    restore = standIn({ lock: 50 });
+    await assert.rejects(restore.run("# locked\n"), { code: "CSP_LOCK_HELD" });
+    holder.kill();
     await restore.run(TX);
     assert.equal(starts(), 2);
+  });
+
+  test("that has the lock may take as long as it likes", async () => {
+    restore = standIn({ lock: 20 });
+    await restore.run("# slow\n");
+    assert.deepEqual([starts(), respawns], [1, 0]);
   });
 
   test("that had no memory for a rule has refused nothing", async () => {

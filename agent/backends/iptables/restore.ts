@@ -8,15 +8,15 @@ export interface RestoreTimeouts {
   readonly base: number;
   /** Milliseconds more for each megabyte of input. */
   readonly perMegabyte: number;
+  /** Milliseconds for which another program may keep the lock. */
+  readonly lock: number;
 }
 
-const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000 };
+const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000, lock: 5_000 };
 /** Milliseconds for a process without a transaction to end: it has nothing left to do. */
 const LEAVE = 1000;
 /** Characters of input after which the process is let go: it keeps the memory of its largest transaction. */
 const LARGE = 2_000_000;
-/** What the legacy flavour says when another program holds its lock for longer than it may wait. */
-const LOCKED = /xtables lock/;
 /** What libc and iptables say of ENOMEM, ENOBUFS, EMFILE and ENFILE. */
 const STARVED =
   /Cannot allocate memory|Memory allocation problem|No buffer space|Too many open files/;
@@ -49,14 +49,16 @@ export class RestoreProcess {
     program: Argv,
     onRespawn: () => void,
     keep: readonly number[] = [],
-    timeouts = TIMEOUTS,
+    timeouts: Partial<RestoreTimeouts> = {},
   ) {
-    // -w: wait for the xtables lock; the nft flavour has none, and takes the flag.
-    this.#argv = ["stdbuf", "-oL", ...program, "--noflush", "-v", "-w", "5"];
+    // -w: wait for the xtables lock; the nft flavour has none, and takes the flag. Never with a number of seconds: the
+    // legacy flavour sets an alarm for these and does not take it back once it has the lock (1.8.9), so that so many
+    // seconds after the beginning of a table whatever it reads then seems to have ended.
+    this.#argv = ["stdbuf", "-oL", ...program, "--noflush", "-v", "-w"];
     this.#name = program.at(-1) ?? "";
     this.#onRespawn = onRespawn;
     this.#keep = keep;
-    this.#timeouts = timeouts;
+    this.#timeouts = { ...TIMEOUTS, ...timeouts };
   }
 
   /** Starts the process ahead of its first transaction, while the agent's memory is small (fork copies it). */
@@ -86,6 +88,11 @@ export class RestoreProcess {
       });
     };
     let timer = setTimeout(giveUp, base);
+    const lockTimer = setInterval(() => {
+      if (!process.waitsForLock) return;
+      const message = `${this.#name}: another program holds the lock`;
+      this.#giveUp(process, new CodedError("CSP_LOCK_HELD", message));
+    }, this.#timeouts.lock);
     try {
       let last = "";
       for (const piece of typeof text === "string" ? [text] : text) {
@@ -108,6 +115,7 @@ export class RestoreProcess {
       throw error;
     } finally {
       clearTimeout(timer);
+      clearInterval(lockTimer);
       this.#answer = undefined;
     }
     if (length > LARGE) await this.close();
@@ -159,6 +167,5 @@ export class RestoreProcess {
 function codeOf({ unstarted, killed, stderr }: Omit<Ending, "how">): ErrorCode {
   if (unstarted !== undefined) return unstarted;
   if (STARVED.test(stderr)) return "CSP_EXEC_STARVED";
-  if (LOCKED.test(stderr)) return "CSP_LOCK_HELD";
   return killed ? "CSP_RESTORE_KILLED" : "CSP_RESTORE_EXITED";
 }

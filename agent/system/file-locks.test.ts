@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isWaiting } from "./file-locks.ts";
+
+const LOCKS = `1: FLOCK  ADVISORY  WRITE 4107 00:1a:1201 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 4110 00:1a:1201 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 4111 00:1a:1201 0 EOF
+2: POSIX  ADVISORY  WRITE 4112 00:1a:1202 0 EOF
+2: -> POSIX  ADVISORY  WRITE 4113 00:1a:1202 0 EOF
+`;
+
+test("who waits for a lock is told from who has it, and from who waits for another kind", () => {
+  const waiting = [4107, 4110, 4111, 4112, 4113, 411].filter((pid) => isWaiting(LOCKS, pid));
+  assert.deepEqual(waiting, [4110, 4111]);
+  assert.equal(isWaiting("", 1), false);
+});
