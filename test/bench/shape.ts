@@ -1,4 +1,5 @@
 import { importObject, sliceObject } from "../support/objects.ts";
+import { vipOf } from "./services.ts";
 
 /** One endpoint as it is written. */
 export interface Endpoint {
@@ -10,12 +11,18 @@ export interface Endpoint {
 export interface Shape {
   /** Where the service that changes is called. */
   readonly vip: string;
-  /** The service; without an address, the API server finds one. */
-  service(name: string, address?: string): object;
+  /** That service. */
+  live(): object;
+  /** The `n`-th of the others, from 1 on. */
+  other(n: number): object;
   slice(name: string, endpoints: readonly Endpoint[]): object;
 }
 
 export const NAMESPACE = "bench";
+/** The name of the service that changes. */
+export const LIVE = "live";
+/** The name of the `n`-th of the others. */
+export const nameOf = (n: number): string => `service-${n}`;
 /** What an agent is told of where it is. */
 export const HOME = { cluster: "c1", region: "eu-west" } as const;
 
@@ -25,8 +32,8 @@ const TARGET = { ...HTTP, port: 8080 };
 /** A service of the clusterset, as our agent reads it. */
 export const IMPORTS: Shape = {
   vip: "241.0.1.7",
-  service: (name, address) =>
-    importObject(`${NAMESPACE}/${name}`, address === undefined ? [] : [address], [HTTP]),
+  live: () => importOf(LIVE, IMPORTS.vip),
+  other: (n) => importOf(nameOf(n), vipOf(n)),
   slice: (name, endpoints) =>
     sliceObject(`${name}-c1`, `${NAMESPACE}/${name}`, HOME, [TARGET], endpoints.map(written)),
 };
@@ -34,15 +41,9 @@ export const IMPORTS: Shape = {
 /** A Service of one cluster, as kube-proxy reads it. */
 export const SERVICES: Shape = {
   vip: "10.96.0.50",
-  service: (name, address) => ({
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { namespace: NAMESPACE, name },
-    spec: {
-      ports: [{ ...HTTP, targetPort: TARGET.port }],
-      ...(address !== undefined && { clusterIP: address }),
-    },
-  }),
+  live: () => serviceOf(LIVE, { clusterIP: SERVICES.vip }),
+  // The API server finds an address.
+  other: (n) => serviceOf(nameOf(n), {}),
   slice: (name, endpoints) => ({
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
@@ -56,6 +57,19 @@ export const SERVICES: Shape = {
     endpoints: endpoints.map(written),
   }),
 };
+
+function importOf(name: string, vip: string): object {
+  return importObject(`${NAMESPACE}/${name}`, [vip], [HTTP]);
+}
+
+function serviceOf(name: string, spec: object): object {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { namespace: NAMESPACE, name },
+    spec: { ports: [{ ...HTTP, targetPort: TARGET.port }], ...spec },
+  };
+}
 
 function written({ address, ready }: Endpoint): object {
   return { addresses: [address], conditions: { ready }, nodeName: "n9" };

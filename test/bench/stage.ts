@@ -7,13 +7,12 @@ import { Client } from "./client.ts";
 import type { Change } from "./followed.ts";
 import { ENDPOINTS } from "./options.ts";
 import { service } from "./services.ts";
-import { type Endpoint, NAMESPACE, type Shape } from "./shape.ts";
+import { type Endpoint, LIVE, NAMESPACE, nameOf, type Shape } from "./shape.ts";
 import { Sightings } from "./sightings.ts";
 
 /** Sets of addresses that the service which changes goes through: so many changes are told apart. */
 const PLACES = 60;
-const LIVE = "live";
-/** A file-less namespace of pods: everything that is served is on it. */
+/** The node of the pod that answers. */
 const SERVERS = "servers";
 
 /**
@@ -75,7 +74,7 @@ export class Stage implements AsyncDisposable {
     const began = performance.now();
     const { admin } = this.plane;
     if (this.#loaded === 0) {
-      await admin.create(this.shape.service(LIVE, this.shape.vip));
+      await admin.create(this.shape.live());
       await admin.create(this.shape.slice(LIVE, endpointsAt(0)));
       this.sightings.start();
       this.#loaded = 1;
@@ -103,7 +102,7 @@ export class Stage implements AsyncDisposable {
   async alter(n: number): Promise<void> {
     const at = 2 + (n % (this.#loaded - 1));
     this.#altered.set(at, ((this.#altered.get(at) ?? -1) + 1) % ENDPOINTS);
-    await this.plane.admin.update(this.shape.slice(`service-${at}`, this.#endpointsOf(at)));
+    await this.plane.admin.update(this.shape.slice(nameOf(at), this.#endpointsOf(at)));
   }
 
   /** Endpoints of altered services, and whether connections should lead there. */
@@ -124,10 +123,8 @@ export class Stage implements AsyncDisposable {
 
   *#objects(first: number, last: number): Generator<object> {
     for (let n = first; n <= last; n++) {
-      const { vip } = service(n, { services: last, endpoints: ENDPOINTS });
-      const imported = this.shape.vip.startsWith("241.");
-      yield this.shape.service(`service-${n}`, imported ? vip : undefined);
-      yield this.shape.slice(`service-${n}`, this.#endpointsOf(n));
+      yield this.shape.other(n);
+      yield this.shape.slice(nameOf(n), this.#endpointsOf(n));
     }
   }
 

@@ -8,6 +8,7 @@ test("A program's name may hold what separates fields", () => {
   assert.deepEqual(usageIn(stat, "Name:\ta) b (c\nVmRSS:\t  2000 kB\nRssAnon:\t 1 kB\n"), {
     megabytes: 2.048,
     cpuSeconds: 2.1,
+    started: 1000,
   });
 });
 

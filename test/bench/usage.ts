@@ -12,7 +12,12 @@ export interface Usage {
   readonly cpuSeconds: number;
 }
 
-/** The programs of a node: the largest, which programs it, and all that it has started together. */
+/** One program, and when it was started, in ticks since the machine was. */
+interface Program extends Usage {
+  readonly started: number;
+}
+
+/** The programs of a node: the oldest, which programs it, and all that it has started together. */
 export interface NodeUsage {
   readonly main: Usage;
   readonly children: Usage;
@@ -31,18 +36,19 @@ export function usageOf({ id }: Namespace): NodeUsage {
       return []; // It has ended meanwhile.
     }
   });
-  const [main, ...children] = usages.toSorted((a, b) => b.megabytes - a.megabytes);
+  const [main, ...children] = usages.toSorted((a, b) => a.started - b.started);
   if (main === undefined) throw new Error(`nothing runs in ${id}`);
   return { main, children: sumOf(children) };
 }
 
 /** Reads the texts of /proc/PID/stat and /proc/PID/status. PURE. */
-export function usageIn(stat: string, status: string): Usage {
+export function usageIn(stat: string, status: string): Program {
   // After the name, which may hold anything: the first field is the state, the third of stat.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const ticks = [14, 15, 16, 17].reduce((sum, field) => sum + Number(fields[field - 3]), 0);
+  const field = (n: number) => Number(fields[n - 3]);
+  const ticks = field(14) + field(15) + field(16) + field(17);
   const kibibytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-  return { megabytes: (kibibytes * 1024) / 1e6, cpuSeconds: ticks / TICKS };
+  return { megabytes: (kibibytes * 1024) / 1e6, cpuSeconds: ticks / TICKS, started: field(22) };
 }
 
 function sumOf(usages: readonly Usage[]): Usage {
