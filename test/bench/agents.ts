@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts";
+import { bareChanges } from "./bare.ts";
 import { contest, type Measured } from "./contest.ts";
 import { agentOn, buildAgent, type Contestant } from "./contestant.ts";
 import { count, servicesOf, time } from "./figures.ts";
@@ -9,6 +10,8 @@ import { IMPORTS } from "./shape.ts";
 import { Stage } from "./stage.ts";
 import type { Row } from "./table.ts";
 
+/** Restores beside the changes of a size. */
+const BARE_CHANGES = 7;
 const WRITTEN = "clusterset_agent_kernel_objects_written_total";
 /** Until what a start leaves has settled. */
 const SETTLED = 5_000;
@@ -29,6 +32,8 @@ export interface Agent {
   readonly empty: Quiet;
   readonly measured: Measured[];
   readonly restarted: Restarted[];
+  /** By number of services: milliseconds of a bare iptables-restore of one chain, on the same table. */
+  readonly bare: Map<number, readonly number[]>;
   /** At rest, by number of services. */
   readonly quiet: (Quiet & { readonly services: number })[];
 }
@@ -48,6 +53,7 @@ export async function agents(
       empty: of(empty, i),
       measured: [],
       restarted: [],
+      bare: new Map(),
       quiet: [],
     }),
   );
@@ -60,6 +66,8 @@ export async function agents(
       say(`API server to connection: ${count(services)} services, iptables-${result.flavour}`);
       await using client = stage.connect(result.flavour);
       result.measured.push(await contest(stage, of(all, i), client, services, effort));
+      const { node } = of(all, i);
+      result.bare.set(services, await bareChanges(result.flavour, node, BARE_CHANGES));
       result.restarted.push({ services, ...(await restart(of(all, i))) });
     }
     if (services === 1) continue;

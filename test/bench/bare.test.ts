@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { liveChainOf } from "./bare.ts";
+
+const RULE =
+  '-A CSP-1 -p tcp -m comment --comment "bench/live:http local c1" -j DNAT --to-destination 10.2.1.11:8080';
+
+test("The chain of the service that changes is written as it is, and no other", () => {
+  const others = [
+    "*nat",
+    ":CSP-1 - [0:0]",
+    '-A CSP-0 -d 241.0.1.7/32 -m comment --comment "bench/live:http" -g CSP-1',
+    RULE.replace("live", "lively").replace("CSP-1", "CSP-2"),
+  ];
+  const expected = ["*nat", ":CSP-1 - [0:0]", RULE, "COMMIT", ""].join("\n");
+  assert.equal(liveChainOf([...others, RULE, "COMMIT", ""].join("\n")), expected);
+  assert.throws(() => liveChainOf(others.join("\n")), /no chain has rules/);
+});
