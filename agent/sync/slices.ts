@@ -36,8 +36,9 @@ export class Slices {
   async through<Result>(steps: Generator<void, Result>): Promise<Result> {
     for (;;) {
       const { done, value } = steps.next();
-      if (done === true) return value;
+      // After the last step, too: whoever goes on with the result begins a slice of its own.
       if (this.due) await this.pause();
+      if (done === true) return value;
     }
   }
 }
