@@ -1,6 +1,7 @@
 import { backoff } from "../backoff.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
+import { sleep } from "../sleep.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 import type { ApiServer } from "./api-server.ts";
 import { ListWatch } from "./list-watch.ts";
@@ -109,7 +110,7 @@ export class Reflector {
         if (this.#stop.signal.aborted) return;
         wait = this.#afterFault(this.#faultOf(thrown));
       }
-      if (wait > 0) await this.#sleep(wait);
+      if (wait > 0) await sleep(this.#options.clock, wait, this.#stop.signal);
     }
   }
 
@@ -201,18 +202,5 @@ export class Reflector {
       });
       return false;
     }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const { signal } = this.#stop;
-    const stopped = (): void => resolve();
-    const cancel = this.#options.clock.after(ms, resolve);
-    signal.addEventListener("abort", stopped);
-    if (signal.aborted) resolve();
-    return promise.finally(() => {
-      cancel();
-      signal.removeEventListener("abort", stopped);
-    });
   }
 }

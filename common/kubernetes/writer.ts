@@ -10,7 +10,7 @@ import { metaOf, type ObjectMeta } from "./object-meta.ts";
 import { apiVersionOf, resourcePath } from "./resource-path.ts";
 
 /** Milliseconds that a read or write of one object may take in all, unless it is said. */
-export const LONGEST_WRITE_MS = 10_000;
+export const LONGEST_WRITE_MS = 8_000;
 
 /** What an `ApiWriter` is made of. */
 export interface ApiWriterOptions {

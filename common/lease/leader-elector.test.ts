@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FINE, LeaseWorld } from "../../test/support/lease-world.ts";
+import { leaseTerms } from "./lease.ts";
+
+/** A world in which chance always says the same, and so many replicas: the first one leads. */
+async function world(replicas: number): Promise<LeaseWorld> {
+  const it = new LeaseWorld(() => 0.5);
+  for (let i = 0; i < replicas; i++) {
+    it.join();
+    await it.pass(50);
+  }
+  assert.equal(it.leaders[0], it.replicas[0]);
+  return it;
+}
+
+function replica(it: LeaseWorld, index: number) {
+  const found = it.replicas[index];
+  assert.ok(found);
+  return found;
+}
+
+async function end(it: LeaseWorld): Promise<void> {
+  for (const one of it.replicas) if (!one.stopped) void one.stop();
+  await it.pass(30_000);
+  assert.deepEqual(it.wrong, []);
+  assert.equal(it.clock.pending, 0);
+}
+
+test("the first replica leads, the others stand by; the leader writes once in two seconds, and reads nothing", async () => {
+  const it = await world(3);
+  await it.pass(10_000);
+  assert.deepEqual(
+    it.replicas.map(({ states }) => states),
+    [["leader"], ["standby"], ["standby"]],
+  );
+  assert.deepEqual(replica(it, 1).elector.state, { reason: "standby", holder: "replica-0" });
+  await end(it);
+  const alone = await world(1);
+  const before = alone.server.asked.length;
+  await alone.pass(23_000);
+  assert.deepEqual(alone.server.asked.slice(before), Array(10).fill("PUT"));
+  await end(alone);
+});
+
+test("when the leader dies, another leads once the Lease has run out", async () => {
+  const it = await world(2);
+  replica(it, 0).pause();
+  await it.pass(14_000);
+  assert.deepEqual(it.leaders, []);
+  await it.pass(4000);
+  assert.deepEqual(it.leaders, [replica(it, 1)]);
+  assert.equal(leaseTerms(it.server.lease).transitions, 2);
+  await end(it);
+});
+
+test("when the leader ends in good order, another leads with its next look", async () => {
+  const it = await world(2);
+  await it.pass(1000);
+  const leader = replica(it, 0);
+  const stopped = leader.stop();
+  assert.equal(leader.elector.isLeader(), false);
+  await it.pass(20);
+  await stopped;
+  assert.equal(leaseTerms(it.server.lease).holder, "");
+  await it.pass(2300);
+  assert.deepEqual(it.leaders, [replica(it, 1)]);
+  await end(it);
+});
+
+test("who stands by and ends writes nothing", async () => {
+  const it = await world(2);
+  await it.pass(1000);
+  const { asked } = it.server;
+  const before = asked.length;
+  void replica(it, 1).stop();
+  await it.pass(100);
+  assert.deepEqual(asked.slice(before), []);
+  await end(it);
+});
+
+test("a renewal counts from before it was sent, however late its answer", async () => {
+  const it = await world(1);
+  // Half of it each way: an answer after 3 seconds.
+  it.weather = { ...FINE, delay: 3000 };
+  const { asked } = it.server;
+  const { elector } = replica(it, 0);
+  const before = asked.length;
+  while (asked.length === before) await it.pass(100);
+  await it.pass(1550);
+  // That was 3 to 3.2 seconds ago.
+  replica(it, 0).cut = true;
+  assert.equal(elector.isLeader(11_400), true);
+  assert.equal(elector.isLeader(11_800), false);
+  await it.pass(11_900);
+  assert.equal(elector.isLeader(), false);
+  await end(it);
+});
+
+test("a leader that was stopped and goes on does not lead before it has renewed", async () => {
+  const it = await world(1);
+  const [leader] = it.replicas;
+  assert.ok(leader);
+  leader.pause();
+  await it.pass(60_000);
+  leader.resume();
+  assert.equal(leader.elector.isLeader(), false);
+  await it.pass(10);
+  assert.equal(leader.elector.isLeader(10_000), true);
+  assert.deepEqual(leader.states, ["leader", "not-renewed", "leader"]);
+  await end(it);
+});
+
+test("a leader that was stopped finds another when it goes on", async () => {
+  const it = await world(2);
+  const leader = replica(it, 0);
+  leader.pause();
+  await it.pass(60_000);
+  leader.resume();
+  assert.equal(leader.elector.isLeader(), false);
+  await it.pass(5000);
+  assert.deepEqual(it.leaders, [replica(it, 1)]);
+  assert.deepEqual(leader.states, ["leader", "not-renewed", "standby"]);
+  await end(it);
+});
+
+test("whose renewals are not confirmed leads no longer than the Lease, though they were done", async () => {
+  const it = await world(2);
+  it.weather = { ...FINE, error: 1 };
+  await it.pass(14_000);
+  assert.deepEqual(it.leaders, [replica(it, 0)]);
+  assert.equal(replica(it, 0).elector.isLeader(5000), false);
+  await it.pass(20_000);
+  assert.deepEqual(it.leaders, []);
+  assert.ok(replica(it, 0).faults.includes("server-error"));
+  it.weather = FINE;
+  await it.pass(10_000);
+  assert.deepEqual(it.leaders, [replica(it, 0)]);
+  await end(it);
+});
+
+test("whoever sees that the Lease has gone to another, or is gone, leads no more at once", async () => {
+  for (const take of [
+    (it: LeaseWorld) => it.server.write({ holderIdentity: "a person", leaseDurationSeconds: 15 }),
+    (it: LeaseWorld) => it.server.delete(),
+  ]) {
+    const it = await world(1);
+    const { elector, states } = replica(it, 0);
+    await it.pass(1000);
+    take(it);
+    await it.pass(4500);
+    assert.ok(states.includes("standby"));
+    await it.pass(20_000);
+    assert.equal(elector.isLeader(), true);
+    assert.deepEqual(states, ["leader", "standby", "leader"]);
+    await end(it);
+  }
+});
+
+test("a Lease is left to its holder for as long as it says itself", async () => {
+  const it = new LeaseWorld(() => 0.5);
+  it.server.write({ holderIdentity: "another", leaseDurationSeconds: 40 });
+  it.join();
+  await it.pass(39_000);
+  assert.deepEqual(it.leaders, []);
+  await it.pass(4000);
+  assert.equal(it.leaders.length, 1);
+  await end(it);
+});
+
+test("an API server that says nothing does not keep it from ending", async () => {
+  const it = await world(1);
+  it.weather = { ...FINE, lost: 1 };
+  let over = false;
+  void replica(it, 0)
+    .stop()
+    .then(() => {
+      over = true;
+    });
+  await it.pass(8000);
+  assert.ok(over);
+  await end(it);
+});
