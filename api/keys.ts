@@ -44,6 +44,8 @@ export const LABEL_PROXY_NAME = "service.kubernetes.io/service-proxy-name";
 export const PROXY_NAME = "clusterset-proxy";
 /** On a ServiceImport: how the controller came by it, `created` or `adopted`. Without it, it is somebody's own. */
 export const ANNOTATION_IMPORT = "clusterset-proxy.io/import";
+/** On a ServiceImport that was adopted: its `spec` as its author wrote it, in JSON, for when it is released. */
+export const ANNOTATION_AUTHORED = "clusterset-proxy.io/authored-spec";
 
 /** Group and version of Lease. */
 export const COORDINATION_V1 = "coordination.k8s.io/v1";

@@ -12,7 +12,7 @@ export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
 
 /** The VIPs that an import should have. */
 export interface Vips {
-  /** In the order of the families that were asked for; one each at most. */
+  /** In the order of the families that were asked for, one each; explicit ones beside these come last. */
   readonly vips: readonly Address[];
   readonly lacking: ReadonlyMap<Family, VipLack>;
 }
@@ -20,14 +20,18 @@ export interface Vips {
 /**
  * One VIP for each of `families`, in their order. What the import has in `ips` stays, the first of a family, even
  * outside the ranges: a VIP is constant for the import's life (KEP-1645). A family that lacks one is given one.
+ *
+ * `explicit` is what a person wrote before the controller came: all of it stays, of other families and a second of
+ * one, too. Where a new VIP beside it would be one too many for the API, none is given.
  */
 export function vipsOf(
   key: ObjectKey,
   ips: readonly string[],
   families: readonly Family[],
   pool: VipPool,
+  explicit: readonly string[] = [],
 ): Vips {
-  const kept = ips.map(parseAddress).filter(isAddress);
+  const kept = addresses([...explicit, ...ips]);
   const vips: Address[] = [];
   const lacking = new Map<Family, VipLack>();
   for (const family of families) {
@@ -35,31 +39,22 @@ export function vipsOf(
     if (typeof vip === "string") lacking.set(family, vip);
     else vips.push(vip);
   }
-  return { vips, lacking };
+  return { vips: withExplicit(vips, addresses(explicit)), lacking };
 }
 
-/**
- * VIPs of an import that was there before its name was exported: as `vipsOf`, and all that its author wrote stays,
- * of other families and a second of one, too. Where a new VIP would be one too many for the API, it is not given.
- */
-export function adoptedVips(
-  key: ObjectKey,
-  ips: readonly string[],
-  families: readonly Family[],
-  pool: VipPool,
-): Vips {
-  const explicit = new Map(
-    ips
-      .map(parseAddress)
-      .filter(isAddress)
-      .map((ip) => [ip.text, ip]),
-  );
-  const { vips, lacking } = vipsOf(key, ips, families, pool);
-  const room = MOST_IPS - explicit.size;
-  const added = vips.filter(({ text }) => !explicit.has(text));
-  const kept = vips.filter((vip) => added.length <= room || explicit.has(vip.text));
-  for (const vip of kept) explicit.delete(vip.text);
-  return { vips: [...kept, ...explicit.values()], lacking };
+function withExplicit(vips: readonly Address[], explicit: readonly Address[]): Address[] {
+  if (explicit.length === 0) return [...vips];
+  const written = new Set(explicit.map(({ text }) => text));
+  const fits = new Set([...written, ...vips.map(({ text }) => text)]).size <= MOST_IPS;
+  const first = fits ? vips : vips.filter(({ text }) => written.has(text));
+  for (const { text } of first) written.delete(text);
+  return [...first, ...explicit.filter(({ text }) => written.has(text))];
+}
+
+/** The addresses among the texts, each once. */
+function addresses(texts: readonly string[]): Address[] {
+  const parsed = texts.map(parseAddress).filter(isAddress);
+  return [...new Map(parsed.map((address) => [address.text, address])).values()];
 }
 
 function newVip(key: ObjectKey, family: Family, pool: VipPool): Address | VipLack {

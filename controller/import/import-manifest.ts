@@ -1,10 +1,11 @@
 import type { Address, Family } from "../../api/address.ts";
-import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import type { MergedService } from "../merge/merged.ts";
 import { encodePort, encodeProperties } from "../model/encode-service.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { mcsObject } from "../model/mcs-object.ts";
+import { authoredSpec } from "./authored-spec.ts";
 
 /**
  * The ServiceImport of a merged service. `ips` is always there, empty for a headless one: what is absent would be
@@ -15,12 +16,14 @@ export function exportedImport(
   origin: "adopted" | "created",
   vips: readonly Address[],
   families: readonly Family[],
+  authored: string | undefined,
 ): Manifest {
   const { labels, annotations } = merged.metadata;
   return {
     ...mcsObject("ServiceImport", merged.key, labels, {
       ...annotations,
       [ANNOTATION_IMPORT]: origin,
+      ...(authored !== undefined && { [ANNOTATION_AUTHORED]: authored }),
     }),
     spec: {
       ...encodeProperties(merged),
@@ -31,17 +34,19 @@ export function exportedImport(
   };
 }
 
-/** An import that was adopted, handed back: what it cannot be without, and its VIPs. The marks of ours go. */
-export function releasedImport({ key, headless, ports, ips, families }: ImportFact): Manifest {
-  return {
-    ...mcsObject("ServiceImport", key),
-    spec: {
-      type: headless ? "Headless" : "ClusterSetIP",
-      ports: ports.map(encodePort),
-      ips,
-      ...(families.length > 0 && { ipFamilies: families }),
-    },
+/**
+ * An import that was adopted, handed back: its spec is what its author wrote, and the marks of ours go. If that is
+ * lost, it keeps what it cannot be without, and its VIPs.
+ */
+export function releasedImport(seen: ImportFact): Manifest {
+  const { key, headless, ports, ips, families } = seen;
+  const spec = authoredSpec(seen.authored) ?? {
+    type: headless ? "Headless" : "ClusterSetIP",
+    ports: ports.map(encodePort),
+    ips,
+    ...(families.length > 0 && { ipFamilies: families }),
   };
+  return { ...mcsObject("ServiceImport", key), spec };
 }
 
 /** The VIPs of an import that somebody wrote by hand without any. */

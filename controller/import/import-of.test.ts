@@ -22,16 +22,18 @@ const POOL: VipPool = {
   reserved: [],
 };
 
-const BY_HAND: ImportFact = {
-  key: KEY,
-  generation: 0,
-  headless: false,
-  ips: [],
-  families: [],
-  ports: [{ name: "", protocol: "TCP", port: 80 }],
-  clusters: [],
-  conditions: [],
-};
+/** An import as a person writes it, and an API server has it. */
+function byHand(spec: object = {}, status: object = {}): ImportFact {
+  const { fact } = parseImport({
+    metadata: { namespace: "demo", name: "serve" },
+    spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ...spec },
+    status,
+  });
+  assert.ok(fact !== undefined);
+  return fact;
+}
+
+const BY_HAND = byHand();
 
 interface Sight extends Partial<Omit<ImportSight, "merged">> {
   readonly records?: readonly ExportRecord[];
@@ -171,15 +173,15 @@ describe("an import that somebody wrote by hand", () => {
     assert.equal(given?.reason, "by-hand");
     assert.deepEqual(spec(given), { ips: ["241.0.245.1"] });
     assert.deepEqual(Object.keys(given), ["reason", "object"]);
-    const both = wanted({ seen: { ...BY_HAND, families: ["IPv6", "IPv4"] } });
+    const both = wanted({ seen: byHand({ ipFamilies: ["IPv6", "IPv4"] }) });
     assert.deepEqual(spec(both), { ips: ["fd00::6aeb", "241.0.245.1"] });
   });
 
   test("keeps what is explicit, outside the range, too, and even if it is no address", () => {
     for (const ips of [["1.2.3.4"], ["1.2.3.4", "5.6.7.8"], ["x"]]) {
-      assert.deepEqual(wanted({ seen: { ...BY_HAND, ips } }), { reason: "by-hand" });
+      assert.deepEqual(wanted({ seen: byHand({ ips }) }), { reason: "by-hand" });
     }
-    assert.deepEqual(wanted({ seen: { ...BY_HAND, headless: true } }), { reason: "by-hand" });
+    assert.deepEqual(wanted({ seen: byHand({ type: "Headless" }) }), { reason: "by-hand" });
   });
 
   test("is told if no VIP is free, and that it has one as soon as it has", () => {
@@ -201,7 +203,7 @@ describe("an import that somebody wrote by hand", () => {
   });
 
   test("is adopted with its VIPs by an export, and is its author's again after the last", () => {
-    const hand = { ...BY_HAND, ips: ["1.2.3.4"] };
+    const hand = byHand({ ips: ["1.2.3.4"], sessionAffinity: "ClientIP" });
     const adopted = wanted({ seen: hand, records: [exportRecord()] });
     assert.equal(adopted?.reason, "adopted");
     const seen = seenAfter(adopted);
@@ -212,19 +214,43 @@ describe("an import that somebody wrote by hand", () => {
     assert.equal(released.object?.metadata.annotations, undefined);
     assert.deepEqual(spec(released), {
       type: "ClusterSetIP",
-      ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      ports: [{ port: 80, protocol: "TCP" }],
       ips: ["1.2.3.4"],
-      ipFamilies: ["IPv4"],
+      sessionAffinity: "ClientIP",
     });
     assert.deepEqual(status(released, seen).status, {});
     assert.deepEqual(wanted({ seen: seenAfter(released) }), { reason: "by-hand" });
+  });
+
+  test("keeps what the controller can know of it if its author's words are lost", () => {
+    const { authored, ...seen } = seenAfter(
+      wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [exportRecord()] }),
+    );
+    for (const lost of [seen, { ...seen, authored: "[]" }, { ...seen, authored: "{" }]) {
+      assert.deepEqual(spec(wanted({ seen: lost })), {
+        type: "ClusterSetIP",
+        ports: [{ name: "http", protocol: "TCP", port: 80 }],
+        ips: ["1.2.3.4"],
+        ipFamilies: ["IPv4"],
+      });
+    }
+    assert.ok(authored !== undefined);
+  });
+
+  test("has its explicit VIP again after a headless export had its turn", () => {
+    const headless = exportRecord({ headless: true, exported: 1 });
+    const turned = seenAfter(wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [headless] }));
+    assert.deepEqual([turned.headless, turned.ips], [true, []]);
+    const back = seenAfter(wanted({ seen: turned, records: [exportRecord()] }));
+    assert.deepEqual([back.headless, back.ips], [false, ["1.2.3.4"]]);
+    assert.deepEqual(seenAfter(wanted({ seen: turned })).ips, ["1.2.3.4"]);
   });
 
   test("loses no explicit VIP to an export of another family, and takes a new one where there is room", () => {
     const six = exportRecord({ families: ["IPv6"] });
     const ipsOf = (ips: string[], record: ExportRecord) => {
       const { ips: kept, families } = seenAfter(
-        wanted({ seen: { ...BY_HAND, ips }, records: [record] }),
+        wanted({ seen: byHand({ ips }), records: [record] }),
       );
       return [kept, families];
     };

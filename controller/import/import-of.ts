@@ -2,11 +2,12 @@ import { FAMILIES, type Family, isAddress, parseAddress } from "../../api/addres
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VipPool } from "../allocate/pool.ts";
-import { adoptedVips, type Vips, vipsOf } from "../allocate/vips.ts";
+import { vipsOf } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
+import { authoredIps } from "./authored-spec.ts";
 import { HEADLESS_READY, isLack, readyClaim } from "./import-claims.ts";
 import { exportedImport, givenVips, releasedImport } from "./import-manifest.ts";
 import type { Importing } from "./imported-slices.ts";
@@ -83,11 +84,16 @@ function exported(
   pool: VipPool,
 ): ImportWanted {
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
-  const vips = merged.headless ? undefined : vipsFor(merged, origin, seen?.ips ?? [], pool);
+  const authored = origin === "adopted" ? seen?.authored : undefined;
+  const { key } = merged;
+  // What an author wrote stays, also where a headless export has had its turn in between.
+  const vips = merged.headless
+    ? undefined
+    : vipsOf(key, seen?.ips ?? [], merged.families, pool, authoredIps(authored));
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
   return {
     reason: origin === "created" ? "exported" : "adopted",
-    object: exportedImport(merged, origin, vips?.vips ?? [], families),
+    object: exportedImport(merged, origin, vips?.vips ?? [], families, authored),
     status: {
       clusters: merged.contributors,
       endpointSliceObjects: "Present",
@@ -95,17 +101,6 @@ function exported(
     },
     importing: { ...merged, families },
   };
-}
-
-function vipsFor(
-  { key, families }: MergedService,
-  origin: "adopted" | "created",
-  ips: readonly string[],
-  pool: VipPool,
-): Vips {
-  return origin === "adopted"
-    ? adoptedVips(key, ips, families, pool)
-    : vipsOf(key, ips, families, pool);
 }
 
 /** An import that no cluster exports: a VIP if it has none, and not one field more. */

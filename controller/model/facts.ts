@@ -111,6 +111,8 @@ export interface ImportFact {
   readonly generation: number;
   /** How the controller came by it (`ANNOTATION_IMPORT`); absent: it is somebody's own. */
   readonly origin?: "adopted" | "created";
+  /** Of one that the controller did not make: its `spec` as its author wrote it, in JSON; absent if that is lost. */
+  readonly authored?: string;
   readonly headless: boolean;
   /** As they stand there, whether they are addresses or not: what is explicit is nobody else's to change. */
   readonly ips: readonly string[];

@@ -7,6 +7,9 @@ export type Json =
   | readonly Json[]
   | { readonly [field: string]: Json };
 
+/** A JSON object. */
+export type JsonFields = { readonly [field: string]: Json };
+
 /** A Kubernetes object as it is written: plain JSON, and no field that is not ours. */
 export interface Manifest {
   /** Of the newest version that is understood; the writer spells the one that the API server serves. */

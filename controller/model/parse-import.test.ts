@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import { parseExport } from "./parse-export.ts";
 import { parseImport } from "./parse-import.ts";
 
@@ -57,6 +57,7 @@ test("an import that somebody wrote by hand, of two lines, is nobody else's", ()
   assert.deepEqual(fact, {
     key: "demo/serve",
     generation: 0,
+    authored: '{"type":"ClusterSetIP","ports":[{"port":80}]}',
     headless: false,
     ips: [],
     families: [],
@@ -64,6 +65,20 @@ test("an import that somebody wrote by hand, of two lines, is nobody else's", ()
     clusters: [],
     conditions: [],
   });
+});
+
+test("what an author wrote is remembered as the annotation has it, and not if it is beyond measure", () => {
+  const adopted = (text: unknown) =>
+    parseImport({
+      ...IMPORT,
+      metadata: {
+        ...IMPORT.metadata,
+        annotations: { [ANNOTATION_IMPORT]: "adopted", [ANNOTATION_AUTHORED]: text },
+      },
+    }).fact?.authored;
+  assert.equal(adopted("{}"), "{}");
+  assert.equal(adopted(7), undefined);
+  assert.equal(adopted("x".repeat(70_000)), undefined);
 });
 
 test("an address that is none stays among the VIPs: it is explicit all the same", () => {

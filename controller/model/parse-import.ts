@@ -1,5 +1,5 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import { isClusterId, isLabelName } from "../../api/names.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
@@ -7,6 +7,9 @@ import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ImportFact } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 import { generationOf, parseConditions } from "./parse-status.ts";
+
+/** Characters of an author's spec that are remembered: an object takes 256 KiB of annotations. */
+const MOST_AUTHORED = 65_536;
 
 /**
  * Reads a ServiceImport of this cluster (v1alpha1 or v1beta1, one schema). One of unusable name or type gives no
@@ -23,10 +26,12 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     return { ...result, key };
   }
   const origin = fieldAt(object, "metadata", "annotations", ANNOTATION_IMPORT);
+  const authored = authoredOf(object, origin);
   const fact: ImportFact = {
     key,
     generation: generationOf(object),
     ...((origin === "created" || origin === "adopted") && { origin }),
+    ...(authored !== undefined && { authored }),
     headless: type === "Headless",
     ips: listOf(field(spec, "ips"), isText),
     families: [...new Set(listOf(field(spec, "ipFamilies"), isFamily))],
@@ -35,6 +40,15 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     conditions: parseConditions(object),
   };
   return { ...result, key, fact };
+}
+
+function authoredOf(object: unknown, origin: unknown): string | undefined {
+  if (origin === "created") return undefined;
+  const text =
+    origin === "adopted"
+      ? fieldAt(object, "metadata", "annotations", ANNOTATION_AUTHORED)
+      : JSON.stringify(fieldAt(object, "spec"));
+  return isText(text) && text.length <= MOST_AUTHORED ? text : undefined;
 }
 
 function clustersOf(object: unknown): string[] {

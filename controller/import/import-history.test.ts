@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+import { anyRecord, CLUSTERS, KEY } from "../../test/support/export-records.ts";
+import { merge } from "../merge/merge.ts";
+import type { ExportRecord, ImportFact } from "../model/facts.ts";
+import { parseImport } from "../model/parse-import.ts";
+import { type ImportWanted, importOf } from "./import-of.ts";
+import { importStatus } from "./status-manifest.ts";
+
+/** An importing cluster: the import that it has, and which registries it has heard. */
+interface Cluster {
+  readonly seen?: ImportFact;
+  readonly deafTo: ReadonlySet<string>;
+}
+
+/** Something that happens to the registries, or to the importing cluster. */
+type Event =
+  | { readonly kind: "export"; readonly record: ExportRecord }
+  | { readonly kind: "unexport"; readonly cluster: string }
+  /** The controller starts anew, and these clusters' registries are not reached. */
+  | { readonly kind: "restart"; readonly deafTo: readonly string[] }
+  | { readonly kind: "hear" };
+
+const CLUSTER = fc.constantFrom(...CLUSTERS);
+
+const EVENT: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 3, arbitrary: CLUSTER.chain(anyRecord).map(exporting) },
+  { weight: 3, arbitrary: CLUSTER.map((cluster): Event => ({ kind: "unexport", cluster })) },
+  fc.subarray([...CLUSTERS]).map((deafTo): Event => ({ kind: "restart", deafTo })),
+  fc.constant<Event>({ kind: "hear" }),
+);
+
+function exporting(record: ExportRecord): Event {
+  return { kind: "export", record };
+}
+
+const RANGES: readonly Cidr[] = ["241.0.0.0/16", "fd00::/112"].map(parseCidr).filter(isCidr);
+
+/** What one pass of the controller leaves. */
+function pass(cluster: Cluster, records: ReadonlyMap<string, ExportRecord>): Cluster {
+  const { seen, deafTo } = cluster;
+  const merged = merge([...records.values()].filter((record) => !deafTo.has(record.cluster)));
+  const wanted = importOf({
+    key: KEY,
+    ...(seen !== undefined && { seen }),
+    ...(merged !== undefined && { merged }),
+    isHeard: (id) => !deafTo.has(id),
+    allHeard: deafTo.size === 0,
+    pool: { ranges: RANGES, taken: new Set(), reserved: [] },
+  });
+  if (wanted?.remove === true) return { deafTo };
+  return { deafTo, ...written(wanted, seen) };
+}
+
+/** As server-side apply leaves it: fields that are not applied stay as they were if they are not ours. */
+function written(
+  wanted: ImportWanted | undefined,
+  seen: ImportFact | undefined,
+): Pick<Cluster, "seen"> {
+  if (wanted?.object === undefined) return seen === undefined ? {} : { seen };
+  const spec = {
+    type: seen?.headless === true ? "Headless" : "ClusterSetIP",
+    ports: seen?.ports ?? [],
+    ...Object(wanted.object.spec),
+  };
+  const status =
+    wanted.status === undefined || seen === undefined
+      ? {}
+      : importStatus(seen, wanted.status, 0).status;
+  const { fact } = parseImport({ ...wanted.object, spec, status });
+  assert.ok(fact !== undefined);
+  return { seen: fact };
+}
+
+/** Lets events happen, a pass or two after each; gives the cluster after every event. */
+function live(events: readonly Event[], start: Pick<Cluster, "seen">): Cluster[] {
+  const records = new Map<string, ExportRecord>();
+  let cluster: Cluster = { ...start, deafTo: new Set() };
+  return events.map((event) => {
+    if (event.kind === "export") records.set(event.record.cluster, event.record);
+    else if (event.kind === "unexport") records.delete(event.cluster);
+    else if (event.kind === "restart") cluster = { ...cluster, deafTo: new Set(event.deafTo) };
+    else cluster = { ...cluster, deafTo: new Set() };
+    cluster = pass(pass(cluster, records), records);
+    return cluster;
+  });
+}
+
+const HEAR: Event = { kind: "hear" };
+const END: readonly Event[] = [
+  HEAR,
+  ...CLUSTERS.map((cluster): Event => ({ kind: "unexport", cluster })),
+];
+const HISTORY = fc.array(EVENT, { maxLength: 12 });
+
+test("after the last export is gone, nothing is left of an import that was made for it", () => {
+  fc.assert(
+    fc.property(HISTORY, (events) => {
+      assert.equal(live([...events, ...END], {}).at(-1)?.seen, undefined);
+    }),
+  );
+});
+
+test("the same exports in the end are the same import, whatever came before and however often it started anew", () => {
+  fc.assert(
+    fc.property(HISTORY, (events) => {
+      const last = live([...events, HEAR], {}).at(-1)?.seen;
+      const state = new Map<string, Event>();
+      for (const event of events) {
+        if (event.kind === "export") state.set(event.record.cluster, event);
+        if (event.kind === "unexport") state.delete(event.cluster);
+      }
+      const straight = live([...state.values()].reverse(), {}).at(-1)?.seen;
+      assert.deepEqual(last, straight);
+    }),
+  );
+});
+
+test("an import that somebody wrote outlives all exports, with the VIPs that it had", () => {
+  const ips = fc.constantFrom(["1.2.3.4"], ["fd00::1:1", "1.2.3.4"], ["1.2.3.4", "5.6.7.8"], []);
+  fc.assert(
+    fc.property(HISTORY, ips, (events, explicit) => {
+      const spec = { type: "ClusterSetIP", ports: [{ port: 80 }], ips: explicit };
+      const seen = parseImport({ metadata: { namespace: "demo", name: "serve" }, spec }).fact;
+      assert.ok(seen !== undefined);
+      const states = live([...events, HEAR, ...END], { seen });
+      for (const { seen: after } of states) {
+        assert.ok(after !== undefined);
+        if (after.headless) assert.deepEqual(after.ips, []);
+        else for (const ip of explicit) assert.ok(after.ips.includes(ip), ip);
+      }
+      const last = states.at(-1)?.seen;
+      if (explicit.length > 0) assert.deepEqual(last, seen);
+      else
+        assert.deepEqual(
+          [last?.origin, last?.headless, last?.ports],
+          [undefined, false, seen.ports],
+        );
+    }),
+  );
+});
+
+test("while a cluster that took part is not heard, its import loses neither port nor VIP, nor goes", () => {
+  fc.assert(
+    fc.property(HISTORY, fc.subarray([...CLUSTERS]), HISTORY, (before, deafTo, during) => {
+      const happens = during.filter(({ kind }) => kind === "export" || kind === "unexport");
+      const states = live([...before, HEAR, { kind: "restart", deafTo }, ...happens], {});
+      const start = states[before.length]?.seen;
+      const deaf: readonly string[] = deafTo;
+      fc.pre(start?.clusters.some((cluster) => deaf.includes(cluster)) === true);
+      for (const { seen } of states.slice(before.length + 1)) assert.deepEqual(seen, start);
+    }),
+  );
+});
