@@ -77,6 +77,11 @@ describe("a ServiceExport", () => {
       serviceExport({}, { generation: undefined }),
       { generation: 0 },
     ],
+    [
+      "that is being deleted is withdrawn, whoever else is waited for",
+      serviceExport({}, { deletionTimestamp: "2026-01-02T00:00:00Z", finalizers: ["a/b"] }),
+      undefined,
+    ],
     ["of no uid is none", serviceExport({}, { uid: "" }), undefined, "invalid-object metadata"],
     [
       "of no age is none",

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Complaints } from "./complaints.ts";
+import { parseCreated, timeOf } from "./time.ts";
+
+test("a time is read in any precision and zone", () => {
+  const time = Date.UTC(2026, 0, 1);
+  for (const text of [
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T00:00:00.000000Z",
+    "2026-01-01T01:00:00+01:00",
+  ]) {
+    assert.equal(timeOf(text), time);
+  }
+});
+
+test("what is no time, or is read otherwise elsewhere, is none", () => {
+  const local = "2026-01-01T00:00:00";
+  for (const text of [
+    local,
+    "2026-01-01",
+    "1 Jan 2026",
+    "2026-13-01T00:00:00Z",
+    "",
+    5,
+    null,
+    [local],
+  ]) {
+    assert.equal(timeOf(text), undefined);
+  }
+});
+
+test("a time of creation that is wrong is told of, and one that is not there is not", () => {
+  const complaints = new Complaints("x");
+  assert.equal(parseCreated({ metadata: {} }, complaints), undefined);
+  assert.deepEqual(complaints.problems, []);
+  assert.equal(parseCreated({ metadata: { creationTimestamp: "x" } }, complaints), undefined);
+  assert.deepEqual(
+    complaints.problems.map(({ reason, field }) => `${reason} ${field}`),
+    ["invalid-object metadata.creationTimestamp"],
+  );
+});
