@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../demo/attempt.ts";
+import { eventually } from "../support/agent-process.ts";
 import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";
 import type { Change, Followed } from "./followed.ts";
@@ -81,9 +82,7 @@ async function oneChange(stage: Stage, contestant: Contestant, client: Client): 
   await client.until(change.place, PATIENCE);
   const [one] = client.followed([change]);
   const seen = stage.sightings.take() ?? change.acknowledged;
-  const after = await programming(contestant);
-  const programmed =
-    before && after ? ((after.sum - before.sum) / (after.count - before.count)) * 1_000 : undefined;
+  const programmed = before && (await programmedSince(contestant, before));
   if (one === undefined) throw new Error("a change was not followed");
   return { ...one, told: Math.max(0, seen - change.acknowledged), programmed };
 }
@@ -100,8 +99,23 @@ async function threeChanges(stage: Stage, contestant: Contestant, client: Client
   return client.followed(changes).map(({ first }) => first);
 }
 
-/** What the agent says of the way from learning to the kernel. */
-async function programming({ metrics }: Contestant) {
+/** What the agent says of the way from learning to the kernel: seconds of all changes so far, and their number. */
+interface Programming {
+  readonly sum: number;
+  readonly count: number;
+}
+
+/** undefined if nothing is said. */
+async function programming({ metrics }: Contestant): Promise<Programming | undefined> {
   const [sum, count] = (await metrics?.([`${PROGRAMMING}_sum`, `${PROGRAMMING}_count`])) ?? [];
   return sum === undefined || count === undefined ? undefined : { sum, count };
+}
+
+/** Waits for the next change to be said, which is after connections have followed it; gives its milliseconds. */
+async function programmedSince(contestant: Contestant, before: Programming): Promise<number> {
+  return eventually(async () => {
+    const after = await programming(contestant);
+    if (after === undefined || after.count === before.count) throw new Error("no change was said");
+    return ((after.sum - before.sum) / (after.count - before.count)) * 1_000;
+  });
 }
