@@ -134,6 +134,23 @@ describe("a start at which nothing tells of most that the kernel has", () => {
     assert.equal(bench.reconciler.doubted, MANY);
   });
 
+  test("takes nothing from an import that is told of while it asks which services there are", async () => {
+    const before = new Map(bench.backend.kernel);
+    const asked = Promise.withResolvers<void>();
+    const standing = await bench.backend.standing();
+    bench.backend.standing = async () => {
+      await asked.promise;
+      return standing;
+    };
+    await begin();
+    bench.set(keyOf(3), service(3));
+    asked.resolve();
+    await quiet();
+    assert.deepEqual(bench.backend.kernel, before);
+    assert.ok(!bench.backend.log.some((line) => line.startsWith("apply")));
+    assert.equal(bench.reconciler.doubted, MANY - 1);
+  });
+
   test("leaves everything when it is stopped meanwhile", async () => {
     await begin();
     await bench.reconciler.stop();

@@ -3,6 +3,7 @@ import type { Cancel, Clock } from "../../common/clock.ts";
 import { isMassLoss } from "../../common/mass-loss.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import { Relics, type Spared } from "./relics.ts";
+import { Slices } from "./slices.ts";
 import type { Wanted } from "./wanted.ts";
 
 /**
@@ -14,7 +15,7 @@ export const DOUBT_MS = 30_000;
 
 /** What a `MassLoss` needs. */
 export interface MassLossOptions {
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Clock;
   /** Of so many services that the kernel has, nothing tells of most. */
   readonly doubted: (lost: number, of: number) => void;
   /** The doubt is over: the rules of so many services go; 0: all are told of again, or their VIPs are others'. */
@@ -35,6 +36,7 @@ export class MassLoss {
   #told = 0;
   readonly #relics = new Relics();
   #cancel: Cancel = () => undefined;
+  #stopped = false;
 
   constructor(options: MassLossOptions) {
     this.#options = options;
@@ -78,7 +80,7 @@ export class MassLoss {
     if (this.#suspicious && told()) this.#told += services.filter(inKernel).length;
     if (this.#state !== "doubted") return undefined;
     const spared = this.#relics.spare(key, services, told());
-    if (this.#relics.size === 0) this.#believe();
+    if (this.#relics.empty) this.#believe();
     return spared && { ...spared, kept: spared.kept.filter(inKernel) };
   }
 
@@ -93,16 +95,21 @@ export class MassLoss {
     if (this.#state !== "undecided") return;
     const standing = this.#suspicious ? await read() : [];
     if (standing === undefined) return;
-    const lost = standing.filter(({ importKey: key }) => {
-      return wanted.services(key)().length === 0 || !wanted.told(key);
-    });
+    const slices = new Slices(this.#options.clock);
+    const lost: VirtualService[] = [];
+    for (const service of standing) {
+      if (slices.due) await slices.pause();
+      const { importKey: key } = service;
+      if (!wanted.told(key) || wanted.services(key)().length === 0) lost.push(service);
+    }
     this.#state = "settled";
     if (!isMassLoss(lost.length, standing.length)) return;
     for (const service of lost) this.#relics.add(service);
-    for (const key of wanted.keys()) {
+    for (const key of [...wanted.keys()]) {
+      if (slices.due) await slices.pause();
       this.#relics.spare(key, wanted.services(key)(), wanted.told(key));
     }
-    if (this.#relics.size === 0) return;
+    if (this.#relics.empty || this.#stopped) return;
     this.#state = "doubted";
     this.#options.doubted(this.#relics.size, standing.length);
     this.#cancel = this.#options.clock.after(DOUBT_MS, () => this.#believe());
@@ -114,6 +121,7 @@ export class MassLoss {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#cancel();
   }
 

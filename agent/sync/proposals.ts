@@ -42,8 +42,9 @@ export class Proposals<Believed, Changes> {
     const told = new Set(imports.filter(wanted.told));
     const whole = await this.#each(told, ruleset, believed);
     await massLoss.judge(wanted, () => unlessStopped(backend.standing(stop), stop));
-    const silent = imports.filter((key) => !told.has(key));
-    const rest = new Set([...silent, ...massLoss.imports]);
+    // As of now: of what has become known while the kernel was asked, it may have rules.
+    const others = [...wanted.keys()].filter((key) => !told.has(key));
+    const rest = new Set([...others, ...massLoss.imports]);
     return (await this.#each(rest, ruleset, believed)) && whole;
   }
 

@@ -27,6 +27,10 @@ export class Relics {
     return [...this.#byImport.values()].reduce((sum, { services }) => sum + services.size, 0);
   }
 
+  get empty(): boolean {
+    return this.#byImport.size === 0;
+  }
+
   get imports(): ReadonlySet<ObjectKey> {
     return new Set(this.#byImport.keys());
   }
