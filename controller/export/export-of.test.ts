@@ -99,6 +99,17 @@ describe("an export", () => {
     ]);
   });
 
+  test("publishes of two that are alike the one that stays", () => {
+    const going = endpoint("10.1.0.1", false, { serving: true, terminating: true });
+    const staying = endpoint("10.1.0.1", false, { serving: true });
+    const { endpoints } = exported([
+      slice("a", [going]),
+      slice("b", [staying]),
+      slice("c", [going]),
+    ]);
+    assert.deepEqual(endpoints[0]?.endpoints, [staying]);
+  });
+
   test("keeps endpoints apart that listen on other ports", () => {
     const other = { ...HTTP, port: 8081 };
     const { endpoints } = exported([
