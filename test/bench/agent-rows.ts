@@ -67,7 +67,7 @@ function changeRows(
     },
     { what: "  of it told / learned -> in the kernel / answered: p50", ours: partsOf(alone) },
     {
-      what: "  last connection to an old endpoint: p50 / p99",
+      what: `  last connection to an old endpoint, ${all}: p50 / p99`,
       ours: time(last.p50, last.p99),
       target: atMostMs("p99", 50, last.p99),
     },
