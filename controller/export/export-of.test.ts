@@ -185,6 +185,18 @@ describe("an export", () => {
     ]);
   });
 
+  test("of more endpoints in two sets of ports counts both", () => {
+    const many = (i: number) =>
+      Array.from({ length: 900 }, (_, n) => endpoint(`10.${i}.${n >> 8}.${n & 255}`));
+    const all = Array.from({ length: 12 }, (_, i) =>
+      slice(`s${10 + i}`, many(i), { ports: [i < 10 ? HTTP : { ...HTTP, port: 8081 }] }),
+    );
+    assert.deepEqual(
+      exported(all).endpoints.map(({ endpoints }) => endpoints.length),
+      [9000, 1000],
+    );
+  });
+
   test("of more sets of ports than a reader takes leaves the rest out, and says so", () => {
     const all = Array.from({ length: 70 }, (_, i) =>
       slice(`s${10 + i}`, [endpoint("10.1.0.1")], { ports: [{ ...HTTP, port: 8000 + i }] }),

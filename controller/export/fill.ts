@@ -4,7 +4,7 @@ import { sameEndpoints } from "../model/same-endpoints.ts";
 /** One slice while it is filled. */
 interface Bin {
   readonly endpoints: EndpointFact[];
-  /** True if it has to be written in any case. */
+  /** True if it has to be written, or deleted, in any case. */
   readonly changed: boolean;
 }
 
@@ -22,7 +22,7 @@ export function fill(
   const waiting = new Map(wanted.map((endpoint) => [endpoint.address, endpoint]));
   const allowed = 2 * Math.ceil(waiting.size / most) + 1;
   const bins = before.map((list) => keep(list, waiting, most));
-  const used = inUse(bins).sort(byLength);
+  const used = inUse(bins).sort((a, b) => a.endpoints.length - b.endpoints.length);
   for (const sparse of used.slice(0, Math.max(0, used.length - allowed))) {
     for (const endpoint of sparse.endpoints.splice(0)) waiting.set(endpoint.address, endpoint);
   }
@@ -46,36 +46,30 @@ function keep(
   return { endpoints, changed: !sameEndpoints(list, endpoints) };
 }
 
-/** Puts all that wait into `bins`, and adds some until `allowed` are in use: those surely have room for all. */
+/** Puts all that wait into `bins`, and opens some until `allowed` are in use: those surely have room for all. */
 function place(waiting: EndpointFact[], bins: Bin[], allowed: number, most: number): void {
   const roomIn = ({ endpoints }: Bin) => most - endpoints.length;
   const move = (bin: Bin) => bin.endpoints.push(...waiting.splice(0, roomIn(bin)));
   // Fullest first: what becomes empty may then go.
-  const open = inUse(bins).sort((a, b) => byLength(b, a));
+  const open = inUse(bins).sort((a, b) => b.endpoints.length - a.endpoints.length);
+  const opened = (bin: Bin): Bin => {
+    open.push(bin);
+    return bin;
+  };
   for (const bin of open) if (bin.changed) move(bin);
+  // A slice that has become empty is written instead of deleted.
+  for (const bin of bins.filter(({ endpoints }) => endpoints.length === 0)) {
+    if (waiting.length > 0 && open.length < allowed) move(opened(bin));
+  }
   while (waiting.length > 0) {
     const enough = open.find((bin) => roomIn(bin) >= waiting.length);
-    if (enough !== undefined) {
-      move(enough);
-      continue;
-    }
-    const some = open.find((bin) => roomIn(bin) > 0);
-    if (some !== undefined && open.length >= allowed) {
-      move(some);
-      continue;
-    }
-    const empty = bins.find(({ endpoints }) => endpoints.length === 0);
-    const fresh = empty ?? { endpoints: [], changed: true };
-    if (empty === undefined) bins.push(fresh);
-    open.push(fresh);
-    move(fresh);
+    const some = open.length < allowed ? undefined : open.find((bin) => roomIn(bin) > 0);
+    const bin = enough ?? some ?? opened({ endpoints: [], changed: true });
+    if (!bins.includes(bin)) bins.push(bin);
+    move(bin);
   }
 }
 
 function inUse(bins: readonly Bin[]): Bin[] {
   return bins.filter(({ endpoints }) => endpoints.length > 0);
-}
-
-function byLength(a: Bin, b: Bin): number {
-  return a.endpoints.length - b.endpoints.length;
 }

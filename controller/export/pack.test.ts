@@ -57,6 +57,18 @@ function sizes(slices: readonly SliceFact[]): number[] {
   return slices.map(({ endpoints }) => endpoints.length);
 }
 
+/** The first endpoints in slices of these sizes. */
+function publishedAs(wanted: readonly number[]): SliceFact[] {
+  const rest = upTo(wanted.reduce((sum, size) => sum + size, 0));
+  return wanted.map((size, i) => ({
+    key: PACKING.keyOf("IPv4", i),
+    service: "demo/serve",
+    family: "IPv4",
+    ports: [HTTP],
+    endpoints: rest.splice(0, size),
+  }));
+}
+
 describe("pack", () => {
   test("puts a hundred endpoints in a slice", () => {
     assert.deepEqual(sizes(pack([], [group(upTo(250))], PACKING)), [100, 100, 50]);
@@ -100,6 +112,28 @@ describe("pack", () => {
     const before = pack([], [group([endpoint(1)])], PACKING);
     const [after] = pack(before, [group([six], [HTTP], "IPv6")], PACKING);
     assert.equal(after?.key, "registry/serve.demo.IPv6-0");
+  });
+
+  test("a new endpoint goes to the fullest slice with room, so that others may become empty", () => {
+    const before = publishedAs([10, 60, 100]);
+    const after = pack(before, [group([...upTo(170), endpoint(999)])], PACKING);
+    assert.deepEqual(sizes(after), [10, 61, 100]);
+  });
+
+  test("new endpoints that no slice has room for get one of their own", () => {
+    const before = publishedAs([50, 50]);
+    assert.deepEqual(sizes(pack(before, [group(upTo(160))], PACKING)), [50, 50, 60]);
+  });
+
+  test("a slice whose last endpoint is replaced is written, and no other", () => {
+    const before = publishedAs([1, 50]);
+    const wanted = [...upTo(51).slice(1), endpoint(999)];
+    assert.deepEqual(sizes(pack(before, [group(wanted)], PACKING)), [1, 50]);
+  });
+
+  test("no slice is added where there are twice as many as needed, and one", () => {
+    const before = publishedAs([22, 22, 22, 22, 22]);
+    assert.deepEqual(sizes(pack(before, [group(upTo(200))], PACKING)), [100, 34, 22, 22, 22]);
   });
 
   test("an endpoint that two slices list stays in one", () => {

@@ -45,4 +45,5 @@ test("names of records and slices lead back to their Service, and only they do",
 test("two long names that begin alike have different labels", () => {
   const keys = [`${LONG}/${LONG}`, `${LONG.slice(1)}b/${LONG}`] as const;
   assert.notEqual(recordLabel(keys[0]), recordLabel(keys[1]));
+  for (const key of keys) assert.ok(isLabelValue(recordLabel(key)));
 });
