@@ -13,6 +13,8 @@ export const ABOUT_GROUP = "about.k8s.io";
 export const ABOUT_VERSIONS = ["v1beta1", "v1alpha1"] as const;
 /** Name of the ClusterProperty that holds the cluster's own id. */
 export const PROPERTY_CLUSTER_ID = "cluster.clusterset.k8s.io";
+/** Name of the ClusterProperty that holds the id of the clusterset that the cluster is a member of. */
+export const PROPERTY_CLUSTER_SET = "clusterset.k8s.io";
 
 /** Name by which cluster selectors know a cluster's region, beside `LABEL_REGION` (examples of KEP-5939). */
 export const PROPERTY_REGION = "region.topology.k8s.io";
@@ -63,3 +65,9 @@ export const ANNOTATION_EXPORTED_AT = "clusterset-proxy.io/exported-at";
 export const ANNOTATION_EXPORTED_LABELS = "clusterset-proxy.io/exported-labels";
 /** On a record: `spec.exportedAnnotations` of the ServiceExport, a JSON object. */
 export const ANNOTATION_EXPORTED_ANNOTATIONS = "clusterset-proxy.io/exported-annotations";
+/** In a registry, on the cluster's Lease: uid of another cluster that would publish under the same id. */
+export const ANNOTATION_CONTESTED_BY = "clusterset-proxy.io/contested-by";
+/** On a Secret: it is how to reach the cluster of this id. */
+export const LABEL_PEER = "clusterset-proxy.io/peer";
+/** On such a Secret: ranges that the cluster's endpoints lie in, separated by commas. */
+export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";

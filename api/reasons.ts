@@ -138,6 +138,35 @@ export const REASONS = {
   "too-many-slices":
     "A cluster's share of a service is in too many slices, or listens on too many sets of ports; the rest is left out.",
 
+  // Whether a cluster is alive, and whether we hear of our own.
+  renewing: "The cluster renews its Lease.",
+  awaited:
+    "The cluster has not renewed its Lease since we began to look; it has its time to do so.",
+  "lease-silent":
+    "The cluster has not renewed its Lease in time, by our own clock: what was ready of it only serves.",
+  "never-renewed":
+    "The cluster has not been seen to renew its Lease at all: what was ready of it only serves.",
+  "controllers-silent":
+    "kube-controller-manager has not renewed its Lease in time: what it says of endpoints is old.",
+
+  // Who we are, and who the others are.
+  identified: "The cluster's id and clusterset are known, and nothing contradicts them.",
+  "identity-missing": "Neither a flag nor a ClusterProperty says the cluster's id.",
+  "identity-invalid": "A ClusterProperty holds what is no cluster id, or no clusterset's.",
+  "identity-differs": "A flag and a ClusterProperty say different things of the cluster.",
+  "identity-changed": "The cluster's id or clusterset is another than when the program began.",
+  member: "The cluster is who we know it as, and a member of our clusterset.",
+  "not-introduced": "The cluster's Lease has not been seen: nothing of it is believed yet.",
+  "id-mismatch": "The cluster calls itself by another id than the one that we know it by.",
+  "duplicate-cluster-id": "Two clusters have the same id; who publishes first goes on.",
+  "other-clusterset": "The cluster is a member of another clusterset: it exports nothing to us.",
+  "lease-absent": "Nobody has published under our id: the Lease is made.",
+  "lease-ours": "We publish under our id, and renew the Lease.",
+  "lease-taken-over":
+    "Who published under our id has not renewed the Lease in time: it is ours now.",
+  "lease-observed":
+    "Somebody else has published under our id: whether they still do will show within the Lease's time.",
+
   // What becomes of a ServiceImport here, of its VIPs and of its slices.
   exported: "At least one cluster exports the name: the controller made the import, and keeps it.",
   adopted: "The import was there before the name was exported: it keeps its VIPs, and is kept.",

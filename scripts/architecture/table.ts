@@ -254,6 +254,18 @@ export const RULES: readonly Rule[] = [
     why: "What an importing cluster should hold of a merged service, and what is told to exporters.",
   },
   {
+    files: ["controller/liveness/**"],
+    may: [
+      "./",
+      "api/**",
+      "common/clock.ts",
+      "common/kubernetes/reflector-events.ts",
+      "controller/model/**",
+    ],
+    pure: false,
+    why: "Who is silent, and what is believed of a cluster that returns: the only decisions that time takes part in.",
+  },
+  {
     files: ["agent/command/**", "agent/main.ts"],
     may: ["api/**", "common/**", "agent/**", "node:os", "package.json"],
     pure: false,

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { ClusterFact } from "../model/facts.ts";
+import { ClusterWatch, LEASE_SECONDS } from "./cluster-watch.ts";
+
+function watch() {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const clusters = new ClusterWatch({
+    clock,
+    events: {
+      turned: (cluster, { state, reason }) => told.push(`${cluster} ${state}: ${reason}`),
+      replaced: (cluster, uid, before) => told.push(`${cluster}: ${uid} after ${before}`),
+    },
+  });
+  return { clock, clusters, told };
+}
+
+function lease(id: string, renewal: string, more: Partial<ClusterFact> = {}): ClusterFact {
+  return { id, uid: `uid-${id}`, properties: {}, leaseSeconds: 10, renewal, ...more };
+}
+
+test("a cluster is stale a Lease's time after its last renewal, and alive with the next", () => {
+  const { clock, clusters, told } = watch();
+  clusters.expect("c1");
+  clusters.seen(lease("c1", "1"));
+  assert.deepEqual(clusters.sight("c1"), { state: "alive", reason: "awaited", uid: "uid-c1" });
+  clock.advance(5000);
+  clusters.seen(lease("c1", "2"));
+  assert.equal(clusters.sight("c1")?.reason, "renewing");
+  clock.advance(11_000);
+  assert.deepEqual(told, ["c1 stale: lease-silent"]);
+  clusters.seen(lease("c1", "3"));
+  assert.deepEqual(told, ["c1 stale: lease-silent", "c1 alive: renewing"]);
+});
+
+test("the clock of the other cluster is nothing to us: an hour off, or running backwards", () => {
+  const { clock, clusters, told } = watch();
+  for (let hour = 23; hour > 0; hour--) {
+    clusters.seen(lease("c1", `2020-01-01T${hour}:00:00Z`));
+    clock.advance(4000);
+  }
+  assert.deepEqual(told, []);
+});
+
+test("a cluster without a Lease has the time that nobody asked for", () => {
+  const { clock, clusters, told } = watch();
+  clusters.expect("c1");
+  clock.advance(LEASE_SECONDS * 1000 - 1);
+  assert.deepEqual(told, []);
+  clock.advance(1001);
+  assert.deepEqual(told, ["c1 stale: never-renewed"]);
+});
+
+test("a cluster that was stale before a restart of ours stays so until it renews", () => {
+  const { clock, clusters, told } = watch();
+  clusters.expect("c1", "stale");
+  clusters.seen(lease("c1", "left behind"));
+  clusters.expect("c1");
+  clock.advance(60_000);
+  assert.equal(clusters.sight("c1")?.state, "stale");
+  clusters.seen(lease("c1", "new"));
+  assert.deepEqual(told, ["c1 alive: renewing"]);
+});
+
+test("a Lease of another uid is a sign of life, of somebody else", () => {
+  const { clusters, told } = watch();
+  clusters.seen(lease("c1", "1"));
+  clusters.seen(lease("c1", "1", { uid: "rebuilt" }));
+  assert.deepEqual(told, ["c1: rebuilt after uid-c1"]);
+  assert.deepEqual(clusters.sight("c1"), { state: "alive", reason: "renewing", uid: "rebuilt" });
+});
+
+test("a cluster that is removed is forgotten, and is new when it comes back", () => {
+  const { clock, clusters, told } = watch();
+  clusters.seen(lease("c1", "1"));
+  clusters.seen(lease("c2", "1"));
+  clusters.forget("c1");
+  assert.deepEqual([...clusters.sights().keys()], ["c2"]);
+  assert.equal(clusters.sight("c1"), undefined);
+  clock.advance(60_000);
+  assert.deepEqual(told, ["c2 stale: never-renewed"]);
+  clusters.seen(lease("c1", "1", { uid: "other" }));
+  assert.equal(clusters.sight("c1")?.reason, "awaited");
+  assert.equal(told.length, 1);
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { Contact } from "./contact.ts";
+
+function reach() {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const contact = new Contact({
+    clock,
+    events: {
+      lost: (reason) => told.push(`lost: ${reason}`),
+      regained: (ms) => told.push(`regained after ${ms}`),
+    },
+  });
+  const renew = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      const renewTime = `renewal at ${clock.now()}`;
+      contact.controllers({ spec: { leaseDurationSeconds: 15, renewTime } });
+      clock.advance(2000);
+    }
+  };
+  return { clock, contact, told, renew };
+}
+
+test("contact is lost with the first that is not heard, and regained with the last", () => {
+  const { clock, contact, told } = reach();
+  for (const source of ["services", "slices"]) contact.state(source, { reason: "watching" });
+  contact.state("slices", { reason: "unreachable" });
+  clock.advance(1000);
+  contact.state("services", { reason: "stalled" });
+  contact.state("slices", { reason: "listing" });
+  contact.state("slices", { reason: "watching" });
+  assert.deepEqual([told, contact.isLost], [["lost: unreachable"], true]);
+  clock.advance(1000);
+  contact.state("services", { reason: "watching" });
+  assert.deepEqual([told, contact.isLost], [["lost: unreachable", "regained after 2000"], false]);
+});
+
+test("what an API server answers for a reason of its own, or for the first time, is no loss", () => {
+  const { contact, told } = reach();
+  for (const reason of ["listing", "doubtful", "expired", "rewound", "not-served"] as const) {
+    contact.state("slices", { reason });
+  }
+  contact.state("slices", { reason: "watching" });
+  assert.deepEqual(told, []);
+});
+
+test("an API server that stands still is noticed by the Lease of its controllers", () => {
+  const { clock, contact, told, renew } = reach();
+  contact.state("slices", { reason: "watching" });
+  renew(10);
+  clock.advance(60_000);
+  assert.deepEqual(told, ["lost: controllers-silent"]);
+  renew(1);
+  assert.equal(told.length, 2);
+  assert.match(told[1] ?? "", /^regained after 4[5-8]000$/);
+});
+
+test("a Lease that nobody renews, or that says nothing, tells nothing", () => {
+  const { clock, contact, told } = reach();
+  const lease = { spec: { leaseDurationSeconds: 15, renewTime: "2020-01-01T00:00:00.000000Z" } };
+  contact.controllers(lease);
+  clock.advance(60_000);
+  contact.controllers(lease);
+  contact.controllers({ spec: null });
+  contact.controllers("garbage");
+  assert.deepEqual(told, []);
+});

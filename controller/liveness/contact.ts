@@ -1,0 +1,105 @@
+import { fieldAt } from "../../api/parse/fields.ts";
+import type { Reason } from "../../api/reasons.ts";
+import type { Clock } from "../../common/clock.ts";
+import type { ReflectorReason, ReflectorState } from "../../common/kubernetes/reflector-events.ts";
+import { Heartbeats } from "./heartbeats.ts";
+
+/** Namespace and name of the Lease that kube-controller-manager's leader renews every two seconds. */
+export const CONTROLLERS_LEASE = {
+  namespace: "kube-system",
+  name: "kube-controller-manager",
+} as const;
+
+/** Seconds that its Lease is good for where it does not say (kube-controller-manager --leader-elect-lease-duration). */
+const CONTROLLERS_SECONDS = 15;
+
+/** States of a reflector in which nothing is heard of what happens. In the others it is, or soon will be. */
+const DEAF = [
+  "unreachable",
+  "stalled",
+  "server-error",
+  "throttled",
+  "no-credentials",
+  "unauthorized",
+  "forbidden",
+] as const satisfies readonly ReflectorReason[];
+
+/** Why there is no contact. */
+export type LossReason = (typeof DEAF)[number] | Extract<Reason, "controllers-silent">;
+
+/** Who hears of contact. */
+export interface ContactEvents {
+  /** From now on what is known is what was known. Once until `regained`. */
+  lost(reason: LossReason): void;
+  /** Everything is heard again, `ms` milliseconds after the loss was noticed. */
+  regained(ms: number): void;
+}
+
+/**
+ * Whether we hear what happens in a cluster: from its API server, and from its controllers, whose word on readiness is
+ * all that the API server has. An API server that stands still says nothing, and a watch finds that only after minutes;
+ * the silent Lease of kube-controller-manager tells within seconds. Who has no such Lease, or one that nobody renews,
+ * is judged by reflectors alone.
+ */
+export class Contact {
+  readonly #clock: Clock;
+  readonly #events: ContactEvents;
+  readonly #controllers: Heartbeats;
+  /** Who is not heard, and why. */
+  readonly #deaf = new Map<string, LossReason>();
+  #since = 0;
+
+  constructor({ clock, events }: { readonly clock: Clock; readonly events: ContactEvents }) {
+    this.#clock = clock;
+    this.#events = events;
+    this.#controllers = new Heartbeats({
+      clock,
+      turned: (name, { alive, renewed }) => {
+        if (alive) this.#hear(name);
+        else if (renewed) this.#lose(name, "controllers-silent");
+      },
+    });
+  }
+
+  /** True while something is not heard. */
+  get isLost(): boolean {
+    return this.#deaf.size > 0;
+  }
+
+  /** How a reflector of the API server is from now on; `source` tells it from the others. */
+  state(source: string, { reason }: Pick<ReflectorState, "reason">): void {
+    const deaf = DEAF.find((known) => known === reason);
+    if (deaf !== undefined) this.#lose(`reflector ${source}`, deaf);
+    // A list that has only begun, or is doubted, has told nothing yet.
+    else if (reason === "watching") this.#hear(`reflector ${source}`);
+  }
+
+  /** `CONTROLLERS_LEASE` as it was listed or has changed. One that is deleted is one that is silent. */
+  controllers(lease: unknown): void {
+    const seconds = fieldAt(lease, "spec", "leaseDurationSeconds");
+    const renewal = fieldAt(lease, "spec", "renewTime");
+    this.#controllers.beat(
+      CONTROLLERS_LEASE.name,
+      String(renewal),
+      typeof seconds === "number" ? seconds : CONTROLLERS_SECONDS,
+    );
+  }
+
+  /** Tells of nothing any more. */
+  stop(): void {
+    this.#controllers.stop();
+  }
+
+  #lose(name: string, reason: LossReason): void {
+    const first = this.#deaf.size === 0;
+    this.#deaf.set(name, reason);
+    if (!first) return;
+    this.#since = this.#clock.now();
+    this.#events.lost(reason);
+  }
+
+  #hear(name: string): void {
+    if (!this.#deaf.delete(name) || this.#deaf.size > 0) return;
+    this.#events.regained(this.#clock.now() - this.#since);
+  }
+}
