@@ -74,13 +74,15 @@ test("an apply says whose fields they are, and which version it is meant for", a
   it.answer(200);
   it.answer(201);
   const manifest = { ...WEB, spec: { ips: ["10.99.0.1"] } };
-  const { meta, object } = await it.writer.apply(IMPORTS, manifest, { resourceVersion: "6" });
+  const { meta, object } = await it.writer.apply(IMPORTS, manifest, {
+    seen: { uid: "u", resourceVersion: "6" },
+  });
   assert.deepEqual(meta, { key: "shop/web", uid: "u", resourceVersion: "7" });
   assert.deepEqual(object, STORED);
   await it.writer.apply(IMPORTS, manifest, { subresource: "status", force: false });
   const type = "application/apply-patch+yaml";
   const kind = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
-  const metadata = { ...WEB.metadata, resourceVersion: "6" };
+  const metadata = { ...WEB.metadata, uid: "u", resourceVersion: "6" };
   assert.deepEqual(it.sent, [
     {
       line: `PATCH ${PATH}/web?fieldManager=me&force=true`,
@@ -100,7 +102,7 @@ test("what is created, replaced and deleted goes where it belongs; kinds without
   for (const status of [201, 200, 200, 200]) it.answer(status);
   await it.writer.create(IMPORTS, WEB);
   await it.writer.replace(IMPORTS, STORED);
-  assert.equal(await it.writer.delete(IMPORTS, { ...STORED.metadata }), true);
+  assert.equal(await it.writer.delete(IMPORTS, WEB.metadata, STORED.metadata), true);
   const namespaces = { group: "", versions: ["v1"], resource: "namespaces", kind: "Namespace" };
   await it.writer.get(namespaces, { name: "shop" });
   assert.deepEqual(
@@ -149,7 +151,7 @@ test("an object that is not there is not read, and need not be deleted", async (
   it.answer(404, about("NotFound"));
   assert.equal(await it.writer.get(IMPORTS, WEB.metadata), undefined);
   it.answer(404, about("NotFound"));
-  assert.equal(await it.writer.delete(IMPORTS, { ...STORED.metadata }), false);
+  assert.equal(await it.writer.delete(IMPORTS, WEB.metadata, STORED.metadata), false);
 });
 
 test("the version that is served is found once, and found again when another one is served", async () => {
@@ -228,7 +230,7 @@ test("nothing is sent without permission to write; reading needs none", async ()
     () => it.writer.apply(IMPORTS, WEB),
     () => it.writer.create(IMPORTS, WEB),
     () => it.writer.replace(IMPORTS, STORED),
-    () => it.writer.delete(IMPORTS, { ...STORED.metadata }),
+    () => it.writer.delete(IMPORTS, WEB.metadata, STORED.metadata),
   ];
   for (const write of writes) {
     await assert.rejects(write, (fault: ApiFault) => fault.reason === "not-leader");

@@ -32,15 +32,15 @@ export interface ApplyOptions {
   readonly force?: boolean;
   /** Applies to this part alone. */
   readonly subresource?: "status";
-  /** Only to the object in this version. */
-  readonly resourceVersion?: string;
+  /**
+   * Only to this object in this version. Both are needed: to a resourceVersion alone, an API server that has no such
+   * object any more creates one (seen with Kubernetes 1.36).
+   */
+  readonly seen?: ObjectState;
 }
 
-/** Which object is deleted, and in which state alone. */
-export interface Deletion extends ObjectName {
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
+/** An object, not another of the same name, as it was at one time. */
+export type ObjectState = Pick<ObjectMeta, "uid" | "resourceVersion">;
 
 /** An object as the API server has it. */
 export interface ApiObject {
@@ -76,17 +76,15 @@ export class ApiWriter {
 
   /**
    * Creates the object, or gives it these fields, by server-side apply (Kubernetes 1.16): fields of others stay, and
-   * fields that were applied before and are not any more go. Throws `write-conflict` if the object is not in the version
+   * fields that were applied before and are not any more go. Throws `write-conflict` if the object is not in the state
    * that the options name.
    */
   apply(resource: ApiResource, manifest: Manifest, options: ApplyOptions = {}): Promise<ApiObject> {
-    const { force = true, subresource, resourceVersion } = options;
+    const { force = true, subresource, seen } = options;
     const { fieldManager } = this.#options;
     const query = new URLSearchParams({ fieldManager, force: String(force) }).toString();
-    const metadata = {
-      ...manifest.metadata,
-      ...(resourceVersion !== undefined && { resourceVersion }),
-    };
+    const { uid, resourceVersion } = seen ?? {};
+    const metadata = { ...manifest.metadata, ...(seen !== undefined && { uid, resourceVersion }) };
     return this.#object(resource, (version) => {
       const path = objectPath(resource, version, manifest.metadata, subresource);
       const body = bodyOf(resource, version, { ...manifest, metadata });
@@ -117,8 +115,8 @@ export class ApiWriter {
   }
 
   /** False if there was none. Throws `write-conflict` if it is another object, or in another version. */
-  async delete(resource: ApiResource, deletion: Deletion): Promise<boolean> {
-    const { uid, resourceVersion } = deletion;
+  async delete(resource: ApiResource, name: ObjectName, seen: ObjectState): Promise<boolean> {
+    const { uid, resourceVersion } = seen;
     const body = {
       apiVersion: "v1",
       kind: "DeleteOptions",
@@ -127,7 +125,7 @@ export class ApiWriter {
     };
     try {
       await this.#ask(resource, (version) => ({
-        path: objectPath(resource, version, deletion),
+        path: objectPath(resource, version, name),
         write: { method: "DELETE", body },
       }));
       return true;
