@@ -52,20 +52,17 @@ function place(waiting: EndpointFact[], bins: Bin[], allowed: number, most: numb
   const move = (bin: Bin) => bin.endpoints.push(...waiting.splice(0, roomIn(bin)));
   // Fullest first: what becomes empty may then go.
   const open = inUse(bins).sort((a, b) => b.endpoints.length - a.endpoints.length);
-  const opened = (bin: Bin): Bin => {
-    open.push(bin);
-    return bin;
-  };
   for (const bin of open) if (bin.changed) move(bin);
-  // A slice that has become empty is written instead of deleted.
-  for (const bin of bins.filter(({ endpoints }) => endpoints.length === 0)) {
-    if (waiting.length > 0 && open.length < allowed) move(opened(bin));
-  }
+  const empty = bins.filter(({ endpoints }) => endpoints.length === 0);
   while (waiting.length > 0) {
+    const more = open.length < allowed;
+    // A slice that has become empty is written rather than deleted.
+    const reused = more ? empty.shift() : undefined;
     const enough = open.find((bin) => roomIn(bin) >= waiting.length);
-    const some = open.length < allowed ? undefined : open.find((bin) => roomIn(bin) > 0);
-    const bin = enough ?? some ?? opened({ endpoints: [], changed: true });
+    const some = more ? undefined : open.find((bin) => roomIn(bin) > 0);
+    const bin = reused ?? enough ?? some ?? { endpoints: [], changed: true };
     if (!bins.includes(bin)) bins.push(bin);
+    if (!open.includes(bin)) open.push(bin);
     move(bin);
   }
 }

@@ -131,6 +131,23 @@ describe("pack", () => {
     assert.deepEqual(sizes(pack(before, [group(wanted)], PACKING)), [1, 50]);
   });
 
+  test("an endpoint that is replaced in the emptier of two slices changes only that one", () => {
+    const before = publishedAs([90, 50]);
+    const wanted = [...upTo(140).slice(0, -1), endpoint(999)];
+    assert.deepEqual(sizes(pack(before, [group(wanted)], PACKING)), [90, 50]);
+  });
+
+  test("of too many slices, the sparsest are given up", () => {
+    const before = publishedAs([30, 1, 1, 40, 1]);
+    assert.deepEqual(sizes(pack(before, [group(upTo(73))], PACKING)), [30, 42, 1]);
+  });
+
+  test("a slice that becomes empty goes where there are enough without it", () => {
+    const before = publishedAs([33, 33, 33, 1, 1]);
+    const wanted = [...upTo(99), endpoint(999)];
+    assert.deepEqual(sizes(pack(before, [group(wanted)], PACKING)), [34, 33, 33]);
+  });
+
   test("no slice is added where there are twice as many as needed, and one", () => {
     const before = publishedAs([22, 22, 22, 22, 22]);
     assert.deepEqual(sizes(pack(before, [group(upTo(200))], PACKING)), [100, 34, 22, 22, 22]);
