@@ -189,6 +189,19 @@ test("the oldest export wins, whatever its cluster is called; of equal ages the 
   assert.equal(merge([young, old])?.headless, true);
   assert.deepEqual(merge([young, old])?.contributors, ["z", "a"]);
   assert.equal(merge([{ ...young, exported: 1 }, old])?.headless, false);
+  // Whatever else is in them.
+  const first = exportRecord({ cluster: "a", affinitySeconds: 20 });
+  const second = exportRecord({ cluster: "b", affinitySeconds: 10 });
+  assert.deepEqual(merge([second, first])?.contributors, ["a", "b"]);
+});
+
+test("labels that were read in another order are the same bytes", () => {
+  const map = { b: "2", a: "1" };
+  const turned = { a: "1", b: "2" };
+  assert.equal(
+    bytesOf([exportRecord({ metadata: { labels: map, annotations: map } })]),
+    bytesOf([exportRecord({ metadata: { labels: turned, annotations: turned } })]),
+  );
 });
 
 test("without an export there is no service", () => {

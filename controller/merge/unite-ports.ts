@@ -21,7 +21,7 @@ function identity({ name, protocol, port }: ServicePort): string {
 function exposing(seniors: readonly ExportRecord[]): ReadonlyMap<string, readonly string[]> {
   const clusters = new Map<string, string[]>();
   for (const { cluster, ports } of seniors) {
-    for (const port of new Set(ports.map(identity))) {
+    for (const port of ports.map(identity)) {
       const known = clusters.get(port);
       if (known === undefined) clusters.set(port, [cluster]);
       else known.push(cluster);
