@@ -4,13 +4,14 @@ import { helpText } from "../common/config/help.ts";
 import { isUsage, usageText } from "../common/config/usage.ts";
 import type { Logger } from "../common/log.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
+import { printed } from "../common/standard-output.ts";
 import { endWhenUncaught } from "../common/uncaught.ts";
+import { versionText } from "../common/version.ts";
 import { cleanup } from "./command/cleanup.ts";
 import { load } from "./command/load.ts";
 import { openSource } from "./command/open-source.ts";
 import { plansOf, problemLines, renderText } from "./command/print.ts";
 import { run } from "./command/run.ts";
-import { versionText } from "./command/version.ts";
 import { type AgentConfig, parseConfig } from "./config/config.ts";
 import { nodeFact, UNSEEN } from "./config/node-fact.ts";
 import { AGENT } from "./config/program.ts";
@@ -32,7 +33,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const config = parseConfig(argv, process.env, { name: hostname(), terminal });
   if (isUsage(config)) return refuse(usageText(config));
   if (config.command === "help") return print(helpText(AGENT));
-  if (config.command === "version") return print(versionText());
+  if (config.command === "version") return print(versionText(AGENT.name));
   const log = standardErrorLog({
     level: config.logLevel,
     format: config.logFormat,
@@ -91,16 +92,9 @@ async function attempt(log: Logger, command: () => Promise<number>): Promise<num
   }
 }
 
-/** The exit code, once it is written. `plan | head`: a reader that has seen enough is no fault; a full disk is one. */
+/** The exit code, once it is written. */
 function print(text: string): Promise<number> {
-  process.stdout.on("error", () => undefined);
-  const { promise, resolve } = Promise.withResolvers<number>();
-  process.stdout.write(text, (fault: NodeJS.ErrnoException | null | undefined) => {
-    if (fault == null || fault.code === "EPIPE") return resolve(0);
-    process.stderr.write(`clusterset-agent: standard output: ${fault.message}\n`);
-    resolve(1);
-  });
-  return promise;
+  return printed(AGENT.name, text);
 }
 
 function refuse(text: string): number {

@@ -58,3 +58,13 @@ export function overlap(a: Cidr, b: Cidr): boolean {
   const [wide, narrow] = a.bits <= b.bits ? [a, b] : [b, a];
   return contains(wide, { family: narrow.family, text: "", hex: narrow.hex });
 }
+
+/** Pairs of ranges, one of each list, that share an address. */
+export function overlaps(
+  some: readonly Cidr[],
+  others: readonly Cidr[],
+): (readonly [Cidr, Cidr])[] {
+  return some.flatMap((one) =>
+    others.filter((other) => overlap(one, other)).map((other) => [one, other] as const),
+  );
+}

@@ -3,12 +3,12 @@ import { systemClock } from "../../common/clock.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
 import { Reflector, type ReflectorState } from "../../common/kubernetes/reflector.ts";
 import type { Logger } from "../../common/log.ts";
+import { VERSION } from "../../common/version.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
 import type { Resource } from "../sources/kubernetes/queries.ts";
 import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
 import type { Source } from "../sources/source.ts";
-import { VERSION } from "./version.ts";
 
 /** Where objects come from, and how it fares. */
 export interface OpenSource {

@@ -2,6 +2,7 @@ import type { Family } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
 import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
+import { VERSION } from "../../common/version.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { Connections } from "../observe/connections.ts";
@@ -22,7 +23,6 @@ import { removeLeftovers } from "./leftovers.ts";
 import { openSource } from "./open-source.ts";
 import { makePreflight } from "./preflight.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
-import { VERSION } from "./version.ts";
 
 /**
  * `run`: keeps the node's kernel in step until `stop` is aborted, then leaves it as it is. Rejects if it

@@ -1,4 +1,4 @@
-import { type Cidr, overlap } from "../../api/cidr.ts";
+import { overlaps } from "../../api/cidr.ts";
 import type { UsageFault } from "../../common/config/usage.ts";
 import type { FlagValues } from "./flags.ts";
 import { type ObjectsFrom, readsObjects } from "./objects-from.ts";
@@ -26,7 +26,7 @@ export function doubts(
   objects: ObjectsFrom | undefined,
 ): string[] {
   const found: string[] = [];
-  for (const [vips, services] of pairs(values.clusterSetCidrs, values.serviceCidrs)) {
+  for (const [vips, services] of overlaps(values.clusterSetCidrs, values.serviceCidrs)) {
     found.push(
       `--clusterset-cidr ${vips.text} overlaps --service-cidrs ${services.text}: a ClusterSetIP may ` +
         "be a Service's ClusterIP as well, and kube-proxy in nftables mode drops what it does not know",
@@ -56,7 +56,7 @@ function twoSources({ manifests, kubeconfig }: FlagValues): UsageFault[] {
 
 /** The guard rejects whatever is still addressed to the ClusterSet CIDR: here, that would be pods. */
 function podsInClusterSet(values: FlagValues): UsageFault[] {
-  return pairs(values.clusterSetCidrs, values.podCidrs).map(([vips, pods]) => ({
+  return overlaps(values.clusterSetCidrs, values.podCidrs).map(([vips, pods]) => ({
     where: "--clusterset-cidr",
     value: vips.text,
     expected: `overlaps --pod-cidrs ${pods.text}; these pods could not be reached`,
@@ -81,10 +81,4 @@ function twoRegions(values: FlagValues): UsageFault[] {
   if (said === undefined || said === region) return [];
   const expected = `gives this cluster another region than --region ${region ?? "(not set)"}`;
   return [{ where: "--cluster-regions", value: `${cluster}=${said}`, expected }];
-}
-
-function pairs(some: readonly Cidr[], others: readonly Cidr[]): (readonly [Cidr, Cidr])[] {
-  return some.flatMap((one) =>
-    others.filter((other) => overlap(one, other)).map((other) => [one, other] as const),
-  );
 }

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { cidrs, clusterSetCidrs, listenAddress, oneOf, optional, type Read } from "./values.ts";
+import {
+  cidrs,
+  clusterSetCidrs,
+  listenAddress,
+  oneOf,
+  optional,
+  type Read,
+  seconds,
+} from "./values.ts";
 
 function expected<T>(read: Read<T>): string {
   assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
@@ -75,6 +83,21 @@ test("a listen address is an IP address and a port, or off", () => {
   }
 });
 
+test("seconds are a whole number within limits, with their unit or without", () => {
+  const read = seconds(5, 300);
+  for (const [given, is] of [
+    ["30", 30],
+    ["30s", 30],
+    ["5s", 5],
+    ["300", 300],
+  ] as const) {
+    assert.equal(value(read(given)), is);
+  }
+  for (const wrong of ["", "s", "4", "301s", "-5", "5.5", "5m", "1e2", " 30", "0x20", "9999999"]) {
+    assert.equal(expected(read(wrong)), "expected seconds, 5s to 300s", wrong);
+  }
+});
+
 test("a word is one of the words, spelled exactly", () => {
   const read = oneOf(["none", "remote", "all"]);
   assert.equal(value(read("remote")), "remote");
@@ -90,7 +113,7 @@ test("what is optional may be empty, and is otherwise read as ever", () => {
 });
 
 test("no text makes a reader throw", () => {
-  const readers = [cidrs, clusterSetCidrs, listenAddress];
+  const readers = [cidrs, clusterSetCidrs, listenAddress, seconds(5, 300)];
   const text = fc.oneof(
     fc.string(),
     fc.string({ unit: fc.constantFrom(..."0123456789a:.,/=[]".split("")) }),

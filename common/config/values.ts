@@ -73,6 +73,16 @@ export const clusterSetCidrs: Reader<readonly Cidr[]> = (given) => {
   return read;
 };
 
+/** A number of seconds, with or without the unit: `30s`. */
+export function seconds(least: number, most: number): Reader<number> {
+  return (given) => {
+    const [, digits] = /^(\d{1,6})s?$/.exec(given) ?? [];
+    const number = Number(digits ?? Number.NaN);
+    if (number >= least && number <= most) return { value: number };
+    return { expected: `expected seconds, ${least}s to ${most}s` };
+  };
+}
+
 /** `address:port`, with IPv6 in brackets; `off` or nothing means not to listen. */
 export const listenAddress: Reader<ListenAddress | undefined> = (given) => {
   if (given === "" || given === "off") return { value: undefined };

@@ -33,6 +33,13 @@ test("the bundled agent runs far from the tree, and knows its version", async (t
   });
 });
 
+test("the bundled controller runs far from the tree, and knows its version", async (t) => {
+  const out = folder(t);
+  await bundle(join(root, "controller/main.ts"), join(out, "controller.mjs"));
+  const version = `clusterset-controller ${packageJson.version} (Node ${process.versions.node})\n`;
+  assert.equal(output(out, "controller.mjs", "version"), version);
+});
+
 test("a bundle finds netlink's native part beside itself", async (t) => {
   const out = folder(t);
   await bundle(join(root, "test/unit/load-netlink.ts"), join(out, "netlink.mjs"));

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Environment } from "../../common/config/arguments.ts";
+import { helpText } from "../../common/config/help.ts";
+import { flagList, variableOf } from "../../common/config/program.ts";
+import { isUsage, usageText } from "../../common/config/usage.ts";
+import { type ControllerConfig, parseConfig } from "./config.ts";
+import { CONTROLLER } from "./program.ts";
+
+const HOST = { name: "node-1", terminal: false };
+const RUN = ["--kubeconfig", "k"];
+
+function config(argv: readonly string[], env: Environment = {}): ControllerConfig {
+  const parsed = parseConfig(argv, env, HOST);
+  assert.ok(!isUsage(parsed), isUsage(parsed) ? usageText(parsed) : "");
+  return parsed;
+}
+
+/** The refusal, a line per fault, without the code that starts each. */
+function refusal(argv: readonly string[], env: Environment = {}): string[] {
+  const parsed = parseConfig(argv, env, HOST);
+  assert.ok(isUsage(parsed), "accepted");
+  const lines = usageText(parsed).trimEnd().split("\n");
+  return lines.map((line) => line.replace(/^CSP_USAGE: /, ""));
+}
+
+test("with a kubeconfig, everything else has a default", () => {
+  const { clusterSetCidrs, http, ...rest } = config(RUN);
+  assert.deepEqual(
+    clusterSetCidrs.map(({ text }) => text),
+    ["241.0.0.0/8"],
+  );
+  assert.deepEqual([http?.host.text, http?.port], ["127.0.0.1", 10_270]);
+  assert.deepEqual(rest, {
+    command: "run",
+    kubeconfig: "k",
+    namespace: "clusterset-proxy",
+    registry: "mesh",
+    hubKubeconfig: undefined,
+    cluster: undefined,
+    clusterSet: undefined,
+    region: undefined,
+    podCidrs: [],
+    serviceCidrs: [],
+    leaderElectionId: "clusterset-controller",
+    leaseSeconds: 30,
+    logLevel: "info",
+    logFormat: "json",
+    warnings: [],
+  });
+});
+
+test("every flag can be given by its variable, and a wrong value names the variable", () => {
+  for (const flag of flagList(CONTROLLER)) {
+    const variable = variableOf(CONTROLLER, flag);
+    assert.match(variable, /^CLUSTERSET_CONTROLLER_[A-Z_]+$/);
+    const [line = ""] = refusal(flag.key === "kubeconfig" ? [] : RUN, { [variable]: "\u0000" });
+    assert.ok(line.startsWith(`${variable}: "\\u0000": `), line);
+  }
+});
+
+test("what is no id, namespace, registry or duration is refused, all at once", () => {
+  const wrong = ["--cluster-id=C1", "--clusterset-id=-", "--namespace=a.b", "--registry=star"];
+  assert.deepEqual(refusal([...RUN, ...wrong, "--lease-duration", "1s"]), [
+    '--namespace: "a.b": expected a namespace',
+    '--registry: "star": expected mesh or hub',
+    '--cluster-id: "C1": expected a cluster id (one lower-case DNS label, or two)',
+    '--clusterset-id: "-": expected a clusterset id (a Kubernetes label value)',
+    '--lease-duration: "1s": expected seconds, 5s to 300s',
+  ]);
+});
+
+test("outside of a pod, run needs a kubeconfig", () => {
+  assert.deepEqual(refusal(["run"]), ["--kubeconfig: is missing; outside of a pod, run needs it"]);
+  assert.equal(refusal(["run"], { KUBERNETES_SERVICE_HOST: "" }).length, 1);
+  const { kubeconfig } = config(["run"], { KUBERNETES_SERVICE_HOST: "10.96.0.1" });
+  assert.equal(kubeconfig, undefined);
+});
+
+test("a hub needs a kubeconfig, and a mesh has none", () => {
+  const hub = ["--hub-kubeconfig", "h"];
+  assert.deepEqual(refusal([...RUN, "--registry", "hub"]), [
+    "--hub-kubeconfig: is missing; --registry hub needs it",
+  ]);
+  assert.deepEqual(refusal([...RUN, ...hub]), [
+    '--hub-kubeconfig: "h": contradicts --registry mesh, which has no hub',
+  ]);
+  assert.equal(config([...RUN, "--registry", "hub", ...hub]).hubKubeconfig, "h");
+});
+
+test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Services is only doubted", () => {
+  const vips = [...RUN, "--clusterset-cidr", "10.128.0.0/9"];
+  assert.deepEqual(refusal([...vips, "--pod-cidrs", "10.0.0.0/8"]), [
+    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods could not be reached',
+  ]);
+  assert.deepEqual(config([...vips, "--service-cidrs", "10.96.0.0/12,10.192.0.0/16"]).warnings, [
+    "--clusterset-cidr 10.128.0.0/9 overlaps --service-cidrs 10.192.0.0/16: no VIP is taken from there",
+  ]);
+});
+
+test("help and version are answered whatever else is wrong", () => {
+  const wrong = { CLUSTERSET_CONTROLLER_LOG_LEVEL: "loud" };
+  assert.equal(config(["run", "--bogus", "-h"], wrong).command, "help");
+  assert.equal(config(["version"], wrong).command, "version");
+});
+
+test("a command of the agent is none of the controller", () => {
+  assert.deepEqual(refusal([...RUN, "cleanup"]), [
+    'command: "cleanup": expected run, version or help',
+  ]);
+});
+
+test("the configuration cannot be changed", () => {
+  assert.throws(() => Object.assign(config(RUN), { region: "us" }), TypeError);
+});
+
+test("the help names every flag, its default and its variable", () => {
+  const lines = helpText(CONTROLLER).split("\n");
+  for (const flag of flagList(CONTROLLER)) {
+    const line = lines.find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));
+    const variable = variableOf(CONTROLLER, flag).replace("CLUSTERSET_CONTROLLER_", "");
+    assert.ok(line?.endsWith(`[…_${variable}]`), flag.name);
+    if (typeof flag.default === "string" && flag.default !== "") {
+      assert.ok(line?.includes(`(default: ${flag.default})`), flag.name);
+    }
+  }
+});
+
+test("no command line makes the parser throw", () => {
+  const names = flagList(CONTROLLER).map(({ name }) => `--${name}`);
+  const word = fc.oneof(fc.constantFrom(...names, "run", "-h", "--", "-"), fc.string());
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 6 }), (argv) => {
+      assert.equal(typeof parseConfig(argv, {}, HOST), "object");
+    }),
+  );
+});
