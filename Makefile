@@ -17,7 +17,7 @@ prepare: ## install what is missing, root needed for Debian packages
 	@scripts/prepare
 
 kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes the first time, then nothing
-	@test/kubernetes/build etcd kube-apiserver kube-proxy >/dev/null
+	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy >/dev/null
 
 demo: prepare $(if $(filter kubernetes,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
 	@node test/demo/main.ts $(SOURCE)

@@ -7,6 +7,7 @@ import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
 import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
+import { startControllerManager } from "./controllers.ts";
 import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
@@ -20,17 +21,23 @@ export interface ControlPlaneOptions {
   readonly port?: number;
   /** Users beside `admin`, without any rights until RBAC objects give them some. */
   readonly users?: readonly string[];
+  /**
+   * True: a kube-controller-manager runs, too, and stops, dies and stands still with the API server. It makes
+   * EndpointSlices of Services and pods, empties deleted namespaces, and finds nodes NotReady.
+   */
+  readonly controllerManager?: boolean;
 }
 
 /**
- * A real etcd and a real kube-apiserver, for as long as a test lasts.
+ * A real etcd and a real kube-apiserver, and if need be a real kube-controller-manager, for as long as a test lasts.
  *
  *     await using plane = await ControlPlane.start({ namespace: lab.node("c1", "n1"), users: ["agent"] });
  *     await plane.installCrds();
  *     await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
  *     const kubeconfig = plane.kubeconfig({ user: "agent" });
  *
- * There is no controller: nothing makes EndpointSlices of pods, and nothing empties a deleted namespace.
+ * Unless it is asked for, there is no controller: nothing makes EndpointSlices of pods, and nothing empties a deleted
+ * namespace.
  * Needs root. Everything ends with this process, however that ends.
  */
 export class ControlPlane implements AsyncDisposable {
@@ -46,8 +53,14 @@ export class ControlPlane implements AsyncDisposable {
   readonly #users: Map<string, User>;
   #etcd: Etcd | undefined;
   #server: Process | undefined;
+  #manager: Process | undefined;
+  readonly #managed: boolean;
 
-  private constructor(place: Place, users: readonly string[]) {
+  private constructor(
+    place: Place,
+    { users = [], controllerManager = false }: ControlPlaneOptions,
+  ) {
+    this.#managed = controllerManager;
     this.#run = newRun();
     this.#guard = new Guard(this.#run);
     this.#place = place;
@@ -57,11 +70,11 @@ export class ControlPlane implements AsyncDisposable {
     this.admin = this.client(ADMIN);
   }
 
-  /** Starts both, and returns when the API server is ready: 2 to 4 seconds. */
+  /** Starts all of it, and returns when it is ready: 2 to 4 seconds, with a controller manager 3 more. */
   static async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-    const { namespace, port = 6443, users = [] } = options;
+    const { namespace, port = 6443 } = options;
     const place = namespace === undefined ? await loopback() : inNamespace(namespace, port);
-    const plane = new ControlPlane(place, users);
+    const plane = new ControlPlane(place, options);
     plane.#guard.start();
     try {
       mkdirSync(plane.directory, { recursive: true, mode: 0o700 });
@@ -89,30 +102,36 @@ export class ControlPlane implements AsyncDisposable {
     const etcdUrl = this.#etcd.url;
     this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
     await untilCrdsServed(client);
+    if (!this.#managed) return;
+    const kubeconfig = this.kubeconfig({ user: ADMIN });
+    const { key } = apiServerFiles(directory);
+    this.#manager = await startControllerManager({ place, kubeconfig, key, client });
   }
 
   /** Asks the API server to end, as a rollout does: open watches end in good order. Then connections are refused. */
   async stop(): Promise<void> {
-    await this.#running().stop();
-    this.#server = undefined;
+    const server = this.#running();
+    await this.#manager?.stop();
+    await server.stop();
+    this.#ended();
   }
 
   /** The API server is killed: connections end in the midst of a word. */
   async kill(): Promise<void> {
-    const server = this.#running();
-    server.signal("SIGKILL");
-    await server.exited;
-    this.#server = undefined;
+    const programs = this.#programs();
+    for (const program of programs) program.signal("SIGKILL");
+    for (const program of programs) await program.exited;
+    this.#ended();
   }
 
   /** The API server stands still: connections are still accepted, and nothing is ever said on them. */
   freeze(): void {
-    this.#running().signal("SIGSTOP");
+    for (const program of this.#programs()) program.signal("SIGSTOP");
   }
 
   /** It goes on. */
   thaw(): void {
-    this.#running().signal("SIGCONT");
+    for (const program of this.#programs()) program.signal("SIGCONT");
   }
 
   /**
@@ -184,7 +203,7 @@ export class ControlPlane implements AsyncDisposable {
     return deleteNamespace(this.admin, name);
   }
 
-  /** Kills both and removes the directory. May be repeated. */
+  /** Kills all of it and removes the directory. May be repeated. */
   async remove(): Promise<void> {
     await this.admin.close();
     if (this.#server !== undefined) await this.kill();
@@ -201,6 +220,16 @@ export class ControlPlane implements AsyncDisposable {
   #running(): Process {
     if (this.#server === undefined) throw new Error("the API server does not run");
     return this.#server;
+  }
+
+  /** The API server, and the controller manager if there is one. */
+  #programs(): Process[] {
+    return [this.#running(), ...(this.#manager === undefined ? [] : [this.#manager])];
+  }
+
+  #ended(): void {
+    this.#server = undefined;
+    this.#manager = undefined;
   }
 
   #user(name: string): User {
