@@ -44,8 +44,14 @@ const KINDS = [
   {
     name: "isSubdomainName",
     holds: isSubdomainName,
-    good: ["a", "a.b.c", "ip-10-0-0-1.eu-west-1.compute.internal", `${"a.".repeat(126)}a`],
-    bad: ["A", "a..b", ".a", "a.", `${"a.".repeat(127)}a`, `${"x".repeat(64)}.a`],
+    good: [
+      "a",
+      "a.b.c",
+      "ip-10-0-0-1.eu-west-1.compute.internal",
+      `${"a.".repeat(126)}a`,
+      `${"x".repeat(63)}-a1b2c`,
+    ],
+    bad: ["A", "a..b", ".a", "a.", "a-.b", `${"a.".repeat(127)}a`, "x".repeat(254)],
   },
   {
     name: "isClusterId",

@@ -12,12 +12,19 @@ export function objectKey(namespace: string, name: string): ObjectKey {
  * or a JavaScript object would read as anything but itself; `__proto__` is none.
  */
 export function isLabelName(text: string): boolean {
-  return text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text);
+  return text.length <= 63 && isDnsPart(text);
 }
 
-/** RFC 1123 DNS subdomain, lower case: names of EndpointSlices and Nodes. */
+function isDnsPart(text: string): boolean {
+  return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text);
+}
+
+/**
+ * RFC 1123 DNS subdomain, lower case: names of EndpointSlices and Nodes. As Kubernetes reads it, which limits the
+ * whole, not the parts: the slices of a Service of 63 characters have names of 69.
+ */
 export function isSubdomainName(text: string): boolean {
-  return text.length <= 253 && text.split(".").every((part) => isLabelName(part));
+  return text.length <= 253 && text.split(".").every((part) => isDnsPart(part));
 }
 
 /**

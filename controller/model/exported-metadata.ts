@@ -1,3 +1,4 @@
+import { ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
 import { isLabelValue, isQualifiedName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { isFields, isUnset } from "../../api/parse/fields.ts";
@@ -9,13 +10,16 @@ import { MOST_KEY_CHARACTERS, MOST_KEYS } from "./limits.ts";
  */
 const RESERVED_DOMAINS = ["kubernetes.io", "k8s.io", "x-k8s.io", "clusterset-proxy.io"] as const;
 
+/** Annotations of ours that an export may ask for: they say how the import is to be served, and agents read them. */
+const FOR_IMPORTS: readonly string[] = [ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_ON_ENDPOINT_DEATH];
+
 /** The one that Kubernetes' documentation recommends to users; no component acts on it. */
 const USERS_DOMAIN = "app.kubernetes.io";
 
 /** True for a key that nobody may export. */
 export function isReservedKey(key: string): boolean {
   const domain = key.slice(0, Math.max(key.indexOf("/"), 0));
-  if (domain === USERS_DOMAIN) return false;
+  if (domain === USERS_DOMAIN || FOR_IMPORTS.includes(key)) return false;
   return RESERVED_DOMAINS.some((own) => domain === own || domain.endsWith(`.${own}`));
 }
 

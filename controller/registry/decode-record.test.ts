@@ -111,6 +111,22 @@ describe("a record", () => {
       ...Array.from({ length: 4 }, () => `reserved-key ${LABELS_PATH}`),
     ],
     [
+      "with annotations that say how the import is to be served",
+      record(
+        annotated({
+          "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/on-endpoint-death": "reset",
+        }),
+      ),
+      carried(
+        {},
+        {
+          "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/on-endpoint-death": "reset",
+        },
+      ),
+    ],
+    [
       "with labels that are none",
       record(labelled({ "a b": "1", b: "x y", c: 5, d: "", e: "e" })),
       carried({ d: "", e: "e" }),
