@@ -8,6 +8,8 @@ export const ERRORS = {
   CSP_LOCK_UNAVAILABLE: "The file of --lock-file cannot be opened or locked; the cause says why.",
   CSP_MANIFESTS_UNREADABLE: "The directory of --manifests cannot be read; the message says why.",
   CSP_KUBECONFIG: "There is no usable kubeconfig, or no service account; the message says why.",
+  CSP_IDENTITY:
+    "It is not certain who this cluster is: its flags and ClusterProperties contradict each other, or say nothing.",
   CSP_API_REQUEST: "An API server did not answer, or not as it should; the message says how.",
   CSP_EXEC_MISSING: "A program that the agent needs is not installed.",
   CSP_EXEC_STARVED:

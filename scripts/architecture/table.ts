@@ -272,6 +272,18 @@ export const RULES: readonly Rule[] = [
     why: "Builds the agent out of its parts; the only place that knows a backend by name.",
   },
   {
+    files: ["controller/identity/**"],
+    may: ["./", "api/**", "controller/model/**"],
+    pure: true,
+    why: "Who we are, who the others are, and who publishes under an id that two have.",
+  },
+  {
+    files: ["controller/peers/parse-peer.ts"],
+    may: ["api/**"],
+    pure: true,
+    why: "How a peer is reached, read strictly; what a Secret holds is shown nowhere.",
+  },
+  {
     files: ["controller/config/**"],
     may: [
       "./",
