@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { logLines } from "../../test/support/log-lines.ts";
@@ -99,7 +100,8 @@ test("an apply says whose fields they are, and which version it is meant for", a
 
 test("what is created, replaced and deleted goes where it belongs; kinds without namespaces, too", async () => {
   await using it = await stage();
-  for (const status of [201, 200, 200, 200]) it.answer(status);
+  for (const status of [201, 200, 200]) it.answer(status);
+  it.answer(200, { metadata: { name: "shop", uid: "n", resourceVersion: "3" } });
   await it.writer.create(IMPORTS, WEB);
   await it.writer.replace(IMPORTS, STORED);
   assert.equal(await it.writer.delete(IMPORTS, WEB.metadata, STORED.metadata), true);
@@ -139,6 +141,7 @@ test("refusals are told apart", async () => {
     [302, "", "garbage"],
     [200, "<html>", "garbage"],
     [200, { metadata: {} }, "garbage"],
+    [200, { metadata: { ...STORED.metadata, name: "other" } }, "garbage"],
   ] as const;
   for (const [status, body, reason] of cases) {
     it.answer(status, body);
@@ -206,6 +209,25 @@ test("a write that is not done in time is given up, before the answer and in its
     it.clock.advance(1);
     await late;
   }
+});
+
+test("an answer that never ends, and is never silent for long, is given up as well", async () => {
+  await using it = await stage({ within: 4000 });
+  let more = (): void => assert.fail("nobody has asked");
+  it.fake.answers.push((_, response) => {
+    response.writeHead(200);
+    more = () => void response.write("{");
+    more();
+  });
+  const late = assert.rejects(it.writer.apply(IMPORTS, WEB), { reason: "stalled" });
+  await it.fake.nextRequest();
+  for (let second = 0; second < 4; second++) {
+    // What was written has to arrive.
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    more();
+    it.clock.advance(1000);
+  }
+  await late;
 });
 
 test("an answer without an end is garbage", async () => {

@@ -2,12 +2,23 @@ import type { Clock } from "../clock.ts";
 import { ask } from "./answers.ts";
 import { ApiFault } from "./api-fault.ts";
 import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
-import type { ApiServer, ApiWrite } from "./api-server.ts";
+import type { ApiRequest, ApiServer } from "./api-server.ts";
 import { parseJson } from "./json.ts";
 import { LONGEST_OBJECT } from "./longest-object.ts";
 import { reasonOfObject } from "./object-fault.ts";
 import { metaOf, type ObjectMeta } from "./object-meta.ts";
-import { apiVersionOf, resourcePath } from "./resource-path.ts";
+import {
+  type ApplyOptions,
+  applyRequest,
+  createRequest,
+  deleteRequest,
+  getRequest,
+  type ObjectRequest,
+  type ObjectState,
+  replaceRequest,
+} from "./object-request.ts";
+
+export type { ApplyOptions, ObjectState } from "./object-request.ts";
 
 /** Milliseconds that a read or write of one object may take in all, unless it is said. */
 export const LONGEST_WRITE_MS = 8_000;
@@ -25,22 +36,6 @@ export interface ApiWriterOptions {
    */
   readonly permit?: (ms: number) => boolean;
 }
-
-/** How a manifest is applied. */
-export interface ApplyOptions {
-  /** False: a field that another manager owns with another value is a conflict. True if it is not said. */
-  readonly force?: boolean;
-  /** Applies to this part alone. */
-  readonly subresource?: "status";
-  /**
-   * Only to this object in this version. Both are needed: to a resourceVersion alone, an API server that has no such
-   * object any more creates one (seen with Kubernetes 1.36).
-   */
-  readonly seen?: ObjectState;
-}
-
-/** An object, not another of the same name, as it was at one time. */
-export type ObjectState = Pick<ObjectMeta, "uid" | "resourceVersion">;
 
 /** An object as the API server has it. */
 export interface ApiObject {
@@ -65,9 +60,7 @@ export class ApiWriter {
   /** Undefined if there is none. */
   async get(resource: ApiResource, name: ObjectName): Promise<ApiObject | undefined> {
     try {
-      return await this.#object(resource, (version) => ({
-        path: objectPath(resource, version, name),
-      }));
+      return objectOf(await this.#ask(resource, getRequest(resource, name)), name);
     } catch (thrown) {
       if (isFault(thrown, "absent")) return undefined;
       throw thrown;
@@ -79,55 +72,34 @@ export class ApiWriter {
    * fields that were applied before and are not any more go. Throws `write-conflict` if the object is not in the state
    * that the options name.
    */
-  apply(resource: ApiResource, manifest: Manifest, options: ApplyOptions = {}): Promise<ApiObject> {
-    const { force = true, subresource, seen } = options;
-    const { fieldManager } = this.#options;
-    const query = new URLSearchParams({ fieldManager, force: String(force) }).toString();
-    const { uid, resourceVersion } = seen ?? {};
-    const metadata = { ...manifest.metadata, ...(seen !== undefined && { uid, resourceVersion }) };
-    return this.#object(resource, (version) => {
-      const path = objectPath(resource, version, manifest.metadata, subresource);
-      const body = bodyOf(resource, version, { ...manifest, metadata });
-      // JSON is YAML.
-      const contentType = "application/apply-patch+yaml";
-      return { path: `${path}?${query}`, write: { method: "PATCH", contentType, body } };
-    });
+  async apply(
+    resource: ApiResource,
+    manifest: Manifest,
+    options: ApplyOptions = {},
+  ): Promise<ApiObject> {
+    const request = applyRequest(resource, manifest, this.#options.fieldManager, options);
+    return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
   /** Throws `write-conflict` if there is one of this name. */
-  create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
-    const { namespace } = manifest.metadata;
-    return this.#object(resource, (version) => ({
-      path: this.#managed(resourcePath(inside(resource, namespace), version)),
-      write: { method: "POST", body: bodyOf(resource, version, manifest) },
-    }));
+  async create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
+    const request = createRequest(resource, manifest, this.#options.fieldManager);
+    return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
   /**
    * Puts this in the place of the whole object. With `metadata.resourceVersion`: throws `write-conflict` if it has
    * another.
    */
-  replace(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
-    return this.#object(resource, (version) => ({
-      path: this.#managed(objectPath(resource, version, manifest.metadata)),
-      write: { method: "PUT", body: bodyOf(resource, version, manifest) },
-    }));
+  async replace(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
+    const request = replaceRequest(resource, manifest, this.#options.fieldManager);
+    return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
   /** False if there was none. Throws `write-conflict` if it is another object, or in another version. */
   async delete(resource: ApiResource, name: ObjectName, seen: ObjectState): Promise<boolean> {
-    const { uid, resourceVersion } = seen;
-    const body = {
-      apiVersion: "v1",
-      kind: "DeleteOptions",
-      preconditions: { uid, resourceVersion },
-      propagationPolicy: "Background",
-    };
     try {
-      await this.#ask(resource, (version) => ({
-        path: objectPath(resource, version, name),
-        write: { method: "DELETE", body },
-      }));
+      await this.#ask(resource, deleteRequest(resource, name, seen));
       return true;
     } catch (thrown) {
       if (isFault(thrown, "absent")) return false;
@@ -135,15 +107,8 @@ export class ApiWriter {
     }
   }
 
-  async #object(resource: ApiResource, question: Question): Promise<ApiObject> {
-    const object = parseJson(await this.#ask(resource, question));
-    const meta = metaOf(object);
-    if (meta === undefined) throw new ApiFault("garbage", "An answer that is no object");
-    return { meta, object };
-  }
-
   /** Asks in the version that was served last, then in the others. */
-  async #ask(resource: ApiResource, question: Question): Promise<Uint8Array> {
+  async #ask(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
     const { clock, within = LONGEST_WRITE_MS } = this.#options;
     const limit = new AbortController();
     const end = clock.now() + within;
@@ -158,7 +123,13 @@ export class ApiWriter {
     try {
       for (const version of versions) {
         try {
-          const bytes = await this.#send(question(version), end - clock.now(), limit.signal);
+          const write = request.write?.(version);
+          const bytes = await this.#send({
+            path: request.path(version),
+            signal: limit.signal,
+            silence: end - clock.now(),
+            ...(write !== undefined && { write }),
+          });
           this.#served.set(name, version);
           return bytes;
         } catch (thrown) {
@@ -173,12 +144,11 @@ export class ApiWriter {
   }
 
   /** The whole answer. */
-  async #send({ path, write }: Asked, ms: number, signal: AbortSignal): Promise<Uint8Array> {
+  async #send(request: ApiRequest): Promise<Uint8Array> {
     const { api, permit } = this.#options;
-    if (write !== undefined && permit?.(ms) === false) {
+    if (request.write !== undefined && permit?.(request.silence) === false) {
       throw new ApiFault("not-leader", "The Lease is not ours for long enough to write");
     }
-    const request = { path, signal, silence: ms, ...(write !== undefined && { write }) };
     try {
       const parts: Uint8Array[] = [];
       let length = 0;
@@ -189,42 +159,20 @@ export class ApiWriter {
       }
       return Buffer.concat(parts);
     } catch (thrown) {
-      signal.throwIfAborted();
+      request.signal.throwIfAborted();
       throw thrown;
     }
   }
+}
 
-  #managed(path: string): string {
-    const { fieldManager } = this.#options;
-    return `${path}?${new URLSearchParams({ fieldManager }).toString()}`;
+/** The object that was asked for. Throws `garbage` if that is not what was answered. */
+function objectOf(answer: Uint8Array, { namespace, name }: ObjectName): ApiObject {
+  const object = parseJson(answer);
+  const meta = metaOf(object);
+  if (meta?.key !== (namespace === undefined ? name : `${namespace}/${name}`)) {
+    throw new ApiFault("garbage", "An answer that is not the object");
   }
-}
-
-/** What is asked of an API server. */
-interface Asked {
-  readonly path: string;
-  readonly write?: ApiWrite;
-}
-
-/** What is asked in one version. */
-type Question = (version: string) => Asked;
-
-function objectPath(
-  resource: ApiResource,
-  version: string,
-  { namespace, name }: ObjectName,
-  subresource?: string,
-): string {
-  const path = `${resourcePath(inside(resource, namespace), version)}/${encodeURIComponent(name)}`;
-  return subresource === undefined ? path : `${path}/${subresource}`;
-}
-
-function inside({ group, resource }: ApiResource, namespace: string | undefined) {
-  return { group, resource, ...(namespace !== undefined && { namespace }) };
-}
-
-function bodyOf(resource: ApiResource, version: string, manifest: Manifest): object {
-  return { ...manifest, apiVersion: apiVersionOf(resource, version), kind: resource.kind };
+  return { meta, object };
 }
 
 function isFault(thrown: unknown, reason: "absent" | "not-served"): boolean {

@@ -104,5 +104,5 @@ test("in any history no two lead at the same time; in peace, one leads", async (
     ),
     { numRuns: RUNS },
   );
-  assert.ok(led > RUNS * 1.2, `only ${led} ever led`);
+  assert.ok(led >= RUNS, `only ${led} ever led`);
 });
