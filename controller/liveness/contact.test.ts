@@ -37,6 +37,14 @@ test("contact is lost with the first that is not heard, and regained with the la
   assert.deepEqual([told, contact.isLost], [["lost: unreachable", "regained after 2000"], false]);
 });
 
+test("nobody waits for a reflector that was stopped", () => {
+  const { contact, told } = reach();
+  contact.state("properties", { reason: "unreachable" });
+  assert.deepEqual([...contact.deaf], [["reflector properties", "unreachable"]]);
+  contact.forget("properties");
+  assert.deepEqual(told, ["lost: unreachable", "regained after 0"]);
+});
+
 test("what an API server answers for a reason of its own, or for the first time, is no loss", () => {
   const { contact, told } = reach();
   for (const reason of ["listing", "doubtful", "expired", "rewound", "not-served"] as const) {

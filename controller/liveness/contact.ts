@@ -66,12 +66,22 @@ export class Contact {
     return this.#deaf.size > 0;
   }
 
+  /** Who is not heard, and why. */
+  get deaf(): ReadonlyMap<string, LossReason> {
+    return this.#deaf;
+  }
+
   /** How a reflector of the API server is from now on; `source` tells it from the others. */
   state(source: string, { reason }: Pick<ReflectorState, "reason">): void {
     const deaf = DEAF.find((known) => known === reason);
     if (deaf !== undefined) this.#lose(`reflector ${source}`, deaf);
     // A list that has only begun, or is doubted, has told nothing yet.
     else if (reason === "watching") this.#hear(`reflector ${source}`);
+  }
+
+  /** A reflector has been stopped: nobody waits for it. */
+  forget(source: string): void {
+    this.#hear(`reflector ${source}`);
   }
 
   /** `CONTROLLERS_LEASE` as it was listed or has changed. One that is deleted is one that is silent. */
