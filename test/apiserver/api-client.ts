@@ -225,7 +225,7 @@ export class ApiClient implements AsyncDisposable {
 
   #send(method: Dispatcher.HttpMethod, path: string, options: RequestOptions, signal: AbortSignal) {
     const { query, body, contentType = "application/json" } = options;
-    return this.#agent.request({
+    const asked = this.#agent.request({
       origin: this.#options.url,
       method,
       path,
@@ -238,5 +238,12 @@ export class ApiClient implements AsyncDisposable {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
+    // undici looks at the signal once it is connected. A server that stands still lets nobody get that far.
+    const given = Promise.withResolvers<never>();
+    const giveUp = () => given.reject(signal.reason);
+    signal.addEventListener("abort", giveUp, { once: true });
+    return Promise.race([asked, given.promise]).finally(() =>
+      signal.removeEventListener("abort", giveUp),
+    );
   }
 }

@@ -62,6 +62,8 @@ test("A frozen API server accepts connections and says nothing until it is thawe
   await once(socket, "connect");
   socket.destroy();
   await assert.rejects(plane.admin.request("GET", "/readyz", { timeout: 300 }), /timeout/);
+  await using fresh = plane.client("admin");
+  await assert.rejects(fresh.request("GET", "/readyz", { timeout: 300 }), /timeout/);
   const asked = plane.admin.request("GET", "/readyz");
   plane.thaw();
   assert.equal((await asked).status, 200);
