@@ -37,10 +37,23 @@ test("contact is lost with the first that is not heard, and regained with the la
   assert.deepEqual([told, contact.isLost], [["lost: unreachable", "regained after 2000"], false]);
 });
 
+test("a request that is not answered is a loss, one that is refused is none", () => {
+  const { clock, contact, told } = reach();
+  contact.asked("election");
+  contact.asked("election", "write-conflict");
+  contact.asked("election", "namespace-terminating");
+  assert.deepEqual(told, []);
+  contact.asked("election", "stalled");
+  clock.advance(4000);
+  contact.asked("election", "stalled");
+  contact.asked("election", "write-conflict");
+  assert.deepEqual(told, ["lost: stalled", "regained after 4000"]);
+});
+
 test("nobody waits for a reflector that was stopped", () => {
   const { contact, told } = reach();
   contact.state("properties", { reason: "unreachable" });
-  assert.deepEqual([...contact.deaf], [["reflector properties", "unreachable"]]);
+  assert.deepEqual([...contact.deaf], [["properties", "unreachable"]]);
   contact.forget("properties");
   assert.deepEqual(told, ["lost: unreachable", "regained after 0"]);
 });

@@ -1,6 +1,7 @@
 import { fieldAt } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Clock } from "../../common/clock.ts";
+import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorReason, ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { Heartbeats } from "./heartbeats.ts";
 
@@ -13,7 +14,7 @@ export const CONTROLLERS_LEASE = {
 /** Seconds that its Lease is good for where it does not say (kube-controller-manager --leader-elect-lease-duration). */
 const CONTROLLERS_SECONDS = 15;
 
-/** States of a reflector in which nothing is heard of what happens. In the others it is, or soon will be. */
+/** Faults with which nothing is heard of what happens. With all others something has answered. */
 const DEAF = [
   "unreachable",
   "stalled",
@@ -22,7 +23,7 @@ const DEAF = [
   "no-credentials",
   "unauthorized",
   "forbidden",
-] as const satisfies readonly ReflectorReason[];
+] as const satisfies readonly FaultReason[];
 
 /** Why there is no contact. */
 export type LossReason = (typeof DEAF)[number] | Extract<Reason, "controllers-silent">;
@@ -38,8 +39,8 @@ export interface ContactEvents {
 /**
  * Whether we hear what happens in a cluster: from its API server, and from its controllers, whose word on readiness is
  * all that the API server has. An API server that stands still says nothing, and a watch finds that only after minutes;
- * the silent Lease of kube-controller-manager tells within seconds. Who has no such Lease, or one that nobody renews,
- * is judged by reflectors alone.
+ * a request that is not answered, or the silent Lease of kube-controller-manager, tells within seconds. A Lease that
+ * nobody was seen to renew tells nothing.
  */
 export class Contact {
   readonly #clock: Clock;
@@ -71,17 +72,27 @@ export class Contact {
     return this.#deaf;
   }
 
-  /** How a reflector of the API server is from now on; `source` tells it from the others. */
+  /** How a reflector of the API server is from now on; `source` tells it from whoever else speaks to it. */
   state(source: string, { reason }: Pick<ReflectorState, "reason">): void {
-    const deaf = DEAF.find((known) => known === reason);
-    if (deaf !== undefined) this.#lose(`reflector ${source}`, deaf);
+    const deaf = deafOf(reason);
+    if (deaf !== undefined) this.#lose(source, deaf);
     // A list that has only begun, or is doubted, has told nothing yet.
-    else if (reason === "watching") this.#hear(`reflector ${source}`);
+    else if (reason === "watching") this.#hear(source);
   }
 
-  /** A reflector has been stopped: nobody waits for it. */
+  /**
+   * A request that `source` makes every few seconds, such as the renewal of a Lease, was answered, or why it was not.
+   * An answer that refuses it is one. It tells sooner than a watch that an API server stands still.
+   */
+  asked(source: string, fault?: FaultReason): void {
+    const deaf = fault && deafOf(fault);
+    if (deaf !== undefined) this.#lose(source, deaf);
+    else this.#hear(source);
+  }
+
+  /** `source` has been stopped: nobody waits for it. */
   forget(source: string): void {
-    this.#hear(`reflector ${source}`);
+    this.#hear(source);
   }
 
   /** `CONTROLLERS_LEASE` as it was listed or has changed. One that is deleted is one that is silent. */
@@ -100,16 +111,20 @@ export class Contact {
     this.#controllers.stop();
   }
 
-  #lose(name: string, reason: LossReason): void {
+  #lose(source: string, reason: LossReason): void {
     const first = this.#deaf.size === 0;
-    this.#deaf.set(name, reason);
+    this.#deaf.set(source, reason);
     if (!first) return;
     this.#since = this.#clock.now();
     this.#events.lost(reason);
   }
 
-  #hear(name: string): void {
-    if (!this.#deaf.delete(name) || this.#deaf.size > 0) return;
+  #hear(source: string): void {
+    if (!this.#deaf.delete(source) || this.#deaf.size > 0) return;
     this.#events.regained(this.#clock.now() - this.#since);
   }
+}
+
+function deafOf(reason: ReflectorReason | FaultReason): (typeof DEAF)[number] | undefined {
+  return DEAF.find((known) => known === reason);
 }

@@ -259,7 +259,7 @@ export const RULES: readonly Rule[] = [
       "./",
       "api/**",
       "common/clock.ts",
-      "common/kubernetes/reflector-events.ts",
+      "common/kubernetes/{api-fault,reflector-events}.ts",
       "controller/model/**",
     ],
     pure: false,
