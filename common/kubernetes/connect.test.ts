@@ -61,3 +61,56 @@ test("where the kubeconfig names a proxy, the server is asked through it", async
   proxy.closeAllConnections();
   proxy.close();
 });
+
+const REACHING = {
+  "a certificate authority": { cluster: { "certificate-authority": "/etc/passwd" } },
+  "a certificate": { user: { "client-certificate": "/etc/passwd" } },
+  "a key": { user: { "client-key": "/etc/passwd" } },
+  "a program": { user: { exec: { command: "id", apiVersion: "client.authentication.k8s.io/v1" } } },
+  "a provider": { user: { "auth-provider": { name: "gcp", config: {} } } },
+};
+
+/** A kubeconfig as text, with more fields for its cluster and its user. */
+function inline(server: string, { cluster = {}, user = {} }: { cluster?: object; user?: object }) {
+  return JSON.stringify({
+    "current-context": "c2",
+    contexts: [{ name: "c2", context: { cluster: "c2", user: "c2" } }],
+    clusters: [{ name: "c2", cluster: { server, ...cluster } }],
+    users: [{ name: "c2", user: { token: "secret", ...user } }],
+  });
+}
+
+test("a kubeconfig that comes as text leads to its server", async () => {
+  await using fake = await FakeApiServer.start();
+  const asked: (string | undefined)[] = [];
+  fake.answers.push((request, response) => {
+    asked.push(request.headers.authorization);
+    response.end();
+  });
+  // client-node sends no token in the clear unless it is told that this is all right.
+  const cluster = { "insecure-skip-tls-verify": true };
+  const text = inline(`http://127.0.0.1:${fake.port}`, { cluster });
+  const api = await connect({ kubeconfig: { text, from: "Secret x/y" }, ...logLines() });
+  await api.request({ path: "/x", signal: new AbortController().signal, silence: 10_000 });
+  assert.deepEqual(asked, ["Bearer secret"]);
+  await api.close();
+});
+
+for (const [what, fields] of Object.entries(REACHING)) {
+  test(`a kubeconfig that comes as text must not name ${what}`, async () => {
+    const text = inline("https://c2:6443", fields);
+    await assert.rejects(connect({ kubeconfig: { text, from: "Secret x/y" }, ...logLines() }), {
+      code: "CSP_KUBECONFIG",
+      message: "Secret x/y: it names a file or a program",
+    });
+  });
+}
+
+test("what is wrong with a kubeconfig that comes as text is said without quoting it", async () => {
+  for (const text of ["users: [{ token: secret", "- secret", "", "clusters: secret"]) {
+    await assert.rejects(
+      connect({ kubeconfig: { text, from: "Secret x/y" }, ...logLines() }),
+      (error: Error) => !error.message.includes("secret") && error.message.startsWith("Secret x/y"),
+    );
+  }
+});

@@ -2,11 +2,14 @@ import { systemClock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import type { ApiServer } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
+import type { InlineKubeconfig } from "./kubeconfig.ts";
+
+export type { InlineKubeconfig } from "./kubeconfig.ts";
 
 /** What `connect` needs to know. */
 export interface ConnectOptions {
-  /** The path of a kubeconfig file; without it, the service account of the pod. */
-  readonly kubeconfig?: string;
+  /** The path of a kubeconfig file, or one as text; without it, the service account of the pod. */
+  readonly kubeconfig?: string | InlineKubeconfig;
   readonly log: Logger;
   /** Who asks, as the API server's audit log shows it. */
   readonly userAgent?: string;

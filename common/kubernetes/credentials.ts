@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { ApiFault } from "./api-fault.ts";
 import { PLUGIN_MS } from "./credential-plugin.ts";
-import { type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
+import { type KubeconfigOrigin, type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
 
 /** Milliseconds that it may take to get credentials: client-node asks an OIDC provider without a limit. */
 const CREDENTIALS_MS = PLUGIN_MS + 5000;
@@ -29,8 +29,7 @@ export type TlsAccess = Pick<
 
 /** What `Credentials` are made of. */
 export interface CredentialsOptions {
-  /** Undefined: the service account of the pod. */
-  readonly kubeconfig: string | undefined;
+  readonly kubeconfig: KubeconfigOrigin;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -153,9 +152,9 @@ export class Credentials {
   }
 }
 
-/** Tells one state of a file from another. A file that is not there has one, too. */
-function versionOf(path: string | undefined): string {
-  if (path === undefined) return "in-cluster";
+/** Tells one state of a file from another. A file that is not there has one, too; what is no file has only one. */
+function versionOf(path: KubeconfigOrigin): string {
+  if (typeof path !== "string") return "unchanging";
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
 }

@@ -8,6 +8,19 @@ import { CodedError } from "../errors.ts";
 import { CredentialPlugin } from "./credential-plugin.ts";
 import { field, textField } from "./json.ts";
 
+/**
+ * A kubeconfig that came as text, from somebody who must not read our files or run programs as us: a Secret, say.
+ * It holds all that it needs, and names neither file nor program.
+ */
+export interface InlineKubeconfig {
+  readonly text: string;
+  /** Where it came from, for people. */
+  readonly from: string;
+}
+
+/** The path of a kubeconfig file, one that came as text, or, undefined, the service account of the pod. */
+export type KubeconfigOrigin = string | InlineKubeconfig | undefined;
+
 /** A kubeconfig that was read, and what client-node leaves out of it. */
 export interface LoadedConfig {
   readonly config: KubeConfig;
@@ -22,13 +35,13 @@ export interface LoadedConfig {
  * to authenticate and in-cluster configuration; it is large, and loaded only here. Throws CSP_KUBECONFIG.
  */
 export async function loadKubeconfig(
-  path: string | undefined,
+  origin: KubeconfigOrigin,
   clock: Clock,
 ): Promise<LoadedConfig> {
   const { KubeConfig } = await import("@kubernetes/client-node/dist/config.js");
   const config = new KubeConfig();
-  const loaded = path === undefined ? inCluster(config) : fromFile(config, path, clock);
-  const where = path ?? "The service account";
+  const loaded = load(config, origin, clock);
+  const where = typeof origin === "string" ? origin : (origin?.from ?? "The service account");
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
     throw new CodedError("CSP_KUBECONFIG", `${where}: the current context names no cluster`);
@@ -41,6 +54,11 @@ export async function loadKubeconfig(
     throw new CodedError("CSP_KUBECONFIG", `${where}: the current context names no user`);
   }
   return loaded;
+}
+
+function load(config: KubeConfig, origin: KubeconfigOrigin, clock: Clock): LoadedConfig {
+  if (origin === undefined) return inCluster(config);
+  return typeof origin === "string" ? fromFile(config, origin, clock) : fromText(config, origin);
 }
 
 function inCluster(config: KubeConfig): LoadedConfig {
@@ -75,6 +93,23 @@ function fromFile(config: KubeConfig, path: string, clock: Clock): LoadedConfig 
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new CodedError("CSP_KUBECONFIG", `${path}: ${why}`, { cause });
   }
+}
+
+function fromText(config: KubeConfig, { text, from }: InlineKubeconfig): LoadedConfig {
+  const refuse = (why: string) => new CodedError("CSP_KUBECONFIG", `${from}: ${why}`);
+  try {
+    config.loadFromString(text);
+  } catch {
+    // Parsers quote what they cannot read, and this holds a token.
+    throw refuse("not a kubeconfig");
+  }
+  // Looked for in what client-node has made of it, and will go by: another parser may read another thing.
+  const reaching = [
+    ...config.clusters.map(({ caFile }) => caFile),
+    ...config.users.flatMap((user) => [user.certFile, user.keyFile, user.exec, user.authProvider]),
+  ];
+  if (reaching.some((one) => (one ?? "") !== "")) throw refuse("it names a file or a program");
+  return { config, tokenFile: undefined, plugin: undefined };
 }
 
 /** A user as the file has it: client-node does not know `tokenFile`, which counts before `token` (client-go). */
