@@ -72,6 +72,15 @@ describe("a service that the kernel refuses", () => {
     assert.deepEqual([...bench.aside.keys()], ["demo/s8:http SCTP"]);
   });
 
+  test("is looked for among what had just changed, also if everything was compared just then", async () => {
+    for (let i = 0; i < 500; i++) bench.set(keyOf(i), service(i));
+    await bench.start();
+    bench.clock.advance(COMPARISON);
+    bench.set(keyOf(8), service(8, { protocol: "SCTP" }));
+    await bench.settle();
+    assert.deepEqual(bench.trials, [true, false], "all others, the guilty one");
+  });
+
   test("leaves everybody else's changes as quick as they were", async () => {
     bench.set(keyOf(1), service(1, { protocol: "SCTP" }));
     await bench.start();

@@ -28,6 +28,8 @@ export class Isolation {
   readonly #standings = new Standings();
   #search = Search.over<Unit>();
   #trial: readonly Unit[] | undefined;
+  /** Who is held with the suspects only because it went in together with them. */
+  #others: readonly Unit[] = [];
   /** What is set aside, and was not tried since the last comparison. */
   #retries: Unit[] = [];
   /** True if affinity is what is refused, as far as can be told: on some nodes the kernel has no memory for it. */
@@ -36,6 +38,11 @@ export class Isolation {
   /** True while services wait to be tried. */
   get holding(): boolean {
     return this.#search.next !== undefined;
+  }
+
+  /** True if those have their turn who had not changed when something was refused: they are all but sure to go through. */
+  get unsuspected(): boolean {
+    return this.holding && this.#search.next === this.#others;
   }
 
   /** True while the transaction that is made is a trial. */
@@ -78,7 +85,7 @@ export class Isolation {
       }
       const { found, held, tried } = standing;
       if (found && !held && !tried && standing.terms !== termsOf(service)) {
-        this.#suspect([standing.unit]);
+        this.#suspect([standing.unit], "last");
       }
       if (standing.held) {
         whole = false;
@@ -91,8 +98,9 @@ export class Isolation {
 
   /** Suspects services that went in together: `others` are tried first, who changed last is the likeliest culprit. */
   begin(others: readonly Unit[], suspects: readonly Unit[]): void {
-    this.#suspect(suspects);
-    this.#suspect(others);
+    this.#others = others;
+    this.#suspect(suspects, "first");
+    this.#suspect(others, "first");
   }
 
   /** No service is to blame: nothing is held any more. What was set aside stays so. */
@@ -156,15 +164,16 @@ export class Isolation {
   }
 
   #retrySome(): void {
-    this.#suspect(this.#retries.splice(0, RETRIED));
+    this.#suspect(this.#retries.splice(0, RETRIED), "last");
   }
 
-  #suspect(units: readonly Unit[]): void {
+  #suspect(units: readonly Unit[], turn: "first" | "last"): void {
     for (const unit of units) {
       const standing = this.#standings.open(unit);
       [standing.held, standing.plain] = [true, false];
     }
-    this.#search = this.#search.after(Search.over(units));
+    const anew = Search.over(units);
+    this.#search = turn === "first" ? this.#search.after(anew) : anew.after(this.#search);
   }
 
   #blame(unit: Unit, service: VirtualService | undefined): void {

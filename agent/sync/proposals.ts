@@ -54,6 +54,7 @@ export class Proposals<Believed, Changes> {
     const trial = trials.begin(scope, !changes.any);
     if (trial !== undefined) return [...trial];
     const changed = changes.take();
+    trials.takes(changed);
     return [...(scope === "complete" ? wanted.keys() : changed)];
   }
 

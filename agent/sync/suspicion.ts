@@ -1,21 +1,25 @@
+import type { ObjectKey } from "../../api/names.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Unit } from "./unit.ts";
 
-/** The services that a transaction was to make live. */
+/** What a transaction was to make live. */
 export interface Proposal {
-  /** True if that is everything, false if it is what had changed. */
-  readonly complete: boolean;
+  /** Imports that had changed since the last one. */
+  readonly changed: ReadonlySet<ObjectKey>;
+  /** Services: those of these imports, or all. */
   readonly units: Unit[];
 }
 
+const NONE: ReadonlySet<ObjectKey> = new Set();
+
 /**
  * Whom to suspect of what the kernel refuses. Once may be chance. Twice, the second time after everything was read
- * back, means that something in it will be refused for ever: all of it is held, those that had changed at first
- * being the likeliest. If the kernel does not even take the rest, it is no service's fault.
+ * back, means that something in it will be refused for ever: all of it is held, those that had changed being the
+ * likeliest. If the kernel does not even take the rest, it is no service's fault.
  */
 export class Suspicion {
   #refusals = 0;
-  #changed: readonly Unit[] = [];
+  #changed = NONE;
   #base = false;
 
   /** True while it is open whom to suspect: no trial would say anything. */
@@ -26,22 +30,22 @@ export class Suspicion {
   /** A pass has gone through. */
   passed(): void {
     this.#refusals = 0;
-    this.#changed = [];
+    this.#changed = NONE;
     this.#base = false;
   }
 
   /** A pass that was no trial was refused. True if services are held because of it. */
-  refused({ complete, units }: Proposal, isolation: Isolation): boolean {
+  refused({ changed, units }: Proposal, isolation: Isolation): boolean {
     this.#refusals++;
     if (this.#base) {
       this.passed();
       isolation.abandon();
     } else if (this.#refusals === 1) {
-      this.#changed = complete ? [] : units;
+      this.#changed = changed;
     } else if (units.length > 0) {
-      const names = new Set(this.#changed.map(nameOf));
-      const likely = units.filter((unit) => names.has(nameOf(unit)));
-      const others = units.filter((unit) => !names.has(nameOf(unit)));
+      const isLikely = ({ key }: Unit) => this.#changed.has(key) || changed.has(key);
+      const likely = units.filter(isLikely);
+      const others = units.filter((unit) => !isLikely(unit));
       isolation.begin(others, likely);
       this.passed();
       this.#base = true;
@@ -49,8 +53,4 @@ export class Suspicion {
     }
     return false;
   }
-}
-
-function nameOf({ key, id }: Unit): string {
-  return `${key} ${id}`;
 }

@@ -28,7 +28,7 @@ export class Trials {
   readonly #isolation = new Isolation();
   readonly #suspicion = new Suspicion();
   readonly #allowance: Allowance;
-  #proposal: Proposal = { complete: true, units: [] };
+  #proposal: Proposal = { changed: new Set(), units: [] };
   /** True if the last pass was a trial. */
   #tried = false;
   #found = false;
@@ -38,9 +38,10 @@ export class Trials {
     this.#allowance = new Allowance(clock, refilled);
   }
 
-  /** True if the next pass may be a trial. */
+  /** True if the next pass may be a trial. Whoever uses up all trials must not hold up those who had no part in it. */
   get due(): boolean {
-    return this.#isolation.holding && !this.#suspicion.open && this.#allowance.left;
+    const { holding, unsuspected } = this.#isolation;
+    return holding && !this.#suspicion.open && (this.#allowance.left || unsuspected);
   }
 
   /** True if a search is over, and what came of it is to be compared. */
@@ -68,10 +69,15 @@ export class Trials {
    * else is compared.
    */
   begin(scope: Scope, quiet: boolean): ReadonlySet<ObjectKey> | undefined {
-    this.#proposal = { complete: scope === "complete", units: [] };
+    this.#proposal = { changed: new Set(), units: [] };
     const turn = quiet || (scope === "changed" && !this.#tried);
     const trial = this.due && turn ? this.#isolation.try() : undefined;
     return scope === "changed" ? trial : undefined;
+  }
+
+  /** The pass that begins is no trial of some services only; these imports have changed since the last. */
+  takes(changed: ReadonlySet<ObjectKey>): void {
+    this.#proposal = { changed, units: [] };
   }
 
   /** What of one import the pass may write. `inKernel`: whether the kernel has rules of a service. */
