@@ -43,7 +43,7 @@ export class ConntrackFollower implements Follower {
     this.#proposed = this.#targets.proposal();
   }
 
-  /** Lets the walk that is under way end, and begins no other. */
+  /** Gives up the walk that is under way, and begins no other. */
   stop(): Promise<void> {
     return this.#sweeps.stop();
   }

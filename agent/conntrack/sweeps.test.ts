@@ -245,4 +245,11 @@ describe("a follower", () => {
     assert.equal(netlink.lists.length, 1);
     assert.equal(clock.pending, 0);
   });
+
+  test("that is stopped does not wait for a program that hangs, calls that no failure, and tries no other", async () => {
+    netlink.holdUntilStopped();
+    await accept([udpService([A])], true);
+    await follower.stop();
+    assert.deepEqual([swept.length, failed.length, tool.lists.length], [0, 0, 0]);
+  });
 });

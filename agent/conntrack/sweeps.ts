@@ -56,7 +56,7 @@ export class Sweeps {
   #running: Promise<void> | undefined;
   #cancelRest: Cancel | undefined;
   #failures = 0;
-  #stopped = false;
+  readonly #stop = new AbortController();
 
   constructor(options: SweepOptions) {
     this.#options = options;
@@ -68,21 +68,21 @@ export class Sweeps {
     this.#next();
   }
 
-  /** Lets the sweep that is under way end, and begins no other. */
+  /** Gives up the sweep that is under way, and begins no other: after a restart everything is looked at. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stop.abort();
     this.#cancelRest?.();
     await this.#running;
   }
 
   #next(): void {
     const concern = this.#asked;
-    if (this.#stopped || concern === undefined) return;
+    if (this.#stop.signal.aborted || concern === undefined) return;
     if (this.#running !== undefined || this.#cancelRest !== undefined) return;
     this.#asked = undefined;
     this.#running = this.#sweep(concern).then((rest) => {
       this.#running = undefined;
-      if (this.#stopped) return;
+      if (this.#stop.signal.aborted) return;
       this.#cancelRest = this.#options.clock.after(rest, () => {
         this.#cancelRest = undefined;
         this.#next();
@@ -96,15 +96,18 @@ export class Sweeps {
     const began = clock.now();
     // Whatever was given up was asked for in the same breath: this sweep, or one that is still asked for, finds it.
     const former = targets.former();
+    const stop = this.#stop.signal;
     for (const [i, table] of tables.entries()) {
       try {
-        const deleted = await sweep(table, filterOf(family, concern), new Judge(targets));
+        const filter = filterOf(family, concern);
+        const deleted = await sweep(table, filter, new Judge(targets), { stop });
         const took = clock.now() - began;
         targets.forget(former);
         this.#failures = 0;
         events.swept({ family, by: table.name, seconds: took / 1000, deleted });
         return Math.min(REST.max, Math.max(REST.min, took * REST.factor));
       } catch (error) {
+        if (stop.aborted) return 0;
         events.sweepFailed({ family, by: table.name, error, last: i === tables.length - 1 });
       }
     }

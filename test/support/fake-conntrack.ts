@@ -93,14 +93,22 @@ export class FakeTable implements ConntrackTable {
   /** What was asked for. */
   readonly lists: EntryFilter[] = [];
   #held: Promise<void> | undefined;
+  #hangs = false;
 
   constructor(name: ConntrackTable["name"] = "netlink") {
     this.name = name;
   }
 
-  async list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void> {
+  async list(
+    filter: EntryFilter,
+    onEntry: (entry: Entry) => void,
+    stop?: AbortSignal,
+  ): Promise<void> {
     this.lists.push(filter);
     await this.#held;
+    if (this.#hangs && stop !== undefined) {
+      await new Promise((_resolve, reject) => stop.addEventListener("abort", reject));
+    }
     const fault = this.faults.shift();
     if (fault !== undefined) throw fault;
     for (const one of this.entries) onEntry(one);
@@ -110,6 +118,11 @@ export class FakeTable implements ConntrackTable {
     const before = this.entries.length;
     this.entries = this.entries.filter((one) => !entries.includes(one));
     return before - this.entries.length;
+  }
+
+  /** Lets walks wait until they are told to stop. */
+  holdUntilStopped(): void {
+    this.#hangs = true;
   }
 
   /** Lets walks wait until what it returns is called. */

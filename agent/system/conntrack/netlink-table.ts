@@ -27,7 +27,11 @@ export class NetlinkTable implements ConntrackTable {
   readonly name = "netlink";
 
   /** Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
-  async list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void> {
+  async list(
+    filter: EntryFilter,
+    onEntry: (entry: Entry) => void,
+    stop?: AbortSignal,
+  ): Promise<void> {
     const onData = (payload: Buffer) => {
       const entry = decodeEntry(payload);
       if (entry?.family === filter.family) onEntry(entry);
@@ -36,16 +40,18 @@ export class NetlinkTable implements ConntrackTable {
     const wanted = small ? encodeFilter(filter) : encodeEverything();
     await conversation(async (socket) => {
       for (let i = 0; i < MOST_DUMPS; i++) {
-        if (!(await socket.dump(GET, wanted, onData))) return;
+        const interrupted = await socket.dump(GET, wanted, onData);
+        if (!interrupted || stop?.aborted) return;
       }
     });
   }
 
   /** Rejects with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED; an entry that is gone already is no error. */
-  async delete(entries: readonly Entry[]): Promise<number> {
+  async delete(entries: readonly Entry[], stop?: AbortSignal): Promise<number> {
     let deleted = 0;
     await conversation(async (socket) => {
-      for (let i = 0; i < entries.length; i += MOST_AT_ONCE) {
+      // The kernel answers at once, or not at all: only the next batch is not waited for.
+      for (let i = 0; i < entries.length && !stop?.aborted; i += MOST_AT_ONCE) {
         const names = entries.slice(i, i + MOST_AT_ONCE).map(encodeName);
         const answers = await socket.batch(DELETE, names);
         const fault = answers.find((errno) => errno !== 0 && errno !== constants.errno.ENOENT);

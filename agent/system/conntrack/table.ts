@@ -17,12 +17,12 @@ export interface ConntrackTable {
   readonly name: "netlink" | "conntrack";
   /**
    * Gives every entry that the filter wants to `onEntry`, as it arrives: a table of a million costs no memory.
-   * One that changes meanwhile may be given twice. Rejects with a coded error.
+   * One that changes meanwhile may be given twice. Rejects with a coded error, and soon when `stop` is aborted.
    */
-  list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void>;
+  list(filter: EntryFilter, onEntry: (entry: Entry) => void, stop?: AbortSignal): Promise<void>;
   /**
    * Deletes entries, and gives how many of them were still there. The kernel forgets the connection; nothing is
-   * sent to anybody. Rejects with a coded error.
+   * sent to anybody. Rejects with a coded error; when `stop` is aborted, soon, with some of them left.
    */
-  delete(entries: readonly Entry[]): Promise<number>;
+  delete(entries: readonly Entry[], stop?: AbortSignal): Promise<number>;
 }

@@ -12,19 +12,24 @@ export class ToolTable implements ConntrackTable {
   readonly name = "conntrack";
 
   /** Rejects with CSP_EXEC_MISSING, CSP_EXEC_FAILED or CSP_EXEC_TIMEOUT. */
-  async list(filter: EntryFilter, onEntry: (entry: Entry) => void): Promise<void> {
-    await execLines(["conntrack", ...listArguments(filter)], (line) => {
+  async list(
+    filter: EntryFilter,
+    onEntry: (entry: Entry) => void,
+    stop?: AbortSignal,
+  ): Promise<void> {
+    const onLine = (line: string) => {
       const entry = parseLine(line, filter.family);
       if (entry !== undefined) onEntry(entry);
-    });
+    };
+    await execLines(["conntrack", ...listArguments(filter)], onLine, { stop });
   }
 
   /** Rejects as `list` does. */
-  async delete(entries: readonly Entry[]): Promise<number> {
+  async delete(entries: readonly Entry[], stop?: AbortSignal): Promise<number> {
     let deleted = 0;
     for (const call of deleteArguments(entries)) {
       // One line for each entry that was deleted.
-      await execLines(["conntrack", ...call], () => deleted++).catch((error) => {
+      await execLines(["conntrack", ...call], () => deleted++, { stop }).catch((error) => {
         const gone = error instanceof CodedError && error.message.includes(NOTHING_LEFT);
         if (!gone) throw error;
       });
