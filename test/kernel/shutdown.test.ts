@@ -68,6 +68,17 @@ describe("an agent that is told to end", { concurrency: 3 }, () => {
     });
   }
 
+  test("does so while conntrack hangs, which it uses where native code does not load", async () => {
+    const through = (directory: string) => [
+      ...standingIn({ conntrack: HANGS })(directory),
+      "NODE_OPTIONS=--no-addons",
+    ];
+    await using stage = await FaultStage.create({ through });
+    await stage.start();
+    await marked(stage, "conntrack-hangs");
+    assert.deepEqual(await stage.agent.stop(), { code: 0, signal: null }, stage.agent.log);
+  });
+
   test("lets the transaction in flight end first, and then ends", async () => {
     await using stage = await FaultStage.create({ through: standingIn({ [RESTORE]: WAITS }) });
     stage.agent.launch();
