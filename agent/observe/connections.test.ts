@@ -26,10 +26,12 @@ describe("connections", () => {
       all.observe("nodes", { reason });
     }
     all.observe("clusterproperties", { reason: "not-served" });
+    all.observe("serviceimports", { reason: "listing", detail: "no answer yet" });
     assert.deepEqual(lines, []);
     assert.deepEqual(all.remarks(), [
       "[+]source-nodes ok",
       "[?]source-clusterproperties not-served",
+      '[?]source-serviceimports listing: "no answer yet"',
     ]);
   });
 

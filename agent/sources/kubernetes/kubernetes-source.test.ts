@@ -167,10 +167,11 @@ test("properties are told all together, those that are wrong left out", () => {
   assert.deepEqual([...told.wrong.keys()], [`ClusterProperty ${PROPERTY_CLUSTER_ID}`]);
 });
 
-test("the state of each connection is told, and kept for whoever asks", () => {
+test("the state of each connection is told from the start on, and kept for whoever asks", () => {
   const { fake, source, states } = started();
-  const state: ReflectorState = { reason: "watching" };
-  fake.tell("nodes").state(state);
-  assert.deepEqual(states, ["nodes watching"]);
-  assert.deepEqual([...source.states], [["nodes", state]]);
+  const unanswered: ReflectorState = { reason: "listing", detail: "no answer yet" };
+  assert.deepEqual(source.states, new Map(RESOURCES.map((resource) => [resource, unanswered])));
+  fake.tell("nodes").state({ reason: "watching" });
+  assert.deepEqual(states, [...RESOURCES.map((one) => `${one} listing`), "nodes watching"]);
+  assert.deepEqual(source.states.get("nodes"), { reason: "watching" });
 });

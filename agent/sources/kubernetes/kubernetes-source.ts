@@ -26,6 +26,9 @@ export interface KubernetesOptions {
   readonly observe?: (resource: Resource, state: ReflectorState) => void;
 }
 
+/** Until the first word of the server. */
+const UNANSWERED: ReflectorState = { reason: "listing", detail: "no answer yet" };
+
 /**
  * ServiceImports, their EndpointSlices, this node's Node and the ClusterProperties of an API server, for as
  * long as it runs. It is for the reflectors to get through the faults of the server; a source that is told
@@ -43,7 +46,7 @@ export class KubernetesSource implements Source {
     this.#options = options;
   }
 
-  /** How the connection for each resource is; one that has told nothing yet is not in it. */
+  /** How the connection for each resource is; empty before the start. */
   get states(): ReadonlyMap<Resource, ReflectorState> {
     return this.#states;
   }
@@ -67,18 +70,22 @@ export class KubernetesSource implements Source {
         listed: () => {
           if (this.#unlisted.delete(resource) && this.#unlisted.size === 0) events.listed();
         },
-        state: (state) => {
-          this.#states.set(resource, state);
-          this.#options.observe?.(resource, state);
-        },
+        state: (state) => this.#is(resource, state),
       });
       this.#following.push(following);
     }
     this.#tables = tables;
+    // A server that takes connections and says nothing is found out only after half a minute.
+    for (const resource of RESOURCES) this.#is(resource, UNANSWERED);
     for (const following of this.#following) following.start();
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#following.map((following) => following.stop()));
+  }
+
+  #is(resource: Resource, state: ReflectorState): void {
+    this.#states.set(resource, state);
+    this.#options.observe?.(resource, state);
   }
 }
