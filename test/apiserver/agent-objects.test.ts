@@ -18,6 +18,7 @@ before(async () => {
 after(() => stage[Symbol.asyncDispose]());
 
 function* many(): Generator<object> {
+  yield record();
   for (let i = 0; i < COUNT; i++) {
     const [high, low] = [i >> 8, i & 255];
     const key: ObjectKey = `shop/many-${i}`;
@@ -39,6 +40,20 @@ function* many(): Generator<object> {
   }
 }
 
+/** What a registry on the same API server holds: an import by its kind, and by its name none. */
+function record(): object {
+  return {
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceImport",
+    metadata: {
+      namespace: "shop",
+      name: "web.other",
+      labels: { "clusterset-proxy.io/record": "web.other" },
+    },
+    spec: { type: "ClusterSetIP", ports: [HTTP] },
+  };
+}
+
 /** Nothing was read but the four kinds, of slices only ours, and nothing was written. */
 function assertModest(asked: readonly Asked[]): void {
   assert.ok(asked.length >= 4);
@@ -55,8 +70,11 @@ function assertModest(asked: readonly Asked[]): void {
     if (pathname.endsWith("/nodes"))
       assert.equal(searchParams.get("fieldSelector"), "metadata.name=n1");
     // The version that a server has reached is asked for with one object of any kind.
-    if (pathname.endsWith("/endpointslices") && searchParams.get("limit") !== "1")
+    if (searchParams.get("limit") === "1") continue;
+    if (pathname.endsWith("/endpointslices"))
       assert.equal(searchParams.get("labelSelector"), "multicluster.kubernetes.io/service-name");
+    if (pathname.endsWith("/serviceimports"))
+      assert.equal(searchParams.get("labelSelector"), "!clusterset-proxy.io/record");
   }
 }
 
@@ -91,6 +109,7 @@ test("Thousands of objects arrive by watches that begin with all of them, and no
     assert.deepEqual([verb, code], ["watch", 200]);
     assert.match(uri, /sendInitialEvents=true/);
   }
+  assert.doesNotMatch(stage.agent.log, /web\.other/);
 });
 
 test("A server that cannot do that is listed in pages; an agent that starts anew has nothing to write", async () => {

@@ -1,6 +1,7 @@
 import {
   ABOUT_GROUP,
   ABOUT_VERSIONS,
+  LABEL_RECORD,
   LABEL_SERVICE_NAME,
   MCS_GROUP,
   MCS_VERSIONS,
@@ -20,7 +21,13 @@ export type Resource = (typeof RESOURCES)[number];
 /** What is asked for of each resource, on the node `nodeName`. README.md names the rights that this takes. */
 export function queries(nodeName: string): Readonly<Record<Resource, ResourceQuery>> {
   return {
-    serviceimports: { group: MCS_GROUP, versions: MCS_VERSIONS, resource: "serviceimports" },
+    // Records of exports, which a registry on this API server holds, are nothing to serve.
+    serviceimports: {
+      group: MCS_GROUP,
+      versions: MCS_VERSIONS,
+      resource: "serviceimports",
+      labelSelector: `!${LABEL_RECORD}`,
+    },
     // A cluster's own slices may be a hundred times as many, and change all the time.
     endpointslices: {
       group: "discovery.k8s.io",
