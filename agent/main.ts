@@ -4,6 +4,7 @@ import { helpText } from "../common/config/help.ts";
 import { isUsage, usageText } from "../common/config/usage.ts";
 import type { Logger } from "../common/log.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
+import { logNodeWarnings } from "../common/node-warnings.ts";
 import { printed } from "../common/standard-output.ts";
 import { endWhenUncaught } from "../common/uncaught.ts";
 import { versionText } from "../common/version.ts";
@@ -40,6 +41,7 @@ async function main(argv: readonly string[]): Promise<number> {
     colour: terminal,
   });
   endWhenUncaught(log);
+  logNodeWarnings(log);
   for (const warning of config.warnings) log.warn(warning);
   if (config.command === "cleanup") return attempt(log, () => cleanup(config, log));
   const apiServer = process.env.KUBERNETES_SERVICE_HOST;
