@@ -217,6 +217,21 @@ describe("reading others' chains", () => {
     assert.ok(asked.slice(second).flat().includes("nat OTHER"));
   });
 
+  test("a jump that stands twice is where its first copy is; what comes behind the last is nobody's concern", async () => {
+    const { asked, list, listing } = tables("");
+    const [jump = "filter"] = JUMPS;
+    const rule = `-A ${jump.slice("filter ".length)}`;
+    const judge = new Judge(list);
+    const lines = listing();
+    lines.set("filter FORWARD", [rule, "-A FORWARD -j OTHER", rule]);
+    assert.equal((await judge.again(JUMPS, lines)).size, 0);
+    lines.set("filter FORWARD", ["-A FORWARD -j ACCEPT", rule, "-A FORWARD -j OTHER", rule]);
+    assert.deepEqual([...(await judge.again(JUMPS, lines)).keys()], [jump]);
+    lines.set("filter FORWARD", [rule, "-A FORWARD -j OTHER"]);
+    assert.equal((await judge.again(JUMPS, lines)).size, 0);
+    assert.deepEqual(asked, []);
+  });
+
   test("does not happen where nobody is before us", async () => {
     const { asked, list } = tables("");
     assert.equal((await new Judge(list).afresh(JUMPS)).size, 0);

@@ -1,7 +1,15 @@
 import { type ForeignRule, parseForeign } from "./foreign-rule.ts";
-import { concerns, obstacle, type Place, placeOf, rulesBefore } from "./obstacle.ts";
+import { concerns, obstacle, type Place, placeOf } from "./obstacle.ts";
 import { obstacleText } from "./owner.ts";
-import { BASES, baseOf, type ChainKey, type Jump, type Table, tableOf } from "./tables.ts";
+import {
+  BASES,
+  baseOf,
+  type ChainKey,
+  digestOf,
+  type Jump,
+  type Table,
+  tableOf,
+} from "./tables.ts";
 
 /** The rules of chains, each a line of iptables-save; undefined for a chain that there is not. */
 export type Listing = ReadonlyMap<ChainKey, readonly string[] | undefined>;
@@ -37,7 +45,8 @@ interface Case {
  */
 export class Judge {
   readonly #list: ListChains;
-  #trusted: { readonly before: string; readonly behind: ReadonlyMap<Jump, string> } | undefined;
+  /** `seen`: a digest of what was judged. */
+  #trusted: { readonly seen: string; readonly behind: ReadonlyMap<Jump, string> } | undefined;
   #looks = 0;
 
   constructor(list: ListChains) {
@@ -59,17 +68,13 @@ export class Judge {
     listing: Listing,
     stop?: AbortSignal,
   ): Promise<ReadonlyMap<Jump, string>> {
-    const cases = [...new Set(jumps)].map((jump): Case => {
-      const [table, rule] = tableOf(jump);
-      const before = rulesBefore(listing.get(baseOf(jump)) ?? [], `-A ${rule}`);
-      return { jump, table, place: placeOf(jump), before };
-    });
-    const before = cases
-      .map((one) => [one.jump, ...one.before.map(({ text }) => text)].join("\n"))
-      .join("\n\n");
-    if (this.#trusted?.before === before && ++this.#looks < TRUSTED_LOOKS) {
+    const ours = new Set(jumps);
+    const bases = upToJumps(ours, listing);
+    const seen = [...bases].map(([key, lines]) => `${key} ${digestOf(lines)}`).join("\n");
+    if (this.#trusted?.seen === seen && ++this.#looks < TRUSTED_LOOKS) {
       return this.#trusted.behind;
     }
+    const cases = [...bases].flatMap(([key, lines]) => casesOf(ours, key, lines));
     const behind = new Map<Jump, string>();
     // After DNAT, other rules of a chain count than before.
     const after = ({ place }: Case) => place.chain === "POSTROUTING";
@@ -78,7 +83,7 @@ export class Judge {
       const groups = [here.filter((one) => !after(one)), here.filter(after)];
       for (const group of groups) await this.#judge(table, group, behind, stop);
     }
-    this.#trusted = { before, behind };
+    this.#trusted = { seen, behind };
     this.#looks = 0;
     return behind;
   }
@@ -113,4 +118,29 @@ export class Judge {
       }
     }
   }
+}
+
+/** The kernel's own chains, each up to the last of these jumps in it. */
+function upToJumps(jumps: ReadonlySet<Jump>, listing: Listing): Map<ChainKey, readonly string[]> {
+  const bases = new Map<ChainKey, readonly string[]>();
+  for (const key of new Set([...jumps].map(baseOf))) {
+    const [table] = tableOf(key);
+    const lines = listing.get(key) ?? [];
+    const last = lines.findLastIndex((line) => jumps.has(`${table} ${line.slice(3)}`));
+    bases.set(key, lines.slice(0, last + 1));
+  }
+  return bases;
+}
+
+/** The jumps of one chain, where each stands first. Its rules are read once for all: there may be thousands. */
+function casesOf(jumps: ReadonlySet<Jump>, key: ChainKey, lines: readonly string[]): Case[] {
+  const [table] = tableOf(key);
+  const rules = lines.map(parseForeign);
+  const cases = new Map<Jump, Case>();
+  for (const [i, line] of lines.entries()) {
+    const jump: Jump = `${table} ${line.slice(3)}`;
+    if (!jumps.has(jump) || cases.has(jump)) continue;
+    cases.set(jump, { jump, table, place: placeOf(jump), before: rules.slice(0, i) });
+  }
+  return [...cases.values()];
 }

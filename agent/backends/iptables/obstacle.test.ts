@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { parseForeign } from "./foreign-rule.ts";
-import { obstacle, placeOf, rulesBefore } from "./obstacle.ts";
+import { obstacle, placeOf } from "./obstacle.ts";
 import type { Jump } from "./tables.ts";
 
 const JUMPS = {
@@ -198,13 +198,4 @@ describe("the chains of others", () => {
     const circle = ["-A PREROUTING -j A", "-A A -j B", "-A B -j A"];
     assert.equal(verdict("PREROUTING", ...circle), undefined);
   });
-});
-
-test("the rules before a jump are those of its chain up to its first copy", () => {
-  const lines = ["-A OUTPUT -j A", "-A OUTPUT -j CSP-B", "-A OUTPUT -j C", "-A OUTPUT -j CSP-B"];
-  assert.deepEqual(
-    rulesBefore(lines, "-A OUTPUT -j CSP-B").map(({ text }) => text),
-    ["-A OUTPUT -j A"],
-  );
-  assert.deepEqual(rulesBefore(lines, "-A OUTPUT -j CSP-X"), []);
 });

@@ -1,6 +1,6 @@
 import { type Cidr, contains, isCidr, overlap, parseCidr } from "../../../api/cidr.ts";
 import { OWN } from "./chain-name.ts";
-import { type Condition, type ForeignRule, parseForeign, type Target } from "./foreign-rule.ts";
+import type { Condition, ForeignRule, Target } from "./foreign-rule.ts";
 import { type Jump, type Table, tableOf } from "./tables.ts";
 
 /** Where a jump of ours stands, and for whom. */
@@ -196,10 +196,4 @@ class Walk {
     }
     return ["back", undefined];
   }
-}
-
-/** The rules before a jump, of the lines of its chain; what leads to ours is no obstacle to ours. */
-export function rulesBefore(lines: readonly string[], line: string): ForeignRule[] {
-  const at = lines.indexOf(line);
-  return lines.slice(0, Math.max(at, 0)).map(parseForeign);
 }
