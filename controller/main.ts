@@ -5,6 +5,7 @@ import { standardErrorLog } from "../common/log-writer.ts";
 import { printed } from "../common/standard-output.ts";
 import { endWhenUncaught } from "../common/uncaught.ts";
 import { versionText } from "../common/version.ts";
+import { run } from "./command/run.ts";
 import { parseConfig } from "./config/config.ts";
 import { CONTROLLER } from "./config/program.ts";
 
@@ -28,6 +29,16 @@ async function main(argv: readonly string[]): Promise<number> {
   const log = standardErrorLog({ level, format, colour: terminal });
   endWhenUncaught(log);
   for (const warning of config.warnings) log.warn(warning);
-  log.error("This version has all of the flags, and does not run yet.");
-  return 1;
+  const stop = new AbortController();
+  // SIGTERM is how the kubelet stops a pod, SIGINT how a person does; a second one is not waited out.
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.once(signal, () => stop.abort(signal));
+  }
+  try {
+    await run(config, log, stop.signal);
+    return 0;
+  } catch (error) {
+    log.error("Cannot go on; everything that was written stays.", { error });
+    return 1;
+  }
 }

@@ -4,7 +4,7 @@ import type { ApiServer } from "./api-server.ts";
 import { Connection } from "./connection.ts";
 import { KnownObjects } from "./known-objects.ts";
 import { currentVersion, listPages } from "./list-pages.ts";
-import { isOlder } from "./object-meta.ts";
+import { isOlder, metaOf, type ObjectMeta } from "./object-meta.ts";
 import { watchPath } from "./resource-path.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 import { sweep } from "./sweep.ts";
@@ -85,6 +85,19 @@ export class ListWatch {
       if (thrown instanceof ApiFault && LOST.has(thrown.reason)) this.#since = undefined;
       throw thrown;
     }
+  }
+
+  /** An object as the answer to a write shows it: told like an event, unless something later is known. */
+  wrote(object: unknown): void {
+    const meta = metaOf(object);
+    if (meta === undefined || !this.#known.changed(meta)) return;
+    this.#tell(meta.key, object, this.#options.clock.now());
+  }
+
+  /** An object was deleted, as the answer to a request shows: told like an event, unless something later is known. */
+  erased(meta: ObjectMeta): void {
+    const { clock, events } = this.#options;
+    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now());
   }
 
   /** Lists and watches the first version that is served. */

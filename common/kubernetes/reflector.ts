@@ -5,6 +5,7 @@ import { sleep } from "../sleep.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 import type { ApiServer } from "./api-server.ts";
 import { ListWatch } from "./list-watch.ts";
+import type { ObjectMeta } from "./object-meta.ts";
 import type { ReflectorEvents, ReflectorReason } from "./reflector-events.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 
@@ -93,6 +94,19 @@ export class Reflector {
   /** Starts; returns at once. Once. */
   start(): void {
     this.#running ??= this.#run();
+  }
+
+  /**
+   * What a write of ours was answered with: the object as it is now. It is told at once, and no older state of it is told
+   * after it: who decides by what was told never decides by what was before his own write.
+   */
+  wrote(object: unknown): void {
+    this.#listWatch.wrote(object);
+  }
+
+  /** An object is gone, as the answer to a request of ours shows. Told at once, unless a later state is known. */
+  erased(meta: ObjectMeta): void {
+    this.#listWatch.erased(meta);
   }
 
   /** Ends everything. No event comes after the call, whatever is under way. */

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { Guard } from "../lab/guard.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
@@ -12,7 +12,15 @@ import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crd
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
-import { ADMIN, kubeconfigOf, newToken, newUser, tokenFile, type User } from "./user.ts";
+import {
+  ADMIN,
+  inlineKubeconfigOf,
+  kubeconfigOf,
+  newToken,
+  newUser,
+  tokenFile,
+  type User,
+} from "./user.ts";
 
 export interface ControlPlaneOptions {
   /** Where it runs: a node of a lab, or its router. Without it: on the loopback, where the test itself reaches it. */
@@ -166,6 +174,12 @@ export class ControlPlane implements AsyncDisposable {
     const config = { server: this.url, caFile, user: this.#user(user), tokenFile: token };
     this.#write(path, `${JSON.stringify(kubeconfigOf(config), undefined, 2)}\n`);
     return path;
+  }
+
+  /** The text of a kubeconfig that holds all that it needs, and names no file. */
+  inlineKubeconfig({ user }: { readonly user: string }): string {
+    const ca = readFileSync(apiServerFiles(this.directory).ca);
+    return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
   }
 
   /** What a user other than `admin` has asked so far, and was let in for: its refused tokens have no name. */

@@ -48,3 +48,20 @@ export function kubeconfigOf({ server, caFile, user, tokenFile }: KubeconfigOpti
     "current-context": "test",
   };
 }
+
+/** A kubeconfig of one cluster and one user that names no file. `ca`: PEM. */
+export function inlineKubeconfigOf(of: {
+  readonly server: string;
+  readonly ca: Buffer;
+  readonly user: User;
+}): object {
+  const cluster = { server: of.server, "certificate-authority-data": of.ca.toString("base64") };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster }],
+    users: [{ name: of.user.name, user: { token: of.user.token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: of.user.name } }],
+    "current-context": "test",
+  };
+}

@@ -1,0 +1,205 @@
+import type { Cidr } from "../../api/cidr.ts";
+import { type ObjectKey, objectKey } from "../../api/names.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Problem } from "../../api/problem.ts";
+import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
+import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
+import type { ClusterFact, ExportRecord, SliceFact } from "../model/facts.ts";
+import { decodeCluster } from "../registry/decode-cluster.ts";
+import { decodeRecord } from "../registry/decode-record.ts";
+import { decodeSlice } from "../registry/decode-slice.ts";
+import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
+import type { Registry } from "../registry/registry.ts";
+import { FactStore } from "./fact-store.ts";
+import { Feed, type Follow } from "./feed.ts";
+import { registryQueries } from "./resources.ts";
+
+/** The Lease of a registry. */
+export interface LeaseSight {
+  readonly claim: LeaseClaim;
+  /** What it says of the cluster, if that is to be believed. */
+  readonly cluster?: ClusterFact;
+}
+
+/** Who is told what may have to be done because of a change in a registry. */
+export interface MemberTold {
+  /** What the cluster exports by this name may be something else. */
+  exported(service: ObjectKey): void;
+  /** The Lease has changed. */
+  lease(sight: LeaseSight | undefined): void;
+  /** All of it has been listed, for the first time. */
+  listed(): void;
+  state(resource: string, state: ReflectorState): void;
+  problems(object: string, problems: readonly Problem[]): void;
+}
+
+/** What a `Member` is made of. */
+export interface MemberOptions {
+  /** Id of the cluster, as an operator says it. */
+  readonly id: string;
+  /** Where its registry is. */
+  readonly namespace: string;
+  readonly clusterSetCidrs: readonly Cidr[];
+  readonly told: MemberTold;
+}
+
+/** A cluster of the clusterset, ourselves included, as its registry shows it. */
+export class Member {
+  readonly id: string;
+  readonly namespace: string;
+  /** By exported Service. */
+  readonly records: FactStore<ExportRecord>;
+  /** By exported Service. */
+  readonly slices: FactStore<SliceFact>;
+  readonly leases: FactStore<LeaseSight>;
+  readonly #options: MemberOptions;
+  #endpointCidrs: readonly Cidr[] = [];
+  #feeds: Readonly<Record<keyof ReturnType<typeof registryQueries>, Feed>> | undefined;
+  #listed = false;
+
+  constructor(options: MemberOptions) {
+    const { id, namespace, told } = options;
+    this.#options = options;
+    this.id = id;
+    this.namespace = namespace;
+    const problems = told.problems.bind(told);
+    const changed = (_key: string, _fact: unknown, _before: unknown, service?: string): void => {
+      if (service !== undefined) told.exported(keyOf(service));
+    };
+    this.records = new FactStore<ExportRecord>({
+      parse: (object) => decodeRecord(object, this.#registry()),
+      written: true,
+      groupOf: (key) => serviceOfRecord(nameOf(key)),
+      told: { changed, problems },
+    });
+    this.slices = new FactStore<SliceFact>({
+      parse: (object) => decodeSlice(object, this.#registry()),
+      written: true,
+      groupOf: (key) => serviceOfSlice(nameOf(key)),
+      told: { changed, problems },
+    });
+    this.leases = new FactStore({
+      parse: (object) => parseLease(object, this.#registry()),
+      written: true,
+      told: {
+        changed: (key, sight) => {
+          if (nameOf(key) === LEASE_NAME) told.lease(sight);
+        },
+        problems,
+      },
+    });
+  }
+
+  /** True once all of it has been listed since we began, whatever has become of the connection. */
+  get listed(): boolean {
+    return this.#listed;
+  }
+
+  /** What its Lease says. */
+  get lease(): LeaseSight | undefined {
+    return this.leases.fact(`${this.namespace}/${LEASE_NAME}`);
+  }
+
+  /** The feeds of its registry; undefined before it is connected. */
+  get feeds() {
+    return this.#feeds;
+  }
+
+  /** What it exports by this name. */
+  record(service: ObjectKey): ExportRecord | undefined {
+    return this.records.fact(this.recordKey(service));
+  }
+
+  /** The record's key in the registry. */
+  recordKey(service: ObjectKey): ObjectKey {
+    return objectKey(this.namespace, recordName(service));
+  }
+
+  /** Every name that it exports, or has left slices of. */
+  services(): Set<ObjectKey> {
+    return new Set([...this.records.groups(), ...this.slices.groups()].map(keyOf));
+  }
+
+  /**
+   * Reads the registry from now on by way of `follow`, and no more as before. What is known stays, and what is not there
+   * any more goes as after a break. `known`: names that it exported before we began.
+   */
+  async connect(
+    follow: Follow,
+    endpointCidrs: readonly Cidr[],
+    known: Iterable<ObjectKey> = [],
+  ): Promise<void> {
+    const before = this.#feeds;
+    this.#endpointCidrs = endpointCidrs;
+    const { records, slices, leases } = this;
+    const recorded = new Set([...[...known].map((key) => this.recordKey(key)), ...records.keys()]);
+    const queries = registryQueries(this.namespace);
+    const events = {
+      listed: () => this.#complete(),
+      state: (resource: string, state: ReflectorState) => this.#options.told.state(resource, state),
+    };
+    this.#feeds = {
+      serviceimports: new Feed({
+        query: queries.serviceimports,
+        sink: records,
+        known: recorded,
+        follow,
+        events,
+      }),
+      endpointslices: new Feed({
+        query: queries.endpointslices,
+        sink: slices,
+        known: slices.keys(),
+        follow,
+        events,
+      }),
+      leases: new Feed({
+        query: queries.leases,
+        sink: leases,
+        known: leases.keys(),
+        follow,
+        events,
+      }),
+    };
+    await stopAll(before);
+    for (const feed of Object.values(this.#feeds)) feed.start();
+  }
+
+  /** Reads no more. */
+  async stop(): Promise<void> {
+    await stopAll(this.#feeds);
+  }
+
+  #complete(): void {
+    const all = Object.values(this.#feeds ?? {}).every(({ listed }) => listed);
+    if (this.#listed || !all) return;
+    this.#listed = true;
+    this.#options.told.listed();
+  }
+
+  #registry(): Registry {
+    const { id: cluster, namespace, clusterSetCidrs } = this.#options;
+    return { cluster, namespace, clusterSetCidrs, endpointCidrs: this.#endpointCidrs };
+  }
+}
+
+async function stopAll(feeds: Readonly<Record<string, Feed>> = {}): Promise<void> {
+  await Promise.all(Object.values(feeds).map((feed) => feed.stop()));
+}
+
+function parseLease(object: unknown, registry: Registry): Parsed<LeaseSight> {
+  const { fact: cluster, ...rest } = decodeCluster(object, registry);
+  const claim = leaseClaimOf(object);
+  return claim === undefined
+    ? rest
+    : { ...rest, fact: { claim, ...(cluster !== undefined && { cluster }) } };
+}
+
+function nameOf(key: string): string {
+  return key.slice(key.indexOf("/") + 1);
+}
+
+function keyOf(key: string): ObjectKey {
+  const [namespace = "", name = ""] = key.split("/");
+  return objectKey(namespace, name);
+}

@@ -1,0 +1,54 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { RegistryKind } from "../config/flags.ts";
+import { exportClaims } from "../import/export-claims.ts";
+import { exportStatus } from "../import/status-manifest.ts";
+import type { MergedService } from "../merge/merged.ts";
+import type { Claim } from "../model/condition.ts";
+import type { OwnCluster } from "../stores/own-cluster.ts";
+import type { Applier } from "./applier.ts";
+import type { ExportOutcome } from "./exporter.ts";
+
+/** What an `ExportStatus` is made of. */
+export interface ExportStatusOptions {
+  readonly own: OwnCluster;
+  readonly exports: Applier;
+  readonly registry: RegistryKind;
+  readonly outcome: (key: ObjectKey) => ExportOutcome | undefined;
+  /** What all clusters that are heard export by a name. */
+  readonly merged: (key: ObjectKey) => MergedService | undefined;
+  /** False while a cluster that exports the name may not have been listed. */
+  readonly isComplete: () => boolean;
+  /** The time of day in milliseconds since 1970. */
+  readonly today: () => number;
+  /** What is claimed of an export that is there; none: it is gone. */
+  readonly claimed: (key: ObjectKey, claims: readonly Claim[]) => void;
+}
+
+/** Tells authors of ServiceExports what has become of them: conditions `Valid`, `Ready` and `Conflict`. */
+export class ExportStatus {
+  readonly #options: ExportStatusOptions;
+
+  constructor(options: ExportStatusOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the conditions of one export what they should be. Throws what the API server answered. */
+  async reconcile(key: ObjectKey): Promise<void> {
+    const { own, exports, registry, today, claimed } = this.#options;
+    const fact = own.exports.fact(key);
+    const seen = own.exports.seen(key);
+    const outcome = this.#options.outcome(key);
+    if (fact === undefined) claimed(key, []);
+    if (fact === undefined || seen === undefined || outcome === undefined) return;
+    const merged = this.#options.merged(key);
+    const claims = exportClaims({
+      ...outcome,
+      registry,
+      ...(merged !== undefined && { merged }),
+      isComplete: this.#options.isComplete(),
+      seen: fact.conditions,
+    });
+    await exports.applyStatus(exportStatus(fact, claims, today()), seen);
+    claimed(key, claims);
+  }
+}

@@ -1,0 +1,126 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { Problem } from "../../api/problem.ts";
+import { type ImportWanted, importOf } from "../import/import-of.ts";
+import { type Contribution, importedSlices } from "../import/imported-slices.ts";
+import { importStatus } from "../import/status-manifest.ts";
+import type { MergedService } from "../merge/merged.ts";
+import type { Manifest } from "../model/manifest.ts";
+import type { OwnCluster } from "../stores/own-cluster.ts";
+import type { Applier } from "./applier.ts";
+import { inParallel } from "./in-parallel.ts";
+import type { VipBook } from "./vip-book.ts";
+
+/** What all clusters say of one name. */
+export interface Exports {
+  readonly merged: MergedService | undefined;
+  readonly contributions: readonly Contribution[];
+  /** What is left out of a cluster's share. */
+  readonly problems: ReadonlyMap<string, readonly Problem[]>;
+}
+
+/** What an `Importer` is made of. */
+export interface ImporterOptions {
+  readonly own: OwnCluster;
+  readonly imports: Applier;
+  readonly slices: Applier;
+  readonly vips: VipBook;
+  /** What those clusters export by a name that are heard. */
+  readonly exports: (key: ObjectKey) => Exports;
+  readonly isHeard: (cluster: string) => boolean;
+  readonly allHeard: () => boolean;
+  /** The time of day in milliseconds since 1970, for conditions. */
+  readonly today: () => number;
+  /** What was made of a name; undefined: there is, and should be, nothing. */
+  readonly imported: (key: ObjectKey, wanted: ImportWanted | undefined) => void;
+}
+
+/** Imports into our cluster what all clusters export: a ServiceImport and its slices. */
+export class Importer {
+  readonly #options: ImporterOptions;
+
+  constructor(options: ImporterOptions) {
+    this.#options = options;
+  }
+
+  /** Makes what is imported by one name what it should be. Throws what the API server answered. */
+  async reconcile(key: ObjectKey): Promise<void> {
+    const { own, exports, imported, isHeard, allHeard, vips } = this.#options;
+    const [namespace = ""] = key.split("/");
+    // What is in a namespace that goes, goes with it.
+    if (!own.takesObjects(namespace)) return;
+    const seen = own.imports.fact(key);
+    const { merged, contributions } = exports(key);
+    vips.take(reservation(key), []);
+    const wanted = importOf({
+      key,
+      ...(merged !== undefined && { merged }),
+      ...(seen !== undefined && { seen }),
+      isHeard,
+      allHeard: allHeard(),
+      pool: vips.pool,
+    });
+    // Until the import is seen with them, nobody else is given its VIPs.
+    vips.take(reservation(key), ipsOf(wanted?.object));
+    try {
+      await this.#write(key, wanted, contributions);
+    } finally {
+      vips.take(reservation(key), []);
+    }
+    imported(key, wanted);
+  }
+
+  async #write(
+    key: ObjectKey,
+    wanted: ImportWanted | undefined,
+    contributions: readonly Contribution[],
+  ): Promise<void> {
+    const { own, imports, slices } = this.#options;
+    const { object, remove, importing } = wanted ?? {};
+    const seen = own.imports.seen(key);
+    const list = importing === undefined ? [] : importedSlices(importing, contributions).slices;
+    await Promise.all([
+      object !== undefined && imports.apply(object, seen),
+      inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
+    ]);
+    if (remove !== undefined && seen !== undefined) await imports.remove(seen);
+    await this.#removeSlices(key, new Set(list.map(keyOf)));
+    if (wanted?.status !== undefined) await this.#writeStatus(key, wanted.status);
+  }
+
+  /** Slices of clusters that are not heard stay. */
+  async #removeSlices(key: ObjectKey, kept: ReadonlySet<string>): Promise<void> {
+    const { own, slices, isHeard } = this.#options;
+    const gone = [...own.importedSlices.keysOf(key)].filter((slice) => {
+      if (kept.has(slice)) return false;
+      const cluster = own.importedSlices.fact(slice)?.cluster;
+      return cluster === undefined || isHeard(cluster);
+    });
+    await inParallel(gone, async (slice) => {
+      const seen = own.importedSlices.seen(slice);
+      if (seen !== undefined) await slices.remove(seen);
+    });
+  }
+
+  async #writeStatus(key: ObjectKey, status: NonNullable<ImportWanted["status"]>): Promise<void> {
+    const { own, imports, today } = this.#options;
+    const fact = own.imports.fact(key);
+    const seen = own.imports.seen(key);
+    if (fact === undefined || seen === undefined) return;
+    await imports.applyStatus(importStatus(fact, status, today()), seen);
+  }
+}
+
+/** Whom a VIP belongs to while it is written. */
+function reservation(key: ObjectKey): string {
+  return `reserved for ${key}`;
+}
+
+function ipsOf(manifest: Manifest | undefined): string[] {
+  const spec = manifest?.spec;
+  const ips = typeof spec === "object" && spec !== null && "ips" in spec ? spec.ips : undefined;
+  return Array.isArray(ips) ? ips.filter((ip) => typeof ip === "string") : [];
+}
+
+function keyOf({ metadata: { namespace = "", name } }: Manifest): string {
+  return `${namespace}/${name}`;
+}

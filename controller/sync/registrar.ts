@@ -1,0 +1,196 @@
+import {
+  ANNOTATION_CONTESTED_BY,
+  CONTROLLER_NAME,
+  COORDINATION_V1,
+  LABEL_REGISTRY,
+} from "../../api/keys.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
+import { LEASES, microTime } from "../../common/lease/lease.ts";
+import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
+import type { Identity } from "../identity/own-identity.ts";
+import type { ClusterSight } from "../liveness/cluster-watch.ts";
+import type { Manifest } from "../model/manifest.ts";
+import { encodeCluster } from "../registry/encode.ts";
+import { LEASE_NAME } from "../registry/names.ts";
+import { publishable } from "../registry/publishable.ts";
+import type { Member } from "../stores/member.ts";
+import { NAMESPACES } from "../stores/resources.ts";
+
+/** How often a Lease is renewed in the time that it is good for. */
+const RENEWALS = 3;
+/** Milliseconds until it is tried again after a failure. */
+const AGAIN_MS = 2000;
+
+/** What a `Registrar` is made of. */
+export interface RegistrarOptions {
+  readonly writing: Omit<ApiWriterOptions, "fieldManager">;
+  readonly clock: Clock;
+  readonly today: () => Date;
+  /** Seconds that our Lease is good for. */
+  readonly leaseSeconds: number;
+  /** We, as our registry shows us. */
+  readonly member: Member;
+  /** uid of kube-system. */
+  readonly uid: string;
+  readonly identity: () => Identity;
+  readonly properties: () => Readonly<Record<string, string>>;
+  readonly sight: () => ClusterSight | undefined;
+  /** True if the registry's namespace is ours to make. */
+  readonly makesNamespace: boolean;
+  readonly events: {
+    /** What is done about the Lease is something else than before. */
+    registering(step: LeaseStep): void;
+    failed(thrown: unknown): void;
+    /** Records may be published from now on. */
+    registered(): void;
+  };
+}
+
+/** Says in our own registry who we are and that we live, as long as nobody else does so under our id. */
+export class Registrar {
+  readonly #options: RegistrarOptions;
+  readonly #writer: ApiWriter;
+  readonly #contester: ApiWriter;
+  #renewals = 0;
+  #step: LeaseStep | undefined;
+  #isRegistered = false;
+  #cancel: Cancel = () => undefined;
+  #running = false;
+
+  constructor(options: RegistrarOptions) {
+    this.#options = options;
+    this.#writer = new ApiWriter({ ...options.writing, fieldManager: CONTROLLER_NAME });
+    const fieldManager = `${CONTROLLER_NAME}-contest`;
+    this.#contester = new ApiWriter({ ...options.writing, fieldManager });
+  }
+
+  /** True while the registry is ours: records may be written. */
+  get isRegistered(): boolean {
+    return this.#isRegistered;
+  }
+
+  /** Begins, or goes on. */
+  start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    void this.#round();
+  }
+
+  /** Says something new at once: properties or region have changed. */
+  again(): void {
+    if (!this.#running) return;
+    this.#cancel();
+    this.#cancel = this.#options.clock.after(0, () => void this.#round());
+  }
+
+  /** Says nothing any more. The Lease stays. */
+  stop(): void {
+    this.#running = false;
+    this.#isRegistered = false;
+    this.#cancel();
+  }
+
+  async #round(): Promise<void> {
+    const { clock, events, leaseSeconds } = this.#options;
+    let wait = (leaseSeconds * 1000) / RENEWALS;
+    try {
+      await this.#act(this.#decide());
+    } catch (thrown) {
+      wait = Math.min(wait, AGAIN_MS);
+      events.failed(thrown);
+    }
+    if (!this.#running) return;
+    this.#cancel();
+    this.#cancel = clock.after(wait, () => void this.#round());
+  }
+
+  #decide(): LeaseStep {
+    const { events, member, sight, uid } = this.#options;
+    const step = leaseStep(uid, member.lease?.claim, sight());
+    const before = this.#step;
+    this.#step = step;
+    if (before?.reason !== step.reason || before.other !== step.other) events.registering(step);
+    return step;
+  }
+
+  async #act(step: LeaseStep): Promise<void> {
+    if (step.does !== "write") this.#isRegistered = false;
+    if (step.does === "write") await this.#renew();
+    if (step.does === "contest") await this.#contest();
+  }
+
+  async #renew(): Promise<void> {
+    const { events, makesNamespace } = this.#options;
+    try {
+      await this.#write();
+    } catch (thrown) {
+      const missing = thrown instanceof ApiFault && thrown.reason === "absent";
+      if (!missing || !makesNamespace) throw thrown;
+      await this.#makeNamespace();
+      await this.#write();
+    }
+    if (this.#isRegistered || !this.#running) return;
+    this.#isRegistered = true;
+    events.registered();
+  }
+
+  async #write(): Promise<void> {
+    const { identity, leaseSeconds, member, properties, today, uid } = this.#options;
+    const { id, clusterSet, region } = identity();
+    const renewal = microTime(today(), this.#renewals++);
+    const cluster = {
+      id,
+      uid,
+      ...(clusterSet !== undefined && { clusterSet }),
+      ...(region !== undefined && { region }),
+      properties: publishable(properties()),
+      leaseSeconds,
+      renewal,
+    };
+    await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));
+  }
+
+  /** On what was seen: of two clusters of one id, only one can take the Lease. */
+  async #apply(writer: ApiWriter, manifest: Manifest): Promise<void> {
+    const { member } = this.#options;
+    const seen = member.leases.seen(`${member.namespace}/${LEASE_NAME}`);
+    const feed = member.feeds?.leases;
+    try {
+      const answer = await writer.apply(LEASES, manifest, seen === undefined ? {} : { seen });
+      feed?.wrote(answer.object);
+    } catch (thrown) {
+      if (thrown instanceof ApiFault && thrown.reason === "write-conflict") {
+        const found = await writer.get(LEASES, manifest.metadata);
+        if (found !== undefined) feed?.wrote(found.object);
+        else if (seen !== undefined) feed?.erased(seen);
+      }
+      throw thrown;
+    }
+  }
+
+  /** By a field manager of its own: it takes no field away from the Lease's holder. */
+  async #contest(): Promise<void> {
+    const { member, uid } = this.#options;
+    await this.#apply(this.#contester, {
+      apiVersion: COORDINATION_V1,
+      kind: "Lease",
+      metadata: {
+        name: LEASE_NAME,
+        namespace: member.namespace,
+        annotations: { [ANNOTATION_CONTESTED_BY]: uid },
+      },
+    });
+  }
+
+  async #makeNamespace(): Promise<void> {
+    const { id, namespace: name } = this.#options.member;
+    const manifest: Manifest = {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name, labels: { [LABEL_REGISTRY]: id } },
+    };
+    await this.#writer.apply(NAMESPACES, manifest);
+  }
+}
