@@ -1,31 +1,10 @@
-const RBAC = "rbac.authorization.k8s.io";
-const VERBS = ["list", "watch"];
+import { boundTo, type RightsObject, rightsIn } from "./rights.ts";
 
-/** The objects that let a user do what the agent does, and nothing else (agent/sources/kubernetes/README.md). */
-export function agentRights(user: string): readonly [role: object, binding: ClusterRoleBinding] {
-  const role = {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRole",
-    metadata: { name: user },
-    rules: [
-      { apiGroups: ["multicluster.x-k8s.io"], resources: ["serviceimports"], verbs: VERBS },
-      { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: VERBS },
-      { apiGroups: [""], resources: ["nodes"], verbs: VERBS },
-      { apiGroups: ["about.k8s.io"], resources: ["clusterproperties"], verbs: VERBS },
-    ],
-  };
-  const binding = {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRoleBinding",
-    metadata: { name: user },
-    subjects: [{ kind: "User", apiGroup: RBAC, name: user }],
-    roleRef: { kind: "ClusterRole", apiGroup: RBAC, name: user },
-  };
+/** The objects that let a user do what the agent does, and nothing else (deploy/rbac/agent.yaml). */
+export function agentRights(user: string): readonly [role: RightsObject, binding: RightsObject] {
+  const objects = boundTo(user, "clusterset-agent", rightsIn(["agent.yaml"]));
+  const role = objects.find(({ kind }) => kind === "ClusterRole");
+  const binding = objects.find(({ kind }) => kind === "ClusterRoleBinding");
+  if (role === undefined || binding === undefined) throw new Error("agent.yaml grants nothing");
   return [role, binding];
-}
-
-interface ClusterRoleBinding {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
 }

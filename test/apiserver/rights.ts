@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+
+/** What users apply. */
+const DIRECTORY = new URL("../../deploy/rbac/", import.meta.url);
+const RBAC = "rbac.authorization.k8s.io";
+
+/** One rule of a Role or ClusterRole. */
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** An object of deploy/rbac. */
+export interface RightsObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  /** Of a Role or ClusterRole. */
+  readonly rules?: readonly Rule[];
+  /** Of a binding. */
+  readonly subjects?: readonly Subject[];
+  readonly roleRef?: { readonly kind: string; readonly name: string };
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** The objects of files of deploy/rbac, in order, with these words in the place of `CLUSTER_ID` and `PEER_ID`. */
+export function rightsIn(
+  files: readonly string[],
+  { cluster = "CLUSTER_ID", peer = "PEER_ID" }: { cluster?: string; peer?: string } = {},
+): RightsObject[] {
+  return files.flatMap((file) => {
+    const text = readFileSync(new URL(file, DIRECTORY), "utf8")
+      .replaceAll("CLUSTER_ID", cluster)
+      .replaceAll("PEER_ID", peer);
+    return parseAllDocuments(text).map((document) => {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      return document.toJS() as RightsObject;
+    });
+  });
+}
+
+/** The same objects, with a user of a test in the place of the service account of this name. */
+export function boundTo(
+  user: string,
+  account: string,
+  objects: readonly RightsObject[],
+): RightsObject[] {
+  return objects.map((object) => {
+    if (object.subjects === undefined) return object;
+    const subjects = object.subjects.map((subject) =>
+      subject.kind === "ServiceAccount" && subject.name === account
+        ? { kind: "User", apiGroup: RBAC, name: user }
+        : subject,
+    );
+    return { ...object, subjects };
+  });
+}

@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { queries } from "../../agent/sources/kubernetes/queries.ts";
+import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
+import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
+import { LEASES } from "../../common/lease/lease.ts";
+import {
+  CLUSTER_PROPERTIES,
+  CONTROLLERS_QUERY,
+  ENDPOINT_SLICES,
+  HUB_QUERY,
+  OWN_QUERIES,
+  peersQuery,
+  registryQueries,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../controller/stores/resources.ts";
+import { Applier } from "../../controller/sync/applier.ts";
+import { type RightsObject, rightsIn } from "../apiserver/rights.ts";
+import { FakeClock } from "../support/fake-clock.ts";
+
+// What deploy/rbac grants is what the code asks for: not less, and not more.
+
+const NAME = { namespace: "shop", name: "web" };
+const SEEN = { key: "shop/web", uid: "u", resourceVersion: "1", content: "", status: "" };
+
+/** A right, as `verb group/resource`, with the name that it is limited to behind. */
+type Right = string;
+
+const READS = ["list", "watch"];
+const VERBS = { POST: ["create"], PUT: ["update"], DELETE: ["delete"] } as const;
+
+/** Rights that the objects of these queries take to be followed. */
+function reading(...all: readonly ResourceQuery[]): Right[] {
+  return all.flatMap(({ group, resource, fieldSelector }) => {
+    const [, name] = fieldSelector?.match(/^metadata\.name=(.+)$/) ?? [];
+    return READS.map((verb) => right(verb, group, resource, name));
+  });
+}
+
+function right(verb: string, group: string, resource: string, name?: string): Right {
+  return `${verb} ${group}/${resource}${name === undefined ? "" : ` ${name}`}`;
+}
+
+/** Rights that these writes take: each request that is sent, and what follows when it meets a conflict. */
+async function writing(act: (writer: ApiWriter) => Promise<unknown>): Promise<Right[]> {
+  const rights: Right[] = [];
+  const api: ApiServer = {
+    address: "memory:",
+    request: async (request) => {
+      rights.push(...rightsOf(request));
+      return { status: 409, header: () => undefined, body: (async function* () {})() };
+    },
+    close: async () => {},
+  };
+  await assert.rejects(act(new ApiWriter({ api, clock: new FakeClock(), fieldManager: "test" })));
+  return rights;
+}
+
+function rightsOf({ path, write }: ApiRequest): Right[] {
+  const [pathname = ""] = path.split("?");
+  const parts = pathname.match(
+    /^\/api(?:s\/([^/]+))?\/[^/]+(?:\/namespaces\/[^/]+)?\/([^/]+)(?:\/[^/]+(\/status)?)?$/,
+  );
+  assert.ok(parts, path);
+  const [, group = "", resource = "", part = ""] = parts;
+  const of = (verb: string) => right(verb, group, resource + part);
+  if (write === undefined) return [of("get")];
+  if (write.method !== "PATCH") return VERBS[write.method].map(of);
+  // Server-side apply makes what is not there, for which the API server asks for the right to create as well.
+  return part === "" ? [of("patch"), of("create")] : [of("patch")];
+}
+
+/** Rights by which objects of a kind are kept as they should be. */
+async function keeping(resource: ApiResource): Promise<Right[]> {
+  const applier = (writer: ApiWriter) => new Applier({ resource, writer, feed: () => undefined });
+  const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME };
+  return [
+    ...(await writing((writer) => applier(writer).apply(manifest, undefined))),
+    ...(await writing((writer) => applier(writer).remove(SEEN))),
+  ];
+}
+
+/** Rights by which the status of objects of a kind is written. */
+function telling(resource: ApiResource): Promise<Right[]> {
+  const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME, status: { a: 1 } };
+  return writing((writer) =>
+    new Applier({ resource, writer, feed: () => undefined }).applyStatus(manifest, SEEN),
+  );
+}
+
+/** Everything that a Role or ClusterRole grants. */
+function granted(
+  file: string,
+  kind: RightsObject["kind"],
+  name: string,
+  namespace?: string,
+): Right[] {
+  const role = rightsIn([file]).find(
+    (one) =>
+      one.kind === kind && one.metadata.name === name && one.metadata.namespace === namespace,
+  );
+  const rights = (role?.rules ?? []).flatMap(({ apiGroups, resources, resourceNames, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        (resourceNames ?? [undefined]).flatMap((only) =>
+          verbs.map((verb) => right(verb, group, resource, only)),
+        ),
+      ),
+    ),
+  );
+  return rights;
+}
+
+/** Both sides name the same rights; none is granted twice. */
+function same(granted: readonly Right[], needed: readonly Right[]): void {
+  assert.ok(granted.length > 0, "there is such a role");
+  assert.deepEqual([...granted].sort(), [...new Set(needed)].sort());
+}
+
+test("the agent may do what it does, and nothing else", () => {
+  // A rule that names a node would have to be another one for each.
+  const asked = Object.values(queries("n1")).map(({ group, versions, resource }) => ({
+    group,
+    versions,
+    resource,
+  }));
+  same(granted("agent.yaml", "ClusterRole", "clusterset-agent"), reading(...asked));
+});
+
+test("the controller may do in its own cluster what it does there, and nothing else", async () => {
+  same(granted("controller.yaml", "ClusterRole", "clusterset-controller"), [
+    ...reading(...Object.values(OWN_QUERIES)),
+    ...(await keeping(SERVICE_IMPORTS)),
+    ...(await telling(SERVICE_IMPORTS)),
+    ...(await keeping(ENDPOINT_SLICES)),
+    ...(await telling(SERVICE_EXPORTS)),
+    ...(await writing((writer) => writer.create(CLUSTER_PROPERTIES, { metadata: NAME }))),
+  ]);
+});
+
+test("the controller may elect a leader by its own Lease, and by no other", async () => {
+  const lease = { metadata: NAME };
+  same(granted("controller.yaml", "Role", "clusterset-controller", "clusterset-proxy"), [
+    // What does not exist yet has no name in a request.
+    ...(await writing((writer) => writer.create(LEASES, lease))),
+    ...[
+      ...(await writing((writer) => writer.get(LEASES, NAME))),
+      ...(await writing((writer) => writer.replace(LEASES, lease))),
+    ].map((one) => `${one} clusterset-controller`),
+  ]);
+});
+
+test("the controller may see whether kube-controller-manager lives, and no other Lease of kube-system", () => {
+  same(
+    granted("controller.yaml", "Role", "clusterset-controller", "kube-system"),
+    reading(CONTROLLERS_QUERY),
+  );
+});
+
+test("who publishes in a registry may do what that takes, and nothing else", async () => {
+  same(granted("registry-roles.yaml", "ClusterRole", "clusterset-registry-publisher"), [
+    ...reading(...Object.values(registryQueries("registry"))),
+    ...(await keeping(SERVICE_IMPORTS)),
+    ...(await keeping(ENDPOINT_SLICES)),
+    ...(await writing((writer) => writer.apply(LEASES, { metadata: NAME }))),
+    ...(await writing((writer) => writer.get(LEASES, NAME))),
+  ]);
+});
+
+test("who reads a registry may list and watch what lies in it, and nothing else", () => {
+  same(
+    granted("registry-roles.yaml", "ClusterRole", "clusterset-registry-reader"),
+    reading(...Object.values(registryQueries("registry"))),
+  );
+});
+
+test("who finds members may list and watch Secrets of one namespace, or namespaces of the hub", () => {
+  const namespace = "clusterset-proxy";
+  same(
+    granted("mesh/peers.yaml", "Role", "clusterset-controller-peers", namespace),
+    reading(peersQuery(namespace)),
+  );
+  same(granted("hub/hub.yaml", "ClusterRole", "clusterset-hub-member"), reading(HUB_QUERY));
+});
+
+test("what is about one cluster names it everywhere, and leaves no placeholder behind", () => {
+  for (const file of ["mesh/registry.yaml", "mesh/reader.yaml", "hub/cluster.yaml"]) {
+    // An id that YAML would take for a number.
+    const objects = rightsIn([file], { cluster: "7", peer: "8" });
+    assert.doesNotMatch(JSON.stringify(objects), /_ID/);
+    for (const { metadata } of objects) assert.equal(typeof metadata.name, "string", file);
+  }
+});
