@@ -125,3 +125,20 @@ test("problems are told and counted by object; a second object clears none of th
   assert.match(await metrics.text(), /^clusterset_agent_rejected_parts\{.*\} 0$/m);
   assert.deepEqual(lines(), ["warn Refused.", "info No longer refused."]);
 });
+
+test("an object that changes to and fro does not fill the log, and takes no line from another", () => {
+  const { observer, lines } = observed("info");
+  observer.reconciled({ ...PASS, scope: "complete", changedAt: [] });
+  observer.planned("demo/serve", PLAN);
+  lines();
+  for (let i = 0; i < 10_000; i++) {
+    observer.planned("demo/serve", { ...PLAN, reason: i % 2 === 0 ? "headless" : "no-vip" });
+  }
+  observer.planned("demo/other", PLAN);
+  const told = lines();
+  assert.equal(told.length, 101);
+  assert.deepEqual(told.slice(-2), [
+    "warn Lines about an object come too fast; some are left out.",
+    "info Import appeared.",
+  ]);
+});

@@ -16,6 +16,7 @@ import type {
   SetAsideChange,
   Trial,
 } from "../sync/reconciler-events.ts";
+import { LineShares } from "./line-shares.ts";
 import type { AgentMetrics } from "./metrics.ts";
 import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
@@ -39,13 +40,14 @@ export class Observer implements AgentEvents {
   readonly #fights = new Set<string>();
   /** Families that have been in step at least once. */
   readonly #seen = new Set<string>();
-
+  readonly #shares: LineShares;
   #verdicts: readonly Verdict[] = [];
 
   constructor(log: Logger, metrics: AgentMetrics, clock: Pick<Clock, "now">) {
     this.#log = log;
     this.#metrics = metrics;
     this.#clock = clock;
+    this.#shares = new LineShares(clock);
   }
 
   listed(): void {
@@ -59,7 +61,7 @@ export class Observer implements AgentEvents {
     this.#metrics.planned(previous, next);
     if (next === undefined) this.#summaries.delete(key);
     else this.#summaries.set(key, next);
-    for (const line of transitions(previous, next)) this.#tell(line);
+    for (const line of transitions(previous, next)) this.#tell(`import ${key}`, line);
   }
 
   problems(object: string, problems: readonly Problem[]): void {
@@ -67,7 +69,7 @@ export class Observer implements AgentEvents {
     this.#metrics.refused(previous, problems);
     if (problems.length === 0) this.#problems.delete(object);
     else this.#problems.set(object, problems);
-    for (const line of problemTransitions(previous, problems)) this.#log.write(line);
+    for (const line of problemTransitions(previous, problems)) this.#tellOf(object, line);
   }
 
   reconciled({ family, changedAt, whole, ...what }: Reconciliation): void {
@@ -170,8 +172,18 @@ export class Observer implements AgentEvents {
   }
 
   /** Until the kernel is in step for the first time, what is read is not news but what was there before. */
-  #tell(line: LogLine): void {
+  #tell(object: string, line: LogLine): void {
     const known = this.#seen.size === 0 && line.level === "info";
-    this.#log.write(known ? { ...line, level: "debug" } : line);
+    this.#tellOf(object, known ? { ...line, level: "debug" } : line);
+  }
+
+  #tellOf(object: string, line: LogLine): void {
+    if (!this.#log.enabled(line.level)) return;
+    const { write, leftOut } = this.#shares.ration(object);
+    if (write) {
+      this.#log.write(leftOut === 0 ? line : { ...line, fields: { ...line.fields, leftOut } });
+    } else if (leftOut === 1) {
+      this.#log.warn("Lines about an object come too fast; some are left out.", { object });
+    }
   }
 }
