@@ -227,7 +227,7 @@ export class Controller {
       [...this.own.properties.facts()].map(({ name, value }) => [name, value] as const),
     );
     const own = ownIdentity(config, properties, this.#identity);
-    if (JSON.stringify(own) !== JSON.stringify(this.#fault)) events.identified(own);
+    if (sayingOf(own) !== sayingOf(this.#fault)) events.identified(own);
     this.#fault = own;
     if (own.reason === "identified") {
       const isNew = this.#identity === undefined;
@@ -364,4 +364,9 @@ export class Controller {
       }
     }
   }
+}
+
+/** What is told of who we are. */
+function sayingOf(own: OwnIdentity | undefined): string {
+  return JSON.stringify(own?.reason === "identified" ? own.identity : own);
 }

@@ -1,9 +1,17 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../support/agent-process.ts";
 import type { ApiObject, ApiReference } from "./api-client.ts";
+import type { Asked } from "./audit.ts";
 import { ControlPlane } from "./control-plane.ts";
+import {
+  controllerRights,
+  memberRights,
+  publisherRights,
+  readerRights,
+} from "./controller-rights.ts";
 import { loopback } from "./place.ts";
 
 /** The controller of these sources. */
@@ -14,6 +22,10 @@ export const CONTROLLER = fileURLToPath(
 /** Longer than the longest backoff after the faults of these tests. */
 const PATIENCE_MS = 30_000;
 const OWN_NAMESPACE = "clusterset-proxy";
+const READS = ["get", "list", "watch"];
+/** What the controller is called to its own API server, and what all others are. */
+const USER = "controller";
+const PEER = "peer";
 
 export const IMPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
 export const EXPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
@@ -72,6 +84,12 @@ export class StagedCluster {
     this.#process = undefined;
   }
 
+  /** What the controller has written to its own API server so far, but for Leases. */
+  writes(): Asked[] {
+    const writes = this.plane.asked(USER).filter(({ verb }) => !READS.includes(verb));
+    return writes.filter(({ uri }) => !uri.includes("/leases"));
+  }
+
   /** Objects of a kind in a namespace that are labelled as the selector says. */
   list(kind: ApiReference, namespace: string, labelSelector = ""): Promise<ApiObject[]> {
     return this.plane.admin.list({ ...kind, metadata: { namespace } }, { labelSelector });
@@ -118,6 +136,52 @@ export class StagedCluster {
   async export(key: string): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");
     await this.plane.admin.apply({ ...EXPORT, metadata: { namespace, name } });
+  }
+
+  /** A namespace. */
+  async namespace(name: string): Promise<void> {
+    await this.plane.admin.apply(namespaceOf(name));
+  }
+
+  /** Waits until the controller has logged this. */
+  async untilLogged(text: string): Promise<void> {
+    await eventually(() => {
+      if (!this.log.includes(text)) throw new Error(`${this.id} never said ${text}:\n${this.log}`);
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until nothing has been written for two seconds. */
+  async atRest(): Promise<void> {
+    await eventually(async () => {
+      const before = this.writes().length;
+      await sleep(2000);
+      if (this.writes().length > before) throw new Error(`${this.id} writes\n${this.log}`);
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until the imported endpoints are ready, serving, or neither (`dead`), by address. */
+  async untilReady(key: string, expected: Readonly<Record<string, string>>): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    const selector = `multicluster.kubernetes.io/service-name=${name}`;
+    await eventually(async () => {
+      const slices = await this.list(SLICE, namespace, selector);
+      const found = Object.fromEntries(conditionsOf(slices));
+      for (const [address, condition] of Object.entries(expected)) {
+        if (found[address] !== condition) {
+          throw new Error(`${this.id}: ${JSON.stringify(found)}\n${this.log}`);
+        }
+      }
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until a condition of an export is so: `True Valid`. */
+  async untilCondition(key: string, type: string, expected: string): Promise<void> {
+    await eventually(async () => {
+      const found = await this.condition(key, type);
+      if (found !== expected) {
+        throw new Error(`${this.id}: ${type} of ${key} is ${found}, not ${expected}\n${this.log}`);
+      }
+    }, PATIENCE_MS);
   }
 
   /** Waits until an import has a VIP, and slices with just these addresses. */
@@ -183,40 +247,36 @@ export class ControllerStage implements AsyncDisposable {
     const { clusters: ids, registry = "mesh", flags = [], controllerManager = false } = options;
     const planes: ControlPlane[] = [];
     try {
-      for (const _ of ids)
-        planes.push(await ControlPlane.start({ controllerManager, users: ["peer"] }));
-      const hub = registry === "hub" ? await ControlPlane.start() : undefined;
-      if (hub !== undefined) {
-        planes.push(hub);
-        await hub.installCrds();
+      for (const _ of ids) {
+        planes.push(await ControlPlane.start({ controllerManager, users: [USER, PEER] }));
       }
+      const hub = registry === "hub" ? await ControlPlane.start({ users: ids }) : undefined;
+      if (hub !== undefined) planes.push(hub);
       const clusters = ids.map((id, i) => {
         const plane = planes[i];
         if (plane === undefined) throw new Error("a plane for each");
-        const kubeconfig = plane.kubeconfig({ user: "admin" });
+        const kubeconfig = plane.kubeconfig({ user: USER });
         return new StagedCluster(id, plane, [
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
           ...["--http-address", "off", "--lease-duration", "6s"],
-          ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: "admin" })]),
+          ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
         ]);
       });
       for (const { id, plane } of clusters) {
         await plane.installCrds();
-        await plane.admin.apply({
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name: OWN_NAMESPACE },
-        });
-        if (hub === undefined) continue;
-        await hub.admin.apply({
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: {
-            name: registryNamespace(id),
-            labels: { "clusterset-proxy.io/registry": id },
-          },
-        });
+        await applyAll(plane, [
+          namespaceOf(OWN_NAMESPACE),
+          ...controllerRights(USER, OWN_NAMESPACE),
+          ...(hub === undefined ? registryOf(id, USER, [PEER]) : []),
+        ]);
+      }
+      if (hub !== undefined) {
+        await hub.installCrds();
+        for (const id of ids) {
+          const readers = ids.filter((other) => other !== id);
+          await applyAll(hub, [...registryOf(id, id, readers), ...memberRights(id)]);
+        }
       }
       const stage = new ControllerStage(clusters, planes);
       if (hub === undefined) await stage.#introduce();
@@ -247,7 +307,6 @@ export class ControllerStage implements AsyncDisposable {
   /** Each cluster gets a Secret for each other one, with a token that reads its registry alone. */
   async #introduce(): Promise<void> {
     for (const peer of this.clusters) {
-      await allowReading(peer);
       for (const cluster of this.clusters) {
         if (cluster !== peer) await cluster.plane.admin.apply(await peerSecret(peer));
       }
@@ -265,34 +324,40 @@ export async function peerSecret({ id, plane }: StagedCluster): Promise<object> 
       name: `peer-${id}`,
       labels: { "clusterset-proxy.io/peer": id },
     },
-    stringData: { kubeconfig: plane.inlineKubeconfig({ user: "peer" }) },
+    stringData: { kubeconfig: plane.inlineKubeconfig({ user: PEER }) },
   };
 }
 
-/** What the operator of a cluster gives to the others of a mesh: to read one namespace. */
-async function allowReading({ id, plane }: StagedCluster): Promise<void> {
-  const namespace = registryNamespace(id);
-  const rbac = "rbac.authorization.k8s.io";
-  const metadata = { namespace, name: "peers" };
-  const read = { verbs: ["list", "watch"] };
-  await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  await plane.admin.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: "Role",
-    metadata,
-    rules: [
-      { apiGroups: ["multicluster.x-k8s.io"], resources: ["serviceimports"], ...read },
-      { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], ...read },
-      { apiGroups: ["coordination.k8s.io"], resources: ["leases"], ...read },
-    ],
-  });
-  await plane.admin.apply({
-    apiVersion: `${rbac}/v1`,
-    kind: "RoleBinding",
-    metadata,
-    subjects: [{ kind: "User", apiGroup: rbac, name: "peer" }],
-    roleRef: { kind: "Role", apiGroup: rbac, name: "peers" },
-  });
+/** A registry's namespace, whom it belongs to, and who reads it. */
+function registryOf(id: string, writer: string, readers: readonly string[]): object[] {
+  const name = registryNamespace(id);
+  return [
+    namespaceOf(name, { "clusterset-proxy.io/registry": id }),
+    ...publisherRights(writer, name),
+    ...readers.flatMap((reader) => readerRights(reader, name)),
+  ];
+}
+
+function namespaceOf(name: string, labels: Readonly<Record<string, string>> = {}): object {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
+}
+
+async function applyAll({ admin }: ControlPlane, objects: readonly object[]): Promise<void> {
+  for (const object of objects) await admin.apply(object);
+}
+
+interface Endpoint {
+  readonly addresses: readonly string[];
+  readonly conditions: { readonly ready?: boolean; readonly serving?: boolean };
+}
+
+function conditionsOf(slices: readonly ApiObject[]): [string, string][] {
+  return slices
+    .flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? [])
+    .map(({ addresses: [address = ""], conditions: { ready, serving } }) => [
+      address,
+      ready === true ? "ready" : serving === true ? "serving" : "dead",
+    ]);
 }
 
 function addressesOf(slices: readonly ApiObject[]): string[] {
