@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../support/agent-process.ts";
 import type { ApiObject, ApiReference } from "./api-client.ts";
@@ -40,6 +41,10 @@ export interface ControllerStageOptions {
   readonly flags?: readonly string[];
   /** True: each cluster has a kube-controller-manager. */
   readonly controllerManager?: boolean;
+  /** Where a cluster's control plane and controller run: a node of a lab. Without it: on the loopback. */
+  readonly nodeOf?: (cluster: string) => Namespace;
+  /** More users of every control plane, without any rights. */
+  readonly users?: readonly string[];
 }
 
 /** One cluster of a stage: a real control plane, and the real controller. */
@@ -47,17 +52,20 @@ export class StagedCluster {
   readonly id: string;
   readonly plane: ControlPlane;
   readonly #flags: readonly string[];
+  readonly #node: Namespace | undefined;
   #process: Process | undefined;
 
-  constructor(id: string, plane: ControlPlane, flags: readonly string[]) {
+  /** `node`: where the controller runs; on the loopback, if it is not said. */
+  constructor(id: string, plane: ControlPlane, flags: readonly string[], node?: Namespace) {
     this.id = id;
     this.plane = plane;
     this.#flags = flags;
+    this.#node = node;
   }
 
   /** Starts the controller, and waits for nothing. */
   async launch(): Promise<void> {
-    const place = await loopback();
+    const place = this.#node ?? (await loopback());
     this.#process = place.spawn([CONTROLLER, "--log-format", "json", ...this.#flags]);
   }
 
@@ -245,10 +253,13 @@ export class ControllerStage implements AsyncDisposable {
   /** Starts all control planes, and tells the clusters of each other. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
     const { clusters: ids, registry = "mesh", flags = [], controllerManager = false } = options;
+    const { nodeOf, users = [] } = options;
     const planes: ControlPlane[] = [];
     try {
-      for (const _ of ids) {
-        planes.push(await ControlPlane.start({ controllerManager, users: [USER, PEER] }));
+      for (const id of ids) {
+        const place = nodeOf === undefined ? {} : { namespace: nodeOf(id) };
+        const known = [USER, PEER, ...users];
+        planes.push(await ControlPlane.start({ ...place, controllerManager, users: known }));
       }
       const hub = registry === "hub" ? await ControlPlane.start({ users: ids }) : undefined;
       if (hub !== undefined) planes.push(hub);
@@ -256,12 +267,13 @@ export class ControllerStage implements AsyncDisposable {
         const plane = planes[i];
         if (plane === undefined) throw new Error("a plane for each");
         const kubeconfig = plane.kubeconfig({ user: USER });
-        return new StagedCluster(id, plane, [
+        const all = [
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
           ...["--http-address", "off", "--lease-duration", "6s"],
           ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
-        ]);
+        ];
+        return new StagedCluster(id, plane, all, nodeOf?.(id));
       });
       for (const { id, plane } of clusters) {
         await plane.installCrds();
@@ -285,6 +297,13 @@ export class ControllerStage implements AsyncDisposable {
       await Promise.all(planes.map((plane) => plane.remove()));
       throw error;
     }
+  }
+
+  /** The control plane of the hub. Throws if there is none. */
+  get hub(): ControlPlane {
+    const hub = this.#planes[this.clusters.length];
+    if (hub === undefined) throw new Error("this stage has no hub");
+    return hub;
   }
 
   /** The cluster of this id. */
