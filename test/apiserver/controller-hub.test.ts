@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ControllerStage, EXPORT } from "./controller-stage.ts";
+
+// The same by way of a hub: each cluster writes its own namespace there, and reads the others'.
+
+let stage: ControllerStage;
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"], registry: "hub" });
+  await stage.start();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+test("by way of a hub, what one cluster exports is imported by the others, until it is withdrawn", async () => {
+  const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  await c2.namespace("shop");
+  await c1.serve("shop/web", ["10.1.0.7"]);
+  await c1.export("shop/web");
+  for (const cluster of [c1, c2]) await cluster.untilImported("shop/web", ["10.1.0.7"]);
+  await c1.untilCondition("shop/web", "Ready", "True Exported");
+  await c1.plane.admin.delete({ ...EXPORT, metadata: { namespace: "shop", name: "web" } });
+  for (const cluster of [c1, c2]) await cluster.untilGone("shop/web");
+});
+
+test("while the hub is away all endpoints are a last resort, and nothing is lost", async () => {
+  const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  await c1.serve("shop/api", ["10.1.0.9"]);
+  await c1.export("shop/api");
+  const { spec } = await c2.untilImported("shop/api", ["10.1.0.9"]);
+  await stage.hub.stop();
+  for (const cluster of [c1, c2]) await cluster.untilReady("shop/api", { "10.1.0.9": "serving" });
+  await stage.hub.start();
+  for (const cluster of [c1, c2]) await cluster.untilReady("shop/api", { "10.1.0.9": "ready" });
+  const after = await c2.untilImported("shop/api", ["10.1.0.9"]);
+  assert.deepEqual(after.spec, spec);
+});
