@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { systemClock } from "../../common/clock.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import { LEASES } from "../../common/lease/lease.ts";
+import type { ExportRecord } from "../../controller/model/facts.ts";
+import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import {
+  CLUSTER_PROPERTIES,
+  CONTROLLERS_QUERY,
+  ENDPOINT_SLICES,
+  HUB_QUERY,
+  NAMESPACES,
+  OWN_QUERIES,
+  peersQuery,
+  registryQueries,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../controller/stores/resources.ts";
+import { ControlPlane } from "./control-plane.ts";
+import { rightsIn } from "./rights.ts";
+import { ServiceAccount } from "./service-account.ts";
+
+// The rights of deploy/rbac on a real API server: with real tokens, by our own client.
+
+const HOME = "clusterset-proxy";
+const MEMBERS = "clusterset-members";
+const OWN = registryNamespace("c1");
+const OTHER = registryNamespace("c2");
+const READER_RIGHTS = Object.values(registryQueries(OWN)).flatMap(({ group, resource }) => [
+  `list ${group}/${resource}`,
+  `watch ${group}/${resource}`,
+]);
+
+let plane: ControlPlane;
+/** What everybody may do who has any token. */
+let everybody: readonly string[];
+before(async () => {
+  // Of its controllers, the one that puts tokens into Secrets.
+  plane = await ControlPlane.start({ controllerManager: true });
+  await plane.installCrds();
+  await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+  // One API server is a cluster of a mesh, c1, whose peer is c3; and a hub of c1 and c2.
+  const common = ["namespace.yaml", "controller.yaml", "registry-roles.yaml", "mesh/peers.yaml"];
+  for (const object of [
+    ...rightsIn([...common, "hub/hub.yaml"]),
+    ...rightsIn(["mesh/registry.yaml", "mesh/reader.yaml"], { cluster: "c1", peer: "c3" }),
+    ...rightsIn(["mesh/registry.yaml", "mesh/reader.yaml"], { cluster: "c4", peer: "c3" }),
+    ...rightsIn(["hub/cluster.yaml"], { cluster: "c2" }),
+    ...rightsIn(["hub/cluster.yaml"], { cluster: "c5" }),
+  ]) {
+    await plane.admin.apply(object);
+  }
+  await using nobody = await ServiceAccount.requested(plane, "default/default");
+  everybody = await nobody.rights("default");
+});
+after(() => plane.remove());
+
+/** What it may do in a namespace that not everybody may. */
+async function beyond(account: ServiceAccount, namespace: string): Promise<string[]> {
+  return (await account.rights(namespace)).filter((right) => !everybody.includes(right));
+}
+
+/** Each of these attempts is refused for want of a right. */
+async function refused(...attempts: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const attempt of attempts) {
+    await assert.rejects(
+      attempt(),
+      (thrown) => thrown instanceof ApiFault && thrown.reason === "forbidden",
+    );
+  }
+}
+
+function recordOf(cluster: string): ExportRecord {
+  return {
+    cluster,
+    key: "shop/web",
+    exported: 1_767_225_600_000,
+    metadata: { labels: {}, annotations: {} },
+    headless: false,
+    ports: [{ name: "http", protocol: "TCP", port: 80 }],
+    families: ["IPv4"],
+    sessionAffinity: "None",
+  };
+}
+
+/** The objects that a cluster publishes, in the registry of any cluster. */
+function published(cluster: string, namespace: string) {
+  const record = recordOf(cluster);
+  const endpoint = { address: "10.1.0.7", ready: true, serving: true, terminating: false };
+  const slice = {
+    key: `${namespace}/web.shop.v4-0`,
+    service: record.key,
+    family: "IPv4",
+    ports: record.ports,
+    endpoints: [endpoint],
+  } as const;
+  const lease = {
+    id: cluster,
+    uid: "u",
+    properties: {},
+    leaseSeconds: 30,
+    renewal: "2026-01-01T00:00:00.000001Z",
+  };
+  return [
+    [SERVICE_IMPORTS, encodeRecord(record, namespace)],
+    [ENDPOINT_SLICES, encodeSlice(slice, cluster)],
+    [LEASES, encodeCluster(lease, namespace)],
+  ] as const;
+}
+
+/** Publishes, changes, looks again after a conflict, and withdraws, as the controller does. */
+async function publishes(
+  { writer }: ServiceAccount,
+  cluster: string,
+  namespace: string,
+): Promise<void> {
+  for (const [resource, manifest] of published(cluster, namespace)) {
+    const { meta } = await writer.apply(resource, manifest);
+    const labels = { ...manifest.metadata.labels, changed: "yes" };
+    const changed = { ...manifest, metadata: { ...manifest.metadata, labels } };
+    const after = await writer.apply(resource, changed, { seen: meta });
+    await assert.rejects(
+      writer.apply(resource, manifest, { seen: meta }),
+      (thrown) => thrown instanceof ApiFault && thrown.reason === "write-conflict",
+    );
+    assert.deepEqual((await writer.get(resource, manifest.metadata))?.meta, after.meta);
+    // A Lease stays.
+    if (resource !== LEASES) {
+      assert.equal(await writer.delete(resource, manifest.metadata, after.meta), true);
+    }
+  }
+}
+
+test("in a mesh, a peer's token reads the one registry, and may do nothing else anywhere", async () => {
+  await using peer = await ServiceAccount.ofSecret(plane, `${OWN}/c3`);
+  for (const query of Object.values(registryQueries(OWN))) {
+    assert.equal(await peer.follows(query), "watching", query.resource);
+  }
+  assert.deepEqual(await beyond(peer, OWN), READER_RIGHTS.toSorted());
+  for (const namespace of [registryNamespace("c4"), OTHER, HOME, "kube-system", "shop"]) {
+    assert.deepEqual(await beyond(peer, namespace), [], namespace);
+    for (const query of Object.values(registryQueries(namespace))) {
+      assert.equal(await peer.follows(query), "forbidden", `${namespace} ${query.resource}`);
+    }
+  }
+  assert.equal(await peer.follows(HUB_QUERY), "forbidden");
+  for (const [resource, manifest] of published("c1", OWN)) {
+    await refused(() => peer.writer.apply(resource, manifest));
+  }
+});
+
+test("a token is good until its Secret is deleted", { timeout: 60_000 }, async () => {
+  const secret = { apiVersion: "v1", kind: "Secret" };
+  const reader = rightsIn(["mesh/reader.yaml"], { cluster: "c1", peer: "c9" });
+  for (const object of reader) await plane.admin.apply(object);
+  await using peer = await ServiceAccount.ofSecret(plane, `${OWN}/c9`);
+  const query = registryQueries(OWN).leases;
+  assert.equal(await peer.follows(query), "watching");
+  await plane.admin.delete({ ...secret, metadata: { namespace: OWN, name: "c9" } });
+  // The API server remembers for ten seconds that a token was good.
+  while ((await peer.follows(query)) === "watching") {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  assert.equal(await peer.follows(query), "unauthorized");
+});
+
+test("on a hub, a cluster's token writes its own registry, reads the others, and may do nothing else", async () => {
+  await using member = await ServiceAccount.ofSecret(plane, `${MEMBERS}/c2`);
+  assert.equal(await member.follows(HUB_QUERY), "watching");
+  await publishes(member, "c2", OTHER);
+  const another = registryNamespace("c5");
+  for (const query of Object.values(registryQueries(another))) {
+    assert.equal(await member.follows(query), "watching", query.resource);
+  }
+  for (const [resource, manifest] of published("c5", another)) {
+    await refused(() => member.writer.apply(resource, manifest));
+  }
+  const roster = ["list /namespaces", "watch /namespaces"];
+  assert.deepEqual(await beyond(member, another), [...READER_RIGHTS, ...roster].sort());
+  for (const namespace of [MEMBERS, HOME, "kube-system", "shop"]) {
+    assert.deepEqual(await beyond(member, namespace), roster, namespace);
+  }
+  await refused(
+    () => member.writer.apply(NAMESPACES, { metadata: { name: registryNamespace("c6") } }),
+    () => member.writer.apply(NAMESPACES, { metadata: { name: OTHER } }),
+  );
+});
+
+test("the controller's own rights suffice for all that it reads", async () => {
+  await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
+  const all = [
+    ...Object.values(OWN_QUERIES),
+    ...Object.values(registryQueries(OWN)),
+    CONTROLLERS_QUERY,
+    peersQuery(HOME),
+  ];
+  for (const query of all) {
+    assert.equal(await controller.follows(query), "watching", query.resource);
+  }
+  assert.equal(await controller.follows(peersQuery("kube-system")), "forbidden");
+  assert.equal(
+    await controller.follows({ ...CONTROLLERS_QUERY, fieldSelector: "metadata.name=kubelet" }),
+    "forbidden",
+  );
+});
+
+test("the controller's own rights suffice for all that it writes", async () => {
+  await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
+  const { writer } = controller;
+  await publishes(controller, "c1", OWN);
+  const name = { namespace: "shop", name: "web" };
+  const spec = {
+    type: "ClusterSetIP",
+    ips: ["241.0.0.7"],
+    ports: [{ port: 80, protocol: "TCP" }],
+  };
+  const imported = { metadata: name, spec };
+  const { meta } = await writer.apply(SERVICE_IMPORTS, imported);
+  const clusters = { metadata: name, status: { clusters: [{ cluster: "c1" }] } };
+  const told = await writer.apply(SERVICE_IMPORTS, clusters, { subresource: "status", seen: meta });
+  await writer.delete(SERVICE_IMPORTS, name, told.meta);
+  const [, [, slice]] = published("c1", "shop");
+  const written = await writer.apply(ENDPOINT_SLICES, slice);
+  await writer.delete(ENDPOINT_SLICES, slice.metadata, written.meta);
+  await plane.admin.apply({
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: name,
+  });
+  const found = await writer.get(SERVICE_EXPORTS, name);
+  assert.ok(found);
+  const conditions = { metadata: name, status: { conditions: [] } };
+  await writer.apply(SERVICE_EXPORTS, conditions, { subresource: "status", seen: found.meta });
+  const property = { metadata: { name: "cluster.clusterset.k8s.io" }, spec: { value: "c1" } };
+  await writer.create(CLUSTER_PROPERTIES, property);
+  const controllers = { namespace: "kube-system", name: "kube-controller-manager" };
+  await refused(
+    () => writer.replace(CLUSTER_PROPERTIES, property),
+    () => writer.apply(CLUSTER_PROPERTIES, property),
+    () => writer.apply(SERVICE_EXPORTS, { metadata: name }),
+    () => writer.delete(SERVICE_EXPORTS, name, found.meta),
+    () => writer.apply(NAMESPACES, { metadata: { name: "another" } }),
+    () => writer.apply(LEASES, { metadata: controllers }),
+  );
+});
+
+test("the controller's own rights suffice to elect a leader, by its own Lease only", async () => {
+  await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
+  const elects = async (name: string): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const elector = new LeaderElector({
+      api: controller.api,
+      clock: systemClock,
+      random: Math.random,
+      today: () => new Date(),
+      lease: { namespace: HOME, name },
+      identity: "replica",
+      renewEvery: 100,
+      events: {
+        state: ({ reason }) => {
+          if (reason === "leader") resolve(reason);
+        },
+        failed: ({ reason }) => resolve(reason),
+      },
+    });
+    elector.start();
+    const became = await promise;
+    await elector.stop();
+    return became;
+  };
+  assert.equal(await elects("clusterset-controller"), "leader");
+  // Again: the Lease is there now, and is taken, not made.
+  assert.equal(await elects("clusterset-controller"), "leader");
+  assert.equal(await elects("another"), "forbidden");
+});
