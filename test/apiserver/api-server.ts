@@ -57,7 +57,8 @@ function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions)
     "service-account-issuer": "https://kubernetes.default.svc",
     "service-account-key-file": files.key,
     "service-account-signing-key-file": files.key,
-    "service-cluster-ip-range": "10.96.0.0/16",
+    // Dual-stack: a Service has one family, IPv4, unless it asks for both.
+    "service-cluster-ip-range": "10.96.0.0/16,fd00:96::/112",
     "allow-privileged": true,
     // There is no controller to make the service account that every pod would have to have.
     "disable-admission-plugins": "ServiceAccount",

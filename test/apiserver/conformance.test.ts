@@ -1,0 +1,30 @@
+import { after, before, describe } from "node:test";
+import { lifeCases } from "./conformance/life.ts";
+import { propertyCases } from "./conformance/properties.ts";
+import { sliceCases } from "./conformance/slices.ts";
+import { ControllerStage } from "./controller-stage.ts";
+
+// The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by its numbers:
+// written from what they ask for, with stricter checks where it asks for little.
+
+const BOTH_FAMILIES = ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"];
+
+for (const registry of ["mesh", "hub"] as const) {
+  describe(`with records on ${registry === "mesh" ? "each cluster's own API server" : "a hub"}`, {
+    concurrency: 5,
+  }, () => {
+    let stage: ControllerStage;
+    before(async () => {
+      stage = await ControllerStage.open({
+        clusters: ["c1", "c2"],
+        registry,
+        flags: BOTH_FAMILIES,
+      });
+      await stage.start();
+    });
+    after(() => stage[Symbol.asyncDispose]());
+    lifeCases(() => stage);
+    propertyCases(() => stage);
+    sliceCases(() => stage);
+  });
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ControllerStage } from "../controller-stage.ts";
+import { ServiceCase } from "../service-case.ts";
+import { exported, exportedTwice, HELLO, hello } from "./fixture.ts";
+
+/** Cases of the suite about imports that come, stay and go. */
+export function lifeCases(stage: () => ControllerStage): void {
+  test("C01 (required): with one of two exports gone the import stays, untouched by a delete; with the last one it goes", async () => {
+    const story = await exportedTwice(stage());
+    const both = await story.untilImported("c1", ({ status }) =>
+      assert.deepEqual(status?.clusters, [{ cluster: "c1" }, { cluster: "c2" }]),
+    );
+    await story.unexport("c1");
+    const one = await story.untilImported("c1", ({ status }) =>
+      assert.deepEqual(status?.clusters, [{ cluster: "c2" }]),
+    );
+    const changes = await story.changesSince("c1", both);
+    assert.ok(changes.length > 0 && !changes.includes("DELETED"), changes.join());
+    assert.deepEqual(one.spec.ips, both.spec.ips);
+    await story.unexport("c2");
+    for (const id of story.clusters) await story.untilGone(id);
+  });
+
+  test("C02 (required): a ClusterIP Service is imported as ClusterSetIP by every cluster, until it is not exported", async () => {
+    const story = await exported(stage());
+    await story.untilCondition("c1", "Valid", "True Valid");
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) => assert.equal(spec.type, "ClusterSetIP"));
+    }
+    await story.unexport("c1");
+    for (const id of story.clusters) await story.untilGone(id);
+  });
+
+  test("C10 (required): a headless Service is imported as Headless, with its families, until it is not exported", async () => {
+    const story = await exported(stage(), {
+      ...HELLO,
+      clusterIP: "None",
+      sessionAffinity: "None",
+      sessionAffinityConfig: null,
+    });
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) => {
+        assert.equal(spec.type, "Headless");
+        assert.deepEqual(spec.ipFamilies, ["IPv4", "IPv6"], "C25 and C27 go by them");
+      });
+    }
+    await story.unexport("c1");
+    for (const id of story.clusters) await story.untilGone(id);
+  });
+
+  test("C11 (required): a headless import never has a VIP", async () => {
+    const story = await exported(stage(), { ...HELLO, clusterIP: "None" });
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ status }) => assert.equal(status?.clusters?.length, 1));
+    }
+    await story.settle("c1");
+    for (const id of story.clusters) {
+      assert.deepEqual((await story.imported(id))?.spec.ips ?? [], []);
+    }
+  });
+
+  test("C12 (required): an ExternalName Service is not valid to export, and imported nowhere", async () => {
+    const story = await ServiceCase.open(stage());
+    await story.serve("c1", { type: "ExternalName", externalName: "example.com" });
+    await story.export("c1");
+    await story.untilCondition("c1", "Valid", "False InvalidServiceType");
+    await story.settle("c1");
+    for (const id of story.clusters) assert.equal(await story.imported(id), undefined);
+  });
+
+  test("C14 (required): a Service that nobody exports is imported nowhere", async () => {
+    const story = await ServiceCase.open(stage());
+    for (const id of story.clusters) await hello(story, id);
+    for (const id of story.clusters) await story.settle(id);
+    for (const id of story.clusters) {
+      assert.equal(await story.imported(id), undefined);
+      assert.deepEqual(await story.slices(id), []);
+    }
+  });
+}

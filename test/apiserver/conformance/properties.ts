@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { isIP } from "node:net";
+import { test } from "node:test";
+import type { ControllerStage } from "../controller-stage.ts";
+import { exported, exportedTwice, HELLO, PORTS, portText } from "./fixture.ts";
+
+/** Cases of the suite about what an import says, and what exports must agree on. */
+export function propertyCases(stage: () => ControllerStage): void {
+  test("C03 (required): session affinity and its timeout are the Service's", async () => {
+    const story = await exported(stage());
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) => {
+        assert.equal(spec.sessionAffinity, "ClientIP");
+        assert.deepEqual(spec.sessionAffinityConfig, { clientIP: { timeoutSeconds: 10 } });
+      });
+    }
+  });
+
+  test("C04 (required): the internal traffic policy is the Service's", async () => {
+    for (const policy of ["Cluster", "Local"]) {
+      const story = await exported(stage(), { ...HELLO, internalTrafficPolicy: policy });
+      for (const id of story.clusters) {
+        await story.untilImported(id, ({ spec }) =>
+          assert.equal(spec.internalTrafficPolicy, policy),
+        );
+      }
+    }
+  });
+
+  test("C05 (required): the traffic distribution is the Service's", async () => {
+    const story = await exported(stage(), { ...HELLO, trafficDistribution: "PreferClose" });
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) =>
+        assert.equal(spec.trafficDistribution, "PreferClose"),
+      );
+    }
+  });
+
+  test("C06 (required): an import has a VIP for each of its families, in their order", async () => {
+    const story = await exported(stage());
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec: { ips = [], ipFamilies } }) => {
+        assert.deepEqual(
+          ips.map((ip) => `IPv${isIP(ip)}`),
+          ipFamilies,
+        );
+        assert.deepEqual(ipFamilies, ["IPv4", "IPv6"]);
+      });
+    }
+  });
+
+  test("C07 (required): the ports are the Service's", async () => {
+    const ports = [
+      { ...PORTS[0], port: 42, appProtocol: "example.com/hello" },
+      { ...PORTS[1], port: 42 },
+    ];
+    const story = await exported(stage(), { ...HELLO, ports });
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) => assert.deepEqual(spec.ports, ports));
+    }
+  });
+
+  test("C08 (required): different ports are united, and both exporters hear of the conflict", async () => {
+    const younger = {
+      ports: [
+        { name: "tcp", port: 42, protocol: "TCP" },
+        { name: "stcp", port: 142, protocol: "SCTP" },
+      ],
+    };
+    const story = await exportedTwice(stage(), { ...HELLO, ...younger });
+    for (const id of story.clusters) {
+      await story.untilImported(id, ({ spec }) =>
+        assert.deepEqual(spec.ports.map(portText).sort(), [
+          "stcp 142/SCTP",
+          "tcp 42/TCP",
+          "udp 42/UDP",
+        ]),
+      );
+      await story.untilCondition(id, "Conflict", "True PortConflict");
+    }
+  });
+
+  test("C09 (required): of two numbers of one port the older export's counts, and both hear of the conflict", async () => {
+    const story = await exportedTwice(stage(), {
+      ...HELLO,
+      ports: [{ name: "tcp", port: 43, protocol: "TCP" }],
+    });
+    for (const id of story.clusters) {
+      await story.untilCondition(id, "Conflict", "True PortConflict");
+      await story.untilImported(id, ({ spec, status }) => {
+        assert.equal(status?.clusters?.length, 2);
+        assert.deepEqual(spec.ports.map(portText).sort(), ["tcp 42/TCP", "udp 42/UDP"]);
+      });
+    }
+  });
+
+  test("C13 (required): a younger headless export does not make the import headless, and both hear of the conflict", async () => {
+    const headless = { clusterIP: "None" };
+    const story = await exportedTwice(stage(), { ...HELLO, ...headless });
+    for (const id of story.clusters) {
+      await story.untilCondition(id, "Conflict", "True TypeConflict");
+      await story.untilImported(id, ({ spec, status }) => {
+        assert.equal(status?.clusters?.length, 2);
+        assert.equal(spec.type, "ClusterSetIP");
+      });
+    }
+  });
+
+  test("C15 (optional): an import carries what the export asks for, and no metadata of Service or export", async () => {
+    const story = await exported(stage(), HELLO, {
+      exportedLabels: { team: "shop" },
+      exportedAnnotations: { "example.com/owner": "jane" },
+    });
+    for (const id of story.clusters) {
+      const { metadata } = await story.untilImported(id, ({ metadata }) => {
+        assert.deepEqual(metadata.labels, { team: "shop" });
+        assert.equal(annotationsOf(metadata)["example.com/owner"], "jane");
+      });
+      assert.equal(annotationsOf(metadata)["example.com/dummy"], undefined);
+    }
+  });
+
+  test("C16 (optional): of two exports' labels and annotations the older one's count, and both hear of the conflict", async () => {
+    const [c1, c2] = ["c1", "c2"].map((id) => ({
+      exportedLabels: { [id]: "label" },
+      exportedAnnotations: { [`example.com/${id}`]: "annotation" },
+    }));
+    const story = await exportedTwice(stage(), HELLO, [c1 ?? {}, c2 ?? {}]);
+    for (const id of story.clusters) {
+      await story.untilCondition(id, "Conflict", "True LabelsConflict,AnnotationsConflict");
+      await story.untilImported(id, ({ metadata, status }) => {
+        assert.equal(status?.clusters?.length, 2);
+        assert.deepEqual(metadata.labels, { c1: "label" });
+        assert.equal(annotationsOf(metadata)["example.com/c1"], "annotation");
+        assert.equal(annotationsOf(metadata)["example.com/c2"], undefined);
+      });
+    }
+  });
+}
+
+function annotationsOf(metadata: object): Record<string, string> {
+  return (metadata as { annotations?: Record<string, string> }).annotations ?? {};
+}
