@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { placeOf } from "../demo/attempt.ts";
+import type { Held } from "../demo/held.ts";
+import { CLUSTERS, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
+import type { Connections } from "./connections.ts";
+
+// Three clusters with a real control plane and a real controller each, and an agent where the client is: what becomes
+// of the client's connections. Leases last six seconds.
+
+/** Longer than a Lease and the steps of a reflector's backoff. */
+const OUTAGE_MS = 30_000;
+
+let stage: ClusterSetStage;
+let client: Connections;
+const HELD: Held[] = [];
+
+before(async () => {
+  stage = await ClusterSetStage.open();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+const settled = (wanted: string, from: number, patience?: number) =>
+  client.settled(wanted, from, () => stage.log, patience);
+
+/** Waits until c1's API server has a cluster's endpoint as `ready`, `serving` (and not ready), or `dead`. */
+function untilEndpoint(id: string, condition: string): Promise<void> {
+  const address = CLUSTERS.find((one) => one.id === id)?.address ?? "";
+  return stage.cluster("c1").untilReady(SERVICE, { [address]: condition });
+}
+
+test("what one cluster exports, a pod of another connects to", async () => {
+  await stage.cluster("c3").export(SERVICE);
+  const { spec } = await stage.cluster("c1").untilImported(SERVICE, ["10.3.0.11"]);
+  const [vip = ""] = (spec as { ips: string[] }).ips;
+  client = stage.connect(vip);
+  await settled("c3", 0);
+});
+
+test("through local, regional, global, refused, and back, as clusters export and scale; no connection fails or hangs else", async () => {
+  const drill = [
+    ["c2", () => stage.cluster("c2").export(SERVICE)],
+    ["c1", () => stage.cluster("c1").export(SERVICE)],
+    ["c2", () => stage.scale("c1", false)],
+    ["c3", () => stage.scale("c2", false)],
+    ["refused", () => stage.scale("c3", false)],
+    ["c3", () => stage.scale("c3", true)],
+    ["c2", () => stage.scale("c2", true)],
+    ["c1", () => stage.scale("c1", true)],
+    ["c2", () => stage.scale("c1", false)],
+  ] as const;
+  let before = "c3";
+  for (const [wanted, act] of drill) {
+    const from = client.attempts.length;
+    await act();
+    const errors = await settled(wanted, from);
+    const allowed = [wanted, before].includes("refused") ? ["refused"] : [];
+    const others = errors.filter((error) => !allowed.includes(error));
+    assert.deepEqual(others, [], `${before} to ${wanted}`);
+    before = wanted;
+  }
+});
+
+test("a cluster whose control plane is killed is a last resort once its Lease is silent, and loses no connection", async () => {
+  const from = client.attempts.length;
+  const held = await client.hold();
+  assert.equal(held.name, "c2/web");
+  await stage.killControlPlane("c2");
+  await settled("c2", client.attempts.length);
+
+  await untilEndpoint("c2", "serving");
+  await settled("c3", client.attempts.length);
+  await stage.scale("c3", false);
+  await settled("c2", client.attempts.length);
+  await stage.scale("c3", true);
+  await settled("c3", client.attempts.length);
+
+  await stage.reviveControlPlane("c2");
+  assert.deepEqual(await settled("c2", from, OUTAGE_MS), []);
+  assert.equal(held.fault, undefined);
+  await held.close();
+});
+
+test("traffic leaves a cluster that is killed as a whole once its Lease is silent, and returns with it; what is held elsewhere lives", async () => {
+  await stage.scale("c2", false);
+  await settled("c3", client.attempts.length);
+  HELD.push(await client.hold());
+  await stage.scale("c2", true);
+  await settled("c2", client.attempts.length);
+
+  const from = client.attempts.length;
+  await stage.killCluster("c2");
+  await untilEndpoint("c2", "serving");
+  // What was under way to it is given up after a second.
+  await settled("c3", from, OUTAGE_MS);
+  const moved = client.attempts.length;
+  const told = client.attempts.slice(from, moved).map(placeOf);
+  assert.deepEqual([...new Set(told)].sort(), ["c2", "c3", "timeout"]);
+
+  await stage.reviveCluster("c2");
+  assert.deepEqual(await settled("c2", moved, OUTAGE_MS), []);
+  await client.finish();
+  assert.deepEqual([...new Set(client.attempts.slice(moved).map(placeOf))].sort(), ["c2", "c3"]);
+  const [elsewhere] = HELD;
+  assert.equal(elsewhere?.name, "c3/web");
+  assert.equal(elsewhere?.fault, undefined);
+});
