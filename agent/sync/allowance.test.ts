@@ -47,7 +47,18 @@ describe("whoever invents services without end that the kernel refuses", () => {
   });
 
   test("keeps nobody's changes from the kernel, not even when all trials are used up", async () => {
-    while (invented < MOST_REFUSED + 3) await invent();
+    while (invented < MOST_REFUSED + 2) await invent();
+    const apply = bench.backend.apply.bind(bench.backend);
+    let refusals = 0;
+    bench.backend.apply = async (tx, believed) => {
+      await apply(tx, believed).catch((error) => {
+        // Once suspects are named, one that was set aside before asks for another trial, too.
+        const again = { importKey: "evil/s0", protocol: "SCTP", vips: ["241.9.9.9"] } as const;
+        if (++refusals === 2) bench.set("evil/s0", virtualService(again));
+        throw error;
+      });
+    };
+    await invent();
     bench.set(INNOCENT, virtualService({ importKey: INNOCENT, endpoints: [] }));
     await quiet();
     assert.deepEqual(

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { quiet } from "../../test/support/fake-backend.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
 import { virtualService } from "../../test/support/services.ts";
 import type { Drift } from "../backends/backend.ts";
+import { Inspection } from "./inspection.ts";
 
 const A = "demo/a";
 const B = "demo/b";
@@ -95,6 +97,19 @@ describe("while nothing changes", () => {
     assert.ok(backend.checks >= 7 && backend.checks <= 8, `${backend.checks} looks`);
   });
 
+  test("standing still in the middle of a look does not count as looking", async () => {
+    const { backend, clock } = bench;
+    const slow = () => {
+      backend.checks++;
+      return new Promise<Drift[]>((resolve) => clock.after(10, () => resolve([])));
+    };
+    Object.assign(backend, { check: slow });
+    clock.advance(5_000);
+    clock.standStill(3_600_000);
+    await bench.pass(1_000_000);
+    assert.ok(backend.checks > 1, `${backend.checks} looks`);
+  });
+
   test("a look that fails is told, and tried again later and later; nothing is forgotten", async () => {
     bench.backend.checkFails = new Error("no iptables");
     await bench.pass(500_000);
@@ -148,3 +163,28 @@ describe("while nothing changes", () => {
     assert.deepEqual([bench.blind, bench.clock.pending], [[], 0]);
   });
 });
+
+for (const [random, minutes] of [
+  [0, 13.5],
+  [0.5, 15],
+] as const) {
+  test(`nodes do not compare together: one that draws ${random} does after ${minutes} minutes`, async () => {
+    const clock = new FakeClock();
+    const inspection = new Inspection({
+      clock,
+      random: () => random,
+      look: async () => [],
+      drifted: () => undefined,
+      failed: () => undefined,
+      wake: () => undefined,
+    });
+    inspection.passBegins();
+    inspection.passEnds("complete");
+    clock.advance(minutes * 60_000 - 1);
+    assert.equal(inspection.due, false);
+    clock.advance(1);
+    assert.equal(inspection.due, true);
+    await inspection.stop();
+    assert.equal(clock.pending, 0);
+  });
+}

@@ -106,6 +106,38 @@ describe("a service that the kernel refuses", () => {
     assert.deepEqual([bench.aside.size, held(bench, keyOf(1))], [0, [service(1)]]);
   });
 
+  test("is not blamed for what it was when the trial began, if it has changed meanwhile", async () => {
+    bench.backend.refuses = ({ portName }) => portName === "bad";
+    await bench.start();
+    const apply = bench.backend.apply.bind(bench.backend);
+    bench.backend.apply = async (tx, believed) => {
+      await apply(tx, believed).catch((error) => {
+        // Two passes have failed before; this is the trial.
+        if (bench.failures.length === 2) bench.set(keyOf(1), service(1));
+        throw error;
+      });
+    };
+    bench.set(keyOf(1), service(1, { portName: "bad" }));
+    await bench.settle();
+    assert.deepEqual(held(bench, keyOf(1)), [service(1)]);
+    assert.equal(bench.aside.size, 0);
+  });
+
+  test("is not live, and counts as waiting until it is known to be the one; the others' changes count when they are live", async () => {
+    bench.set(keyOf(1), service(1));
+    await bench.start();
+    const since = bench.clock.now();
+    bench.passes.length = 0;
+    bench.set(keyOf(1), service(1, { endpoints: [] }));
+    bench.set(keyOf(2), service(2, { protocol: "SCTP" }));
+    await bench.settle();
+    const told = bench.passes.filter(({ changedAt }) => changedAt.length > 0);
+    assert.deepEqual(
+      told.map(({ changedAt, whole }) => [changedAt, whole]),
+      [[[since, since], true]],
+    );
+  });
+
   test("is tried again with the comparison, for a module may have been loaded", async () => {
     for (let i = 0; i < 20; i++) bench.set(keyOf(i), service(i, { protocol: "SCTP" }));
     bench.set(keyOf(20), service(20));
@@ -190,6 +222,8 @@ describe("a service that the kernel refuses", () => {
     bench.followed.length = 0;
     bench.set(keyOf(1), service(1), service(1, { protocol: "SCTP", portName: "s", port: 81 }));
     await bench.settle();
+    const refusals = bench.failures.length + bench.trials.filter((accepted) => !accepted).length;
+    assert.equal(bench.followed.filter((line) => line === "failed").length, refusals);
     const proposals = bench.followed.filter((line) => line.startsWith("demo/s1"));
     assert.ok(!proposals.includes("demo/s1 0"));
     assert.equal(bench.followed.at(-1), "accepted all");
