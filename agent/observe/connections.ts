@@ -45,7 +45,7 @@ export class Connections {
 }
 
 /** `[-]source-nodes unreachable: …`. PURE. */
-export function connectionLine(resource: string, { reason, detail }: ReflectorState): string {
+function connectionLine(resource: string, { reason, detail }: ReflectorState): string {
   const name = `source-${resource}`;
   if (reason === "watching") return `[+]${name} ok`;
   const why = detail === undefined ? "" : `: ${shown(detail)}`;

@@ -13,9 +13,9 @@ export interface MetricDefinition {
 export const METRIC_PREFIX = "clusterset_agent_";
 
 /** 1 ms to 16 s: kube-proxy's own for one sync. */
-export const SYNC_BUCKETS = exponentialBuckets(0.001, 2, 15);
+const SYNC_BUCKETS = exponentialBuckets(0.001, 2, 15);
 /** 1 ms to 131 s. kube-proxy starts at 250 ms, which hides everything that is quick. */
-export const LATENCY_BUCKETS = exponentialBuckets(0.001, 2, 18);
+const LATENCY_BUCKETS = exponentialBuckets(0.001, 2, 18);
 
 /** The histograms. */
 export const HISTOGRAMS = {

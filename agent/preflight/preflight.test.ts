@@ -170,6 +170,22 @@ test("one knock a minute at most, while nobody answers", async () => {
   await stage.preflight.stop();
 });
 
+test("what could not be tried for a moment is tried again, not left open for ever", async () => {
+  const stage = new Stage();
+  stage.answers.delete("env");
+  stage.answers.delete("iptables-nft --version");
+  stage.preflight.start();
+  await stage.settle();
+  assert.equal(stage.reason("tools"), "not-tested");
+  assert.equal(stage.reason("extensions-IPv4"), "not-tested");
+  stage.answers.set("env", "");
+  stage.answers.set("iptables-nft --version", "iptables v1.8.9");
+  await stage.minute();
+  assert.equal(stage.reason("tools"), undefined);
+  assert.equal(stage.reason("extensions-IPv4"), undefined);
+  await stage.preflight.stop();
+});
+
 test("extensions are tried once if all are there, and every minute while one is missing", async () => {
   const stage = new Stage();
   stage.answers.set("env", "recent: no such module\n");

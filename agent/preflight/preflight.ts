@@ -143,7 +143,7 @@ export class Preflight {
   /** Looks again only as long as the verdict is not good. */
   async #once(name: string, look: () => Promise<Verdict>): Promise<Verdict> {
     const verdict = this.#settled.get(name) ?? (await look());
-    if (verdict.state !== "failing") this.#settled.set(name, verdict);
+    if (verdict.state === "well") this.#settled.set(name, verdict);
     return verdict;
   }
 

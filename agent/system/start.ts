@@ -5,7 +5,7 @@ import { CodedError } from "../../common/errors.ts";
 const STARVED: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
 
 /** True if `fault` says that file descriptors, processes or memory have run out. */
-export function isStarved(fault: unknown): boolean {
+function isStarved(fault: unknown): boolean {
   return fault instanceof Error && "code" in fault && STARVED.includes(fault.code);
 }
 

@@ -27,7 +27,7 @@ const OWNERS: readonly (readonly [program: string, marks: RegExp])[] = [
 const LONGEST = 300;
 
 /** The program whose rule this probably is, told by the chain that it leads to, or by its comment. */
-export function ownerOf({ target, comments }: ForeignRule): string | undefined {
+function ownerOf({ target, comments }: ForeignRule): string | undefined {
   const marks = [target?.name ?? "", ...comments];
   return OWNERS.find(([, pattern]) => marks.some((mark) => pattern.test(mark)))?.[0];
 }
