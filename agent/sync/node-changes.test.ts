@@ -131,6 +131,21 @@ describe("thousands of imports", () => {
     assert.equal(bench.backend.kernel.size, MANY + 1);
   });
 
+  test("have all been planned when the kernel is read for the first time", async () => {
+    const { agent, source, backend, clock, planned } = new Bench();
+    clock.cost = 0.5;
+    agent.start();
+    for (let i = 0; i < 300; i++) {
+      source.tell.importChanged(importFact({ key: objectKey("many", `i${i}`) }), 0);
+    }
+    source.tell.listed();
+    for (let i = 0; i < 500 && backend.log.length === 0; i++) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.deepEqual([backend.log[0], planned.length], ["read", 300]);
+    await agent.stop();
+  });
+
   test("are written as they are in the end, whatever changes between the slices", async () => {
     bench.region("us-east", 3);
     for (let i = 0; i < 40; i++) {
