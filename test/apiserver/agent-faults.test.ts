@@ -203,4 +203,6 @@ test("An agent that starts while the API server stands still waits, keeps the ru
     endpoint: "10.1.0.20",
   });
   assert.match(page, /\[-]sources failed: not-listed\n.*readyz check failed\n$/s);
+  // Long before the silence is called a fault.
+  assert.match(page, /^\[\?]source-nodes listing: "no answer yet"$/m);
 });

@@ -200,7 +200,10 @@ test("50,000 entries of an endpoint that left are deleted, and the agent answers
   stage.declare();
   stage.place(["a"]);
   await stage.agent.start();
-  await eventually(async () => assert.ok((await count()) < 1_000));
+  await eventually(async () => {
+    assert.equal(await stage.agent.page("/livez"), "ok\n");
+    assert.ok((await count()) < 1_000);
+  });
   await fill();
   t.diagnostic(await stage.node.exec(program("stall.ts", "netlink", VIP, "53", PODS.a)));
   assert.ok((await count()) < 1_000);
