@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
@@ -161,10 +162,12 @@ test("a token is good until its Secret is deleted", { timeout: 60_000 }, async (
   assert.equal(await peer.follows(query), "watching");
   await plane.admin.delete({ ...secret, metadata: { namespace: OWN, name: "c9" } });
   // The API server remembers for ten seconds that a token was good.
-  while ((await peer.follows(query)) === "watching") {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+  let reason = await peer.follows(query);
+  while (reason === "watching") {
+    await sleep(500);
+    reason = await peer.follows(query);
   }
-  assert.equal(await peer.follows(query), "unauthorized");
+  assert.equal(reason, "unauthorized");
 });
 
 test("on a hub, a cluster's token writes its own registry, reads the others, and may do nothing else", async () => {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
+import { ANNOTATION_ENDPOINT_CIDRS, LABEL_PEER, LABEL_RECORD } from "../../api/keys.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
@@ -23,6 +26,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 
 // What deploy/rbac grants is what the code asks for: not less, and not more.
 
+const ROOT = join(import.meta.dirname, "../..");
 const NAME = { namespace: "shop", name: "web" };
 const SEEN = { key: "shop/web", uid: "u", resourceVersion: "1", content: "", status: "" };
 
@@ -193,4 +197,16 @@ test("what is about one cluster names it everywhere, and leaves no placeholder b
     assert.doesNotMatch(JSON.stringify(objects), /_ID/);
     for (const { metadata } of objects) assert.equal(typeof metadata.name, "string", file);
   }
+});
+
+test("documents name files, labels and annotations of rights that there are", () => {
+  const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
+  const files = [...guide.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([file]) => file);
+  assert.ok(files.length > 10);
+  for (const file of files) assert.ok(existsSync(`${ROOT}/${file}`), file);
+  const named = [...guide.matchAll(/clusterset-proxy\.io\/[a-z-]+/g)].map(([key]) => key);
+  assert.deepEqual(new Set(named), new Set([LABEL_PEER, LABEL_RECORD, ANNOTATION_ENDPOINT_CIDRS]));
+  const [, role = ""] = readFileSync(`${ROOT}/deploy/rbac/agent.yaml`, "utf8").split("---\n");
+  const page = readFileSync(`${ROOT}/agent/sources/kubernetes/README.md`, "utf8");
+  assert.ok(role.includes("kind: ClusterRole\n") && page.includes(role));
 });
