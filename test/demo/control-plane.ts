@@ -2,8 +2,9 @@ import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { agentRights } from "../apiserver/agent-rights.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { Publication, ScenarioObject } from "./scenario.ts";
-import { HOME } from "./world.ts";
+import { now } from "./attempt.ts";
+import type { Publication, Scenario } from "./scenario.ts";
+import { HOME, VIP } from "./world.ts";
 
 const AGENT = "agent";
 
@@ -25,16 +26,19 @@ const IDENTITY = [
 
 /** A real API server, which the agent may list and watch. */
 export class PublishingControlPlane implements Publication {
-  readonly flags: readonly string[];
+  readonly objects: { readonly kubeconfig: string };
+  readonly flags = [];
   readonly #plane: ControlPlane;
+  readonly #scenario: Scenario;
 
-  private constructor(plane: ControlPlane) {
+  private constructor(plane: ControlPlane, scenario: Scenario) {
     this.#plane = plane;
-    this.flags = [`--kubeconfig=${plane.kubeconfig({ user: AGENT })}`];
+    this.#scenario = scenario;
+    this.objects = { kubeconfig: plane.kubeconfig({ user: AGENT }) };
   }
 
   /** Starts it on a node, with all that is not in the scenario. */
-  static async start(namespace: Namespace): Promise<PublishingControlPlane> {
+  static async start(namespace: Namespace, scenario: Scenario): Promise<PublishingControlPlane> {
     const plane = await ControlPlane.start({ namespace, users: [AGENT] });
     try {
       await plane.installCrds();
@@ -45,11 +49,17 @@ export class PublishingControlPlane implements Publication {
       await plane.remove();
       throw error;
     }
-    return new PublishingControlPlane(plane);
+    return new PublishingControlPlane(plane, scenario);
   }
 
-  async write(...objects: readonly ScenarioObject[]): Promise<void> {
-    await Promise.all(objects.map((object) => this.#plane.admin.apply(object)));
+  async publish(): Promise<{ vip: string; since: number }> {
+    const since = now();
+    await Promise.all(this.#scenario.objects.map((object) => this.#plane.admin.apply(object)));
+    return { vip: VIP, since };
+  }
+
+  async scale(cluster: string, up: boolean): Promise<void> {
+    await this.#plane.admin.apply(this.#scenario.slice(cluster, up));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -30,9 +30,9 @@ export class Held {
     return this.#verdict === undefined ? this.#judge() : this.#verdict.fault;
   }
 
-  /** Judges it for good, and closes it. */
+  /** Judges it for good, and closes it. May be repeated. */
   async close(): Promise<void> {
-    this.#verdict = { fault: this.#judge() };
+    this.#verdict ??= { fault: this.#judge() };
     await this.#client.stop();
   }
 

@@ -1,33 +1,28 @@
 /**
  * The demo: one service in three clusters, a client that never stops connecting, and the agent on the
  * client's node. Clusters are scaled to nothing and back; everything shown is measured on real connections.
- * Exits with 0 if no connection failed, with 1 otherwise.
+ * Exits with 0 if no connection failed, with 1 otherwise. With controllers, one cluster is killed, too; what is then
+ * lost before anybody can know of it is counted, and no failure.
  *
- *     node test/demo/main.ts [manifests | kubernetes]
+ *     node test/demo/main.ts [manifests | kubernetes | controller]
  */
 import { now, placeOf } from "./attempt.ts";
 import type { Paint } from "./paint.ts";
-import { ms, type View } from "./picture.ts";
-import { type Played, play, STEPS } from "./play.ts";
+import { failuresOf, ms, type View } from "./picture.ts";
+import { type Played, play } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
 import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
-import { CLUSTERS, tierOf, VIP } from "./world.ts";
+import { CONTROLLER_STEPS, isOutage, STEPS } from "./steps.ts";
+import { CLUSTERS, tierOf } from "./world.ts";
 
 const paint = paintFor(process.stdout, process.env);
 const drawing = canDraw(process.stdout, process.env);
-
-const intro = `shop/web, ClusterSetIP ${VIP}: clusters c1 and c2 in eu-west, c3 in us-east; \
-a pod of c1 makes ${RATE} new connections a second`;
 
 if (process.getuid?.() !== 0) {
   console.error("the demo makes network namespaces: run it as root");
   process.exit(1);
 }
 const source = sourceOf(process.argv[2] ?? "manifests");
-if (!drawing) console.log(intro);
-if (source === "kubernetes") {
-  console.log("starting a real etcd and kube-apiserver, which the agent lists and watches");
-}
 try {
   const faults = await perform(source);
   for (const fault of faults) console.log(paint("bad", `FAILED: ${fault}`));
@@ -46,16 +41,21 @@ function sourceOf(word: string): SourceName {
 
 /** Plays all steps; gives what went wrong. */
 async function perform(source: SourceName): Promise<string[]> {
-  await using stage = await Stage.open(source);
+  const steps = source === "controller" ? CONTROLLER_STEPS : STEPS;
+  await using stage = await Stage.open(source, (line) => console.log(line));
+  const intro = `shop/web, ClusterSetIP ${stage.vip}: clusters c1 and c2 in eu-west, c3 in us-east; \
+a pod of c1 makes ${RATE} new connections a second`;
+  if (!drawing) console.log(intro);
   const played: Played[] = [];
   const began = now();
   let rules: readonly string[] = await stage.rules();
   const view = (): View => ({
+    vip: stage.vip,
     attempts: stage.attempts,
     now: now(),
     began,
     up: new Set(CLUSTERS.filter((cluster) => stage.isUp(cluster)).map(({ id }) => id)),
-    steps: STEPS,
+    steps,
     played,
     held: stage.held.map(({ name, count, fault }) => ({ name, count, fault })),
     rules,
@@ -63,7 +63,7 @@ async function perform(source: SourceName): Promise<string[]> {
   const screen = drawing ? new Screen(process.stdout, paint, view) : undefined;
   screen?.start();
   try {
-    for (const step of STEPS) {
+    for (const step of steps) {
       const one = await play(stage, step, (latest) => {
         rules = latest;
       });
@@ -76,10 +76,11 @@ async function perform(source: SourceName): Promise<string[]> {
   }
   const ended = stage.attempts.length;
   await stage.finish();
+  const broken = await stage.release();
   const wanted = played.at(-1)?.step.wanted;
   const late = stage.attempts.slice(ended).filter((attempt) => placeOf(attempt) !== wanted);
   const faults = [
-    ...played.flatMap((one) => one.faults),
+    ...new Set([...played.flatMap((one) => one.faults), ...broken]),
     ...late.map((attempt) => `a connection came to its end only then: ${placeOf(attempt)}`),
   ];
   if (faults.length > 0) return faults;
@@ -89,28 +90,45 @@ async function perform(source: SourceName): Promise<string[]> {
 
 /** One step in lines, for a log. */
 function report({ step, verdict, rules }: Played, paint: Paint): void {
-  const { attempts, failures, firstNew, lastOld, slowest } = verdict;
+  const { attempts, firstNew, lastOld, slowest, lost } = verdict;
   const tier = tierOf(step.wanted);
-  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
   const how =
-    step.scale.length === 0
+    step.acts.length === 0
       ? ""
       : `: first after ${ms(firstNew)}, last elsewhere after ${ms(lastOld)}`;
   console.log(
     `\n${step.title} -> ${paint(tier ?? "bad", `${tier ?? ""} ${step.wanted}`.trim())}${how}`,
   );
-  console.log(`  ${attempts} connections, ${failed} failed, slowest there ${ms(slowest)}`);
+  const losses = lost === 0 ? "" : `${lost} lost before anybody could know, `;
+  console.log(
+    `  ${attempts} connections, ${losses}${failuresOf(verdict)} failed, slowest there ${ms(slowest)}`,
+  );
   for (const rule of rules) console.log(paint("dim", `  ${rule}`));
 }
 
 /** What was shown, in lines that fit any terminal. */
 function summary(stage: Stage, played: readonly Played[]): string[] {
-  const switches = played.filter(({ step }) => step.scale.length > 0);
-  const slowest = Math.max(...switches.map(({ verdict }) => verdict.firstNew ?? 0));
-  const refused = played.at(-1)?.verdict.slowest;
-  return [
+  const isPrompt = ({ step }: Played) =>
+    !step.acts.some(([, act]) => act === "kill" || act === "boot");
+  const switches = played.filter(({ step }) => step.acts.length > 0);
+  const slowest = Math.max(
+    ...switches.filter(isPrompt).map(({ verdict }) => verdict.firstNew ?? 0),
+  );
+  const lines = [
     `OK: ${stage.attempts.length} connections, none failed or hung; every switch within ${ms(slowest)}`,
-    `    ${stage.held.length} held connections survived the way back`,
-    `    with nothing left, connections were refused within ${ms(refused)}`,
+    `    ${stage.held.length} held connection${stage.held.length === 1 ? "" : "s"} survived the way back`,
   ];
+  const last = played.at(-1);
+  if (last?.step.wanted === "refused") {
+    lines.push(
+      `    with nothing left, connections were refused within ${ms(last.verdict.slowest)}`,
+    );
+  }
+  for (const { step, verdict } of played.filter((one) => isOutage(one.step))) {
+    lines[0] = lines[0]?.replace("none failed", "none else failed") ?? "";
+    lines.push(
+      `    ${step.title}: ${verdict.lost} connections lost until its Lease was over, ${ms(verdict.firstNew)}`,
+    );
+  }
+  return lines;
 }

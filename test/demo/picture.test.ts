@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coloured, plain } from "./paint.ts";
 import { draw, LEAST_COLUMNS, ROWS, type View } from "./picture.ts";
-import { STEPS } from "./play.ts";
 import { canDraw, paintFor } from "./screen.ts";
+import { CONTROLLER_STEPS, STEPS } from "./steps.ts";
 
 const attempt = (ended: number, answer: string | undefined, error?: string) => ({
   begun: ended - 1,
@@ -13,6 +13,7 @@ const attempt = (ended: number, answer: string | undefined, error?: string) => (
 });
 
 const VIEW: View = {
+  vip: "241.0.1.7",
   attempts: [
     attempt(50, "c1/web-1"),
     attempt(300, "c2/web-1"),
@@ -35,7 +36,7 @@ test("The picture always has the same rows, none wider than the terminal", () =>
     const rules = Array.from({ length: 9 }, () => "-A ".repeat(99));
     const attempts = Array.from({ length: 99_999 }, () => attempt(89_900, "c1/web-1"));
     const wide = { ...VIEW, rules, attempts, now: 90_000 };
-    for (const view of [VIEW, wide]) {
+    for (const view of [VIEW, wide, { ...wide, steps: CONTROLLER_STEPS }]) {
       const lines = draw(view, columns, plain);
       assert.equal(lines.length, ROWS);
       for (const line of lines) assert.ok(line.length <= columns, `${line.length}: ${line}`);

@@ -1,10 +1,14 @@
 import { type Attempt, placeOf } from "./attempt.ts";
 import type { Paint } from "./paint.ts";
-import type { Played, Step } from "./play.ts";
-import { CLUSTERS, type Cluster, type Tier, tierOf, VIP } from "./world.ts";
+import type { Played } from "./play.ts";
+import type { Step } from "./steps.ts";
+import type { Verdict } from "./verdict.ts";
+import { CLUSTERS, type Cluster, type Tier, tierOf } from "./world.ts";
 
 /** All that the picture shows. */
 export interface View {
+  /** The address that the client connects to. */
+  readonly vip: string;
   /** Of every connection so far. */
   readonly attempts: readonly Attempt[];
   /** On the clock of attempts; what is older than a second is no share of anything. */
@@ -29,6 +33,9 @@ export const ROWS = 23;
 /** The narrowest terminal that it fits into. */
 export const LEAST_COLUMNS = 80;
 
+/** Rows for steps and for what is held. */
+const STEPS_AND_HELD = 8;
+
 /** A glyph for each tier, so that the strip can be read without colours. */
 const GLYPHS: Readonly<Record<Tier, string>> = { local: "█", regional: "▓", global: "▒" };
 /** Ms that one cell of the strip stands for. */
@@ -38,7 +45,7 @@ const CELL = 250;
 export function draw(view: View, columns: number, paint: Paint): string[] {
   const width = Math.max(LEAST_COLUMNS, Math.min(columns, 112));
   const rate = recent(view).length;
-  const title = ` clusterset-proxy   shop/web  ${VIP}:80`;
+  const title = ` clusterset-proxy   shop/web  ${view.vip}:80`;
   const pace = `${rate} new connections a second `;
   const lines = [
     paint("bold", title) + paint("dim", pace.padStart(width - title.length)),
@@ -155,8 +162,8 @@ function toneOf(played: Played) {
 }
 
 function playedRow({ step, verdict }: Played): string {
-  const failed = Object.values(verdict.failures).reduce((sum, count) => sum + count, 0);
-  const timed = step.scale.length > 0;
+  const failed = verdict.lost + failuresOf(verdict);
+  const timed = step.acts.length > 0;
   return row(
     step.title,
     tierOf(step.wanted) === undefined ? step.wanted : `${tierOf(step.wanted)} ${step.wanted}`,
@@ -173,6 +180,11 @@ function row(...cells: readonly string[]): string {
   return ` ${title.padEnd(23)}${by.padEnd(13)}${numbers}`;
 }
 
+/** Attempts that failed though nothing was out of order. */
+export function failuresOf({ failures }: Verdict): number {
+  return Object.values(failures).reduce((sum, count) => sum + count, 0);
+}
+
 /** Milliseconds for people; a dash for what has not happened. */
 export function ms(value: number | undefined): string {
   return value === undefined ? "–" : `${value.toFixed(1)} ms`;
@@ -185,5 +197,6 @@ function held(view: View, paint: Paint): string[] {
       ? paint("dim", `${text}, none missing`)
       : paint("dim", `${text}, then ${fault}`);
   });
-  return [...lines, "", ""].slice(0, 2);
+  // A long table leaves less room.
+  return [...lines, "", ""].slice(0, Math.max(0, STEPS_AND_HELD - view.steps.length));
 }

@@ -1,39 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "./attempt.ts";
 import type { Stage } from "./stage.ts";
+import { isOutage, type Step } from "./steps.ts";
 import { hasSettled, judge, type Verdict } from "./verdict.ts";
-
-/** One act: what is changed, and where every new connection must come to because of it. */
-export interface Step {
-  readonly title: string;
-  /** Clusters to scale, one after the other: to nothing, or back up. The last one is timed. */
-  readonly scale: readonly (readonly [cluster: string, up: boolean])[];
-  /** A cluster, or `refused`. */
-  readonly wanted: string;
-  /** Open a connection then that stays for the rest. */
-  readonly hold?: boolean;
-  /** Before anything is changed, close what is held: its servers are about to stop. */
-  readonly release?: boolean;
-}
-
-export const STEPS: readonly Step[] = [
-  { title: "all clusters serve", scale: [], wanted: "c1" },
-  { title: "c1 scaled to nothing", scale: [["c1", false]], wanted: "c2" },
-  { title: "c2 scaled to nothing", scale: [["c2", false]], wanted: "c3", hold: true },
-  { title: "c2 is back", scale: [["c2", true]], wanted: "c2", hold: true },
-  { title: "c1 is back", scale: [["c1", true]], wanted: "c1" },
-  {
-    title: "all scaled to nothing",
-    // Home last: connections then have no other way to take in between.
-    scale: [
-      ["c3", false],
-      ["c2", false],
-      ["c1", false],
-    ],
-    wanted: "refused",
-    release: true,
-  },
-];
 
 /** What became of a step. */
 export interface Played {
@@ -46,8 +15,9 @@ export interface Played {
 
 /** Attempts in a row at the wanted place that make a switch done. */
 const SETTLED = 20;
-/** Ms that a switch may take before it has failed. */
+/** Ms that a switch may take before it has failed; and if a cluster has to be missed, or to boot. */
 const PATIENCE = 5_000;
+const LONG_PATIENCE = 30_000;
 /** Ms that a step lasts, so that a person can follow. */
 const LENGTH = 3_300;
 
@@ -59,22 +29,24 @@ export async function play(
 ): Promise<Played> {
   const began = now();
   const from = stage.attempts.length;
-  const heldFaults = step.release === true ? await releaseHeld(stage) : [];
+  const heldFaults = step.release === true ? await stage.release() : [];
   let changed = began;
   const rests: Promise<void>[] = [];
-  for (const [cluster, up] of step.scale) {
-    const done = await stage.scale(cluster, up);
+  for (const [cluster, act] of step.acts) {
+    const done = await stage.act(cluster, act);
     changed = done.changed;
     rests.push(done.rest);
   }
+  const isLong = step.acts.some(([, act]) => act === "kill" || act === "boot");
+  const patience = isLong ? LONG_PATIENCE : PATIENCE;
   const attempts = () => stage.attempts.slice(from);
-  while (!hasSettled(attempts(), step.wanted, SETTLED) && now() - changed < PATIENCE) {
+  while (!hasSettled(attempts(), step.wanted, SETTLED) && now() - changed < patience) {
     await stage.checkAgent();
     await sleep(10);
   }
   const faults: string[] = [];
   if (!hasSettled(attempts(), step.wanted, SETTLED)) {
-    faults.push(`connections had not come to ${step.wanted} after ${PATIENCE} ms`);
+    faults.push(`connections had not come to ${step.wanted} after ${patience} ms`);
   }
   const rules = await stage.rules();
   onRules(rules);
@@ -82,17 +54,9 @@ export async function play(
   await Promise.all(rests);
   await sleep(Math.max(0, began + LENGTH - now()));
   await stage.checkAgent();
-  const verdict = judge(attempts(), changed, step.wanted);
+  const verdict = judge(attempts(), changed, step.wanted, isOutage(step));
   for (const [word, count] of Object.entries(verdict.failures)) {
     faults.push(`${count} of ${verdict.attempts} connections failed: ${word}`);
   }
   return { step, verdict, rules, faults: [...heldFaults, ...faults] };
-}
-
-/** Closes the held connections; gives what is wrong with them. */
-async function releaseHeld(stage: Stage): Promise<string[]> {
-  await Promise.all(stage.held.map((one) => one.close()));
-  return stage.held.flatMap(({ name, fault }) =>
-    fault === undefined ? [] : [`the connection held to ${name} broke: ${fault}`],
-  );
 }

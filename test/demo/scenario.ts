@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
+import type { ObjectsFrom } from "../support/agent-process.ts";
 
 /** An object of the scenario, as far as the demo looks into it. */
 export interface ScenarioObject {
@@ -35,10 +36,14 @@ export class Scenario {
   }
 }
 
-/** Where the scenario is written to, and how the agent is told to read it. */
+/** Where objects are written to, and how the agent is told to read them. What is written is certain once that resolves. */
 export interface Publication extends AsyncDisposable {
-  /** The agent's flags: where its objects are, and what these do not say of its node. */
+  /** Where the agent's objects are. */
+  readonly objects: ObjectsFrom;
+  /** The agent's flags, for what objects do not say of its node. */
   readonly flags: readonly string[];
-  /** Writes these objects: those that are there become like them. Resolves once that is certain. */
-  write(...objects: readonly ScenarioObject[]): Promise<void>;
+  /** Writes what is there at first. Gives the VIP, and the moment from which on the agent may know of it. */
+  publish(): Promise<{ readonly vip: string; readonly since: number }>;
+  /** Declares a cluster's endpoints ready, or gone. */
+  scale(cluster: string, up: boolean): Promise<void>;
 }

@@ -1,25 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
-import { type Attempt, now, parseAttempt } from "./attempt.ts";
+import { AgentProcess } from "../support/agent-process.ts";
+import { type Attempt, now, parseAttempt, placeOf } from "./attempt.ts";
 import { PublishingControlPlane } from "./control-plane.ts";
+import { Controllers } from "./controllers.ts";
 import { Held } from "./held.ts";
 import { Manifests } from "./manifests.ts";
+import { ms } from "./picture.ts";
 import { type Publication, Scenario } from "./scenario.ts";
-import { CLIENT, CLUSTERS, type Cluster, CONTROL_PLANE, HOME, labSpec, VIP } from "./world.ts";
+import type { Act } from "./steps.ts";
+import { CLIENT, CLUSTERS, type Cluster, CONTROL_PLANE, HOME, labSpec } from "./world.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
 const SCENARIO = `${ROOT}/test/scenarios/manifests/three-tiers.yaml`;
 
-/** Where the agent reads its objects: a directory, or a real API server. */
-export const SOURCES = ["manifests", "kubernetes"] as const;
+/** Where the agent's objects come from: a directory, a real API server, or a controller in each cluster. */
+export const SOURCES = ["manifests", "kubernetes", "controller"] as const;
 export type SourceName = (typeof SOURCES)[number];
 
 /** New connections a second, and for how many seconds at the very most. */
 export const RATE = 200;
-const LONGEST_RUN = 60;
+const LONGEST_RUN = 120;
+/** Ms until the client gives a connection up. */
+const TIMEOUT = 1_000;
 
 /** How long servers go on after their endpoints were declared gone, in ms; a kubelet gives them 30 s. */
 const GRACE = 300;
@@ -30,27 +37,34 @@ export class Stage implements AsyncDisposable {
   readonly attempts: Attempt[] = [];
   readonly held: Held[] = [];
   readonly #lab: Lab;
-  readonly #scenario = new Scenario(SCENARIO);
   readonly #publication: Publication;
+  readonly #say: (line: string) => void;
   readonly #servers = new Map<string, Process[]>();
-  #agent: Process | undefined;
+  readonly #agent: AgentProcess;
+  #vip = "";
   #stream: Process | undefined;
 
-  private constructor(lab: Lab, publication: Publication) {
+  private constructor(lab: Lab, publication: Publication, say: (line: string) => void) {
     this.#lab = lab;
     this.#publication = publication;
+    this.#say = say;
+    this.#agent = new AgentProcess(this.#node, publication.objects, [
+      ...publication.flags,
+      `--node-name=${HOME.node}`,
+      "--clusterset-cidr=241.0.0.0/8,fd00:241::/108",
+    ]);
   }
 
-  /** Brings everything up; returns when the first connection to the VIP has been answered. */
-  static async open(source: SourceName): Promise<Stage> {
+  /**
+   * Brings everything up; returns when the first connection to the VIP has been answered. `say` is told what is being
+   * done.
+   */
+  static async open(source: SourceName, say: (line: string) => void): Promise<Stage> {
     const lab = await Lab.create(labSpec());
     let publication: Publication | undefined;
     try {
-      publication =
-        source === "manifests"
-          ? new Manifests(lab.directory)
-          : await PublishingControlPlane.start(lab.node(HOME.cluster, CONTROL_PLANE));
-      const stage = new Stage(lab, publication);
+      publication = await publicationOf(source, lab, say);
+      const stage = new Stage(lab, publication, say);
       await stage.#start();
       return stage;
     } catch (error) {
@@ -60,27 +74,42 @@ export class Stage implements AsyncDisposable {
     }
   }
 
+  /** What the client connects to. */
+  get vip(): string {
+    return this.#vip;
+  }
+
   /** True while the cluster's servers run. */
   isUp(cluster: Cluster): boolean {
     return this.#servers.has(cluster.id);
   }
 
   /**
-   * Scales a cluster to nothing, or back. As in a real cluster, endpoints are declared gone before servers
-   * stop, and declared ready after they have started. Gives the moment just before the cluster's slice was
-   * written, and what is still to be done.
+   * Does something to a cluster. As in a real cluster, endpoints are declared gone before servers stop, and declared
+   * ready after they have started. Gives the moment just before the change, and what is still to be done.
    */
-  async scale(cluster: string, up: boolean): Promise<{ changed: number; rest: Promise<void> }> {
-    if (up) await this.#startServers(cluster);
+  async act(cluster: string, act: Act): Promise<{ changed: number; rest: Promise<void> }> {
+    if (act === "up") await this.#startServers(cluster);
     const changed = now();
-    await this.#publication.write(this.#scenario.slice(cluster, up));
-    return { changed, rest: up ? Promise.resolve() : this.#stopServers(cluster) };
+    if (act === "up" || act === "down") await this.#publication.scale(cluster, act === "up");
+    if (act === "export") await this.#controllers.export(cluster);
+    if (act === "kill") await this.#killCluster(cluster);
+    if (act === "boot") await this.#bootCluster(cluster);
+    return { changed, rest: act === "down" ? this.#stopServers(cluster) : Promise.resolve() };
   }
 
   /** Opens a connection that stays. */
   async hold(): Promise<void> {
-    const client = this.#client.spawn(request("--hold", `http://${VIP}:80`));
+    const client = this.#client.spawn(request("--hold", `http://${this.#vip}:80`));
     this.held.push(new Held(client, await client.line(/"line":1\}/)));
+  }
+
+  /** Closes the held connections; gives what is wrong with them. May be repeated. */
+  async release(): Promise<string[]> {
+    await Promise.all(this.held.map((one) => one.close()));
+    return this.held.flatMap(({ name, fault }) =>
+      fault === undefined ? [] : [`the connection held to ${name} broke: ${fault}`],
+    );
   }
 
   /** The service's rules, as anyone on the node can see them. */
@@ -96,13 +125,10 @@ export class Stage implements AsyncDisposable {
 
   /** Throws if the agent has ended. */
   async checkAgent(): Promise<void> {
-    const agent = this.#agent;
-    if (agent === undefined) return;
-    const exit = await Promise.race([agent.exited, sleep(0)]);
+    const { exited, log } = this.#agent;
+    const exit = await Promise.race([exited, sleep(0)]);
     if (exit === undefined) return;
-    throw new Error(
-      `the agent has ended (${exit.signal ?? `code ${exit.code}`}):\n${agent.errors}`,
-    );
+    throw new Error(`the agent has ended (${exit.signal ?? `code ${exit.code}`}):\n${log}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,31 +145,52 @@ export class Stage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    await this.#publication.write(...this.#scenario.objects);
-    this.#agent = this.#node.spawn([
-      `${ROOT}/bin/clusterset-agent`,
-      "run",
-      ...this.#publication.flags,
-      `--node-name=${HOME.node}`,
-      "--clusterset-cidr=241.0.0.0/8,fd00:241::/108",
-    ]);
-    await Promise.all(CLUSTERS.map(({ id }) => this.#startServers(id)));
-    await this.#firstAnswer();
-    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN), "--timeout", "2000"];
-    this.#stream = this.#client.spawn(request(...limits, `tcp://${VIP}:80`));
+    await Promise.all([this.#agent.start(), ...CLUSTERS.map(({ id }) => this.#startServers(id))]);
+    const { vip, since } = await this.#publication.publish();
+    this.#vip = vip;
+    const first = await this.#firstAnswer();
+    this.#say(
+      `  a pod of ${HOME.cluster} has connected to ${placeOf(first)} after ${ms(first.ended - since)}`,
+    );
+    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN)];
+    this.#stream = this.#client.spawn(
+      request(...limits, "--timeout", String(TIMEOUT), `tcp://${vip}:80`),
+    );
     this.#stream.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) this.attempts.push(attempt);
     });
   }
 
-  async #firstAnswer(): Promise<void> {
+  async #firstAnswer(): Promise<Attempt> {
+    const argv = request("--timeout", "200", `tcp://${this.#vip}:80`);
     for (let tries = 0; tries < 50; tries++) {
       await this.checkAgent();
-      const first = await this.#client.run(request("--timeout", "200", `tcp://${VIP}:80`));
-      if (first.code === 0) return;
+      const { code, stdout } = await this.#client.run(argv);
+      const attempt = code === 0 ? parseAttempt(stdout) : undefined;
+      if (attempt !== undefined) return attempt;
     }
-    throw new Error(`the agent has not programmed ${VIP}:\n${this.#agent?.errors}`);
+    throw new Error(`the agent has not programmed ${this.#vip}:\n${this.#agent.log}`);
+  }
+
+  /** Everything in it ends at once, and nobody is told: not even its kernel refuses or closes a connection. */
+  async #killCluster(cluster: string): Promise<void> {
+    await cutOff(this.#lab, cluster);
+    for (const server of this.#servers.get(cluster) ?? []) server.signal("SIGKILL");
+    this.#servers.delete(cluster);
+    await this.#controllers.kill(cluster);
+  }
+
+  async #bootCluster(cluster: string): Promise<void> {
+    await reconnect(this.#lab, cluster);
+    await this.#startServers(cluster);
+    await this.#controllers.boot(cluster);
+  }
+
+  /** Only they can export, and only they can be missed. */
+  get #controllers(): Controllers {
+    if (this.#publication instanceof Controllers) return this.#publication;
+    throw new Error("there are no controllers");
   }
 
   async #startServers(cluster: string): Promise<void> {
@@ -163,4 +210,16 @@ export class Stage implements AsyncDisposable {
     this.#servers.delete(cluster);
     await Promise.all(servers.map((server) => server.stop()));
   }
+}
+
+async function publicationOf(
+  source: SourceName,
+  lab: Lab,
+  say: (line: string) => void,
+): Promise<Publication> {
+  if (source === "controller") return Controllers.start(lab, say);
+  const scenario = new Scenario(SCENARIO);
+  if (source === "manifests") return new Manifests(lab.directory, scenario);
+  say("starting a real etcd and kube-apiserver, which the agent lists and watches");
+  return PublishingControlPlane.start(lab.node(HOME.cluster, CONTROL_PLANE), scenario);
 }

@@ -13,6 +13,7 @@ test("A switch is measured from the change to the first answer of the new place 
   assert.deepEqual(judge(attempts, 100, "c2"), {
     attempts: 4,
     failures: {},
+    lost: 0,
     firstNew: 12,
     lastOld: 5,
     slowest: 7,
@@ -28,6 +29,15 @@ test("Where refusal is wanted it is no failure, and anything else still is", () 
   const attempts = [at(90, "c1/a"), at(101, "refused"), at(102, "timeout")];
   const { failures, firstNew } = judge(attempts, 100, "refused");
   assert.deepEqual({ failures, firstNew }, { failures: { timeout: 1 }, firstNew: 2 });
+});
+
+test("In an outage, what timed out is lost if it was begun before the first attempt got through, and has failed after", () => {
+  const attempts = [at(101, "timeout", 50), at(110, "c2/a", 30), at(109, "timeout", 50)];
+  const judged = judge([...attempts, at(111, "timeout", 50), at(105, "reset")], 100, "c2", true);
+  assert.deepEqual(
+    { lost: judged.lost, failures: judged.failures },
+    { lost: 2, failures: { timeout: 1, reset: 1 } },
+  );
 });
 
 test("A place that nobody came to has no first answer", () => {

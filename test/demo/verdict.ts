@@ -3,8 +3,10 @@ import { type Attempt, placeOf } from "./attempt.ts";
 /** What a change of the objects did to the connections around it. */
 export interface Verdict {
   readonly attempts: number;
-  /** Attempts that ended as nobody wanted, by their word. */
+  /** Attempts that ended as nobody wanted, by their word. Those that were lost are not among them. */
   readonly failures: Readonly<Record<string, number>>;
+  /** Attempts without an answer that were begun in an outage, before anybody could know of it. */
+  readonly lost: number;
   /** Ms from the change to the first end of an attempt at the new place. */
   readonly firstNew: number | undefined;
   /** Ms from the change to the last end of an attempt at any other place; undefined if none came after it. */
@@ -15,21 +17,32 @@ export interface Verdict {
 
 /**
  * Judges the attempts of one step. `changed`: just before the slice was written; `wanted`: the place
- * (a cluster, or `refused`) that all attempts should come to.
+ * (a cluster, or `refused`) that all attempts should come to. `outage`: the old place has died without a word, so that
+ * attempts are lost until the first one gets to the new place.
  */
-export function judge(attempts: readonly Attempt[], changed: number, wanted: string): Verdict {
+export function judge(
+  attempts: readonly Attempt[],
+  changed: number,
+  wanted: string,
+  outage = false,
+): Verdict {
   const after = attempts.filter((attempt) => attempt.ended >= changed);
   const good = after.filter((attempt) => placeOf(attempt) === wanted);
   const others = after.filter((attempt) => placeOf(attempt) !== wanted);
   const failures: Record<string, number> = {};
-  for (const { error } of attempts) {
-    if (error !== undefined && error !== wanted) failures[error] = (failures[error] ?? 0) + 1;
+  const moved = outage ? Math.min(...good.map(({ begun }) => begun)) : 0;
+  let lost = 0;
+  for (const { begun, error } of attempts) {
+    if (error === undefined || error === wanted) continue;
+    if (error === "timeout" && begun < moved) lost++;
+    else failures[error] = (failures[error] ?? 0) + 1;
   }
   const since = (list: readonly Attempt[], pick: (...ends: number[]) => number) =>
     list.length === 0 ? undefined : pick(...list.map(({ ended }) => ended)) - changed;
   return {
     attempts: attempts.length,
     failures,
+    lost,
     firstNew: since(good, Math.min),
     lastOld: since(others, Math.max),
     slowest: Math.max(0, ...good.map(({ begun, ended }) => ended - begun)),

@@ -8,10 +8,10 @@ export const HOME = {
   podCidrs: ["10.1.0.0/16", "fd00:10:1::/48"],
 } as const;
 
-/** The node of the client's cluster where its API server is, if there is one. */
+/** The node of a cluster where its API server is, if it has one. */
 export const CONTROL_PLANE = "control-plane";
 
-/** The address of `shop/web` in the scenario. */
+/** The address of `shop/web` in the scenario. Where there are controllers, they allocate another. */
 export const VIP = "241.0.1.7";
 
 /** How far a cluster is from home. */
@@ -66,7 +66,7 @@ export function labSpec(): LabSpec {
             ...(id === HOME.cluster && name === HOME.node ? [[CLIENT.name, [CLIENT.address]]] : []),
           ]),
         })),
-        ...(id === HOME.cluster ? [{ name: CONTROL_PLANE, pods: {} }] : []),
+        { name: CONTROL_PLANE },
       ],
     })),
   };
