@@ -139,7 +139,9 @@ export class Controller {
       clock,
       clusterSetCidrs: config.clusterSetCidrs,
       told: {
-        exported: (service) => {
+        exported: (service, cluster) => {
+          // Somebody else may have written to our registry.
+          if (cluster === this.#identity?.id) this.#work?.add("export", service);
           this.#work?.add("import", service);
           this.#work?.add("status", service);
         },

@@ -16,8 +16,8 @@ import type { Exports } from "./importer.ts";
 
 /** Who is told what may have to be done because of what other clusters say. */
 export interface MembersTold {
-  /** What clusters export by this name, or how they are, may be something else. */
-  exported(service: ObjectKey): void;
+  /** What a cluster exports by this name, or how that cluster is, may be something else. */
+  exported(service: ObjectKey, cluster: string): void;
   /** Who is heard is somebody else than before. */
   heard(): void;
   /** What is made of a cluster is something else than before. */
@@ -126,7 +126,7 @@ export class Members {
     this.#members.delete(id);
     this.#verdicts.delete(id);
     this.#watch.forget(id);
-    for (const service of services) this.#options.told.exported(service);
+    for (const service of services) this.#options.told.exported(service, id);
     this.#options.told.heard();
     await member.stop();
   }
@@ -184,7 +184,7 @@ export class Members {
       namespace,
       clusterSetCidrs,
       told: {
-        exported: (service) => told.exported(service),
+        exported: (service) => told.exported(service, id),
         listed: () => told.heard(),
         lease: (sight) => {
           if (sight?.cluster !== undefined) this.#watch.seen(sight.cluster);
@@ -217,7 +217,7 @@ export class Members {
   /** What a cluster exports has to be looked at again, all of it. */
   #touch(id: string): void {
     for (const service of this.#members.get(id)?.services() ?? []) {
-      this.#options.told.exported(service);
+      this.#options.told.exported(service, id);
     }
   }
 }

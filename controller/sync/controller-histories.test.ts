@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
+import { at } from "../../test/support/memory/fields.ts";
+import { FINE } from "../../test/support/memory/memory-api-server.ts";
+
+// Three controllers over three API servers in memory, authors, strangers, faults and restarts in any order: whatever
+// has happened, when it is over all clusters hold what is exported, nothing is left behind, and nobody writes any more.
+
+const NAMES = ["shop/web", "shop/api", "bank/web"] as const;
+const ADDRESSES = ["10.1.0.1", "10.1.0.2", "10.1.0.3"] as const;
+
+/** Enough to find what is wrong in most runs of the suite; `RUNS=1000` looks for what is rare. */
+const RUNS = Number(process.env.RUNS ?? 8);
+/** Numbers in [0, 1): chance. */
+const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
+
+type Step = (world: ControllerWorld) => void | Promise<void>;
+
+const ids = fc.constantFrom("c1", "c2", "c3");
+const names = fc.constantFrom(...NAMES);
+
+/** Something that happens to one cluster. */
+function onCluster<T>(
+  what: fc.Arbitrary<T>,
+  act: (cluster: MemoryCluster, value: T) => void | Promise<void>,
+): fc.Arbitrary<Step> {
+  return fc.tuple(ids, what).map(([id, value]) =>
+    Object.assign((world: ControllerWorld) => act(world.cluster(id), value), {
+      toString: () => `${id} ${act.toString().replace(/\s+/g, " ")} ${JSON.stringify(value)}`,
+    }),
+  );
+}
+
+function namespaceOf(key: string): string {
+  return key.split("/")[0] ?? "";
+}
+
+/** Everything in a namespace goes, then it goes itself. */
+function removeNamespace({ server }: MemoryCluster, name: string): void {
+  for (const kind of ["services", "serviceexports", "serviceimports", "endpointslices"]) {
+    for (const object of server.objects.list(kind)) {
+      const metadata = object.metadata as { namespace: string; name: string };
+      if (metadata.namespace === name) server.objects.delete(kind, `${name}/${metadata.name}`);
+    }
+  }
+  server.objects.delete("namespaces", name);
+}
+
+/** An author does something in a namespace that is there. */
+function inNamespace(cluster: MemoryCluster, key: string, act: () => void): void {
+  cluster.namespace(namespaceOf(key));
+  act();
+}
+
+const authors = fc.oneof(
+  onCluster(names, (cluster, key) => inNamespace(cluster, key, () => cluster.export(key))),
+  onCluster(names, (cluster, key) => cluster.delete("ServiceExport", key)),
+  onCluster(
+    fc.tuple(names, fc.subarray([...ADDRESSES]), fc.subarray([...ADDRESSES])),
+    (cluster, [key, all, dead]) =>
+      inNamespace(cluster, key, () =>
+        cluster.serve(
+          key,
+          all.map((ip) => own(cluster, ip)),
+          dead.map((ip) => own(cluster, ip)),
+        ),
+      ),
+  ),
+  onCluster(names, (cluster, key) => cluster.delete("Service", key)),
+  onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => cluster.namespace(name)),
+  onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => removeNamespace(cluster, name)),
+);
+
+/** Authors were there before: two clusters export all names, the third has their namespaces. */
+function populate(world: ControllerWorld): void {
+  for (const cluster of world.clusters) {
+    for (const key of NAMES) {
+      cluster.namespace(namespaceOf(key));
+      cluster.serve(
+        key,
+        ADDRESSES.map((ip) => own(cluster, ip)),
+      );
+      if (cluster.id !== "c3") cluster.export(key);
+    }
+  }
+}
+
+/** No two clusters have the same pods. */
+function own({ id }: MemoryCluster, address: string): string {
+  return address.replace("10.1", `10.${id.slice(1)}`);
+}
+
+const strangers = fc.oneof(
+  onCluster(names, (cluster, key) => cluster.delete("ServiceImport", key)),
+  onCluster(fc.nat(), (cluster, index) => {
+    const slices = cluster.server.objects.list("endpointslices");
+    const { namespace, name } =
+      (slices[index % slices.length]?.metadata as Record<string, string>) ?? {};
+    if (name?.endsWith("-1") === false || namespace?.startsWith("clusterset-registry-") === true) {
+      cluster.server.objects.delete("endpointslices", `${namespace}/${name}`);
+    }
+  }),
+  onCluster(fc.constantFrom("c1", "c2", "c3"), (cluster, peer) => {
+    cluster.delete("Secret", `clusterset-proxy/peer-${peer}`);
+  }),
+);
+
+const faults = fc.oneof(
+  onCluster(fc.boolean(), ({ server }, down) => {
+    server.down = down;
+    if (down) server.cut();
+  }),
+  onCluster(fc.constant(0), ({ server }) => server.cut()),
+  onCluster(fc.constant(0), ({ server }) => {
+    server.objects.compact();
+    server.cut();
+  }),
+  onCluster(fc.constantFrom(0, 0.1, 0.4), ({ server }, lost) => {
+    server.weather = { delay: lost * 1000, lost };
+  }),
+  onCluster(fc.constant(0), async (cluster) => {
+    await cluster.stop();
+    cluster.start();
+  }),
+);
+
+const passing = fc
+  .constantFrom(1, 20, 500, 5000, 45_000)
+  .map(
+    (ms): Step =>
+      Object.assign((world: ControllerWorld) => world.pass(ms), { toString: () => `${ms} ms` }),
+  );
+
+const steps = fc.array(
+  fc.oneof(
+    { weight: 5, arbitrary: authors },
+    { weight: 1, arbitrary: strangers },
+    { weight: 2, arbitrary: faults },
+    { weight: 3, arbitrary: passing },
+  ),
+  { minLength: 5, maxLength: 40, size: "max" },
+);
+
+/** What each cluster should have in the end. */
+function expected(world: ControllerWorld, cluster: MemoryCluster): Record<string, string> {
+  const all: Record<string, string> = {};
+  for (const key of NAMES) {
+    if (cluster.server.objects.get("namespaces", namespaceOf(key)) === undefined) continue;
+    const exporters = world.clusters.filter(
+      ({ server: { objects } }) =>
+        objects.get("serviceexports", key) !== undefined &&
+        objects.get("services", key) !== undefined,
+    );
+    if (exporters.length === 0) continue;
+    const endpoints = exporters.flatMap(({ server: { objects } }) =>
+      endpointsOf(objects.get("endpointslices", `${key}-1`)),
+    );
+    all[key] = ["vip", ...endpoints.sort()].join(" ");
+  }
+  return all;
+}
+
+function endpointsOf(slice: unknown): string[] {
+  const { endpoints = [] } = (slice ?? {}) as {
+    endpoints?: { addresses: string[]; conditions: { ready: boolean } }[];
+  };
+  return endpoints.map(
+    ({ addresses, conditions }) => `${addresses.join()}${conditions.ready ? "" : "(dead)"}`,
+  );
+}
+
+test("whatever happens, in the end all clusters hold what is exported, and nobody writes any more", async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, numbers, async (history, stream) => {
+      const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+      populate(world);
+      world.start();
+      for (const step of history) await step(world);
+      for (const { server } of world.clusters) {
+        server.down = false;
+        server.weather = FINE;
+      }
+      for (const cluster of world.clusters) {
+        for (const { id } of world.clusters) if (id !== cluster.id) cluster.introduce(id);
+      }
+      await world.pass(180_000);
+      const counts = world.clusters.map(({ server }) => server.writes.length);
+      await world.pass(60_000);
+      world.clusters.forEach((cluster, i) => {
+        const log = cluster.log.slice(-30).join("\n");
+        assert.deepEqual(cluster.imported(), expected(world, cluster), `${cluster.id}\n${log}`);
+        assert.deepEqual(cluster.orphans(), [], cluster.id);
+        assert.deepEqual(cluster.sharedVips(), [], cluster.id);
+        assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), [], `${cluster.id}\n${log}`);
+      });
+      await world.stop();
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test("faults and restarts alone take no import, no VIP and no endpoint away", async () => {
+  const trouble = fc.array(fc.oneof(faults, passing), { minLength: 5, maxLength: 25, size: "max" });
+  await fc.assert(
+    fc.asyncProperty(trouble, numbers, async (history, stream) => {
+      const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+      populate(world);
+      world.start();
+      await world.pass(10_000);
+      const lost: string[] = [];
+      for (const { id, server } of world.clusters) {
+        server.objects.listen(({ type, kind, key, before, object }) => {
+          const importedBefore = JSON.stringify(at(before, ["spec", "ips"]));
+          const imported = JSON.stringify(at(object, ["spec", "ips"]));
+          const addressesBefore = JSON.stringify(addressesOf(before));
+          if (!["serviceimports", "endpointslices"].includes(kind)) return;
+          if (type === "DELETED") lost.push(`${id} ${kind} ${key}`);
+          else if (before !== undefined && importedBefore !== imported)
+            lost.push(`${id} VIP ${key}`);
+          else if (before !== undefined && addressesBefore !== JSON.stringify(addressesOf(object)))
+            lost.push(`${id} endpoints ${key}`);
+        });
+      }
+      for (const step of history) await step(world);
+      await world.stop();
+      assert.deepEqual(lost, []);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+function addressesOf(slice: unknown): unknown {
+  const endpoints = at(slice, ["endpoints"]);
+  return Array.isArray(endpoints) ? endpoints.map((one: unknown) => at(one, ["addresses"])) : [];
+}

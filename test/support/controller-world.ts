@@ -1,0 +1,247 @@
+import { setImmediate } from "node:timers/promises";
+import { isCidr, parseCidr } from "../../api/cidr.ts";
+import { Reflector } from "../../common/kubernetes/reflector.ts";
+import { Observer } from "../../controller/observe/observer.ts";
+import { Controller } from "../../controller/sync/controller.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { logLines } from "./log-lines.ts";
+import { at, type Fields } from "./memory/fields.ts";
+import { MemoryApiServer, type Written } from "./memory/memory-api-server.ts";
+
+const KINDS: Readonly<Record<string, string>> = {
+  EndpointSlice: "endpointslices",
+  Namespace: "namespaces",
+  Secret: "secrets",
+  Service: "services",
+  ServiceExport: "serviceexports",
+  ServiceImport: "serviceimports",
+};
+
+/** A cluster in memory: an API server, and the controller, which may come and go. */
+export class MemoryCluster {
+  readonly id: string;
+  readonly server: MemoryApiServer;
+  readonly log: readonly string[];
+  readonly #world: ControllerWorld;
+  readonly #write: ReturnType<typeof logLines>["log"];
+  #controller: Controller | undefined;
+  #starts = 0;
+
+  constructor(world: ControllerWorld, id: string) {
+    const { log, lines } = logLines();
+    this.id = id;
+    this.log = lines;
+    this.#write = log;
+    this.#world = world;
+    this.server = new MemoryApiServer(id, world.clock, world.random);
+    for (const name of ["kube-system", "clusterset-proxy"]) this.namespace(name);
+  }
+
+  get controller(): Controller | undefined {
+    return this.#controller;
+  }
+
+  /** Starts the controller. */
+  start(): void {
+    const { clock, random } = this.#world;
+    const range = parseCidr("241.0.0.0/24");
+    if (!isCidr(range)) throw new Error("not a range");
+    this.#controller = new Controller({
+      config: {
+        cluster: this.id,
+        clusterSet: undefined,
+        clusterSetCidrs: [range],
+        leaderElectionId: "controller",
+        leaseSeconds: 30,
+        namespace: "clusterset-proxy",
+        podCidrs: [],
+        region: undefined,
+        registry: "mesh",
+        serviceCidrs: [],
+      },
+      api: this.server,
+      registryApi: this.server,
+      connect: async ({ cluster }) => this.#world.cluster(cluster).server,
+      follow: (api) => (query, events, known) =>
+        new Reflector({ api, query, events, clock, random, log: this.#write, known }),
+      replica: `${this.id}-${++this.#starts}`,
+      clock,
+      random,
+      today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
+      events: new Observer(this.#write),
+    });
+    this.#controller.start();
+  }
+
+  /** Stops it; what it has under way ends. */
+  async stop(): Promise<void> {
+    const controller = this.#controller;
+    this.#controller = undefined;
+    await Promise.all([controller?.stop(), this.#world.pass(30_000)]);
+  }
+
+  namespace(name: string): void {
+    this.apply({ kind: "Namespace", metadata: { name } });
+  }
+
+  /** What an author applies. */
+  apply(manifest: Fields): void {
+    const kind = KINDS[String(manifest.kind)] ?? "";
+    this.server.objects.apply(kind, keyOf(manifest), manifest, "author");
+  }
+
+  delete(kind: string, key: string): void {
+    this.server.objects.delete(KINDS[kind] ?? "", key);
+  }
+
+  /** A Service with these endpoints; `dead` ones are not ready. */
+  serve(key: string, addresses: readonly string[], dead: readonly string[] = []): void {
+    const [namespace = "", name = ""] = key.split("/");
+    const ports = [{ name: "http", protocol: "TCP", port: 80 }];
+    this.apply({
+      kind: "Service",
+      metadata: { namespace, name },
+      spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports },
+    });
+    this.apply({
+      kind: "EndpointSlice",
+      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      ports,
+      endpoints: addresses.map((address) => ({
+        addresses: [address],
+        conditions: { ready: !dead.includes(address) },
+      })),
+    });
+  }
+
+  export(key: string): void {
+    const [namespace = "", name = ""] = key.split("/");
+    this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
+  }
+
+  /** Introduces another cluster. */
+  introduce(peer: string): void {
+    this.apply({
+      kind: "Secret",
+      metadata: {
+        namespace: "clusterset-proxy",
+        name: `peer-${peer}`,
+        labels: { "clusterset-proxy.io/peer": peer },
+      },
+      data: { kubeconfig: Buffer.from(`to ${peer}`).toString("base64") },
+    });
+  }
+
+  /** What is imported: by name, the VIP and the state of each endpoint, in order. */
+  imported(): Record<string, string> {
+    const all: Record<string, string> = {};
+    for (const object of this.server.objects.list("serviceimports")) {
+      if (at(object, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined) continue;
+      const key = keyOf(object);
+      const ips = at(object, ["spec", "ips"]);
+      const has = Array.isArray(ips) && ips.length > 0;
+      all[key] = [has ? "vip" : "no vip", ...this.#endpointsOf(key)].join(" ");
+    }
+    return all;
+  }
+
+  /** Imported slices of names that have no import. */
+  orphans(): string[] {
+    const imports = this.imported();
+    return this.#importedSlices().flatMap(([key, slice]) =>
+      imports[key] === undefined ? [keyOf(slice)] : [],
+    );
+  }
+
+  /** VIPs that more than one import has. */
+  sharedVips(): string[] {
+    const vips = this.server.objects
+      .list("serviceimports")
+      .flatMap((object) => at(object, ["spec", "ips"]) ?? [])
+      .map(String);
+    return vips.filter((vip, i) => vips.indexOf(vip) < i);
+  }
+
+  /** What was written by controllers, but for Leases, after so many writes. */
+  writesAfter(count: number): Written[] {
+    return this.server.writes.slice(count).filter(({ kind }) => kind !== "leases");
+  }
+
+  #endpointsOf(name: string): string[] {
+    return this.#importedSlices()
+      .filter(([key]) => key === name)
+      .flatMap(([, slice]) => (Array.isArray(slice.endpoints) ? slice.endpoints : []))
+      .map((endpoint: unknown) => {
+        const [address] = (at(endpoint, ["addresses"]) ?? []) as string[];
+        const ready = at(endpoint, ["conditions", "ready"]) === true;
+        const serving = at(endpoint, ["conditions", "serving"]) === true;
+        return `${address}${ready ? "" : serving ? "(serving)" : "(dead)"}`;
+      })
+      .sort();
+  }
+
+  #importedSlices(): [string, Fields][] {
+    return this.server.objects.list("endpointslices").flatMap((slice): [string, Fields][] => {
+      const name = at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]);
+      const [namespace = ""] = keyOf(slice).split("/");
+      return typeof name === "string" ? [[`${namespace}/${name}`, slice]] : [];
+    });
+  }
+}
+
+/** Clusters in memory that know each other, each with a controller, on one clock that a test moves on. */
+export class ControllerWorld {
+  readonly clock = new FakeClock();
+  readonly random: () => number;
+  readonly clusters: readonly MemoryCluster[];
+
+  constructor(ids: readonly string[], random: () => number = () => 0.5) {
+    this.random = random;
+    this.clusters = ids.map((id) => new MemoryCluster(this, id));
+    for (const cluster of this.clusters) {
+      for (const id of ids) if (id !== cluster.id) cluster.introduce(id);
+    }
+  }
+
+  cluster(id: string): MemoryCluster {
+    const found = this.clusters.find((one) => one.id === id);
+    if (found === undefined) throw new Error(`no cluster ${id}`);
+    return found;
+  }
+
+  /** Starts all controllers. */
+  start(): void {
+    for (const cluster of this.clusters) cluster.start();
+  }
+
+  /** Moves time on, and lets what that causes come to rest, timer by timer. */
+  async pass(ms: number): Promise<void> {
+    await this.#settle();
+    for (let left = ms; left > 0; ) {
+      const step = Math.min(left, Math.max(1, this.clock.next ?? left));
+      this.clock.advance(step);
+      left -= step;
+      await this.#settle();
+    }
+  }
+
+  /** Stops all controllers. */
+  async stop(): Promise<void> {
+    for (const cluster of this.clusters) await cluster.stop();
+  }
+
+  /** Lets all that can happen without time happen. */
+  async #settle(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+}
+
+function keyOf(object: Fields): string {
+  const text = (name: string): string => {
+    const value = at(object, ["metadata", name]);
+    return typeof value === "string" ? value : "";
+  };
+  const namespace = text("namespace");
+  return namespace === "" ? text("name") : `${namespace}/${text("name")}`;
+}
