@@ -69,7 +69,7 @@ export const REASONS = {
   "invalid-protocol": "Not TCP, UDP or SCTP.",
   "duplicate-port": "Two ports share a name, or a number and protocol; the first counts.",
   "too-many-endpoints":
-    "A slice lists more than 1,000 endpoints, or a cluster's share of a service more than 10,000; the rest is left out.",
+    "A slice lists more than 1,000 endpoints, a cluster's share of a service more than 10,000, or an import more than 200,000, counted once for each port; the rest is left out.",
   "too-many-ports":
     "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000); the rest is left out.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest is left out.",

@@ -7,6 +7,7 @@ import { choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
 import { type Ladder, ladderOf } from "./ladder.ts";
 import { listed } from "./listed.ts";
+import { budgeted } from "./slice-budget.ts";
 import { planVip } from "./vips.ts";
 import { servicePortName, type VirtualService } from "./virtual-service.ts";
 
@@ -32,16 +33,20 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];
   const own = { IPv4: vipsOf(view.fact, vips, "IPv4"), IPv6: vipsOf(view.fact, vips, "IPv6") };
+  const usable: SliceFact[] = [];
   for (const slice of view.slices) {
     if (!slice.active) unused.push(wholeSlice(slice, "inactive"));
     else if (own[slice.family].length === 0) unused.push(wholeSlice(slice, "other-family"));
-    else if (slice.cluster === undefined) {
-      remarks.push({ slice: slice.key, reason: "origin-unknown" });
-    }
+    else usable.push(slice);
+  }
+  const { within, beyond } = budgeted(usable, view.fact, ladder, node);
+  unused.push(...beyond.map((slice) => wholeSlice(slice, "too-many-endpoints")));
+  for (const slice of within) {
+    if (slice.cluster === undefined) remarks.push({ slice: slice.key, reason: "origin-unknown" });
   }
   for (const family of FAMILIES) {
     if (own[family].length === 0) continue;
-    const slices = view.slices.filter((slice) => slice.active && slice.family === family);
+    const slices = within.filter((slice) => slice.family === family);
     for (const port of view.fact.ports) {
       ports.push(planPort(view.fact, port, family, own[family], slices, node, ladder));
     }
