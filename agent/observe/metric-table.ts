@@ -1,13 +1,5 @@
 import { exponentialBuckets } from "prom-client";
-
-/** What a metric is, before anything is counted. */
-export interface MetricDefinition {
-  /** Without `METRIC_PREFIX`. */
-  readonly name: string;
-  readonly help: string;
-  /** Every label takes few values, all of them known here: none is a name that somebody may choose. */
-  readonly labelNames: readonly string[];
-}
+import type { MetricDefinition } from "../../common/metrics.ts";
 
 /** What the name of every metric of the agent starts with. */
 export const METRIC_PREFIX = "clusterset_agent_";

@@ -1,19 +1,14 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Family } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { codeOf } from "../../common/errors.ts";
+import { counters, gauges, histograms } from "../../common/metrics.ts";
 import type { Drift } from "../backends/backend.ts";
 import type { Swept } from "../conntrack/sweeps.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
 import type { Verdict } from "../preflight/verdict.ts";
-import {
-  COUNTERS,
-  GAUGES,
-  HISTOGRAMS,
-  METRIC_PREFIX,
-  type MetricDefinition,
-} from "./metric-table.ts";
+import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "./metric-table.ts";
 import { type ImportSummary, portKey } from "./summary.ts";
 
 /** A pass over the kernel that succeeded. */
@@ -45,9 +40,9 @@ const SHARE_SAMPLE = 10_000;
 /** Everything that the agent counts. Its users say what happened; what that adds up to is decided here. */
 export class AgentMetrics {
   readonly #registry = new Registry();
-  readonly #histograms = histograms(HISTOGRAMS, this.#registry);
-  readonly #counters = counters(COUNTERS, this.#registry);
-  readonly #gauges = gauges(GAUGES, this.#registry);
+  readonly #histograms = histograms(HISTOGRAMS, METRIC_PREFIX, this.#registry);
+  readonly #counters = counters(COUNTERS, METRIC_PREFIX, this.#registry);
+  readonly #gauges = gauges(GAUGES, METRIC_PREFIX, this.#registry);
   #waiting: () => Iterable<readonly [Family, number]> = () => [];
 
   /** Media type of `text`. */
@@ -197,39 +192,4 @@ export class AgentMetrics {
 
 function partOf({ reason, field, value }: Problem): string {
   return `${reason} ${field} ${value}`;
-}
-
-type Table = Readonly<Record<string, MetricDefinition>>;
-type LabelOf<D extends MetricDefinition> = D["labelNames"][number];
-type Gauges<T extends Table> = { readonly [K in keyof T]: Gauge<LabelOf<T[K]>> };
-type Counters<T extends Table> = { readonly [K in keyof T]: Counter<LabelOf<T[K]>> };
-type Histograms<T extends Table> = { readonly [K in keyof T]: Histogram<LabelOf<T[K]>> };
-
-// Keys and labels of what is made are those of the table, which the compiler cannot follow through a map.
-
-function gauges<T extends Table>(table: T, registry: Registry): Gauges<T> {
-  return each(table, (definition) => new Gauge(configOf(definition, registry))) as Gauges<T>;
-}
-
-function counters<T extends Table>(table: T, registry: Registry): Counters<T> {
-  return each(table, (definition) => new Counter(configOf(definition, registry))) as Counters<T>;
-}
-
-function histograms<T extends Readonly<Record<string, MetricDefinition & { buckets: number[] }>>>(
-  table: T,
-  registry: Registry,
-): Histograms<T> {
-  return each(table, (definition) => {
-    return new Histogram({ ...configOf(definition, registry), buckets: definition.buckets });
-  }) as Histograms<T>;
-}
-
-function each<D, M>(table: Readonly<Record<string, D>>, make: (definition: D) => M): object {
-  return Object.fromEntries(
-    Object.entries(table).map(([key, definition]) => [key, make(definition)]),
-  );
-}
-
-function configOf({ name, help, labelNames }: MetricDefinition, registry: Registry) {
-  return { name: `${METRIC_PREFIX}${name}`, help, labelNames, registers: [registry] };
 }

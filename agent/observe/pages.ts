@@ -1,4 +1,5 @@
 import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
+import { checksReply } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
 import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
@@ -6,14 +7,7 @@ import { OUTPUTS, type Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Verdict, verdictLine } from "../preflight/verdict.ts";
 import { planDocument, planText } from "./plan-document.ts";
-import {
-  type AgentState,
-  type Check,
-  checksText,
-  isWell,
-  liveness,
-  readiness,
-} from "./readiness.ts";
+import { type AgentState, liveness, readiness } from "./readiness.ts";
 
 /** Where the pages take what they show from. */
 export interface PageSources {
@@ -35,14 +29,14 @@ export function pages(from: PageSources): Route[] {
   return [
     {
       path: "/livez",
-      answer: ({ query }) => verdict("livez", liveness(from.state(), from.clock.now()), query),
+      answer: ({ query }) => checksReply("livez", liveness(from.state(), from.clock.now()), query),
     },
     {
       path: "/readyz",
       answer: ({ query }) => {
         const checks = readiness(from.state(), from.clock.now());
         const remarks = [...(from.remarks?.() ?? []), ...from.verdicts().map(verdictLine)];
-        return verdict("readyz", checks, query, remarks);
+        return checksReply("readyz", checks, query, remarks);
       },
     },
     {
@@ -55,18 +49,6 @@ export function pages(from: PageSources): Route[] {
     { path: "/plan", answer: ({ query }) => allPlans(from, query) },
     { path: "/plan/:namespace/:name", answer: (request) => onePlan(from, request) },
   ];
-}
-
-/** As the API server answers: `ok`, or the checks if they were asked for or if one fails. */
-function verdict(
-  name: string,
-  checks: readonly Check[],
-  query: URLSearchParams,
-  remarks: readonly string[] = [],
-): Reply {
-  const well = isWell(checks);
-  const detailed = !well || query.has("verbose");
-  return plainText(well ? 200 : 503, detailed ? checksText(name, checks, remarks) : "ok\n");
 }
 
 function allPlans(from: PageSources, query: URLSearchParams): Reply {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { checksText, isWell } from "../../common/checks.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
-import { type AgentState, checksText, isWell, liveness, readiness } from "./readiness.ts";
+import { type AgentState, liveness, readiness } from "./readiness.ts";
 
 function state(v4: FamilyProgress, listed = true): AgentState {
   return { listed, families: new Map([["IPv4", v4]]) };

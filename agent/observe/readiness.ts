@@ -1,5 +1,5 @@
 import type { Family } from "../../api/address.ts";
-import type { Reason } from "../../api/reasons.ts";
+import { type Check, check } from "../../common/checks.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
 
 /** What the agent knows of its own state. Times are milliseconds of its clock. */
@@ -7,13 +7,6 @@ export interface AgentState {
   /** True once every source has listed. */
   readonly listed: boolean;
   readonly families: ReadonlyMap<Family, FamilyProgress>;
-}
-
-/** One thing that was looked at. */
-export interface Check {
-  readonly name: string;
-  /** Why it fails; absent if it is well. */
-  readonly reason?: Reason;
 }
 
 /** kube-proxy's rule (twice its sync period): a change that is older than that is not on its way but lost. */
@@ -47,29 +40,4 @@ export function liveness(state: AgentState, now: number): Check[] {
   return [...state.families].map(([family, { passSince = now }]) =>
     check(`pass-${family}`, now - passSince <= LONGEST_PASS, "pass-stuck"),
   );
-}
-
-/** True if every check is well. */
-export function isWell(checks: readonly Check[]): boolean {
-  return checks.every(({ reason }) => reason === undefined);
-}
-
-/**
- * The checks as the API server prints its own: one line each, and a verdict. `remarks`: lines that do not decide it.
- * PURE.
- */
-export function checksText(
-  name: string,
-  checks: readonly Check[],
-  remarks: readonly string[] = [],
-): string {
-  const lines = checks.map((each) =>
-    each.reason === undefined ? `[+]${each.name} ok\n` : `[-]${each.name} failed: ${each.reason}\n`,
-  );
-  lines.push(...remarks.map((remark) => `${remark}\n`));
-  return `${lines.join("")}${name} check ${isWell(checks) ? "passed" : "failed"}\n`;
-}
-
-function check(name: string, well: boolean, reason: Reason): Check {
-  return well ? { name } : { name, reason };
 }

@@ -1,12 +1,7 @@
-import {
-  COUNTERS,
-  GAUGES,
-  HISTOGRAMS,
-  METRIC_PREFIX,
-  type MetricDefinition,
-} from "../../agent/observe/metric-table.ts";
+import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "../../agent/observe/metric-table.ts";
 import { REASONS } from "../../api/reasons.ts";
 import { ERRORS } from "../../common/errors.ts";
+import type { MetricDefinition } from "../../common/metrics.ts";
 import { RULES } from "../architecture/table.ts";
 import { codeList, markdownTable } from "./markers.ts";
 
