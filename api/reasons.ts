@@ -122,6 +122,8 @@ export const REASONS = {
   leader: "This replica holds the Lease and does the work.",
   standby: "Another replica holds the Lease, or may still hold it.",
   "not-renewed": "The Lease is ours, but could not be renewed in time: another may take it.",
+  "task-waiting":
+    "A change has been waiting for more than 60 seconds to be written to an API server.",
   "not-leader": "Nothing is written: the Lease is not ours, or not for long enough any more.",
 
   // What no registry may say, nor a ServiceExport ask for.

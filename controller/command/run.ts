@@ -1,13 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { systemClock } from "../../common/clock.ts";
+import { HttpServer } from "../../common/http.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { connect } from "../../common/kubernetes/connect.ts";
+import { type ConnectOptions, connect } from "../../common/kubernetes/connect.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import type { ControllerConfig } from "../config/config.ts";
+import { CountedApiServer } from "../observe/counted-api-server.ts";
+import { ControllerMetrics, type Server } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
+import { pages } from "../observe/pages.ts";
 import type { Follow } from "../stores/feed.ts";
 import { Controller } from "../sync/controller.ts";
 
@@ -20,11 +24,17 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
   const random = Math.random;
   const userAgent = `clusterset-controller/${VERSION}`;
   const { kubeconfig, hubKubeconfig } = config;
-  const api = await connect({ log, userAgent, ...(kubeconfig !== undefined && { kubeconfig }) });
+  const metrics = new ControllerMetrics();
+  metrics.runs({ version: VERSION, node: process.version, registry: config.registry });
+  const reach = async (server: Server, from: Pick<ConnectOptions, "kubeconfig">) => {
+    const api = await connect({ log, userAgent, ...from });
+    return new CountedApiServer(api, clock, (asked) => metrics.asked(server, asked));
+  };
+  const api = await reach("own", kubeconfig === undefined ? {} : { kubeconfig });
   const hub =
     hubKubeconfig === undefined
       ? undefined
-      : await connect({ log, userAgent, kubeconfig: hubKubeconfig });
+      : await reach("registry", { kubeconfig: hubKubeconfig });
   const follow =
     (server: ApiServer): Follow =>
     (query, events, known) =>
@@ -34,14 +44,23 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     api,
     registryApi: hub ?? api,
     connect: ({ kubeconfig: text, key }) =>
-      connect({ log, userAgent, kubeconfig: { text, from: `Secret ${key}` } }),
+      reach("peer", { kubeconfig: { text, from: `Secret ${key}` } }),
     follow,
     replica: `${hostname()}_${randomUUID()}`,
     clock,
     random,
     today: () => new Date(),
-    events: new Observer(log),
+    events: new Observer(log, metrics),
   });
+  const server =
+    config.http &&
+    new HttpServer(
+      { host: config.http.host.text, port: config.http.port },
+      pages(controller, metrics),
+      log,
+    );
+  await server?.start();
+  metrics.start();
   controller.start();
   await new Promise<void>((resolve) => {
     if (stop.aborted) resolve();
@@ -49,6 +68,7 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
   });
   log.info("Stopping; everything that was written stays.");
   await controller.stop();
+  await server?.stop();
   await hub?.close();
   await api.close();
 }

@@ -15,22 +15,25 @@ import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ControllerEvents } from "../sync/controller-events.ts";
 import type { TaskKind } from "../sync/task.ts";
+import type { ControllerMetrics, ImportLevel, Origin } from "./metrics.ts";
 
 /** Failures of one task that are told: the first, and then every time that they have doubled. */
 const isTold = (failures: number): boolean => (failures & (failures - 1)) === 0;
 /** Problems of one object that are told one by one. */
 const MOST_LINES = 5;
 
-/** Turns what the controller sees, decides and does into lines of the log: transitions, never passes. */
+/** Turns what the controller sees, decides and does into metrics, and lines of the log: transitions, never passes. */
 export class Observer implements ControllerEvents {
   readonly #log: Logger;
-  readonly #problems = new Map<string, ReadonlySet<string>>();
+  readonly #metrics: ControllerMetrics;
+  readonly #problems = new Map<string, readonly Problem[]>();
   readonly #lost = new Map<string, string>();
-  readonly #imports = new Map<ObjectKey, string>();
-  readonly #claims = new Map<string, string>();
+  readonly #imports = new Map<ObjectKey, ImportLevel>();
+  readonly #claims = new Map<ObjectKey, readonly Claim[]>();
 
-  constructor(log: Logger) {
+  constructor(log: Logger, metrics: ControllerMetrics) {
     this.#log = log;
+    this.#metrics = metrics;
   }
 
   connection(
@@ -38,6 +41,7 @@ export class Observer implements ControllerEvents {
     resource: string,
     { reason, detail }: ReflectorState,
   ): void {
+    this.#metrics.connection(originOf(cluster), resource, reason);
     const source = `${cluster ?? ""} ${resource}`;
     const lost = this.#lost.get(source);
     const fields = {
@@ -58,10 +62,13 @@ export class Observer implements ControllerEvents {
 
   problems(cluster: string | undefined, object: string, problems: readonly Problem[]): void {
     const key = `${cluster ?? ""} ${object}`;
-    const before = this.#problems.get(key) ?? new Set();
+    const before = this.#problems.get(key) ?? [];
+    if (before.length === 0 && problems.length === 0) return;
+    this.#metrics.refused(originOf(cluster), before, problems);
     if (problems.length === 0) this.#problems.delete(key);
-    else this.#problems.set(key, new Set(problems.map(problemText)));
-    const fresh = problems.filter((problem) => !before.has(problemText(problem)));
+    else this.#problems.set(key, problems);
+    const known = new Set(before.map(problemText));
+    const fresh = problems.filter((problem) => !known.has(problemText(problem)));
     const about = cluster === undefined ? {} : { cluster };
     for (const problem of fresh.slice(0, MOST_LINES)) {
       this.#log.warn("Refused.", { ...about, ...problem });
@@ -70,9 +77,7 @@ export class Observer implements ControllerEvents {
       const more = fresh.length - MOST_LINES;
       this.#log.warn("Refused, and more of the same object.", { ...about, object, more });
     }
-    if (problems.length === 0 && before.size > 0) {
-      this.#log.info("No longer refused.", { ...about, object });
-    }
+    if (problems.length === 0) this.#log.info("No longer refused.", { ...about, object });
   }
 
   identified(own: OwnIdentity): void {
@@ -116,6 +121,7 @@ export class Observer implements ControllerEvents {
   }
 
   turned(cluster: string, { state, reason }: ClusterSight): void {
+    this.#metrics.turned(cluster, state);
     const level = state === "stale" ? "warn" : "info";
     this.#log.write({
       level,
@@ -129,6 +135,7 @@ export class Observer implements ControllerEvents {
   }
 
   left(cluster: string): void {
+    this.#metrics.left(cluster);
     this.#log.info("A cluster is no member any more.", { cluster });
   }
 
@@ -153,37 +160,53 @@ export class Observer implements ControllerEvents {
   }
 
   claimed(key: ObjectKey, claims: readonly Claim[]): void {
-    for (const { type, status, reason, message } of claims) {
-      const said = `${status} ${reason}`;
-      const about = `${key} ${type}`;
-      if (this.#claims.get(about) === said) continue;
-      this.#claims.set(about, said);
+    const before = this.#claims.get(key) ?? [];
+    this.#metrics.claimed(before, claims);
+    if (claims.length === 0) this.#claims.delete(key);
+    else this.#claims.set(key, claims);
+    for (const claim of claims) {
+      const { type, status, reason, message } = claim;
+      const was = before.find((one) => one.type === type);
+      if (was?.status === status && was.reason === reason) continue;
       const fields = { export: key, condition: type, status, reason, message };
       this.#log.info("An export has another condition.", fields);
     }
-    if (claims.length > 0) return;
-    for (const type of ["Valid", "Ready", "Conflict"]) this.#claims.delete(`${key} ${type}`);
   }
 
   imported(key: ObjectKey, wanted: ImportWanted | undefined): void {
     const before = this.#imports.get(key);
-    if (before === wanted?.reason) return;
-    if (wanted === undefined) this.#imports.delete(key);
-    else this.#imports.set(key, wanted.reason);
-    const fields = { import: key, ...(before !== undefined && { from: before }) };
-    if (wanted === undefined) this.#log.info("An import is gone.", fields);
-    else this.#log.info("An import has another state.", { ...fields, reason: wanted.reason });
+    // What is withdrawn or handed back is nobody's import any more.
+    const next = wanted === undefined || wanted.remove ? undefined : levelOf(wanted);
+    this.#metrics.imported(before, next);
+    if (next === undefined) this.#imports.delete(key);
+    else this.#imports.set(key, next);
+    if (before?.reason === wanted?.reason) return;
+    const fields = { import: key, ...(before !== undefined && { from: before.reason }) };
+    if (wanted !== undefined) {
+      this.#log.info("An import has another state.", { ...fields, reason: wanted.reason });
+    } else this.#log.info("An import is gone.", fields);
   }
 
   done(kind: TaskKind, key: ObjectKey, waited: number, took: number): void {
+    this.#metrics.done(kind, (waited + took) / 1000);
     this.#log.trace("A task is done.", { kind, key, waited, took });
   }
 
   failed(kind: TaskKind, key: ObjectKey, thrown: unknown, failures: number, wait: number): void {
     const reason = thrown instanceof ApiFault ? thrown.reason : "unforeseen";
+    this.#metrics.failed(kind, reason);
     const fields = { kind, key, reason, failures, wait: Math.round(wait), error: thrown };
     const isUsual = reason === "write-conflict" || reason === "not-leader";
     if (isUsual) this.#log.debug("A task is done again.", fields);
     else if (isTold(failures)) this.#log.warn("A task failed; it is tried again.", fields);
   }
+}
+
+function originOf(cluster: string | undefined): Origin {
+  return cluster === undefined ? "own" : "member";
+}
+
+function levelOf({ reason, status }: ImportWanted): ImportLevel {
+  const ready = status?.claims.find(({ type }) => type === "Ready");
+  return { reason, lacksVip: ready?.status === "False" };
 }

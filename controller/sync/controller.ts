@@ -77,7 +77,7 @@ export class Controller {
   readonly #contact: Contact;
   readonly #membership: Membership;
   #identity: Identity | undefined;
-  #fault: OwnIdentity | undefined;
+  #whoWeAre: OwnIdentity | undefined;
   #work: Work | undefined;
   #registrar: Registrar | undefined;
   #roster: Roster | undefined;
@@ -197,6 +197,16 @@ export class Controller {
     return this.#identity;
   }
 
+  /** Who we are, or why that is not known; undefined until it was looked at. */
+  get whoWeAre(): OwnIdentity | undefined {
+    return this.#whoWeAre;
+  }
+
+  /** Endpoints whose unreadiness is held back. */
+  get heldBack(): number {
+    return this.#hold.heldBack;
+  }
+
   /** What is to be done, to be looked at; undefined until it is known who we are. */
   get queue(): Work["queue"] | undefined {
     return this.#work?.queue;
@@ -229,8 +239,8 @@ export class Controller {
       [...this.own.properties.facts()].map(({ name, value }) => [name, value] as const),
     );
     const own = ownIdentity(config, properties, this.#identity);
-    if (sayingOf(own) !== sayingOf(this.#fault)) events.identified(own);
-    this.#fault = own;
+    if (sayingOf(own) !== sayingOf(this.#whoWeAre)) events.identified(own);
+    this.#whoWeAre = own;
     if (own.reason === "identified") {
       const isNew = this.#identity === undefined;
       this.#identity = own.identity;
@@ -334,7 +344,7 @@ export class Controller {
     const member = this.members.get(this.#identity?.id ?? "");
     const isReady =
       !this.#stopped &&
-      this.#fault?.reason === "identified" &&
+      this.#whoWeAre?.reason === "identified" &&
       member?.listed === true &&
       this.elector.isLeader();
     if (isReady === this.#working) return;
@@ -353,11 +363,11 @@ export class Controller {
 
   /** ClusterProperties that only flags say; never one that is there. */
   async #createProperties(): Promise<void> {
-    if (this.#fault?.reason !== "identified") return;
+    if (this.#whoWeAre?.reason !== "identified") return;
     const { api, clock, events } = this.#options;
     const permit = (ms: number) => this.#working && this.elector.isLeader(ms);
     const writer = new ApiWriter({ api, clock, permit, fieldManager: CONTROLLER_NAME });
-    for (const manifest of this.#fault.missing) {
+    for (const manifest of this.#whoWeAre.missing) {
       try {
         const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
         this.#feeds.feeds.clusterproperties.wrote(object);

@@ -1,7 +1,8 @@
-import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "../../agent/observe/metric-table.ts";
+import * as AGENT from "../../agent/observe/metric-table.ts";
 import { REASONS } from "../../api/reasons.ts";
 import { ERRORS } from "../../common/errors.ts";
 import type { MetricDefinition } from "../../common/metrics.ts";
+import * as CONTROLLER from "../../controller/observe/metric-table.ts";
 import { RULES } from "../architecture/table.ts";
 import { codeList, markdownTable } from "./markers.ts";
 
@@ -18,7 +19,8 @@ export interface Block {
 export const BLOCKS: readonly Block[] = [
   { document: "docs/ARCHITECTURE.md", name: "import-table", text: importTable() },
   { document: "docs/ERRORS.md", name: "errors", text: wordTable("Code", ERRORS) },
-  { document: "docs/METRICS.md", name: "metrics", text: metricTable() },
+  { document: "docs/METRICS.md", name: "metrics", text: metricTable(AGENT) },
+  { document: "docs/METRICS.md", name: "controller-metrics", text: metricTable(CONTROLLER) },
   { document: "docs/REASONS.md", name: "reasons", text: wordTable("Reason", REASONS) },
 ];
 
@@ -37,15 +39,27 @@ function wordTable(head: string, words: Readonly<Record<string, string>>): strin
   return markdownTable([head, "Meaning"], rows);
 }
 
-function metricTable(): string {
+/** What one of our programs counts. */
+interface MetricTables {
+  readonly METRIC_PREFIX: string;
+  readonly HISTOGRAMS: Readonly<Record<string, MetricDefinition>>;
+  readonly COUNTERS: Readonly<Record<string, MetricDefinition>>;
+  readonly GAUGES: Readonly<Record<string, MetricDefinition>>;
+}
+
+function metricTable({ METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES }: MetricTables): string {
   const rows = [
-    ...Object.values(HISTOGRAMS).map((metric) => metricRow(metric, "histogram")),
-    ...Object.values(COUNTERS).map((metric) => metricRow(metric, "counter")),
-    ...Object.values(GAUGES).map((metric) => metricRow(metric, "gauge")),
+    ...Object.values(HISTOGRAMS).map((metric) => metricRow(METRIC_PREFIX, metric, "histogram")),
+    ...Object.values(COUNTERS).map((metric) => metricRow(METRIC_PREFIX, metric, "counter")),
+    ...Object.values(GAUGES).map((metric) => metricRow(METRIC_PREFIX, metric, "gauge")),
   ];
   return markdownTable(["Metric", "Type", "Labels", "Meaning"], rows);
 }
 
-function metricRow({ name, labelNames, help }: MetricDefinition, type: string): string[] {
-  return [`\`${METRIC_PREFIX}${name}\``, type, codeList(labelNames), help];
+function metricRow(
+  prefix: string,
+  { name, labelNames, help }: MetricDefinition,
+  type: string,
+): string[] {
+  return [`\`${prefix}${name}\``, type, codeList(labelNames), help];
 }

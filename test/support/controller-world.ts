@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { isCidr, parseCidr } from "../../api/cidr.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
+import { ControllerMetrics } from "../../controller/observe/metrics.ts";
 import { Observer } from "../../controller/observe/observer.ts";
 import { Controller } from "../../controller/sync/controller.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -22,6 +23,7 @@ export class MemoryCluster {
   readonly id: string;
   readonly server: MemoryApiServer;
   readonly log: readonly string[];
+  readonly metrics = new ControllerMetrics();
   readonly #world: ControllerWorld;
   readonly #write: ReturnType<typeof logLines>["log"];
   #controller: Controller | undefined;
@@ -35,6 +37,11 @@ export class MemoryCluster {
     this.#world = world;
     this.server = new MemoryApiServer(id, world.clock, world.random);
     for (const name of ["kube-system", "clusterset-proxy"]) this.namespace(name);
+  }
+
+  /** uid of kube-system: what tells clusters apart. */
+  get uid(): unknown {
+    return at(this.server.objects.get("namespaces", "kube-system"), ["metadata", "uid"]);
   }
 
   get controller(): Controller | undefined {
@@ -68,7 +75,7 @@ export class MemoryCluster {
       clock,
       random,
       today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
-      events: new Observer(this.#write),
+      events: new Observer(this.#write, this.metrics),
     });
     this.#controller.start();
   }

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "../../agent/observe/metric-table.ts";
+import * as AGENT from "../../agent/observe/metric-table.ts";
 import { AgentMetrics } from "../../agent/observe/metrics.ts";
 import { REASONS } from "../../api/reasons.ts";
 import { ERRORS } from "../../common/errors.ts";
+import * as CONTROLLER from "../../controller/observe/metric-table.ts";
+import { ControllerMetrics } from "../../controller/observe/metrics.ts";
 import { filesBelow } from "../../scripts/architecture/sources.ts";
 import { BLOCKS } from "../../scripts/documents/blocks.ts";
 import { markdownTable, withBlock } from "../../scripts/documents/markers.ts";
@@ -40,7 +42,8 @@ test("ERRORS.md says of every code what to do, and of no other", () => {
 });
 
 test("METRICS.md lists every metric that is served, with its type and help, and no other", async () => {
-  const lines = (await new AgentMetrics().text()).split("\n");
+  const texts = await Promise.all([new AgentMetrics().text(), new ControllerMetrics().text()]);
+  const lines = texts.join("\n").split("\n");
   const served = (word: "HELP" | "TYPE"): Map<string, string> =>
     new Map(
       lines
@@ -57,16 +60,23 @@ test("METRICS.md lists every metric that is served, with its type and help, and 
 });
 
 test("metrics are named by the conventions of Prometheus", () => {
-  for (const { name } of Object.values(COUNTERS)) assert.match(name, /^[a-z_]+_total$/);
-  for (const { name } of Object.values(HISTOGRAMS)) assert.match(name, /^[a-z_]+_seconds$/);
-  for (const { name } of Object.values(GAUGES)) assert.match(name, /^[a-z_]+(?<!_total)$/);
+  for (const { COUNTERS, GAUGES, HISTOGRAMS } of [AGENT, CONTROLLER]) {
+    for (const { name } of Object.values(COUNTERS)) assert.match(name, /^[a-z_]+_total$/);
+    for (const { name } of Object.values(HISTOGRAMS)) assert.match(name, /^[a-z_]+_seconds$/);
+    for (const { name } of Object.values(GAUGES)) assert.match(name, /^[a-z_]+(?<!_total)$/);
+  }
 });
 
 test("metrics that documents speak of exist", () => {
-  const names = [HISTOGRAMS, COUNTERS, GAUGES].flatMap((table) => Object.values(table));
-  const known = new Set(names.map(({ name }) => `${METRIC_PREFIX}${name}`));
+  const known = new Set(
+    [AGENT, CONTROLLER].flatMap(({ METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES }) =>
+      [HISTOGRAMS, COUNTERS, GAUGES]
+        .flatMap((table) => Object.values(table))
+        .map(({ name }) => `${METRIC_PREFIX}${name}`),
+    ),
+  );
   for (const document of documents()) {
-    for (const [name] of read(document).matchAll(/clusterset_agent_[a-z_]*[a-z]/g)) {
+    for (const [name] of read(document).matchAll(/clusterset_(?:agent|controller)_[a-z_]*[a-z]/g)) {
       const series = name.replace(/_(bucket|sum|count)$/, "");
       assert.ok(known.has(name) || known.has(series), `${document}: ${name}`);
     }

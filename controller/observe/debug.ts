@@ -1,0 +1,105 @@
+import type { Reason } from "../../api/reasons.ts";
+import type { Identity } from "../identity/own-identity.ts";
+import type { Controller } from "../sync/controller.ts";
+import type { Levels } from "./metrics.ts";
+
+/** What is believed of one cluster, for people. */
+export interface ClusterView {
+  readonly cluster: string;
+  /** `alive` or `stale`, and why. */
+  readonly state: string;
+  readonly because: Reason;
+  /** Whether what it publishes is believed, and why. */
+  readonly verdict: Reason | "not-known-yet";
+  readonly detail?: string;
+  readonly records: "use" | "keep" | "drop";
+  /** True once all of it has been listed since we began. */
+  readonly listed: boolean;
+  /** How each connection is, by resource. */
+  readonly connections: Readonly<Record<string, string>>;
+  readonly uid?: string;
+  readonly region?: string;
+  readonly exports: number;
+  readonly slices: number;
+}
+
+/** What `/debug` shows. */
+export interface DebugView {
+  readonly identity?: Identity;
+  readonly leader: boolean;
+  readonly holder?: string;
+  readonly working: boolean;
+  readonly imports: number;
+  readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
+  readonly clusters: readonly ClusterView[];
+}
+
+/** What a controller believes, as of now. */
+export function debugView(controller: Controller): DebugView {
+  const { identity, elector, isWorking, own, queue } = controller;
+  const holder = elector.state?.holder;
+  return {
+    ...(identity !== undefined && { identity }),
+    leader: elector.isLeader(),
+    ...(holder !== undefined && { holder }),
+    working: isWorking,
+    imports: own.imports.size,
+    queue: {
+      waiting: queue?.depth ?? 0,
+      working: queue?.working ?? 0,
+      failing: queue?.failing ?? 0,
+    },
+    clusters: clustersOf(controller),
+  };
+}
+
+/** What a controller has to count, as of now. */
+export function levelsOf(controller: Controller): Levels {
+  const { elector, queue, members, heldBack } = controller;
+  const clusters = clustersOf(controller).map(({ cluster, state, records, connections }) => {
+    const isUp = Object.values(connections).every((one) => one === "watching");
+    const level = {
+      isAlive: state === "alive",
+      isUp,
+      isBelieved: records === "use",
+      records: members.get(cluster)?.records.size ?? 0,
+    };
+    return [cluster, level] as const;
+  });
+  return {
+    waiting: queue?.depth ?? 0,
+    working: queue?.working ?? 0,
+    failing: queue?.failing ?? 0,
+    oldest: (queue?.oldest ?? 0) / 1000,
+    heldBack,
+    isLeader: elector.isLeader(),
+    clusters: new Map(clusters),
+  };
+}
+
+function clustersOf({ members }: Controller): ClusterView[] {
+  return [...members].map((member): ClusterView => {
+    const sight = members.sight(member.id);
+    const verdict = members.verdict(member.id);
+    const region = member.lease?.cluster?.region;
+    return {
+      cluster: member.id,
+      state: sight?.state ?? "alive",
+      because: sight?.reason ?? "awaited",
+      verdict: verdict?.reason ?? "not-known-yet",
+      ...(verdict?.detail !== undefined && { detail: verdict.detail }),
+      records: verdict?.records ?? "keep",
+      listed: member.listed,
+      connections: Object.fromEntries(
+        Object.entries(member.feeds ?? {}).map(([resource, { state }]) => [
+          resource,
+          state?.reason ?? "connecting",
+        ]),
+      ),
+      ...(sight?.uid !== undefined && { uid: sight.uid }),
+      ...(region !== undefined && { region }),
+      exports: member.records.size,
+      slices: member.slices.size,
+    };
+  });
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
+import { pages } from "./pages.ts";
+
+/** What a page of a cluster's controller answers: its status and text. */
+async function page(cluster: MemoryCluster, path: string): Promise<string> {
+  const { controller, metrics } = cluster;
+  assert.ok(controller);
+  const [pathname, query = ""] = path.split("?");
+  const route = pages(controller, metrics).find((one) => one.path === pathname);
+  assert.ok(route, path);
+  const { status, body } = await route.answer({ parts: [], query: new URLSearchParams(query) });
+  return `${status} ${typeof body === "string" ? body : [...body].join("")}`;
+}
+
+/** The values of a metric, by the labels that a line has. */
+async function metric(cluster: MemoryCluster, name: string): Promise<string[]> {
+  const lines = (await page(cluster, "/metrics")).split("\n");
+  const prefix = `clusterset_controller_${name}`;
+  const found = lines.filter((line) => line.startsWith(prefix));
+  return found.map((line) => line.slice(prefix.length)).sort();
+}
+
+async function twoClusters() {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  assert.ok(c1 && c2);
+  c2.namespace("shop");
+  world.start();
+  return { world, c1, c2 };
+}
+
+test("a replica is ready once it has seen its own cluster and knows who it is, whatever its peers do", async () => {
+  const { world, c1, c2 } = await twoClusters();
+  c2.server.down = true;
+  assert.match(await page(c1, "/readyz"), /^503 \[-\]own-cluster failed: not-listed\n/);
+  await world.pass(40_000);
+  assert.equal(await page(c1, "/readyz"), "200 ok\n");
+  const verbose = await page(c1, "/readyz?verbose");
+  assert.match(verbose, /^\[\+\]cluster-c1 alive \(renewing\), member$/m);
+  assert.match(
+    verbose,
+    /^\[-\]cluster-c2 stale \(never-renewed\), not-introduced, not listed yet$/m,
+  );
+  assert.equal(await page(c1, "/livez"), "200 ok\n");
+  await world.stop();
+});
+
+test("/debug tells what is believed of each cluster, and why", async () => {
+  const { world, c1 } = await twoClusters();
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  await world.pass(20_000);
+  const { clusters, identity, leader } = JSON.parse((await page(c1, "/debug")).slice(4));
+  assert.deepEqual(identity, { id: "c1" });
+  assert.equal(leader, true);
+  assert.deepEqual(clusters[0], {
+    cluster: "c1",
+    state: "alive",
+    because: "renewing",
+    verdict: "member",
+    records: "use",
+    listed: true,
+    connections: { serviceimports: "watching", endpointslices: "watching", leases: "watching" },
+    uid: c1.uid,
+    exports: 1,
+    slices: 1,
+  });
+  await world.stop();
+});
+
+test("metrics count what is exported and imported, and how clusters are", async () => {
+  const { world, c1, c2 } = await twoClusters();
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  c1.export("shop/nothing");
+  await world.pass(20_000);
+  assert.deepEqual(await metric(c1, "exports{"), [
+    'status="False",reason="Pending"} 1',
+    'status="True",reason="Ready"} 1',
+  ]);
+  assert.deepEqual(await metric(c1, "exports_invalid{"), ['reason="NoService"} 1']);
+  assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_exports{"), ['cluster="c1"} 1', 'cluster="c2"} 0']);
+  assert.deepEqual(await metric(c2, "tasks{"), [
+    'state="failing"} 0',
+    'state="waiting"} 0',
+    'state="working"} 0',
+  ]);
+  c1.server.down = true;
+  c1.server.cut();
+  await world.pass(40_000);
+  assert.deepEqual(await metric(c2, "cluster_alive{"), ['cluster="c1"} 0', 'cluster="c2"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_up{"), ['cluster="c1"} 0', 'cluster="c2"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_turns_total{"), ['cluster="c1",state="stale"} 1']);
+  c2.delete("ServiceImport", "shop/web");
+  c2.delete("Secret", "clusterset-proxy/peer-c1");
+  await world.pass(20_000);
+  assert.deepEqual(await metric(c2, "cluster_alive{"), ['cluster="c2"} 1']);
+  assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 0']);
+  await world.stop();
+});
