@@ -218,7 +218,7 @@ describe("an import that somebody wrote by hand", () => {
       ips: ["1.2.3.4"],
       sessionAffinity: "ClientIP",
     });
-    assert.deepEqual(status(released, seen).status, {});
+    assert.deepEqual(status(released, seen).status, { clusters: [] });
     assert.deepEqual(wanted({ seen: seenAfter(released) }), { reason: "by-hand" });
   });
 

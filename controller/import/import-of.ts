@@ -67,7 +67,9 @@ export function importOf(sight: ImportSight): ImportWanted | undefined {
   if (seen === undefined) return undefined;
   if (seen.origin === "created") return { reason: "withdrawn", remove: true };
   if (seen.origin === "adopted") {
-    return { reason: "released", object: releasedImport(seen), status: { claims: [] } };
+    // An empty list, not nothing: of a status without one field left, an API server makes null, and refuses it.
+    const status = { clusters: [], claims: [] };
+    return { reason: "released", object: releasedImport(seen), status };
   }
   return byHand(seen, pool);
 }

@@ -2,6 +2,7 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import { type ImportWanted, importOf } from "../import/import-of.ts";
 import { type Contribution, importedSlices } from "../import/imported-slices.ts";
+import { staleInPlace } from "../import/stale-in-place.ts";
 import { importStatus } from "../import/status-manifest.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -28,8 +29,12 @@ export interface ImporterOptions {
   readonly exports: (key: ObjectKey) => Exports;
   readonly isHeard: (cluster: string) => boolean;
   readonly allHeard: () => boolean;
+  /** True for a cluster whose Lease is silent. */
+  readonly isStale: (cluster: string) => boolean;
   /** The time of day in milliseconds since 1970, for conditions. */
   readonly today: () => number;
+  /** What is left out of a cluster's share of a name. */
+  readonly problems: (cluster: string, object: string, problems: readonly Problem[]) => void;
   /** What was made of a name; undefined: there is, and should be, nothing. */
   readonly imported: (key: ObjectKey, wanted: ImportWanted | undefined) => void;
 }
@@ -49,7 +54,11 @@ export class Importer {
     // What is in a namespace that goes, goes with it.
     if (!own.takesObjects(namespace)) return;
     const seen = own.imports.fact(key);
-    const { merged, contributions } = exports(key);
+    const { merged, contributions, problems } = exports(key);
+    for (const { record } of contributions) {
+      const list = problems.get(record.cluster) ?? [];
+      this.#options.problems(record.cluster, `all that it exports as ${key}`, list);
+    }
     vips.take(reservation(key), []);
     const wanted = importOf({
       key,
@@ -75,7 +84,9 @@ export class Importer {
     contributions: readonly Contribution[],
   ): Promise<void> {
     const { own, imports, slices } = this.#options;
-    const { object, remove, importing } = wanted ?? {};
+    const { object, remove, importing, reason, status } = wanted ?? {};
+    // First: once its marks are gone, nobody knows any more that its status is ours, should the second write fail.
+    if (reason === "released" && status !== undefined) await this.#writeStatus(key, status);
     const seen = own.imports.seen(key);
     const list = importing === undefined ? [] : importedSlices(importing, contributions).slices;
     await Promise.all([
@@ -84,7 +95,8 @@ export class Importer {
     ]);
     if (remove !== undefined && seen !== undefined) await imports.remove(seen);
     await this.#removeSlices(key, new Set(list.map(keyOf)));
-    if (wanted?.status !== undefined) await this.#writeStatus(key, wanted.status);
+    await this.#ageSlices(key);
+    if (status !== undefined) await this.#writeStatus(key, status);
   }
 
   /** Slices of clusters that are not heard stay. */
@@ -98,6 +110,19 @@ export class Importer {
     await inParallel(gone, async (slice) => {
       const seen = own.importedSlices.seen(slice);
       if (seen !== undefined) await slices.remove(seen);
+    });
+  }
+
+  /** Slices of a cluster that was not heard since we began, and is silent for too long, stay and grow old. */
+  async #ageSlices(key: ObjectKey): Promise<void> {
+    const { own, slices, isHeard, isStale } = this.#options;
+    const old = own.importedSlices
+      .factsOf(key)
+      .filter(({ cluster, ready }) => ready && !isHeard(cluster) && isStale(cluster));
+    await inParallel(old, async (slice) => {
+      const seen = own.importedSlices.seen(slice.key);
+      const manifest = seen && staleInPlace(await slices.read(seen));
+      if (manifest !== undefined) await slices.apply(manifest, seen);
     });
   }
 
