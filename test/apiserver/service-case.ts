@@ -175,6 +175,20 @@ export class ServiceCase {
     await this.in(id).plane.admin.delete(this.exportReference);
   }
 
+  /** The Service is deleted, with its slices. */
+  async unserve(id: string): Promise<void> {
+    const { admin } = this.in(id).plane;
+    await admin.delete(this.serviceReference);
+    const slice = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
+    const labelSelector = `kubernetes.io/service-name=${this.name}`;
+    const { namespace } = this;
+    for (const { metadata } of await admin.list(
+      { ...slice, metadata: { namespace } },
+      { labelSelector },
+    ))
+      await admin.delete({ ...slice, metadata: { namespace, name: metadata.name } });
+  }
+
   /** Ages have whole seconds: who exports after this is younger. */
   async grow(): Promise<void> {
     await sleep(1100);
@@ -233,6 +247,15 @@ export class ServiceCase {
       const found = await this.imported(id);
       if (found === undefined) throw new Error("there is no import");
       await check(found);
+      return found;
+    });
+  }
+
+  /** Waits until the check holds for the imported slices in a cluster. */
+  async untilSlices(id: string, check: (found: readonly Slice[]) => void): Promise<Slice[]> {
+    return this.until(id, async () => {
+      const found = await this.slices(id);
+      check(found);
       return found;
     });
   }

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { eventually } from "../support/agent-process.ts";
+import type { ApiObject } from "./api-client.ts";
+import { ControllerStage, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
+import type { ServiceImport } from "./service-case.ts";
+
+// Published walk-throughs, as their manifests stand: imports that a person wrote, and a Service that is exported.
+
+const MANIFESTS = new URL("../scenarios/manifests/", import.meta.url);
+const PROPERTY = { apiVersion: "about.k8s.io/v1alpha1", kind: "ClusterProperty" };
+
+let stage: ControllerStage;
+let cls1: StagedCluster;
+let cls2: StagedCluster;
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["cls1", "cls2"] });
+  [cls1, cls2] = [stage.cluster("cls1"), stage.cluster("cls2")];
+  for (const { plane, id } of stage.clusters) {
+    for (const [name, value] of [
+      ["cluster.clusterset.k8s.io", id],
+      ["clusterset.k8s.io", "clusterset1"],
+    ]) {
+      await plane.admin.apply({ ...PROPERTY, metadata: { name }, spec: { value } });
+    }
+    await stage.cluster(id).namespace("demo");
+  }
+  await stage.start();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+test("by-hand.yaml: an import without a VIP gets one, and not one field more; one with a VIP keeps it; slices stay as they are", async () => {
+  const written = await load(cls1, "by-hand.yaml");
+  const { spec, metadata } = await untilVip(cls1, "serve");
+  assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
+  const [before] = written.filter(({ metadata: { name } }) => name === "serve");
+  const { ips: _, ...rest } = spec;
+  assert.deepEqual(rest, before?.spec);
+  assert.deepEqual(metadata.labels, before?.metadata.labels);
+  await cls1.atRest();
+  assert.deepEqual((await importOf(cls1, "serve-with-vip")).spec.ips, ["1.2.3.4"]);
+  const kept = written.filter(({ metadata: { name } }) => name !== "serve");
+  assert.equal(kept.length, 3);
+  for (const object of kept) {
+    const { apiVersion, kind } = object;
+    assert.deepEqual(await cls1.find({ apiVersion, kind }, `demo/${object.metadata.name}`), object);
+  }
+  assert.deepEqual(await cls2.list(IMPORT, "demo"), [], "nobody exports it");
+});
+
+test("by-hand.yaml: the VIP stays when the controller starts again, and when the author applies the file again", async () => {
+  const { spec, metadata } = await importOf(cls1, "serve");
+  await cls1.stop();
+  await cls1.launch();
+  await cls1.untilLogged("this replica works");
+  await load(cls1, "by-hand.yaml");
+  await cls1.atRest();
+  const again = await importOf(cls1, "serve");
+  assert.deepEqual(again.spec, spec);
+  assert.equal(again.metadata.uid, metadata.uid);
+});
+
+test("by-hand.yaml: an author who replaces the import, and so drops the VIP, has it back", async () => {
+  const { spec, ...rest } = await importOf(cls1, "serve");
+  const { ips, ...authored } = spec;
+  await cls1.plane.admin.update({ ...rest, spec: authored });
+  assert.deepEqual((await untilVip(cls1, "serve")).spec.ips, ips);
+});
+
+test("an export of the same name adopts an import that a person wrote, with its VIP, and hands it back as it was", async () => {
+  const authored = (await importOf(cls1, "serve-with-vip")).spec;
+  await cls2.serve("demo/serve-with-vip", ["10.2.0.7"], { sessionAffinity: "ClientIP" });
+  await cls2.export("demo/serve-with-vip");
+  await eventually(async () => {
+    const { spec, status } = await importOf(cls1, "serve-with-vip");
+    assert.deepEqual(spec.ips, ["1.2.3.4"]);
+    assert.equal(spec.sessionAffinity, "ClientIP");
+    assert.deepEqual(status?.clusters, [{ cluster: "cls2" }]);
+  });
+  const reference = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
+  await cls2.plane.admin.delete({
+    ...reference,
+    metadata: { namespace: "demo", name: "serve-with-vip" },
+  });
+  await eventually(async () => {
+    const { metadata, spec, status } = await importOf(cls1, "serve-with-vip");
+    assert.deepEqual(spec, authored);
+    assert.deepEqual(status?.clusters ?? [], []);
+    assert.equal(metadata.annotations, undefined);
+    const selector = "multicluster.kubernetes.io/service-name=serve-with-vip";
+    assert.deepEqual(await cls1.list(SLICE, "demo", selector), []);
+  });
+  await cls2.untilGone("demo/serve-with-vip");
+});
+
+test("exported.yaml: the import appears in every cluster with the namespace, with a VIP, cls1 in its status, and slices of cls1", async () => {
+  await load(cls1, "exported.yaml");
+  const addresses = ["10.10.66.181", "10.10.78.125", "10.10.86.76"];
+  for (const cluster of stage.clusters) {
+    await cluster.untilImported("demo/nginx-hello", addresses);
+    const { spec, status } = await importOf(cluster, "nginx-hello");
+    assert.equal(spec.type, "ClusterSetIP");
+    assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
+    assert.partialDeepStrictEqual(spec.ports, [{ port: 80, protocol: "TCP" }]);
+    assert.deepEqual(status?.clusters, [{ cluster: "cls1" }]);
+    const selector = "multicluster.kubernetes.io/service-name=nginx-hello";
+    for (const { metadata, endpoints } of await cluster.list(SLICE, "demo", selector)) {
+      const labels = metadata.labels as Record<string, string>;
+      assert.equal(labels["multicluster.kubernetes.io/source-cluster"], "cls1");
+      for (const endpoint of endpoints as { nodeName: string; conditions: { ready: boolean } }[]) {
+        assert.equal(endpoint.nodeName, "ip-10-10-77-143");
+        assert.equal(endpoint.conditions.ready, true);
+      }
+    }
+  }
+});
+
+/** Applies a file as its author would; what the API server made of it. */
+async function load({ plane }: StagedCluster, file: string): Promise<ApiObject[]> {
+  const documents = parseAllDocuments(readFileSync(new URL(file, MANIFESTS), "utf8"));
+  const objects: ApiObject[] = [];
+  for (const document of documents) {
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    objects.push(await plane.admin.apply(document.toJS() as object));
+  }
+  return objects;
+}
+
+async function importOf(cluster: StagedCluster, name: string): Promise<ServiceImport> {
+  return (await cluster.plane.admin.get({
+    ...IMPORT,
+    apiVersion: "multicluster.x-k8s.io/v1alpha1",
+    metadata: { namespace: "demo", name },
+  })) as ServiceImport;
+}
+
+async function untilVip(cluster: StagedCluster, name: string): Promise<ServiceImport> {
+  await cluster.untilImported(`demo/${name}`, ["10.10.0.7", "10.12.0.7"]);
+  return importOf(cluster, name);
+}
