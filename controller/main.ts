@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { helpText } from "../common/config/help.ts";
 import { isUsage, usageText } from "../common/config/usage.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
+import { logNodeWarnings } from "../common/node-warnings.ts";
 import { printed } from "../common/standard-output.ts";
 import { endWhenUncaught } from "../common/uncaught.ts";
 import { versionText } from "../common/version.ts";
@@ -28,6 +29,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (command === "version") return printed(CONTROLLER.name, versionText(CONTROLLER.name));
   const log = standardErrorLog({ level, format, colour: terminal });
   endWhenUncaught(log);
+  logNodeWarnings(log);
   for (const warning of config.warnings) log.warn(warning);
   const stop = new AbortController();
   // SIGTERM is how the kubelet stops a pod, SIGINT how a person does; a second one is not waited out.
