@@ -1,6 +1,6 @@
 import { PROPERTY_REGION } from "../../api/keys.ts";
 import { Lab } from "../lab/lab.ts";
-import { cutOff, reconnect } from "../lab/outage.ts";
+import { cutOff, forgetUnanswered, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
 import { AgentProcess } from "../support/agent-process.ts";
@@ -10,6 +10,12 @@ import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 
 const AGENT = "agent";
 const CONTROL_PLANE = "control-plane";
+/** The election of a cluster's controllers. */
+const LEADER = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
+};
 /** The Service that every cluster has. */
 export const SERVICE = "shop/web";
 
@@ -83,10 +89,14 @@ export class ClusterSetStage implements AsyncDisposable {
     await Promise.all([cluster.plane.kill(), cluster.kill()]);
   }
 
-  /** They are started again. */
+  /**
+   * They are started again, with what the API server knew. The Lease of the leader that was killed is deleted, as a person may
+   * who knows that it is dead: how long a new one waits else is another test's.
+   */
   async reviveControlPlane(id: ClusterName): Promise<void> {
     const cluster = this.cluster(id);
     await cluster.plane.start();
+    await cluster.plane.admin.delete(LEADER);
     await cluster.launch();
   }
 
@@ -133,6 +143,7 @@ export class ClusterSetStage implements AsyncDisposable {
     const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels } };
     for (const object of [...agentRights(AGENT), node]) await admin.apply(object);
     await this.#controllers.start();
+    await forgetUnanswered(this.lab.node("c1", "n1"));
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
     await this.agent.start();
   }
