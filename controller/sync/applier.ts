@@ -60,6 +60,13 @@ export class Applier {
     return this.#write("status", manifest, seen);
   }
 
+  /** An object as it is now, if it is still what it was seen to be; undefined if not. Throws an ApiFault. */
+  async read(seen: Seen): Promise<unknown> {
+    const { resource, writer } = this.#options;
+    const found = await writer.get(resource, nameOf(seen.key));
+    return found?.meta.resourceVersion === seen.resourceVersion ? found.object : undefined;
+  }
+
   /** Deletes an object, if it is still what it was seen to be. As `apply`. */
   async remove(seen: Seen): Promise<void> {
     const { resource, writer, feed } = this.#options;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ControllerWorld } from "../../test/support/controller-world.ts";
+import type { Fields } from "../../test/support/memory/fields.ts";
 
 test("an export is imported by every cluster that has its namespace, and a world at rest writes nothing", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
@@ -19,5 +20,108 @@ test("an export is imported by every cluster that has its namespace, and a world
   world.clusters.forEach((cluster, i) => {
     assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), []);
   });
+  await world.stop();
+});
+
+test("what a dead cluster exported stays as a last resort over a restart of ours, and comes back with it", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  assert.ok(c1 && c2);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  world.start();
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  await world.pass(5000);
+  c1.server.down = true;
+  c1.server.cut();
+  await c2.stop();
+  c2.start();
+  await world.pass(20_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" }, "it has its time to renew");
+  await world.pass(20_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+  await c2.stop();
+  c2.start();
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" }, "who was stale is so");
+  c1.server.down = false;
+  await world.pass(60_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  await world.stop();
+});
+
+test("of two clusters with one id on a hub the second writes nothing, and both say so", async () => {
+  const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
+  const [first, second, c2] = world.clusters;
+  assert.ok(first && second && c2);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  first.serve("shop/web", ["10.1.0.7"]);
+  first.export("shop/web");
+  first.start();
+  c2.start();
+  await world.pass(15_000);
+  second.serve("shop/web", ["10.9.0.9"]);
+  second.export("shop/web");
+  second.start();
+  await world.pass(60_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  for (const cluster of [first, second]) {
+    assert.match(cluster.log.join("\n"), /Another cluster publishes under our id/, cluster.name);
+  }
+  assert.match(c2.log.join("\n"), /A cluster is not what it should be/);
+  await second.stop();
+  await world.pass(60_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "it is forgotten again");
+  await world.stop();
+});
+
+test("an import that was written by hand is given a VIP, and nothing else", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  c1.namespace("shop");
+  world.start();
+  await world.pass(5000);
+  const metadata = { namespace: "shop", name: "hand" };
+  const ports = [{ name: "http", port: 80, protocol: "TCP" }];
+  c1.apply({ kind: "ServiceImport", metadata, spec: { type: "ClusterSetIP", ports } });
+  await world.pass(5000);
+  const made = c1.server.objects.get("serviceimports", "shop/hand");
+  assert.ok(made);
+  const { ips, ...rest } = made.spec as { ips: string[] };
+  assert.match(ips.join(), /^241\.0\.0\.\d+$/);
+  assert.deepEqual(rest, { type: "ClusterSetIP", ports });
+  assert.equal(made.status, undefined);
+  await world.stop();
+});
+
+test("a label of an import that is no longer exported goes, and one that a stranger adds stays", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  world.start();
+  c1.namespace("shop");
+  c1.serve("shop/web", ["10.1.0.7"]);
+  const metadata = { namespace: "shop", name: "web" };
+  const exported = { kind: "ServiceExport", metadata };
+  c1.apply({ ...exported, spec: { exportedLabels: { team: "a", tier: "x" } } });
+  await world.pass(5000);
+  const found = () => c1.server.objects.get("serviceimports", "shop/web")?.metadata as Fields;
+  assert.deepEqual(found().labels, { team: "a", tier: "x" });
+  c1.server.objects.apply(
+    "serviceimports",
+    "shop/web",
+    { kind: "ServiceImport", metadata: { ...metadata, labels: { mine: "1" } } },
+    "stranger",
+  );
+  await c1.stop();
+  c1.apply({ ...exported, spec: { exportedLabels: { team: "b" } } });
+  c1.start();
+  await world.pass(5000);
+  assert.deepEqual(found().labels, { mine: "1", team: "b" });
+  const count = c1.server.writes.length;
+  await world.pass(60_000);
+  assert.deepEqual(c1.writesAfter(count), []);
   await world.stop();
 });

@@ -147,7 +147,10 @@ export class Controller {
         },
         heard: () => this.#heard(),
         judged: (cluster, verdict) => events.judged(cluster, verdict),
-        turned: (cluster, sight) => events.turned(cluster, sight),
+        turned: (cluster, sight) => {
+          events.turned(cluster, sight);
+          this.#work?.importFrom(cluster);
+        },
         replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
         state: (cluster, resource, state) => events.connection(cluster, resource, state),
         problems: (cluster, object, problems) => events.problems(cluster, object, problems),

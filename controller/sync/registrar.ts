@@ -4,6 +4,7 @@ import {
   COORDINATION_V1,
   LABEL_REGISTRY,
 } from "../../api/keys.ts";
+import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
@@ -117,7 +118,10 @@ export class Registrar {
 
   async #act(step: LeaseStep): Promise<void> {
     if (step.does !== "write") this.#isRegistered = false;
-    if (step.does === "write") await this.#renew();
+    if (step.does === "write") {
+      await this.#renew();
+      if (step.reason === "duplicate-cluster-id") await this.#uncontest();
+    }
     if (step.does === "contest") await this.#contest();
   }
 
@@ -182,6 +186,22 @@ export class Registrar {
         annotations: { [ANNOTATION_CONTESTED_BY]: uid },
       },
     });
+  }
+
+  /** Takes the other's word back, now that it is told: as long as the other one lives, it says so again. */
+  async #uncontest(): Promise<void> {
+    const { member } = this.#options;
+    const { meta, object } =
+      (await this.#writer.get(LEASES, { name: LEASE_NAME, namespace: member.namespace })) ?? {};
+    const metadata = fieldAt(object, "metadata");
+    const annotations = field(metadata, "annotations");
+    if (meta === undefined || !isFields(object) || !isFields(metadata)) return;
+    if (!isFields(annotations)) return;
+    const { [ANNOTATION_CONTESTED_BY]: _told, ...rest } = annotations;
+    const named = { ...metadata, name: LEASE_NAME, namespace: member.namespace };
+    const manifest = { ...object, metadata: { ...named, annotations: rest } };
+    const answer = await this.#writer.replace(LEASES, manifest);
+    member.feeds?.leases.wrote(answer.object);
   }
 
   async #makeNamespace(): Promise<void> {

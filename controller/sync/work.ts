@@ -91,6 +91,8 @@ export class Work {
       exports: (key) => members.exportsOf(key),
       isHeard: (cluster) => members.isHeard(cluster),
       allHeard: () => members.allHeard(),
+      isStale: (cluster) => members.sight(cluster)?.state === "stale",
+      problems: (cluster, object, problems) => events.problems(cluster, object, problems),
       today: now,
       imported: (key, wanted) => events.imported(key, wanted),
     });
@@ -160,6 +162,13 @@ export class Work {
     for (const fact of own.importedSlices.facts()) names.add(fact.import);
     for (const key of names) this.add("import", key);
     for (const { key } of own.exports.facts()) this.add("status", key);
+  }
+
+  /** Looks at all that is imported from a cluster, whatever it exports now. */
+  importFrom(cluster: string): void {
+    for (const fact of this.#options.own.importedSlices.facts()) {
+      if (fact.cluster === cluster) this.add("import", fact.import);
+    }
   }
 
   /** Nothing begins after the call. Settles when what is under way has ended. */

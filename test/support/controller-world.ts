@@ -3,6 +3,7 @@ import { isCidr, parseCidr } from "../../api/cidr.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";
 import { Observer } from "../../controller/observe/observer.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
 import { Controller } from "../../controller/sync/controller.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { logLines } from "./log-lines.ts";
@@ -20,7 +21,10 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** A cluster in memory: an API server, and the controller, which may come and go. */
 export class MemoryCluster {
+  /** What it calls itself. */
   readonly id: string;
+  /** What it is called here. */
+  readonly name: string;
   readonly server: MemoryApiServer;
   readonly log: readonly string[];
   readonly metrics = new ControllerMetrics();
@@ -29,13 +33,14 @@ export class MemoryCluster {
   #controller: Controller | undefined;
   #starts = 0;
 
-  constructor(world: ControllerWorld, id: string) {
+  constructor(world: ControllerWorld, name: string, id = name) {
     const { log, lines } = logLines();
     this.id = id;
+    this.name = name;
     this.log = lines;
     this.#write = log;
     this.#world = world;
-    this.server = new MemoryApiServer(id, world.clock, world.random);
+    this.server = new MemoryApiServer(name, world.clock, world.random);
     for (const name of ["kube-system", "clusterset-proxy"]) this.namespace(name);
   }
 
@@ -63,15 +68,15 @@ export class MemoryCluster {
         namespace: "clusterset-proxy",
         podCidrs: [],
         region: undefined,
-        registry: "mesh",
+        registry: this.#world.hub === undefined ? "mesh" : "hub",
         serviceCidrs: [],
       },
       api: this.server,
-      registryApi: this.server,
+      registryApi: this.#world.hub ?? this.server,
       connect: async ({ cluster }) => this.#world.cluster(cluster).server,
       follow: (api) => (query, events, known) =>
         new Reflector({ api, query, events, clock, random, log: this.#write, known }),
-      replica: `${this.id}-${++this.#starts}`,
+      replica: `${this.name}-${++this.#starts}`,
       clock,
       random,
       today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
@@ -201,7 +206,9 @@ export class MemoryCluster {
 export class ControllerWorld {
   readonly clock = new FakeClock();
   readonly random: () => number;
-  readonly clusters: readonly MemoryCluster[];
+  clusters: readonly MemoryCluster[];
+  /** Undefined: each cluster publishes on its own API server. */
+  hub: MemoryApiServer | undefined;
 
   constructor(ids: readonly string[], random: () => number = () => 0.5) {
     this.random = random;
@@ -209,6 +216,20 @@ export class ControllerWorld {
     for (const cluster of this.clusters) {
       for (const id of ids) if (id !== cluster.id) cluster.introduce(id);
     }
+  }
+
+  /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
+  static withHub(names: readonly string[]): ControllerWorld {
+    const world = new ControllerWorld([]);
+    const hub = new MemoryApiServer("hub", world.clock, world.random);
+    world.hub = hub;
+    world.clusters = names.map((name) => new MemoryCluster(world, name, name.split("-")[0]));
+    for (const { id } of world.clusters) {
+      const name = registryNamespace(id);
+      const metadata = { name, labels: { "clusterset-proxy.io/registry": id } };
+      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+    }
+    return world;
   }
 
   cluster(id: string): MemoryCluster {

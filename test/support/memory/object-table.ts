@@ -28,6 +28,8 @@ export class Refusal extends Error {
   }
 }
 
+/** What an API server says of an object, and nobody else. */
+const SYSTEM_FIELDS = ["uid", "resourceVersion", "generation", "creationTimestamp"];
 const SEPARATOR = "\u0000";
 
 /**
@@ -89,17 +91,22 @@ export class MemoryObjects {
     return this.#write(kind, key, { object, owners });
   }
 
-  /** The whole object becomes this one; all of it is `owner`'s. */
+  /** The whole object becomes this one; what that changes is `owner`'s, in another part than what it applies. */
   replace(kind: string, key: string, manifest: Fields, owner: string): Fields {
     const stored = this.#stored.get(`${kind} ${key}`);
     this.#check(key, manifest, stored);
-    const metadata = at(stored?.object, ["metadata"]);
     const object = structuredClone(manifest);
-    for (const name of ["uid", "resourceVersion", "generation", "creationTimestamp"]) {
-      const value = at(metadata, [name]);
+    for (const name of SYSTEM_FIELDS) {
+      const value = at(stored?.object, ["metadata", name]);
       if (value !== undefined) put(object, ["metadata", name], value);
     }
-    const owners = new Map(leaves(object).map((path) => [path.join(SEPARATOR), owner] as const));
+    const owners = new Map<string, string>();
+    for (const path of leaves(object)) {
+      if (path[0] === "metadata" && SYSTEM_FIELDS.includes(path[1] ?? "")) continue;
+      const id = path.join(SEPARATOR);
+      const same = JSON.stringify(at(stored?.object, path)) === JSON.stringify(at(manifest, path));
+      owners.set(id, (same ? stored?.owners.get(id) : undefined) ?? `${owner} update`);
+    }
     return this.#write(kind, key, { object, owners });
   }
 
