@@ -33,6 +33,15 @@ test("the bundled agent runs far from the tree, and knows its version", async (t
   });
 });
 
+test("a bundle does not load the part of Node that none of it uses, undici", async (t) => {
+  const out = folder(t);
+  await bundle(join(root, "common/http.ts"), join(out, "http.mjs"));
+  const loaded = 'import("./http.mjs").then(() => console.log(process.moduleLoadList.join("\\n")))';
+  const modules = output(out, "--eval", loaded);
+  assert.match(modules, /NativeModule http$/m);
+  assert.doesNotMatch(modules, /undici/);
+});
+
 test("the bundled controller runs far from the tree, and knows its version", async (t) => {
   const out = folder(t);
   await bundle(join(root, "controller/main.ts"), join(out, "controller.mjs"));
