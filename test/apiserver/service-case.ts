@@ -273,9 +273,11 @@ export class ServiceCase {
     try {
       return await eventually(check, PATIENCE_MS);
     } catch (error) {
-      const about = this.in(id)
-        .log.split("\n")
-        .filter((line) => line.includes(this.namespace));
+      const lines = this.in(id).log.split("\n");
+      // What it said of this case, and what it said last: perhaps why it died.
+      const about = lines.filter((line, i) => {
+        return line.includes(this.namespace) || i > lines.length - 5;
+      });
       throw new Error(`${this.namespace}, in ${id}\n${about.join("\n")}`, { cause: error });
     }
   }
