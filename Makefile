@@ -2,7 +2,8 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NPM := npm run --silent
 
-# Where the demo's agent reads its objects: manifests, or kubernetes (a real API server, which needs Go).
+# Where the demo's objects come from: manifests, kubernetes (a real API server), or controller (three of them, with a
+# clusterset-controller each). The last two need Go.
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
@@ -19,7 +20,7 @@ prepare: ## install what is missing, root needed for Debian packages
 kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes the first time, then nothing
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy >/dev/null
 
-demo: prepare $(if $(filter kubernetes,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
+demo: prepare $(if $(filter kubernetes controller,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
 	@node test/demo/main.ts $(SOURCE)
 
 test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root and Go

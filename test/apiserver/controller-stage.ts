@@ -6,7 +6,7 @@ import type { Process } from "../lab/process.ts";
 import { eventually } from "../support/agent-process.ts";
 import type { ApiObject, ApiReference } from "./api-client.ts";
 import type { Asked } from "./audit.ts";
-import { ControlPlane } from "./control-plane.ts";
+import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
 import {
   controllerRights,
   memberRights,
@@ -256,10 +256,12 @@ export class ControllerStage implements AsyncDisposable {
     const { nodeOf, users = [] } = options;
     const planes: ControlPlane[] = [];
     try {
-      for (const id of ids) {
-        const place = nodeOf === undefined ? {} : { namespace: nodeOf(id) };
-        const known = [USER, PEER, ...users];
-        planes.push(await ControlPlane.start({ ...place, controllerManager, users: known }));
+      const known = { controllerManager, users: [USER, PEER, ...users] };
+      if (nodeOf === undefined) {
+        // One after the other: of several that look for a free port at once, two might find the same.
+        for (const _ of ids) planes.push(await ControlPlane.start(known));
+      } else {
+        planes.push(...(await allStarted(ids.map((id) => ({ ...known, namespace: nodeOf(id) })))));
       }
       const hub = registry === "hub" ? await ControlPlane.start({ users: ids }) : undefined;
       if (hub !== undefined) planes.push(hub);
@@ -275,14 +277,15 @@ export class ControllerStage implements AsyncDisposable {
         ];
         return new StagedCluster(id, plane, all, nodeOf?.(id));
       });
-      for (const { id, plane } of clusters) {
+      const prepare = async ({ id, plane }: StagedCluster) => {
         await plane.installCrds();
         await applyAll(plane, [
           namespaceOf(OWN_NAMESPACE),
           ...controllerRights(USER, OWN_NAMESPACE),
           ...(hub === undefined ? registryOf(id, USER, [PEER]) : []),
         ]);
-      }
+      };
+      await Promise.all(clusters.map(prepare));
       if (hub !== undefined) {
         await hub.installCrds();
         for (const id of ids) {
@@ -331,6 +334,16 @@ export class ControllerStage implements AsyncDisposable {
       }
     }
   }
+}
+
+/** Control planes that are started at once. If one does not start, none is left. */
+async function allStarted(options: readonly ControlPlaneOptions[]): Promise<ControlPlane[]> {
+  const outcomes = await Promise.allSettled(options.map((one) => ControlPlane.start(one)));
+  const planes = outcomes.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = outcomes.find((one) => one.status === "rejected");
+  if (failed === undefined) return planes;
+  await Promise.all(planes.map((plane) => plane.remove()));
+  throw failed.reason;
 }
 
 /** A Secret of `peer` for the other clusters of a mesh. */

@@ -2,7 +2,6 @@ import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { agentRights } from "../apiserver/agent-rights.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { now } from "./attempt.ts";
 import type { Publication, Scenario } from "./scenario.ts";
 import { HOME, VIP } from "./world.ts";
 
@@ -52,10 +51,9 @@ export class PublishingControlPlane implements Publication {
     return new PublishingControlPlane(plane, scenario);
   }
 
-  async publish(): Promise<{ vip: string; since: number }> {
-    const since = now();
+  async publish(): Promise<{ vip: string }> {
     await Promise.all(this.#scenario.objects.map((object) => this.#plane.admin.apply(object)));
-    return { vip: VIP, since };
+    return { vip: VIP };
   }
 
   async scale(cluster: string, up: boolean): Promise<void> {

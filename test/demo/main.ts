@@ -12,7 +12,7 @@ import { failuresOf, ms, type View } from "./picture.ts";
 import { type Played, play } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
 import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
-import { CONTROLLER_STEPS, isOutage, STEPS } from "./steps.ts";
+import { CONTROLLER_STEPS, isOutage, isSlow, STEPS } from "./steps.ts";
 import { CLUSTERS, tierOf } from "./world.ts";
 
 const paint = paintFor(process.stdout, process.env);
@@ -35,7 +35,7 @@ try {
 function sourceOf(word: string): SourceName {
   const source = SOURCES.find((name) => name === word);
   if (source !== undefined) return source;
-  console.error(`SOURCE=${word}: expected ${SOURCES.join(" or ")}`);
+  console.error(`SOURCE=${word}: expected ${SOURCES.join(", ")}`);
   process.exit(1);
 }
 
@@ -108,27 +108,21 @@ function report({ step, verdict, rules }: Played, paint: Paint): void {
 
 /** What was shown, in lines that fit any terminal. */
 function summary(stage: Stage, played: readonly Played[]): string[] {
-  const isPrompt = ({ step }: Played) =>
-    !step.acts.some(([, act]) => act === "kill" || act === "boot");
-  const switches = played.filter(({ step }) => step.acts.length > 0);
-  const slowest = Math.max(
-    ...switches.filter(isPrompt).map(({ verdict }) => verdict.firstNew ?? 0),
-  );
-  const lines = [
-    `OK: ${stage.attempts.length} connections, none failed or hung; every switch within ${ms(slowest)}`,
-    `    ${stage.held.length} held connection${stage.held.length === 1 ? "" : "s"} survived the way back`,
+  const switches = played.filter(({ step }) => step.acts.length > 0 && !isSlow(step));
+  const slowest = Math.max(...switches.map(({ verdict }) => verdict.firstNew ?? 0));
+  const outages = played.filter(({ step }) => isOutage(step));
+  const none = outages.length === 0 ? "none failed" : "none else failed";
+  return [
+    ...outages.map(
+      ({ step, verdict }) =>
+        `${step.title}: ${verdict.lost} connections lost in ${ms(verdict.firstNew)}, until its Lease was over`,
+    ),
+    `OK: ${stage.attempts.length} connections, ${none} or hung; every switch within ${ms(slowest)}`,
+    `    held connections that survived the way back: ${stage.held.length}`,
+    ...played
+      .filter(({ step }) => step.wanted === "refused")
+      .map(({ verdict }) => {
+        return `    with nothing left, connections were refused within ${ms(verdict.slowest)}`;
+      }),
   ];
-  const last = played.at(-1);
-  if (last?.step.wanted === "refused") {
-    lines.push(
-      `    with nothing left, connections were refused within ${ms(last.verdict.slowest)}`,
-    );
-  }
-  for (const { step, verdict } of played.filter((one) => isOutage(one.step))) {
-    lines[0] = lines[0]?.replace("none failed", "none else failed") ?? "";
-    lines.push(
-      `    ${step.title}: ${verdict.lost} connections lost until its Lease was over, ${ms(verdict.firstNew)}`,
-    );
-  }
-  return lines;
 }

@@ -1,6 +1,5 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import { now } from "./attempt.ts";
 import type { Publication, Scenario, ScenarioObject } from "./scenario.ts";
 import { HOME, VIP } from "./world.ts";
 
@@ -25,10 +24,9 @@ export class Manifests implements Publication {
     ];
   }
 
-  async publish(): Promise<{ vip: string; since: number }> {
-    const since = now();
+  async publish(): Promise<{ vip: string }> {
     for (const object of this.#scenario.objects) this.#write(object);
-    return { vip: VIP, since };
+    return { vip: VIP };
   }
 
   async scale(cluster: string, up: boolean): Promise<void> {

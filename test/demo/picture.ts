@@ -1,7 +1,7 @@
 import { type Attempt, placeOf } from "./attempt.ts";
 import type { Paint } from "./paint.ts";
 import type { Played } from "./play.ts";
-import type { Step } from "./steps.ts";
+import { isOutage, type Step } from "./steps.ts";
 import type { Verdict } from "./verdict.ts";
 import { CLUSTERS, type Cluster, type Tier, tierOf } from "./world.ts";
 
@@ -141,7 +141,8 @@ function strip(view: View, width: number, paint: Paint): string[] {
     return tier === undefined ? paint("bad", "×") : paint(tier, GLYPHS[tier]);
   });
   const legend = CLUSTERS.map(({ tier, id }) => paint(tier, `${GLYPHS[tier]} ${tier} ${id}`));
-  return [` ${drawn.join("")}`, ` ${legend.join("   ")}   ${paint("bad", "× refused")}`];
+  const cross = view.steps.some(isOutage) ? "× lost" : "× refused";
+  return [` ${drawn.join("")}`, ` ${legend.join("   ")}   ${paint("bad", cross)}`];
 }
 
 function table(view: View, paint: Paint): string[] {
@@ -185,9 +186,10 @@ export function failuresOf({ failures }: Verdict): number {
   return Object.values(failures).reduce((sum, count) => sum + count, 0);
 }
 
-/** Milliseconds for people; a dash for what has not happened. */
+/** Milliseconds for people, seconds if there are many; a dash for what has not happened. */
 export function ms(value: number | undefined): string {
-  return value === undefined ? "–" : `${value.toFixed(1)} ms`;
+  if (value === undefined) return "–";
+  return value < 1_000 ? `${value.toFixed(1)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 
 function held(view: View, paint: Paint): string[] {

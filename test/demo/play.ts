@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "./attempt.ts";
 import type { Stage } from "./stage.ts";
-import { isOutage, type Step } from "./steps.ts";
+import { isOutage, isSlow, type Step } from "./steps.ts";
 import { hasSettled, judge, type Verdict } from "./verdict.ts";
 
 /** What became of a step. */
@@ -18,7 +18,7 @@ const SETTLED = 20;
 /** Ms that a switch may take before it has failed; and if a cluster has to be missed, or to boot. */
 const PATIENCE = 5_000;
 const LONG_PATIENCE = 30_000;
-/** Ms that a step lasts, so that a person can follow. */
+/** Ms that a step lasts at least, so that a person can follow. */
 const LENGTH = 3_300;
 
 /** Plays one step to its end. `onRules` is told the rules as soon as connections have followed them. */
@@ -37,8 +37,7 @@ export async function play(
     changed = done.changed;
     rests.push(done.rest);
   }
-  const isLong = step.acts.some(([, act]) => act === "kill" || act === "boot");
-  const patience = isLong ? LONG_PATIENCE : PATIENCE;
+  const patience = isSlow(step) ? LONG_PATIENCE : PATIENCE;
   const attempts = () => stage.attempts.slice(from);
   while (!hasSettled(attempts(), step.wanted, SETTLED) && now() - changed < patience) {
     await stage.checkAgent();

@@ -42,8 +42,8 @@ export interface Publication extends AsyncDisposable {
   readonly objects: ObjectsFrom;
   /** The agent's flags, for what objects do not say of its node. */
   readonly flags: readonly string[];
-  /** Writes what is there at first. Gives the VIP, and the moment from which on the agent may know of it. */
-  publish(): Promise<{ readonly vip: string; readonly since: number }>;
+  /** Writes what is there at first. Gives the VIP, and the moment since which the first connection is timed, if it is. */
+  publish(): Promise<{ readonly vip: string; readonly since?: number }>;
   /** Declares a cluster's endpoints ready, or gone. */
   scale(cluster: string, up: boolean): Promise<void>;
 }

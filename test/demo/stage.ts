@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { cutOff, reconnect } from "../lab/outage.ts";
+import { cutOff, forgetUnanswered, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { AgentProcess } from "../support/agent-process.ts";
@@ -145,13 +145,15 @@ export class Stage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
+    await forgetUnanswered(this.#node);
     await Promise.all([this.#agent.start(), ...CLUSTERS.map(({ id }) => this.#startServers(id))]);
     const { vip, since } = await this.#publication.publish();
     this.#vip = vip;
     const first = await this.#firstAnswer();
-    this.#say(
-      `  a pod of ${HOME.cluster} has connected to ${placeOf(first)} after ${ms(first.ended - since)}`,
-    );
+    if (since !== undefined) {
+      const took = ms(first.ended - since);
+      this.#say(`  a pod of ${HOME.cluster} has connected to ${placeOf(first)} after ${took}`);
+    }
     const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN)];
     this.#stream = this.#client.spawn(
       request(...limits, "--timeout", String(TIMEOUT), `tcp://${vip}:80`),

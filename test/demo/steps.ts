@@ -59,3 +59,8 @@ export const CONTROLLER_STEPS: readonly Step[] = [
 export function isOutage(step: Step): boolean {
   return step.acts.some(([, act]) => act === "kill");
 }
+
+/** True for a step whose switch waits for a Lease, or for a cluster that boots. */
+export function isSlow(step: Step): boolean {
+  return step.acts.some(([, act]) => act === "kill" || act === "boot");
+}
