@@ -5,6 +5,7 @@ import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LeaderState } from "../../common/lease/leader-elector.ts";
 import type { Logger } from "../../common/log.ts";
+import type { RangeOverlap } from "../allocate/overlaps.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
@@ -185,6 +186,17 @@ export class Observer implements ControllerEvents {
     if (wanted !== undefined) {
       this.#log.info("An import has another state.", { ...fields, reason: wanted.reason });
     } else this.#log.info("An import is gone.", fields);
+  }
+
+  eventFailed(thrown: unknown): void {
+    this.#log.debug("An Event was not taken.", { error: thrown });
+  }
+
+  overlapping(overlaps: readonly RangeOverlap[]): void {
+    for (const { reason, range, with: other } of overlaps) {
+      const fields = { reason, range: range.text, with: other.text };
+      this.#log.warn("VIPs share a range with others; none is taken from there.", fields);
+    }
   }
 
   done(kind: TaskKind, key: ObjectKey, waited: number, took: number): void {

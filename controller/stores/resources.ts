@@ -66,6 +66,17 @@ export const CONTROLLERS_QUERY: ResourceQuery = {
   optional: true,
 };
 
+/** Who says which addresses are others'. */
+export const RANGE_QUERIES = {
+  nodes: { group: "", versions: ["v1"], resource: "nodes" },
+  servicecidrs: {
+    group: "networking.k8s.io",
+    versions: ["v1", "v1beta1"],
+    resource: "servicecidrs",
+    optional: true,
+  },
+} as const satisfies Readonly<Record<string, ResourceQuery>>;
+
 /** Secrets of peers in our own namespace. */
 export function peersQuery(namespace: string): ResourceQuery {
   return { group: "", versions: ["v1"], resource: "secrets", namespace, labelSelector: LABEL_PEER };

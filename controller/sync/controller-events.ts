@@ -3,6 +3,7 @@ import type { Problem } from "../../api/problem.ts";
 import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LeaderState } from "../../common/lease/leader-elector.ts";
+import type { RangeOverlap } from "../allocate/overlaps.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
@@ -51,6 +52,10 @@ export interface ControllerEvents {
   claimed(key: ObjectKey, claims: readonly Claim[]): void;
   /** What was made of an import; undefined: there is none. */
   imported(key: ObjectKey, wanted: ImportWanted | undefined): void;
+  /** An Event was not taken; it is not told again. */
+  eventFailed(thrown: unknown): void;
+  /** Ranges that VIPs come from have addresses of Services or pods in them; none: they have not. */
+  overlapping(overlaps: readonly RangeOverlap[]): void;
   /** A task is done that had been due for `waited` milliseconds, and took `took`. */
   done(kind: TaskKind, key: ObjectKey, waited: number, took: number): void;
   /** A task failed, for the so-manieth time in a row; it is tried again after `wait` milliseconds, or sooner. */

@@ -1,10 +1,8 @@
-import { CONTROLLER_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
 import type { ControllerConfig } from "../config/config.ts";
-import { type Identity, type OwnIdentity, ownIdentity } from "../identity/own-identity.ts";
+import type { Identity, OwnIdentity } from "../identity/own-identity.ts";
 import { publishedAsReady } from "../liveness/collective-drop.ts";
 import { Contact } from "../liveness/contact.ts";
 import { ReadinessHold } from "../liveness/readiness-hold.ts";
@@ -12,7 +10,7 @@ import type { PeerFact } from "../peers/parse-peer.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow } from "../stores/feed.ts";
 import { OwnCluster } from "../stores/own-cluster.ts";
-import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
+import { AddressRanges } from "./address-ranges.ts";
 import type { ControllerEvents } from "./controller-events.ts";
 import { Members } from "./members.ts";
 import { believedBefore, Membership } from "./membership.ts";
@@ -20,10 +18,8 @@ import { OwnFeeds } from "./own-feeds.ts";
 import { Registrar } from "./registrar.ts";
 import { HubRoster, type Roster, type RosterTold, SecretRoster } from "./roster.ts";
 import { VipBook } from "./vip-book.ts";
+import { SYSTEM, WhoWeAre } from "./who-we-are.ts";
 import { Work } from "./work.ts";
-
-/** Namespace whose uid tells clusters apart. */
-const SYSTEM = "kube-system";
 
 /** What a `Controller` is made of. */
 export interface ControllerOptions {
@@ -73,22 +69,23 @@ export class Controller {
   readonly elector: LeaderElector;
   readonly #feeds: OwnFeeds;
   readonly #vips: VipBook;
+  readonly #ranges: AddressRanges;
   readonly #hold: ReadinessHold;
   readonly #contact: Contact;
   readonly #membership: Membership;
-  #identity: Identity | undefined;
-  #whoWeAre: OwnIdentity | undefined;
+  readonly #who: WhoWeAre;
   #work: Work | undefined;
   #registrar: Registrar | undefined;
   #roster: Roster | undefined;
   #working = false;
   #stopped = false;
+  /** Asked right before each write. */
+  readonly #permit = (ms: number): boolean => this.#working && this.elector.isLeader(ms);
 
   constructor(options: ControllerOptions) {
     const { api, clock, config, events, follow, random, replica, today } = options;
     this.#options = options;
     this.#vips = new VipBook(config.clusterSetCidrs);
-    this.#vips.reserve([...config.podCidrs, ...config.serviceCidrs]);
     const own = new OwnCluster(config.clusterSetCidrs, {
       exporting: (key) => {
         this.#work?.add("export", key);
@@ -102,6 +99,18 @@ export class Controller {
       problems: (object, problems) => events.problems(undefined, object, problems),
     });
     this.own = own;
+    this.#ranges = new AddressRanges({
+      clusterSetCidrs: config.clusterSetCidrs,
+      podCidrs: config.podCidrs,
+      serviceCidrs: config.serviceCidrs,
+      own,
+      vips: this.#vips,
+      follow: follow(api),
+      events: {
+        overlapping: (overlaps) => events.overlapping(overlaps),
+        problems: (object, problems) => events.problems(undefined, object, problems),
+      },
+    });
     this.#hold = new ReadinessHold({
       clock,
       services: () => own.servicesWithSlices(),
@@ -135,13 +144,23 @@ export class Controller {
       },
       controllers: (lease) => this.#contact.controllers(lease),
     });
+    this.#who = new WhoWeAre({
+      flags: config,
+      own,
+      writing: { api, clock, permit: this.#permit },
+      feed: () => this.#feeds.feeds.clusterproperties,
+      events: {
+        identified: (state) => events.identified(state),
+        failed: (thrown) => events.registeringFailed(thrown),
+      },
+    });
     this.members = new Members({
       clock,
       clusterSetCidrs: config.clusterSetCidrs,
       told: {
         exported: (service, cluster) => {
           // Somebody else may have written to our registry.
-          if (cluster === this.#identity?.id) this.#work?.add("export", service);
+          if (cluster === this.#who.identity?.id) this.#work?.add("export", service);
           this.#work?.add("import", service);
           this.#work?.add("status", service);
         },
@@ -164,8 +183,7 @@ export class Controller {
       events: {
         left: (cluster) => events.left(cluster),
         unreachable: (cluster, thrown) => events.unreachable(cluster, thrown),
-        declared: (ranges) =>
-          this.#vips.reserve([...config.podCidrs, ...config.serviceCidrs, ...ranges]),
+        declared: (ranges) => this.#ranges.declare(ranges),
       },
     });
     this.elector = new LeaderElector({
@@ -197,12 +215,12 @@ export class Controller {
 
   /** Who we are; undefined until that is known. */
   get identity(): Identity | undefined {
-    return this.#identity;
+    return this.#who.identity;
   }
 
   /** Who we are, or why that is not known; undefined until it was looked at. */
   get whoWeAre(): OwnIdentity | undefined {
-    return this.#whoWeAre;
+    return this.#who.state;
   }
 
   /** Endpoints whose unreadiness is held back. */
@@ -218,6 +236,7 @@ export class Controller {
   /** Starts; returns at once. Once. */
   start(): void {
     this.#feeds.start();
+    this.#ranges.start();
     this.elector.start();
   }
 
@@ -229,26 +248,24 @@ export class Controller {
     this.#hold.stop();
     await this.#work?.stop();
     await this.elector.stop();
-    await Promise.all([this.#feeds.stop(), this.#roster?.stop(), this.members.stop()]);
+    await Promise.all([
+      this.#feeds.stop(),
+      this.#ranges.stop(),
+      this.#roster?.stop(),
+      this.members.stop(),
+    ]);
     await this.#membership.stop();
   }
 
-  /** Who we are is looked at when all is listed, and whenever a property changes. */
+  /** Who we are is looked at when all is listed, and whenever what says it changes. */
   #identify(): void {
-    const { config, events } = this.#options;
-    const system = this.own.namespaces.fact(SYSTEM);
-    if (!this.#feeds.listed || system === undefined || this.#stopped) return;
-    const properties = new Map(
-      [...this.own.properties.facts()].map(({ name, value }) => [name, value] as const),
-    );
-    const own = ownIdentity(config, properties, this.#identity);
-    if (sayingOf(own) !== sayingOf(this.#whoWeAre)) events.identified(own);
-    this.#whoWeAre = own;
-    if (own.reason === "identified") {
-      const isNew = this.#identity === undefined;
-      this.#identity = own.identity;
-      this.members.identify(own.identity, system.uid);
-      if (isNew) this.#begin(own.identity, system.uid);
+    if (!this.#feeds.listed || this.#stopped) return;
+    const isNew = this.#who.identity === undefined;
+    this.#who.look();
+    const { identity, uid } = this.#who;
+    if (identity !== undefined && uid !== undefined) {
+      this.members.identify(identity, uid);
+      if (isNew) this.#begin(identity, uid);
       this.#registrar?.again();
     }
     this.#consider();
@@ -257,9 +274,8 @@ export class Controller {
   /** Everything of our own cluster is known, and who we are. */
   #begin(identity: Identity, uid: string): void {
     const { api, clock, config, events, follow, random, registryApi, today } = this.#options;
-    const permit = (ms: number) => this.#working && this.elector.isLeader(ms);
-    const ownWriting = { api, clock, permit };
-    const registryWriting = { api: registryApi, clock, permit };
+    const ownWriting = { api, clock, permit: this.#permit };
+    const registryWriting = { ...ownWriting, api: registryApi };
     const { id } = identity;
     void this.members.read({
       id,
@@ -277,11 +293,8 @@ export class Controller {
       leaseSeconds: config.leaseSeconds,
       member,
       uid,
-      identity: () => this.#identity ?? identity,
-      properties: () =>
-        Object.fromEntries(
-          [...this.own.properties.facts()].map(({ name, value }) => [name, value]),
-        ),
+      identity: () => this.#who.identity ?? identity,
+      properties: () => this.#who.properties,
       sight: () => this.members.sight(id),
       makesNamespace: config.registry === "mesh",
       events: {
@@ -344,44 +357,21 @@ export class Controller {
   /** Whether this replica works. */
   #consider(): void {
     const { events } = this.#options;
-    const member = this.members.get(this.#identity?.id ?? "");
+    const member = this.members.get(this.#who.identity?.id ?? "");
     const isReady =
-      !this.#stopped &&
-      this.#whoWeAre?.reason === "identified" &&
-      member?.listed === true &&
-      this.elector.isLeader();
+      !this.#stopped && this.#who.isKnown && member?.listed === true && this.elector.isLeader();
     if (isReady === this.#working) return;
     this.#working = isReady;
     events.working(isReady);
     if (isReady) {
+      this.#ranges.compare();
       this.#hold.begin(publishedAsReady(member.slices.facts()));
       this.#work?.allow(true);
       this.#registrar?.start();
-      void this.#createProperties();
+      void this.#who.createProperties();
     } else {
       this.#registrar?.stop();
       this.#work?.allow(false);
     }
   }
-
-  /** ClusterProperties that only flags say; never one that is there. */
-  async #createProperties(): Promise<void> {
-    if (this.#whoWeAre?.reason !== "identified") return;
-    const { api, clock, events } = this.#options;
-    const permit = (ms: number) => this.#working && this.elector.isLeader(ms);
-    const writer = new ApiWriter({ api, clock, permit, fieldManager: CONTROLLER_NAME });
-    for (const manifest of this.#whoWeAre.missing) {
-      try {
-        const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
-        this.#feeds.feeds.clusterproperties.wrote(object);
-      } catch (thrown) {
-        events.registeringFailed(thrown);
-      }
-    }
-  }
-}
-
-/** What is told of who we are. */
-function sayingOf(own: OwnIdentity | undefined): string {
-  return JSON.stringify(own?.reason === "identified" ? own.identity : own);
 }

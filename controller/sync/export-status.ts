@@ -1,9 +1,11 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { RegistryKind } from "../config/flags.ts";
 import { exportClaims } from "../import/export-claims.ts";
+import { type News, newsworthy } from "../import/newsworthy.ts";
 import { exportStatus } from "../import/status-manifest.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
+import type { Seen } from "../stores/fact-store.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import type { Applier } from "./applier.ts";
 import type { ExportOutcome } from "./exporter.ts";
@@ -20,6 +22,8 @@ export interface ExportStatusOptions {
   readonly isComplete: () => boolean;
   /** The time of day in milliseconds since 1970. */
   readonly today: () => number;
+  /** What its author should hear of. */
+  readonly news: (object: Seen, news: readonly News[]) => void;
   /** What is claimed of an export that is there; none: it is gone. */
   readonly claimed: (key: ObjectKey, claims: readonly Claim[]) => void;
 }
@@ -48,7 +52,8 @@ export class ExportStatus {
       isComplete: this.#options.isComplete(),
       seen: fact.conditions,
     });
-    await exports.applyStatus(exportStatus(fact, claims, today()), seen);
+    const written = await exports.applyStatus(exportStatus(fact, claims, today()), seen);
+    if (written) this.#options.news(seen, newsworthy(claims, fact.conditions));
     claimed(key, claims);
   }
 }

@@ -2,10 +2,12 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import { type ImportWanted, importOf } from "../import/import-of.ts";
 import { type Contribution, importedSlices } from "../import/imported-slices.ts";
+import { type News, newsworthy } from "../import/newsworthy.ts";
 import { staleInPlace } from "../import/stale-in-place.ts";
 import { importStatus } from "../import/status-manifest.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Manifest } from "../model/manifest.ts";
+import type { Seen } from "../stores/fact-store.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import type { Applier } from "./applier.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -35,6 +37,8 @@ export interface ImporterOptions {
   readonly today: () => number;
   /** What is left out of a cluster's share of a name. */
   readonly problems: (cluster: string, object: string, problems: readonly Problem[]) => void;
+  /** What whoever looks at an import should hear of. */
+  readonly news: (object: Seen, news: readonly News[]) => void;
   /** What was made of a name; undefined: there is, and should be, nothing. */
   readonly imported: (key: ObjectKey, wanted: ImportWanted | undefined) => void;
 }
@@ -131,7 +135,15 @@ export class Importer {
     const fact = own.imports.fact(key);
     const seen = own.imports.seen(key);
     if (fact === undefined || seen === undefined) return;
-    await imports.applyStatus(importStatus(fact, status, today()), seen);
+    const written = await imports.applyStatus(importStatus(fact, status, today()), seen);
+    const news = newsworthy(status.claims, fact.conditions);
+    // That it has a VIP is what everybody expects.
+    if (written) {
+      this.#options.news(
+        seen,
+        news.filter(({ level }) => level === "Warning"),
+      );
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
+import { Turn } from "../../common/kubernetes/turn.ts";
 import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { ControllerConfig } from "../config/config.ts";
@@ -10,6 +11,7 @@ import type { OwnCluster } from "../stores/own-cluster.ts";
 import { ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS } from "../stores/resources.ts";
 import { type Answered, Applier } from "./applier.ts";
 import type { ControllerEvents } from "./controller-events.ts";
+import { EventRecorder } from "./event-recorder.ts";
 import { ExportStatus } from "./export-status.ts";
 import { Exporter } from "./exporter.ts";
 import { Importer } from "./importer.ts";
@@ -50,14 +52,21 @@ export class Work {
   readonly #exporter: Exporter;
   readonly #importer: Importer;
   readonly #status: ExportStatus;
+  readonly #turn: Turn;
   #allowed = false;
 
   constructor(options: WorkOptions) {
     const { clock, config, events, feeds, member, members, own, random, today } = options;
     this.#options = options;
+    this.#turn = new Turn(clock);
     const here = new ApiWriter({ ...options.ownWriting, fieldManager: CONTROLLER_NAME });
     const there = new ApiWriter({ ...options.registryWriting, fieldManager: CONTROLLER_NAME });
     const now = () => today().getTime();
+    const recorder = new EventRecorder({
+      writer: here,
+      today,
+      failed: (thrown) => events.eventFailed(thrown),
+    });
     this.#exporter = new Exporter({
       own,
       member,
@@ -94,6 +103,7 @@ export class Work {
       isStale: (cluster) => members.sight(cluster)?.state === "stale",
       problems: (cluster, object, problems) => events.problems(cluster, object, problems),
       today: now,
+      news: (object, news) => recorder.tell(SERVICE_IMPORTS, object, news),
       imported: (key, wanted) => events.imported(key, wanted),
     });
     this.#status = new ExportStatus({
@@ -108,6 +118,7 @@ export class Work {
       merged: (key) => members.exportsOf(key).merged,
       isComplete: () => members.allHeard(),
       today: now,
+      news: (object, news) => recorder.tell(SERVICE_EXPORTS, object, news),
       claimed: (key, claims) => events.claimed(key, claims),
     });
     this.#queue = new WorkQueue<Task>({
@@ -178,6 +189,8 @@ export class Work {
   }
 
   async #do(task: Task): Promise<void> {
+    // Where nothing is to be written, nothing waits either: a thousand names in a row would hold everything up.
+    if (this.#turn.over) await this.#turn.pass();
     if (!this.#allowed) return;
     const { kind, key } = partsOf(task);
     switch (kind) {

@@ -1,0 +1,97 @@
+import { CONTROLLER_NAME } from "../../api/keys.ts";
+import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
+import {
+  type Identity,
+  type IdentityFlags,
+  type OwnIdentity,
+  ownIdentity,
+} from "../identity/own-identity.ts";
+import type { OwnCluster } from "../stores/own-cluster.ts";
+import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
+import type { Answered } from "./applier.ts";
+
+/** Namespace whose uid tells clusters apart. */
+export const SYSTEM = "kube-system";
+
+/** What `WhoWeAre` is made of. */
+export interface WhoWeAreOptions {
+  readonly flags: IdentityFlags;
+  readonly own: OwnCluster;
+  readonly writing: Omit<ApiWriterOptions, "fieldManager">;
+  /** Where ClusterProperties come from. */
+  readonly feed: () => Answered;
+  readonly events: {
+    identified(own: OwnIdentity): void;
+    failed(thrown: unknown): void;
+  };
+}
+
+/** Who our own cluster is, by flags and ClusterProperties, and the uid that tells it from all others. */
+export class WhoWeAre {
+  readonly #options: WhoWeAreOptions;
+  #identity: Identity | undefined;
+  #uid: string | undefined;
+  #state: OwnIdentity | undefined;
+
+  constructor(options: WhoWeAreOptions) {
+    this.#options = options;
+  }
+
+  /** Who we are; undefined until that was known once. */
+  get identity(): Identity | undefined {
+    return this.#identity;
+  }
+
+  /** uid of kube-system; undefined until that was seen. */
+  get uid(): string | undefined {
+    return this.#uid;
+  }
+
+  /** What is known of it now; undefined until it was looked at. */
+  get state(): OwnIdentity | undefined {
+    return this.#state;
+  }
+
+  /** True while it is known, and nothing contradicts it. */
+  get isKnown(): boolean {
+    return this.#state?.reason === "identified";
+  }
+
+  /** ClusterProperties as others may know them. */
+  get properties(): Readonly<Record<string, string>> {
+    const { own } = this.#options;
+    return Object.fromEntries([...own.properties.facts()].map(({ name, value }) => [name, value]));
+  }
+
+  /** Looks again: something that it hangs on may have changed. */
+  look(): void {
+    const { events, flags, own } = this.#options;
+    this.#uid ??= own.namespaces.fact(SYSTEM)?.uid;
+    if (this.#uid === undefined) return;
+    const properties = new Map(Object.entries(this.properties));
+    const before = this.#state;
+    this.#state = ownIdentity(flags, properties, this.#identity);
+    if (this.#state.reason === "identified") this.#identity = this.#state.identity;
+    if (sayingOf(this.#state) !== sayingOf(before)) events.identified(this.#state);
+  }
+
+  /** Creates ClusterProperties that only flags say; never writes one that is there. */
+  async createProperties(): Promise<void> {
+    if (this.#state?.reason !== "identified") return;
+    const { events, feed, writing } = this.#options;
+    const writer = new ApiWriter({ ...writing, fieldManager: CONTROLLER_NAME });
+    for (const manifest of this.#state.missing) {
+      try {
+        const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
+        feed().wrote(object);
+      } catch (thrown) {
+        events.failed(thrown);
+      }
+    }
+  }
+}
+
+/** What is told of who we are. */
+function sayingOf(own: OwnIdentity | undefined): string {
+  return JSON.stringify(own?.reason === "identified" ? own.identity : own);
+}
