@@ -4,7 +4,7 @@ import type { ApiObject, ApiReference } from "../apiserver/api-client.ts";
 import { ControllerStage, IMPORT, SLICE } from "../apiserver/controller-stage.ts";
 import type { Lab } from "../lab/lab.ts";
 import { now } from "./attempt.ts";
-import { ms } from "./picture.ts";
+import { ms } from "./duration.ts";
 import type { Publication } from "./scenario.ts";
 import { CLUSTERS, CONTROL_PLANE, HOME } from "./world.ts";
 

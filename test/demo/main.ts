@@ -7,12 +7,14 @@
  *     node test/demo/main.ts [manifests | kubernetes | controller]
  */
 import { now, placeOf } from "./attempt.ts";
+import { ms } from "./duration.ts";
 import type { Paint } from "./paint.ts";
-import { failuresOf, ms, type View } from "./picture.ts";
+import type { View } from "./picture.ts";
 import { type Played, play } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
 import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
 import { CONTROLLER_STEPS, isOutage, isSlow, STEPS } from "./steps.ts";
+import { failuresOf } from "./verdict.ts";
 import { CLUSTERS, tierOf } from "./world.ts";
 
 const paint = paintFor(process.stdout, process.env);

@@ -1,8 +1,9 @@
 import { type Attempt, placeOf } from "./attempt.ts";
+import { ms } from "./duration.ts";
 import type { Paint } from "./paint.ts";
 import type { Played } from "./play.ts";
 import { isOutage, type Step } from "./steps.ts";
-import type { Verdict } from "./verdict.ts";
+import { failuresOf } from "./verdict.ts";
 import { CLUSTERS, type Cluster, type Tier, tierOf } from "./world.ts";
 
 /** All that the picture shows. */
@@ -179,17 +180,6 @@ function row(...cells: readonly string[]): string {
   const [title = "", by = "", first = "", last = "", count = "", failed = ""] = cells;
   const numbers = first.padStart(10) + last.padStart(10) + count.padStart(13) + failed.padStart(8);
   return ` ${title.padEnd(23)}${by.padEnd(13)}${numbers}`;
-}
-
-/** Attempts that failed though nothing was out of order. */
-export function failuresOf({ failures }: Verdict): number {
-  return Object.values(failures).reduce((sum, count) => sum + count, 0);
-}
-
-/** Milliseconds for people, seconds if there are many; a dash for what has not happened. */
-export function ms(value: number | undefined): string {
-  if (value === undefined) return "–";
-  return value < 1_000 ? `${value.toFixed(1)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 
 function held(view: View, paint: Paint): string[] {

@@ -54,3 +54,8 @@ export function hasSettled(attempts: readonly Attempt[], wanted: string, count: 
   const latest = attempts.slice(-count);
   return latest.length === count && latest.every((attempt) => placeOf(attempt) === wanted);
 }
+
+/** Attempts that failed though nothing was out of order. */
+export function failuresOf({ failures }: Verdict): number {
+  return Object.values(failures).reduce((sum, count) => sum + count, 0);
+}
