@@ -54,6 +54,7 @@ export class StagedCluster {
   readonly #flags: readonly string[];
   readonly #node: Namespace | undefined;
   #process: Process | undefined;
+  #pages = "";
 
   /** `node`: where the controller runs; on the loopback, if it is not said. */
   constructor(id: string, plane: ControlPlane, flags: readonly string[], node?: Namespace) {
@@ -65,8 +66,20 @@ export class StagedCluster {
 
   /** Starts the controller, and waits for nothing. */
   async launch(): Promise<void> {
-    const place = this.#node ?? (await loopback());
-    this.#process = place.spawn([CONTROLLER, "--log-format", "json", ...this.#flags]);
+    const argv = [CONTROLLER, "--log-format", "json", ...this.#flags];
+    if (this.#node !== undefined) {
+      this.#process = this.#node.spawn([...argv, "--http-address", "off"]);
+      return;
+    }
+    const place = await loopback();
+    const address = `${place.address}:${place.port}`;
+    this.#pages = `http://${address}`;
+    this.#process = place.spawn([...argv, "--http-address", address]);
+  }
+
+  /** A page of a controller on the loopback, whatever its status; throws while there is none. */
+  async page(path: string): Promise<string> {
+    return (await fetch(`${this.#pages}${path}`)).text();
   }
 
   /** What the controller has logged. */
@@ -271,7 +284,7 @@ export class ControllerStage implements AsyncDisposable {
         const kubeconfig = plane.kubeconfig({ user: USER });
         const all = [
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
-          ...["--http-address", "off", "--lease-duration", "6s"],
+          ...["--lease-duration", "6s"],
           ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
         ];

@@ -66,6 +66,17 @@ test("two exports that differ are one import, and both authors are told who coun
   }
 });
 
+test("authors find in Events what became of their exports, and nothing that was asked for was forbidden", async () => {
+  const events = await c2.list({ apiVersion: "v1", kind: "Event" }, "shop");
+  const told = events.map(({ type, reason }) => `${String(type)} ${String(reason)}`);
+  assert.ok(told.includes("Warning PortConflict"), told.join());
+  assert.ok(told.includes("Normal NoConflicts"), told.join());
+  for (const cluster of stage.clusters) {
+    assert.doesNotMatch(cluster.log, /forbidden/);
+    assert.doesNotMatch(await cluster.page("/metrics"), /result="403"/);
+  }
+});
+
 test("a controller that starts again writes nothing, and nor does one at rest", async () => {
   await c2.atRest();
   const before = c2.writes().length;
@@ -111,4 +122,15 @@ test("a Secret that is deleted takes what its cluster exports with it", async ()
   await c2.plane.admin.delete(peer);
   await c2.untilGone("late/web");
   await eventually(() => assert.match(c2.log, /no member any more/));
+});
+
+test("/readyz and /metrics say how it fares", async () => {
+  assert.equal(await c1.page("/readyz"), "ok\n");
+  const metrics = await c1.page("/metrics");
+  assert.match(metrics, /^clusterset_controller_leader 1$/m);
+  assert.match(metrics, /^clusterset_controller_cluster_alive{cluster="c2"} 1$/m);
+  assert.match(
+    metrics,
+    /^clusterset_controller_change_duration_seconds_count{task="import"} \d+$/m,
+  );
 });
