@@ -60,6 +60,12 @@ export interface Endpoint {
   readonly [field: string]: unknown;
 }
 
+/** A change of an import: `ADDED`, `MODIFIED` or `DELETED`, and what it was then. */
+export interface Change {
+  readonly type: string;
+  readonly to: ServiceImport;
+}
+
 /** What is changed in how a case is set up. */
 export interface ServiceCaseOptions {
   /** Clusters that do not have the namespace yet. */
@@ -303,18 +309,18 @@ export class ServiceCase {
     return name;
   }
 
-  /** All that has happened to the import in a cluster since it was as it was seen: `ADDED`, `MODIFIED`, `DELETED`. */
-  async changesSince(id: string, seen: ServiceImport): Promise<string[]> {
+  /** All that has happened to the import in a cluster since it was as it was seen, until that cluster is at rest. */
+  async changesSince(id: string, seen: ServiceImport): Promise<Change[]> {
     const mark = await this.settle(id);
     const { resourceVersion } = seen.metadata;
-    const { apiVersion, kind, metadata } = this.importReference;
-    const which = { apiVersion, kind, metadata: { namespace: metadata.namespace } };
-    const changes: string[] = [];
+    const { apiVersion, kind } = this.importReference;
+    const which = { apiVersion, kind, metadata: { namespace: this.namespace } };
+    const changes: Change[] = [];
     for await (const { type, object } of this.in(id).plane.admin.watch(which, {
       resourceVersion,
     })) {
       if (object.metadata.name === mark) break;
-      if (object.metadata.name === this.name) changes.push(type);
+      if (object.metadata.name === this.name) changes.push({ type, to: object as ServiceImport });
     }
     return changes;
   }

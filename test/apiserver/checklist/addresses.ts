@@ -22,8 +22,13 @@ export function addressItems(stage: () => ControllerStage): void {
     const after = await story.untilImported("c3", ({ status }) => {
       assert.deepEqual(status?.clusters, [{ cluster: "c2" }]);
     });
-    assert.deepEqual(after.spec.ips, before.spec.ips);
     assert.equal(after.metadata.uid, before.metadata.uid);
+    const changes = await story.changesSince("c3", before);
+    assert.ok(changes.length > 0);
+    for (const { type, to } of changes) {
+      assert.equal(type, "MODIFIED");
+      assert.deepEqual(to.spec.ips, before.spec.ips);
+    }
   });
 
   test("items 18, 21 and 31: an import becomes headless with its last Service, without a VIP, and has the same one again", async () => {
