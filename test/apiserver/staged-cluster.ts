@@ -1,0 +1,257 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import { eventually } from "../support/agent-process.ts";
+import type { ApiObject, ApiReference } from "./api-client.ts";
+import type { Asked } from "./audit.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { loopback } from "./place.ts";
+
+/** The controller of these sources. */
+export const CONTROLLER = fileURLToPath(
+  new URL("../../bin/clusterset-controller", import.meta.url),
+);
+
+/** Longer than the longest backoff after the faults of these tests. */
+const PATIENCE_MS = 30_000;
+const OWN_NAMESPACE = "clusterset-proxy";
+const READS = ["get", "list", "watch"];
+/** What the controller is called to its own API server. */
+export const USER = "controller";
+
+export const IMPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
+export const EXPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
+export const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
+
+/** One cluster of a stage: a real control plane, and the real controller. */
+export class StagedCluster {
+  readonly id: string;
+  readonly plane: ControlPlane;
+  readonly #flags: readonly string[];
+  readonly #node: Namespace | undefined;
+  #process: Process | undefined;
+  #pages = "";
+
+  /** `node`: where the controller runs; on the loopback, if it is not said. */
+  constructor(id: string, plane: ControlPlane, flags: readonly string[], node?: Namespace) {
+    this.id = id;
+    this.plane = plane;
+    this.#flags = flags;
+    this.#node = node;
+  }
+
+  /** Starts the controller, and waits for nothing. */
+  async launch(): Promise<void> {
+    const argv = [CONTROLLER, "--log-format", "json", ...this.#flags];
+    if (this.#node !== undefined) {
+      this.#process = this.#node.spawn([...argv, "--http-address", "off"]);
+      return;
+    }
+    const place = await loopback();
+    const address = `${place.address}:${place.port}`;
+    this.#pages = `http://${address}`;
+    this.#process = place.spawn([...argv, "--http-address", address]);
+  }
+
+  /** A page of a controller on the loopback, whatever its status; throws while there is none. */
+  async page(path: string): Promise<string> {
+    return (await fetch(`${this.#pages}${path}`)).text();
+  }
+
+  /** What the controller has logged. */
+  get log(): string {
+    return this.#process?.errors ?? "";
+  }
+
+  get process(): Process {
+    if (this.#process === undefined) throw new Error("the controller was not started");
+    return this.#process;
+  }
+
+  /** Asks the controller to end, and waits until it has. */
+  async stop(): Promise<void> {
+    await this.#process?.stop();
+    this.#process = undefined;
+  }
+
+  /** The controller is killed without a word. */
+  async kill(): Promise<void> {
+    this.#process?.signal("SIGKILL");
+    await this.#process?.exited;
+    this.#process = undefined;
+  }
+
+  /** What the controller has written to its own API server so far, but for Leases. */
+  writes(): Asked[] {
+    const writes = this.plane.asked(USER).filter(({ verb }) => !READS.includes(verb));
+    return writes.filter(({ uri }) => !uri.includes("/leases"));
+  }
+
+  /** Objects of a kind in a namespace that are labelled as the selector says. */
+  list(kind: ApiReference, namespace: string, labelSelector = ""): Promise<ApiObject[]> {
+    return this.plane.admin.list({ ...kind, metadata: { namespace } }, { labelSelector });
+  }
+
+  /** An object; undefined if there is none. */
+  async find(kind: ApiReference, key: string): Promise<ApiObject | undefined> {
+    const [namespace = "", name = ""] = key.split("/");
+    const path = await this.plane.admin.pathOf({ ...kind, metadata: { namespace, name } });
+    const { status, body } = await this.plane.admin.request("GET", path);
+    return status === 404 ? undefined : (body as ApiObject);
+  }
+
+  /** A Service with these endpoints, as a controller manager would make them, and its export. */
+  async serve(key: string, addresses: readonly string[], more: object = {}): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    await this.plane.admin.apply({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: namespace },
+    });
+    await this.plane.admin.apply({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { namespace, name },
+      spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }], ...more },
+    });
+    await this.endpoints(key, addresses);
+  }
+
+  /** The endpoints of a Service. */
+  async endpoints(key: string, addresses: readonly string[], ready = true): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    await this.plane.admin.apply({
+      ...SLICE,
+      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+      endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready } })),
+    });
+  }
+
+  /** Exports a Service. */
+  async export(key: string): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    await this.plane.admin.apply({ ...EXPORT, metadata: { namespace, name } });
+  }
+
+  /** A namespace. */
+  async namespace(name: string): Promise<void> {
+    await this.plane.admin.apply(namespaceOf(name));
+  }
+
+  /** Waits until the controller has logged this. */
+  async untilLogged(text: string): Promise<void> {
+    await eventually(() => {
+      if (!this.log.includes(text)) throw new Error(`${this.id} never said ${text}:\n${this.log}`);
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until nothing has been written for two seconds. */
+  async atRest(): Promise<void> {
+    await eventually(async () => {
+      const before = this.writes().length;
+      await sleep(2000);
+      if (this.writes().length > before) throw new Error(`${this.id} writes\n${this.log}`);
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until the imported endpoints are ready, serving, or neither (`dead`), by address. */
+  async untilReady(key: string, expected: Readonly<Record<string, string>>): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    const selector = `multicluster.kubernetes.io/service-name=${name}`;
+    await eventually(async () => {
+      const slices = await this.list(SLICE, namespace, selector);
+      const found = Object.fromEntries(conditionsOf(slices));
+      for (const [address, condition] of Object.entries(expected)) {
+        if (found[address] !== condition) {
+          throw new Error(`${this.id}: ${JSON.stringify(found)}\n${this.log}`);
+        }
+      }
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until a condition of an export is so: `True Valid`. */
+  async untilCondition(key: string, type: string, expected: string): Promise<void> {
+    await eventually(async () => {
+      const found = await this.condition(key, type);
+      if (found !== expected) {
+        throw new Error(`${this.id}: ${type} of ${key} is ${found}, not ${expected}\n${this.log}`);
+      }
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until an import has a VIP, and slices with just these addresses. */
+  async untilImported(key: string, addresses: readonly string[]): Promise<ApiObject> {
+    const [namespace = "", name = ""] = key.split("/");
+    return eventually(async () => {
+      const found = await this.find(IMPORT, key);
+      const slices = await this.list(
+        SLICE,
+        namespace,
+        `multicluster.kubernetes.io/service-name=${name}`,
+      );
+      const has = addressesOf(slices);
+      const vips = (found?.spec as { ips?: string[] } | undefined)?.ips ?? [];
+      if (found === undefined || vips.length === 0 || has.join() !== [...addresses].sort().join()) {
+        throw new Error(
+          `${this.id}: ${key} has ${vips.join() || "no VIP"} and ${has.join()}, not ${addresses.join()}\n${this.log}`,
+        );
+      }
+      return found;
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until there is neither import nor slice of a name. */
+  async untilGone(key: string): Promise<void> {
+    const [namespace = "", name = ""] = key.split("/");
+    await eventually(async () => {
+      const found = await this.find(IMPORT, key);
+      const slices = await this.list(
+        SLICE,
+        namespace,
+        `multicluster.kubernetes.io/service-name=${name}`,
+      );
+      if (found !== undefined || slices.length > 0) {
+        throw new Error(`${this.id}: ${key} is still there\n${this.log}`);
+      }
+    }, PATIENCE_MS);
+  }
+
+  /** A condition of an export, as `Status Reason`. */
+  async condition(key: string, type: string): Promise<string> {
+    const found = await this.find(EXPORT, key);
+    const status = found?.status as
+      | { conditions?: { type: string; status: string; reason: string }[] }
+      | undefined;
+    const condition = status?.conditions?.find((one) => one.type === type);
+    return condition === undefined ? "none" : `${condition.status} ${condition.reason}`;
+  }
+}
+
+/** A namespace, as it is applied. */
+export function namespaceOf(name: string, labels: Readonly<Record<string, string>> = {}): object {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
+}
+
+interface Endpoint {
+  readonly addresses: readonly string[];
+  readonly conditions: { readonly ready?: boolean; readonly serving?: boolean };
+}
+
+function conditionsOf(slices: readonly ApiObject[]): [string, string][] {
+  return slices
+    .flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? [])
+    .map(({ addresses: [address = ""], conditions: { ready, serving } }) => [
+      address,
+      ready === true ? "ready" : serving === true ? "serving" : "dead",
+    ]);
+}
+
+function addressesOf(slices: readonly ApiObject[]): string[] {
+  return slices
+    .flatMap(({ endpoints }) => (endpoints as { addresses: string[] }[] | null) ?? [])
+    .flatMap(({ addresses }) => addresses)
+    .sort();
+}
