@@ -15,7 +15,6 @@ export const CONTROLLER = fileURLToPath(
 
 /** Longer than the longest backoff after the faults of these tests. */
 const PATIENCE_MS = 30_000;
-const OWN_NAMESPACE = "clusterset-proxy";
 const READS = ["get", "list", "watch"];
 /** What the controller is called to its own API server. */
 export const USER = "controller";
