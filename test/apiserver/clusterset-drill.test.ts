@@ -91,7 +91,7 @@ test("traffic leaves a cluster that is killed as a whole once its Lease is silen
   const from = client.attempts.length;
   await stage.killCluster("c2");
   await untilEndpoint("c2", "serving");
-  // What was under way to it is given up after a second.
+  // What was under way to it is given up after two seconds.
   await settled("c3", from, OUTAGE_MS);
   const moved = client.attempts.length;
   const told = client.attempts.slice(from, moved).map(placeOf);

@@ -2,7 +2,7 @@ import type { Process } from "../lab/process.ts";
 import { now } from "./attempt.ts";
 
 /** A server writes to it every 100 ms; a silence of this many ms means that it hangs. */
-const LONGEST_SILENCE = 1_000;
+const LONGEST_SILENCE = 2_000;
 
 /** One connection that stays open, and what came over it. */
 export class Held {

@@ -26,7 +26,7 @@ export type SourceName = (typeof SOURCES)[number];
 export const RATE = 200;
 const LONGEST_RUN = 120;
 /** Ms until the client gives a connection up. */
-const TIMEOUT = 1_000;
+const TIMEOUT = 2_000;
 
 /** How long servers go on after their endpoints were declared gone, in ms; a kubelet gives them 30 s. */
 const GRACE = 300;
