@@ -126,6 +126,12 @@ const faults = fc.oneof(
   }),
 );
 
+/** Another replica is started, or one of two stops. */
+const replicas = onCluster(fc.constant(0), async (cluster) => {
+  if (cluster.replicas > 1) await cluster.stop();
+  else cluster.start();
+});
+
 const passing = fc
   .constantFrom(1, 20, 500, 5000, 45_000)
   .map(
@@ -138,6 +144,7 @@ const steps = fc.array(
     { weight: 5, arbitrary: authors },
     { weight: 1, arbitrary: strangers },
     { weight: 2, arbitrary: faults },
+    { weight: 1, arbitrary: replicas },
     { weight: 3, arbitrary: passing },
   ),
   { minLength: 5, maxLength: 40, size: "max" },
@@ -202,7 +209,11 @@ test("whatever happens, in the end all clusters hold what is exported, and nobod
 });
 
 test("faults and restarts alone take no import, no VIP and no endpoint away", async () => {
-  const trouble = fc.array(fc.oneof(faults, passing), { minLength: 5, maxLength: 25, size: "max" });
+  const trouble = fc.array(fc.oneof(faults, faults, replicas, passing), {
+    minLength: 5,
+    maxLength: 25,
+    size: "max",
+  });
   await fc.assert(
     fc.asyncProperty(trouble, numbers, async (history, stream) => {
       const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);

@@ -30,7 +30,7 @@ export class MemoryCluster {
   readonly metrics = new ControllerMetrics();
   readonly #world: ControllerWorld;
   readonly #write: ReturnType<typeof logLines>["log"];
-  #controller: Controller | undefined;
+  readonly #replicas: Controller[] = [];
   #starts = 0;
 
   constructor(world: ControllerWorld, name: string, id = name) {
@@ -49,16 +49,22 @@ export class MemoryCluster {
     return at(this.server.objects.get("namespaces", "kube-system"), ["metadata", "uid"]);
   }
 
+  /** The replica that was started first, of those that run. */
   get controller(): Controller | undefined {
-    return this.#controller;
+    return this.#replicas[0];
   }
 
-  /** Starts the controller. */
+  /** How many replicas of the controller run. */
+  get replicas(): number {
+    return this.#replicas.length;
+  }
+
+  /** Starts the controller, or one more replica of it. */
   start(): void {
     const { clock, random } = this.#world;
     const range = parseCidr("241.0.0.0/24");
     if (!isCidr(range)) throw new Error("not a range");
-    this.#controller = new Controller({
+    const controller = new Controller({
       config: {
         cluster: this.id,
         clusterSet: undefined,
@@ -82,14 +88,13 @@ export class MemoryCluster {
       today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
       events: new Observer(this.#write, this.metrics),
     });
-    this.#controller.start();
+    controller.start();
+    this.#replicas.push(controller);
   }
 
-  /** Stops it; what it has under way ends. */
+  /** Stops the oldest replica; what it has under way ends. */
   async stop(): Promise<void> {
-    const controller = this.#controller;
-    this.#controller = undefined;
-    await Promise.all([controller?.stop(), this.#world.pass(30_000)]);
+    await Promise.all([this.#replicas.shift()?.stop(), this.#world.pass(30_000)]);
   }
 
   namespace(name: string): void {
@@ -256,7 +261,7 @@ export class ControllerWorld {
 
   /** Stops all controllers. */
   async stop(): Promise<void> {
-    for (const cluster of this.clusters) await cluster.stop();
+    for (const cluster of this.clusters) while (cluster.replicas > 0) await cluster.stop();
   }
 
   /** Lets all that can happen without time happen. */
