@@ -125,3 +125,33 @@ test("a label of an import that is no longer exported goes, and one that a stran
   assert.deepEqual(c1.writesAfter(count), []);
   await world.stop();
 });
+
+test("a cluster that is dead since before our start keeps what came from it, and nothing that others withdraw", async () => {
+  const world = new ControllerWorld(["c1", "c2", "c3"]);
+  const [c1, c2, c3] = world.clusters;
+  assert.ok(c1 && c2 && c3);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  world.start();
+  for (const [cluster, name] of [
+    [c1, "first"],
+    [c3, "third"],
+    [c1, "both"],
+    [c3, "both"],
+  ] as const) {
+    cluster.serve(`shop/${name}`, [`10.${cluster.id.slice(1)}.0.7`]);
+    cluster.export(`shop/${name}`);
+  }
+  await world.pass(5000);
+  c3.server.down = true;
+  c3.server.cut();
+  await c2.stop();
+  c2.start();
+  await world.pass(1000);
+  for (const name of ["first", "both"]) c1.delete("ServiceExport", `shop/${name}`);
+  await world.pass(60_000);
+  assert.deepEqual(c2.imported(), {
+    "shop/third": "vip 10.3.0.7(serving)",
+    "shop/both": "vip 10.3.0.7(serving)",
+  });
+  await world.stop();
+});

@@ -53,7 +53,7 @@ export class Importer {
 
   /** Makes what is imported by one name what it should be. Throws what the API server answered. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, exports, imported, isHeard, allHeard, vips } = this.#options;
+    const { own, exports, imported, isHeard, vips } = this.#options;
     const [namespace = ""] = key.split("/");
     // What is in a namespace that goes, goes with it.
     if (!own.takesObjects(namespace)) return;
@@ -69,7 +69,7 @@ export class Importer {
       ...(merged !== undefined && { merged }),
       ...(seen !== undefined && { seen }),
       isHeard,
-      allHeard: allHeard(),
+      allHeard: this.#isAllHeard(key),
       pool: vips.pool,
     });
     // Until the import is seen with them, nobody else is given its VIPs.
@@ -80,6 +80,19 @@ export class Importer {
       vips.take(reservation(key), []);
     }
     imported(key, wanted);
+  }
+
+  /**
+   * True if nobody can be exporting this name without our knowing: all clusters are heard, or at least all whose part in it
+   * shows here. A cluster that is dead for good must not keep what others have withdrawn.
+   */
+  #isAllHeard(key: ObjectKey): boolean {
+    const { own, allHeard, isHeard } = this.#options;
+    if (allHeard()) return true;
+    const clusters = own.imports.fact(key)?.clusters ?? [];
+    const sources = own.importedSlices.factsOf(key).map(({ cluster }) => cluster);
+    // Nothing shows in an import whose status was not written yet.
+    return clusters.length > 0 && [...clusters, ...sources].every(isHeard);
   }
 
   async #write(
