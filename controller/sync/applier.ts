@@ -5,6 +5,7 @@ import type { ApiObject, ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { contentDigest, statusDigest } from "../stores/content-digest.ts";
 import type { Seen } from "../stores/fact-store.ts";
+import { UndeclaredFields } from "./undeclared-fields.ts";
 
 /** What is told what a write was answered with: the feed of the kind. */
 export interface Answered {
@@ -38,6 +39,7 @@ const DIGEST = { content: contentDigest, status: statusDigest } as const;
  */
 export class Applier {
   readonly #options: ApplierOptions;
+  readonly #undeclared = new UndeclaredFields();
   readonly #outcomes: Readonly<Record<Part, Map<string, Outcome>>> = {
     content: new Map(),
     status: new Map(),
@@ -82,8 +84,9 @@ export class Applier {
     }
   }
 
-  async #write(part: Part, manifest: Manifest, seen: Seen | undefined): Promise<boolean> {
+  async #write(part: Part, whole: Manifest, seen: Seen | undefined): Promise<boolean> {
     const { resource, writer, feed } = this.#options;
+    const manifest = this.#undeclared.without(whole);
     const key = keyOf(manifest.metadata);
     const digest = DIGEST[part];
     const wanted = digest(manifest);
@@ -95,6 +98,7 @@ export class Applier {
         ...(seen !== undefined && { seen }),
       });
     } catch (thrown) {
+      if (this.#undeclared.learn(thrown)) return this.#write(part, whole, seen);
       await this.#lookAgain(thrown, manifest.metadata, seen);
       throw thrown;
     }
