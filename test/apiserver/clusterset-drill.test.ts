@@ -7,8 +7,8 @@ import type { Connections } from "./connections.ts";
 // Three clusters with a real control plane and a real controller each, and an agent where the client is: what becomes
 // of the client's connections. Leases last six seconds.
 
-/** Longer than a Lease and the steps of a reflector's backoff. */
-const OUTAGE_MS = 30_000;
+/** Longer than a Lease and the longest step of a reflector's backoff. */
+const OUTAGE_MS = 60_000;
 
 let stage: ClusterSetStage;
 let client: Connections;
@@ -91,7 +91,7 @@ test("traffic leaves a cluster that is killed as a whole once its Lease is silen
   const from = client.attempts.length;
   await stage.killCluster("c2");
   await untilEndpoint("c2", "serving");
-  // What was under way to it is given up after two seconds.
+  // What was under way to it is given up after a second.
   await settled("c3", from, OUTAGE_MS);
   const moved = client.attempts.length;
   const told = client.attempts.slice(from, moved).map(placeOf);

@@ -17,11 +17,11 @@ export class Connections {
   readonly #vip: string;
   readonly #stream: Process;
 
-  /** Begins with them. Each is given up after two seconds, all of them after `seconds`. */
+  /** Begins with them. Each is given up after a second, all of them after `seconds`. */
   constructor(pod: Namespace, vip: string, seconds: number) {
     this.#pod = pod;
     this.#vip = vip;
-    const limits = ["--rate", "100", "--for", String(seconds), "--timeout", "2000"];
+    const limits = ["--rate", "100", "--for", String(seconds), "--timeout", "1000"];
     this.#stream = pod.spawn(request(...limits, `tcp://${vip}:80`));
     this.#stream.onLine((line) => {
       const attempt = parseAttempt(line);
