@@ -155,3 +155,32 @@ test("a cluster that is dead since before our start keeps what came from it, and
   });
   await world.stop();
 });
+
+test("a Secret that leads nowhere takes nothing away, over a restart neither, and one that leads there again goes on", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  assert.ok(c1 && c2);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  world.start();
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  await world.pass(5000);
+  world.misguided.add("c1");
+  await c2.stop();
+  c2.start();
+  await world.pass(60_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+  assert.match(c2.log.join("\n"), /A peer cannot be reached as its Secret says/);
+  world.misguided.clear();
+  c2.introduce("c1", "another way to c1");
+  await world.pass(20_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  const count = c2.server.writes.length;
+  c2.introduce("c1", "yet another way to c1");
+  await world.pass(20_000);
+  assert.deepEqual(c2.writesAfter(count), [], "a token that is rotated is nothing to write of");
+  c1.serve("shop/web", ["10.1.0.8"]);
+  await world.pass(1000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.8" });
+  await world.stop();
+});

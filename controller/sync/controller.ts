@@ -277,15 +277,9 @@ export class Controller {
     const ownWriting = { api, clock, permit: this.#permit };
     const registryWriting = { ...ownWriting, api: registryApi };
     const { id } = identity;
-    void this.members.read({
-      id,
-      namespace: registryNamespace(id),
-      endpointCidrs: [],
-      follow: follow(registryApi),
-      ...believedBefore(this.own, id),
-    });
-    const member = this.members.get(id);
-    if (member === undefined) return;
+    const { known, was } = believedBefore(this.own, id);
+    const member = this.members.admit({ id, namespace: registryNamespace(id), was });
+    void this.members.read(id, { endpointCidrs: [], follow: follow(registryApi), known });
     const registrar = new Registrar({
       writing: registryWriting,
       clock,

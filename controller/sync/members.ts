@@ -30,17 +30,21 @@ export interface MembersTold {
   problems(cluster: string, object: string, problems: readonly Problem[]): void;
 }
 
-/** A registry to be read. */
-export interface RegistryToRead {
-  /** Id of the cluster. */
+/** A cluster of which we know that it is a member, and no more. */
+export interface NewMember {
   readonly id: string;
+  /** Where its registry is. */
   readonly namespace: string;
+  /** How it was seen before we began, as its imported slices tell. */
+  readonly was: ClusterState;
+}
+
+/** How a registry is to be read. */
+export interface Reading {
   readonly endpointCidrs: readonly Cidr[];
   readonly follow: Follow;
   /** What was imported from it before we began. */
   readonly known: Iterable<ObjectKey>;
-  /** How it was seen before we began, as its imported slices tell. */
-  readonly was: ClusterState;
 }
 
 /** What `Members` are made of. */
@@ -105,17 +109,20 @@ export class Members {
     return this.#watch.sight(id);
   }
 
-  /** Reads a registry from now on; one that is read already, in another way. What is known of it stays. */
-  async read(registry: RegistryToRead): Promise<void> {
-    const { id, namespace, known, was, follow, endpointCidrs } = registry;
+  /** A cluster is a member from now on. Until its registry has been read, it is not heard. */
+  admit({ id, namespace, was }: NewMember): Member {
     const before = this.#members.get(id);
-    const member = before ?? this.#newMember(id, namespace);
-    if (before === undefined) {
-      this.#members.set(id, member);
-      this.#watch.expect(id, was);
-      this.#judge(id);
-    }
-    await member.connect(follow, endpointCidrs, known);
+    if (before !== undefined) return before;
+    const member = this.#newMember(id, namespace);
+    this.#members.set(id, member);
+    this.#watch.expect(id, was);
+    this.#judge(id);
+    return member;
+  }
+
+  /** Reads a member's registry from now on; one that is read already, in another way. What is known of it stays. */
+  async read(id: string, { follow, endpointCidrs, known }: Reading): Promise<void> {
+    await this.#members.get(id)?.connect(follow, endpointCidrs, known);
   }
 
   /** A cluster is no member any more: a person has said so. Nothing of it is believed from now on. */

@@ -41,7 +41,10 @@ export class Membership {
   join(id: string, endpointCidrs: readonly Cidr[], reach: () => Promise<ApiServer>): void {
     this.#declared.set(id, endpointCidrs);
     this.#options.events.declared([...this.#declared.values()].flat());
+    // At once: until it is read, which may never be, it is a member that is not heard, rather than none.
+    this.#admit(id);
     this.#inTurn(id, async () => {
+      this.#admit(id);
       try {
         await this.#connect(id, endpointCidrs, await reach());
       } catch (thrown) {
@@ -68,6 +71,12 @@ export class Membership {
     for (const id of [...this.#connections.keys()]) await this.#replaceConnection(id, undefined);
   }
 
+  #admit(id: string): void {
+    const { members, own } = this.#options;
+    const { was } = believedBefore(own, id);
+    members.admit({ id, namespace: registryNamespace(id), was });
+  }
+
   #inTurn(id: string, act: () => Promise<void>): void {
     const before = this.#turns.get(id) ?? Promise.resolve();
     this.#turns.set(
@@ -78,13 +87,8 @@ export class Membership {
 
   async #connect(id: string, endpointCidrs: readonly Cidr[], api: ApiServer): Promise<void> {
     const { follow, members, own } = this.#options;
-    await members.read({
-      id,
-      namespace: registryNamespace(id),
-      endpointCidrs,
-      follow: follow(api),
-      ...believedBefore(own, id),
-    });
+    const { known } = believedBefore(own, id);
+    await members.read(id, { endpointCidrs, follow: follow(api), known });
     await this.#replaceConnection(id, api);
   }
 

@@ -79,7 +79,7 @@ export class MemoryCluster {
       },
       api: this.server,
       registryApi: this.#world.hub ?? this.server,
-      connect: async ({ cluster }) => this.#world.cluster(cluster).server,
+      connect: ({ cluster }) => this.#world.connect(cluster),
       follow: (api) => (query, events, known) =>
         new Reflector({ api, query, events, clock, random, log: this.#write, known }),
       replica: `${this.name}-${++this.#starts}`,
@@ -137,8 +137,8 @@ export class MemoryCluster {
     this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
   }
 
-  /** Introduces another cluster. */
-  introduce(peer: string): void {
+  /** Introduces another cluster; `way`: how it is reached. */
+  introduce(peer: string, way = `to ${peer}`): void {
     this.apply({
       kind: "Secret",
       metadata: {
@@ -146,7 +146,7 @@ export class MemoryCluster {
         name: `peer-${peer}`,
         labels: { "clusterset-proxy.io/peer": peer },
       },
-      data: { kubeconfig: Buffer.from(`to ${peer}`).toString("base64") },
+      data: { kubeconfig: Buffer.from(way).toString("base64") },
     });
   }
 
@@ -212,6 +212,8 @@ export class ControllerWorld {
   readonly clock = new FakeClock();
   readonly random: () => number;
   clusters: readonly MemoryCluster[];
+  /** Clusters that no Secret leads to any more, whatever it says. */
+  readonly misguided = new Set<string>();
   /** Undefined: each cluster publishes on its own API server. */
   hub: MemoryApiServer | undefined;
 
@@ -240,6 +242,16 @@ export class ControllerWorld {
   cluster(id: string): MemoryCluster {
     const found = this.clusters.find((one) => one.id === id);
     if (found === undefined) throw new Error(`no cluster ${id}`);
+    return found;
+  }
+
+  /** Finds a way to a cluster, which takes its time, and may fail. */
+  async connect(id: string): Promise<MemoryApiServer> {
+    const found = this.cluster(id).server;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.clock.after(this.random() * 1000, resolve);
+    await promise;
+    if (this.misguided.has(id)) throw new Error("Not a kubeconfig");
     return found;
   }
 
