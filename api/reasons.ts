@@ -78,7 +78,8 @@ export const REASONS = {
     "Not a list of cluster selectors (KEP-5939); all of it is left out, and the built-in tiers apply.",
   "invalid-property": "Not a cluster property: a name and a text of at most 256 characters.",
   overruled: "Another field says the same thing, and it counts.",
-  "duplicate-object": "Another file defines the same object; the first file by name counts.",
+  "duplicate-object":
+    "Another file defines the same object, or another Secret the same peer; the first by name counts.",
 
   // A manifest file that keeps its last good content.
   "syntax-error": "Not YAML or JSON, at the line and column that are named.",

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import type { ApiObject, ApplyOptions } from "../../common/kubernetes/writer.ts";
+import { type Fields, isFields } from "../../test/support/memory/fields.ts";
+import { MemoryObjects, Refusal } from "../../test/support/memory/object-table.ts";
+import type { Manifest } from "../model/manifest.ts";
+import { FactStore } from "../stores/fact-store.ts";
+import { SERVICE_IMPORTS } from "../stores/resources.ts";
+import { Applier } from "./applier.ts";
+
+const KIND = "serviceimports";
+const KEY = "shop/web";
+
+/** One object on an API server, who applies it, and what is known of it. */
+class Bench {
+  readonly objects = new MemoryObjects("bench");
+  readonly store = new FactStore<never>({
+    parse: () => ({ object: "", problems: [] }),
+    written: true,
+    told: { changed: () => undefined, problems: () => undefined },
+  });
+  writes = 0;
+  readonly applier = new Applier({
+    resource: SERVICE_IMPORTS,
+    writer: {
+      apply: (_resource, manifest, options) => this.#apply(manifest, options),
+      delete: (_resource, _name, seen) =>
+        this.#answer(() => this.objects.delete(KIND, KEY, { ...seen, key: undefined })),
+      get: () => Promise.resolve(this.#found()),
+    },
+    feed: () => ({
+      wrote: (object) => this.store.changed(KEY, object),
+      erased: ({ key }) => this.store.removed(key),
+    }),
+  });
+
+  /** The watch has caught up. */
+  see(): void {
+    const object = this.objects.get(KIND, KEY);
+    if (object === undefined) this.store.removed(KEY);
+    else this.store.changed(KEY, object);
+  }
+
+  apply(ips: readonly string[]): Promise<boolean> {
+    return this.applier.apply(manifest(ips), this.store.seen(KEY));
+  }
+
+  stranger(fields: Fields): void {
+    this.objects.apply(KIND, KEY, { metadata: { namespace: "shop", name: "web" }, ...fields }, "x");
+  }
+
+  async #apply(wanted: object, { seen, subresource }: ApplyOptions = {}): Promise<ApiObject> {
+    this.writes++;
+    assert.ok(isFields(wanted) && isFields(wanted.metadata));
+    const { uid, resourceVersion } = seen ?? {};
+    const metadata = { ...wanted.metadata, ...(seen && { uid, resourceVersion }) };
+    return this.#answer(() => {
+      this.objects.apply(KIND, KEY, { ...wanted, metadata }, "us", subresource);
+      const found = this.#found();
+      assert.ok(found);
+      return found;
+    });
+  }
+
+  async #answer<T>(act: () => T): Promise<T> {
+    try {
+      return act();
+    } catch (thrown) {
+      assert.ok(thrown instanceof Refusal);
+      throw new ApiFault("write-conflict", thrown.message);
+    }
+  }
+
+  #found(): ApiObject | undefined {
+    const object = this.objects.get(KIND, KEY);
+    const meta = metaOf(object);
+    return meta && { meta, object };
+  }
+}
+
+function manifest(ips: readonly string[]): Manifest {
+  const metadata = { namespace: "shop", name: "web" };
+  return {
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceImport",
+    metadata,
+    spec: { ips },
+  };
+}
+
+test("what is as it should be is not written, known by our own write or by a restart", async () => {
+  const bench = new Bench();
+  assert.equal(await bench.apply(["241.0.0.1"]), true);
+  assert.equal(await bench.apply(["241.0.0.1"]), false);
+  const again = new Bench();
+  again.store.changed(KEY, bench.objects.get(KIND, KEY));
+  assert.equal(await again.apply(["241.0.0.1"]), false);
+});
+
+test("what a stranger adds costs one write, and no more for the same", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  bench.stranger({ spec: { other: 1 } });
+  bench.see();
+  assert.equal(await bench.apply(["241.0.0.1"]), true);
+  assert.equal(await bench.apply(["241.0.0.1"]), false);
+  assert.deepEqual(bench.objects.get(KIND, KEY)?.spec, { ips: ["241.0.0.1"], other: 1 });
+});
+
+test("what a stranger changes of ours is ours again", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  bench.stranger({ spec: { ips: ["10.0.0.1"] } });
+  bench.see();
+  assert.equal(await bench.apply(["241.0.0.1"]), true);
+  assert.deepEqual(bench.objects.get(KIND, KEY)?.spec, { ips: ["241.0.0.1"] });
+});
+
+test("a write on what is no longer so is refused, and what is so is known at once", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  bench.stranger({ spec: { other: 1 } });
+  await assert.rejects(bench.apply(["241.0.0.2"]), { reason: "write-conflict" });
+  assert.equal(await bench.apply(["241.0.0.2"]), true);
+});
+
+test("an object that somebody deleted meanwhile is made anew, and not before that is known", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  bench.objects.delete(KIND, KEY);
+  await assert.rejects(bench.apply(["241.0.0.2"]), { reason: "write-conflict" });
+  assert.equal(bench.objects.get(KIND, KEY), undefined);
+  assert.equal(await bench.apply(["241.0.0.2"]), true);
+});
+
+test("only what was seen is deleted", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  const seen = bench.store.seen(KEY);
+  assert.ok(seen);
+  bench.stranger({ spec: { other: 1 } });
+  await assert.rejects(bench.applier.remove(seen), { reason: "write-conflict" });
+  const now = bench.store.seen(KEY);
+  assert.ok(now);
+  await bench.applier.remove(now);
+  assert.equal(bench.objects.get(KIND, KEY), undefined);
+  assert.equal(bench.store.seen(KEY), undefined);
+});
