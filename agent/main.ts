@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { systemClock } from "../common/clock.ts";
 import { helpText } from "../common/config/help.ts";
 import { isUsage, usageText } from "../common/config/usage.ts";
+import { keepHeapSmall } from "../common/heap.ts";
 import type { Logger } from "../common/log.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
 import { logNodeWarnings } from "../common/node-warnings.ts";
@@ -19,7 +20,6 @@ import { AGENT } from "./config/program.ts";
 import type { NodeFact } from "./model/facts.ts";
 import { planDocument } from "./observe/plan-document.ts";
 import { interfaceAddresses } from "./system/addresses.ts";
-import { keepHeapSmall } from "./system/heap.ts";
 
 /** Exit code of a wrong flag, as of most programs. */
 const USAGE = 2;

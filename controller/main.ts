@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { helpText } from "../common/config/help.ts";
 import { isUsage, usageText } from "../common/config/usage.ts";
+import { keepHeapSmall } from "../common/heap.ts";
 import { standardErrorLog } from "../common/log-writer.ts";
 import { logNodeWarnings } from "../common/node-warnings.ts";
 import { printed } from "../common/standard-output.ts";
@@ -13,6 +14,7 @@ import { CONTROLLER } from "./config/program.ts";
 /** Exit code of a wrong flag, as of most programs. */
 const USAGE = 2;
 
+keepHeapSmall();
 // Whom could it be told that nobody reads it, or that there is no room for it?
 process.stderr.on("error", () => undefined);
 process.exitCode = await main(process.argv.slice(2));

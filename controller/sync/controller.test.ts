@@ -69,6 +69,10 @@ test("of two clusters with one id on a hub the second writes nothing, and both s
     assert.match(cluster.log.join("\n"), /Another cluster publishes under our id/, cluster.name);
   }
   assert.match(c2.log.join("\n"), /A cluster is not what it should be/);
+  assert.match(
+    JSON.stringify(second.server.objects.get("serviceexports", "shop/web")?.status),
+    /"reason":"Pending"/,
+  );
   await second.stop();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });

@@ -295,6 +295,7 @@ export class Controller {
       events: {
         registering: (step) => events.registering(step),
         failed: (thrown) => events.registeringFailed(thrown),
+        elsewhere: () => this.#work?.exportAll(),
         registered: () => this.#work?.exportAll(),
       },
     });
@@ -309,7 +310,7 @@ export class Controller {
       registryWriting,
       feeds: this.#feeds.feeds,
       published: (slice) => this.#hold.published(slice),
-      isRegistered: () => registrar.isRegistered,
+      registrar,
       clock,
       random,
       today,

@@ -5,7 +5,7 @@ import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts
 import { type Exported, exportOf, type NotExported } from "../export/export-of.ts";
 import { pack } from "../export/pack.ts";
 import type { Publication } from "../import/export-claims.ts";
-import type { SliceFact } from "../model/facts.ts";
+import type { ExportFact, SliceFact } from "../model/facts.ts";
 import { encodeRecord, encodeSlice } from "../registry/encode.ts";
 import { sliceName } from "../registry/names.ts";
 import type { Member } from "../stores/member.ts";
@@ -50,7 +50,7 @@ export class Exporter {
 
   /** Makes what is published by one name what it should be. Throws what the API server answered. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, member, published, problems } = this.#options;
+    const { own, problems } = this.#options;
     const fact = own.exports.fact(key);
     if (fact === undefined) {
       problems(`ServiceExport ${key}`, []);
@@ -58,13 +58,7 @@ export class Exporter {
       this.#become(key, undefined);
       return;
     }
-    const service = own.services.fact(key)?.service;
-    const exported = exportOf({
-      export: fact,
-      ...(service !== undefined && { service }),
-      slices: own.serviceSlices.factsOf(key).map(published),
-      cluster: member.id,
-    });
+    const exported = this.#exported(fact);
     const { valid } = exported;
     problems(`ServiceExport ${key}`, valid === "Valid" ? exported.problems : []);
     try {
@@ -75,6 +69,24 @@ export class Exporter {
       this.#become(key, { valid, publication: publicationOf(thrown) });
       throw thrown;
     }
+  }
+
+  /** Publishes nothing, since the registry is somebody else's, and says so of an export that waits for it. */
+  postpone(key: ObjectKey): void {
+    const fact = this.#options.own.exports.fact(key);
+    if (fact === undefined) this.#become(key, undefined);
+    else this.#become(key, { valid: this.#exported(fact).valid, publication: "pending" });
+  }
+
+  #exported(fact: ExportFact): Exported | NotExported {
+    const { own, member, published } = this.#options;
+    const service = own.services.fact(fact.key)?.service;
+    return exportOf({
+      export: fact,
+      ...(service !== undefined && { service }),
+      slices: own.serviceSlices.factsOf(fact.key).map(published),
+      cluster: member.id,
+    });
   }
 
   async #publish(key: ObjectKey, { record, endpoints }: Exported): Promise<void> {

@@ -44,6 +44,8 @@ export interface RegistrarOptions {
     /** What is done about the Lease is something else than before. */
     registering(step: LeaseStep): void;
     failed(thrown: unknown): void;
+    /** The registry is somebody else's, so that exports have to wait. */
+    elsewhere(): void;
     /** Records may be published from now on. */
     registered(): void;
   };
@@ -70,6 +72,11 @@ export class Registrar {
   /** True while the registry is ours: records may be written. */
   get isRegistered(): boolean {
     return this.#isRegistered;
+  }
+
+  /** True while the registry is somebody else's, as far as is known. */
+  get isElsewhere(): boolean {
+    return this.#step !== undefined && this.#step.does !== "write";
   }
 
   /** Begins, or goes on. */
@@ -112,7 +119,9 @@ export class Registrar {
     const step = leaseStep(uid, member.lease?.claim, sight());
     const before = this.#step;
     this.#step = step;
-    if (before?.reason !== step.reason || before.other !== step.other) events.registering(step);
+    if (before?.reason === step.reason && before.other === step.other) return step;
+    events.registering(step);
+    if (step.does !== "write") events.elsewhere();
     return step;
   }
 

@@ -16,6 +16,7 @@ import { ExportStatus } from "./export-status.ts";
 import { Exporter } from "./exporter.ts";
 import { Importer } from "./importer.ts";
 import type { Members } from "./members.ts";
+import type { Registrar } from "./registrar.ts";
 import { partsOf, type Task, type TaskKind } from "./task.ts";
 import type { VipBook } from "./vip-book.ts";
 
@@ -37,8 +38,8 @@ export interface WorkOptions {
     Record<"endpointslices" | "serviceexports" | "serviceimports", Answered>
   >;
   readonly published: (slice: SliceFact) => SliceFact;
-  /** True while records may be published. */
-  readonly isRegistered: () => boolean;
+  /** Knows whether records may be published. */
+  readonly registrar: Pick<Registrar, "isElsewhere" | "isRegistered">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly today: () => Date;
@@ -195,7 +196,8 @@ export class Work {
     const { kind, key } = partsOf(task);
     switch (kind) {
       case "export":
-        if (this.#options.isRegistered()) await this.#exporter.reconcile(key);
+        if (this.#options.registrar.isRegistered) await this.#exporter.reconcile(key);
+        else if (this.#options.registrar.isElsewhere) this.#exporter.postpone(key);
         return;
       case "import":
         return this.#importer.reconcile(key);
