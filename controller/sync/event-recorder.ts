@@ -7,7 +7,12 @@ import type { Manifest } from "../model/manifest.ts";
 import type { Seen } from "../stores/fact-store.ts";
 
 /** Events of the core group: every Kubernetes has them, and `kubectl describe` shows them. */
-const EVENTS: ApiResource = { group: "", versions: ["v1"], resource: "events", kind: "Event" };
+export const EVENTS: ApiResource = {
+  group: "",
+  versions: ["v1"],
+  resource: "events",
+  kind: "Event",
+};
 
 /** What an `EventRecorder` is made of. */
 export interface EventRecorderOptions {

@@ -4,7 +4,6 @@ import {
   COORDINATION_V1,
   LABEL_REGISTRY,
 } from "../../api/keys.ts";
-import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
@@ -197,20 +196,14 @@ export class Registrar {
     });
   }
 
-  /** Takes the other's word back, now that it is told: as long as the other one lives, it says so again. */
+  /**
+   * Takes the other's word back, now that it is told: as long as the other one lives, it says so again. Field managers go by
+   * their names alone, so what is applied under this one takes the place of what the other cluster has.
+   */
   async #uncontest(): Promise<void> {
-    const { member } = this.#options;
-    const { meta, object } =
-      (await this.#writer.get(LEASES, { name: LEASE_NAME, namespace: member.namespace })) ?? {};
-    const metadata = fieldAt(object, "metadata");
-    const annotations = field(metadata, "annotations");
-    if (meta === undefined || !isFields(object) || !isFields(metadata)) return;
-    if (!isFields(annotations)) return;
-    const { [ANNOTATION_CONTESTED_BY]: _told, ...rest } = annotations;
-    const named = { ...metadata, name: LEASE_NAME, namespace: member.namespace };
-    const manifest = { ...object, metadata: { ...named, annotations: rest } };
-    const answer = await this.#writer.replace(LEASES, manifest);
-    member.feeds?.leases.wrote(answer.object);
+    const { namespace } = this.#options.member;
+    const metadata = { name: LEASE_NAME, namespace };
+    await this.#apply(this.#contester, { apiVersion: COORDINATION_V1, kind: "Lease", metadata });
   }
 
   async #makeNamespace(): Promise<void> {

@@ -30,7 +30,7 @@ export function controllerRights(user: string, namespace: string): object[] {
         resources: ["clusterproperties"],
         verbs: [...READ, "create"],
       },
-      { apiGroups: ["", "events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+      { apiGroups: [""], resources: ["events"], verbs: ["create"] },
     ]),
     ...granted(
       user,
@@ -69,7 +69,7 @@ export function publisherRights(user: string, namespace: string): object[] {
       {
         apiGroups: [COORDINATION],
         resources: ["leases"],
-        verbs: [...READ, ...APPLY, "update"],
+        verbs: [...READ, ...APPLY],
       },
     ],
     namespace,

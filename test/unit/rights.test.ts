@@ -16,11 +16,13 @@ import {
   HUB_QUERY,
   OWN_QUERIES,
   peersQuery,
+  RANGE_QUERIES,
   registryQueries,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../controller/stores/resources.ts";
 import { Applier } from "../../controller/sync/applier.ts";
+import { EVENTS } from "../../controller/sync/event-recorder.ts";
 import { type RightsObject, rightsIn } from "../apiserver/rights.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
@@ -136,7 +138,8 @@ test("the agent may do what it does, and nothing else", () => {
 
 test("the controller may do in its own cluster what it does there, and nothing else", async () => {
   same(granted("controller.yaml", "ClusterRole", "clusterset-controller"), [
-    ...reading(...Object.values(OWN_QUERIES)),
+    ...reading(...Object.values(OWN_QUERIES), ...Object.values(RANGE_QUERIES)),
+    ...(await writing((writer) => writer.create(EVENTS, { metadata: NAME }))),
     ...(await keeping(SERVICE_IMPORTS)),
     ...(await telling(SERVICE_IMPORTS)),
     ...(await keeping(ENDPOINT_SLICES)),
