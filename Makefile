@@ -28,7 +28,7 @@ test: check unit kernel ## everything: static checks, unit tests, and tests agai
 check: prepare ## types, style, lint, architecture
 	@$(NPM) check
 
-unit: prepare ## unit tests: no root, a few seconds
+unit: prepare ## unit tests: no root, about 20 seconds
 	@$(NPM) test
 
 kernel: prepare kubernetes ## tests in network namespaces of this machine, needs root and Go
