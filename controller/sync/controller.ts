@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import { LEASE_MS, LeaderElector } from "../../common/lease/leader-elector.ts";
 import type { ControllerConfig } from "../config/config.ts";
 import type { Identity, OwnIdentity } from "../identity/own-identity.ts";
 import { publishedAsReady } from "../liveness/collective-drop.ts";
@@ -194,6 +194,8 @@ export class Controller {
       today,
       lease: { namespace: config.namespace, name: config.leaderElectionId },
       identity: replica,
+      // Who takes over from a leader that died has to do so while our cluster still passes for alive.
+      duration: Math.min(LEASE_MS, Math.max(2, Math.floor(config.leaseSeconds / 2)) * 1000),
       events: {
         state: (state) => {
           events.leader(state);
@@ -333,8 +335,10 @@ export class Controller {
       state: (resource, state) => events.connection(undefined, `${resource} of members`, state),
       problems: (object, problems) => events.problems(undefined, object, problems),
     };
+    const sources = [...this.own.importedSlices.facts()].map(({ cluster }) => cluster);
+    const known = new Set(sources.map(registryNamespace));
     return config.registry === "hub"
-      ? new HubRoster({ follow: follow(registryApi), hub: registryApi, told })
+      ? new HubRoster({ follow: follow(registryApi), hub: registryApi, known, told })
       : new SecretRoster({ namespace: config.namespace, follow: follow(api), connect, told });
   }
 

@@ -32,6 +32,8 @@ export interface HubRosterOptions {
   /** Of the hub. */
   readonly follow: Follow;
   readonly hub: ApiServer;
+  /** Registry namespaces of clusters that were members before we began: a list without most of them is looked at twice. */
+  readonly known: Iterable<string>;
   readonly told: RosterTold;
 }
 
@@ -39,7 +41,7 @@ export interface HubRosterOptions {
 export class HubRoster implements Roster {
   readonly #feed: Feed;
 
-  constructor({ follow, hub, told }: HubRosterOptions) {
+  constructor({ follow, hub, known, told }: HubRosterOptions) {
     const members = new Map<string, string>();
     const leave = (key: string): void => {
       const id = members.get(key);
@@ -61,7 +63,7 @@ export class HubRoster implements Roster {
       },
       removed: leave,
     };
-    this.#feed = new Feed({ query: HUB_QUERY, sink, follow, events: told });
+    this.#feed = new Feed({ query: HUB_QUERY, sink, follow, known, events: told });
   }
 
   start(): void {
