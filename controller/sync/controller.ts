@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { LEASE_MS, LeaderElector } from "../../common/lease/leader-elector.ts";
+import { LeaderElector } from "../../common/lease/leader-elector.ts";
 import type { ControllerConfig } from "../config/config.ts";
 import type { Identity, OwnIdentity } from "../identity/own-identity.ts";
 import { publishedAsReady } from "../liveness/collective-drop.ts";
@@ -194,8 +194,6 @@ export class Controller {
       today,
       lease: { namespace: config.namespace, name: config.leaderElectionId },
       identity: replica,
-      // Who takes over from a leader that died has to do so while our cluster still passes for alive.
-      duration: Math.min(LEASE_MS, Math.max(2, Math.floor(config.leaseSeconds / 2)) * 1000),
       events: {
         state: (state) => {
           events.leader(state);
