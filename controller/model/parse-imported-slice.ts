@@ -24,6 +24,8 @@ export interface ImportedSliceFact {
   readonly cluster: string;
   /** It has an endpoint that is ready. */
   readonly ready: boolean;
+  /** It has one that serves and stays, and is not ready: what staleness makes of a ready one. */
+  readonly servesOnly: boolean;
 }
 
 /** True for an EndpointSlice that we imported, whatever else it is. */
@@ -46,8 +48,19 @@ export function parseImportedSlice(object: unknown): Parsed<ImportedSliceFact> {
   if (typeof name !== "string" || !isLabelName(name)) return { ...result, key };
   if (typeof cluster !== "string" || !isClusterId(cluster)) return { ...result, key };
   const endpoints = field(object, "endpoints");
-  const ready =
-    Array.isArray(endpoints) &&
-    endpoints.some((endpoint: unknown) => fieldAt(endpoint, "conditions", "ready") === true);
-  return { ...result, key, fact: { key, import: objectKey(namespace, name), cluster, ready } };
+  const conditions = (Array.isArray(endpoints) ? endpoints : []).map((endpoint: unknown) => ({
+    ready: fieldAt(endpoint, "conditions", "ready") === true,
+    serving: fieldAt(endpoint, "conditions", "serving") === true,
+    terminating: fieldAt(endpoint, "conditions", "terminating") === true,
+  }));
+  const fact: ImportedSliceFact = {
+    key,
+    import: objectKey(namespace, name),
+    cluster,
+    ready: conditions.some(({ ready }) => ready),
+    servesOnly: conditions.some(
+      ({ ready, serving, terminating }) => serving && !ready && !terminating,
+    ),
+  };
+  return { ...result, key, fact };
 }

@@ -1,6 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { believedState } from "../liveness/believed-state.ts";
 import type { ClusterState } from "../model/facts.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow } from "../stores/feed.ts";
@@ -110,6 +111,5 @@ export function believedBefore(
     .filter(({ clusters }) => clusters.includes(id))
     .map(({ key }) => key);
   const slices = [...own.importedSlices.facts()].filter(({ cluster }) => cluster === id);
-  const isStale = slices.length > 0 && !slices.some(({ ready }) => ready);
-  return { known, was: isStale ? "stale" : "alive" };
+  return { known, was: believedState(slices) };
 }

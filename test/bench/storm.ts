@@ -76,6 +76,7 @@ async function lostOf(stage: Stage, { node, rules }: Contestant): Promise<number
     );
     return stage.altered.filter(({ address, ready }) => inKernel.has(address) !== ready).length;
   };
+  // Those that are wrong for good are what is counted.
   await eventually(async () => {
     if ((await wrong()) > 0) throw new Error("not yet");
   }).catch(() => undefined);

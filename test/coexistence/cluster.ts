@@ -68,6 +68,7 @@ export class Cluster implements AsyncDisposable {
     const { admin } = this.plane;
     const name = `other-${n % 7}`;
     const reference = { apiVersion: "v1", kind: "Service", metadata: { namespace: "shop", name } };
+    // It may not be there, or not any more.
     if (n % 5 === 4) return admin.delete(reference).catch(() => undefined);
     const shape = [{}, { type: "NodePort" }, { sessionAffinity: "ClientIP" }][n % 3];
     await admin.apply({ ...reference, spec: { ports: [PORT], ...shape } });

@@ -108,8 +108,9 @@ export class RestoreProcess {
       process.write(`${last}${ack}\n`);
       await promise;
     } catch (error) {
-      // Half a transaction: what came next would be taken for the rest of it.
+      // It may still fail, for what is thrown here already.
       promise.catch(() => undefined);
+      // Half a transaction: what came next would be taken for the rest of it.
       this.#giveUp(process, error);
       await process.ended;
       throw error;
