@@ -1,18 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Read } from "../../common/config/values.ts";
+import { expected, value } from "../../test/support/read-value.ts";
 import { clusterRegions } from "./cluster-regions.ts";
-
-function expected<T>(read: Read<T>): string {
-  assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
-  return read.expected;
-}
-
-function value<T>(read: Read<T>): T {
-  assert.ok("value" in read, `refused: ${JSON.stringify(read)}`);
-  return read.value;
-}
 
 test("cluster regions are pairs, each cluster once", () => {
   const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));

@@ -1,5 +1,6 @@
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
+import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
   cidrs,
   clusterSetCidrs,
@@ -8,7 +9,6 @@ import {
   optional,
   text,
 } from "../../common/config/values.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
 import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
 import { clusterRegions } from "./cluster-regions.ts";
 
@@ -26,7 +26,6 @@ const NODE = "This node";
 const NETWORK = "The network around it";
 const OBJECTS = "Where objects come from";
 const KERNEL = "What is programmed";
-const SHOWN = "What is shown";
 
 const labelValue = optional(text(isLabelValue, "expected a Kubernetes label value"));
 
@@ -169,25 +168,7 @@ export const FLAGS = {
     // (10248 to 10260) and of what network plugins commonly take.
     default: "127.0.0.1:10269",
   },
-  logLevel: {
-    name: "log-level",
-    group: SHOWN,
-    placeholder: "LEVEL",
-    about: `Least severe lines to log: ${LOG_LEVELS.join(", ")}`,
-    read: oneOf(LOG_LEVELS),
-    default: "info",
-  },
-  logFormat: {
-    name: "log-format",
-    group: SHOWN,
-    placeholder: "FORMAT",
-    about: "json or pretty, on standard error",
-    read: oneOf(LOG_FORMATS),
-    default: {
-      shown: "pretty on a terminal, else json",
-      of: (host) => (host.terminal ? "pretty" : "json"),
-    },
-  },
+  ...LOG_FLAGS,
   output: {
     name: "output",
     short: "o",

@@ -1,25 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  cidrs,
-  clusterSetCidrs,
-  listenAddress,
-  oneOf,
-  optional,
-  type Read,
-  seconds,
-} from "./values.ts";
-
-function expected<T>(read: Read<T>): string {
-  assert.ok("expected" in read, `accepted: ${JSON.stringify(read)}`);
-  return read.expected;
-}
-
-function value<T>(read: Read<T>): T {
-  assert.ok("value" in read, `refused: ${JSON.stringify(read)}`);
-  return read.value;
-}
+import { expected, value } from "../../test/support/read-value.ts";
+import { cidrs, clusterSetCidrs, listenAddress, oneOf, optional, seconds } from "./values.ts";
 
 test("a list of ranges is read with blanks and without, and may be empty", () => {
   assert.deepEqual(

@@ -6,6 +6,7 @@ import {
   isSubdomainName,
 } from "../../api/names.ts";
 import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
+import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
   cidrs,
   clusterSetCidrs,
@@ -15,7 +16,6 @@ import {
   seconds,
   text,
 } from "../../common/config/values.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../../common/log.ts";
 import { LEASE_SECONDS } from "../liveness/cluster-watch.ts";
 import { SILENCE_SECONDS } from "../liveness/heartbeats.ts";
 
@@ -28,7 +28,6 @@ const OBJECTS = "Where objects are";
 const CLUSTER = "This cluster";
 const NETWORK = "The network around it";
 const REPLICAS = "How it stays alive";
-const SHOWN = "What is shown";
 
 const file = optional(text((path) => !path.includes("\0"), "expected a file"));
 
@@ -142,25 +141,7 @@ export const FLAGS = {
     // Loopback, because /debug tells what each cluster exports; next to the agent's port.
     default: "127.0.0.1:10270",
   },
-  logLevel: {
-    name: "log-level",
-    group: SHOWN,
-    placeholder: "LEVEL",
-    about: `Least severe lines to log: ${LOG_LEVELS.join(", ")}`,
-    read: oneOf(LOG_LEVELS),
-    default: "info",
-  },
-  logFormat: {
-    name: "log-format",
-    group: SHOWN,
-    placeholder: "FORMAT",
-    about: "json or pretty, on standard error",
-    read: oneOf(LOG_FORMATS),
-    default: {
-      shown: "pretty on a terminal, else json",
-      of: (host) => (host.terminal ? "pretty" : "json"),
-    },
-  },
+  ...LOG_FLAGS,
 } as const satisfies FlagTable;
 
 /** What the flags say, by key. */
