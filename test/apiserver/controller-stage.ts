@@ -7,19 +7,23 @@ import {
   publisherRights,
   readerRights,
 } from "./controller-rights.ts";
-import { namespaceOf, StagedCluster, USER } from "./staged-cluster.ts";
+import { CONTROLLER, namespaceOf, StagedCluster, USER } from "./staged-cluster.ts";
 
-export { CONTROLLER, EXPORT, IMPORT, SLICE, StagedCluster } from "./staged-cluster.ts";
+export { CONTROLLER, EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
 
 const OWN_NAMESPACE = "clusterset-proxy";
 /** What all others are called to an API server. */
-const PEER = "peer";
+export const PEER = "peer";
 
 export interface ControllerStageOptions {
   /** Ids of the clusters. */
   readonly clusters: readonly string[];
   /** Where they publish; `mesh` if it is not said. */
   readonly registry?: "hub" | "mesh";
+  /** The command that starts a controller; that of these sources if it is not said. */
+  readonly program?: readonly string[];
+  /** How long a Lease is good for (`--lease-duration`); six seconds if it is not said. */
+  readonly leaseDuration?: string;
   /** More flags of every controller. */
   readonly flags?: readonly string[];
   /** True: each cluster has a kube-controller-manager. */
@@ -43,7 +47,7 @@ export class ControllerStage implements AsyncDisposable {
   /** Starts all control planes, and tells the clusters of each other. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
     const { clusters: ids, registry = "mesh", flags = [], controllerManager = false } = options;
-    const { nodeOf, users = [] } = options;
+    const { leaseDuration = "6s", nodeOf, program = [CONTROLLER], users = [] } = options;
     const planes: ControlPlane[] = [];
     try {
       const known = { controllerManager, users: [USER, PEER, ...users] };
@@ -59,13 +63,15 @@ export class ControllerStage implements AsyncDisposable {
         const plane = planes[i];
         if (plane === undefined) throw new Error("a plane for each");
         const kubeconfig = plane.kubeconfig({ user: USER });
-        const all = [
+        const argv = [
+          ...program,
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
-          ...["--lease-duration", "6s"],
+          ...["--lease-duration", leaseDuration],
           ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
         ];
-        return new StagedCluster(id, plane, all, nodeOf?.(id));
+        const node = nodeOf?.(id);
+        return new StagedCluster({ id, plane, argv, ...(node !== undefined && { node }) });
       });
       const prepare = async ({ id, plane }: StagedCluster) => {
         await plane.installCrds();

@@ -16,6 +16,8 @@ export const CONTROLLER = fileURLToPath(
 /** Longer than the longest backoff after the faults of these tests. */
 const PATIENCE_MS = 30_000;
 const READS = ["get", "list", "watch"];
+/** Where a controller that has a node to itself answers. */
+const PAGES = "127.0.0.1:10270";
 /** What the controller is called to its own API server. */
 export const USER = "controller";
 
@@ -23,28 +25,37 @@ export const IMPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "Serv
 export const EXPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
 export const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
 
+/** What a `StagedCluster` is made of. */
+export interface StagedClusterOptions {
+  readonly id: string;
+  readonly plane: ControlPlane;
+  /** The command that starts the controller, with its flags. */
+  readonly argv: readonly string[];
+  /** Where the controller runs; absent: on the loopback. */
+  readonly node?: Namespace;
+}
+
 /** One cluster of a stage: a real control plane, and the real controller. */
 export class StagedCluster {
   readonly id: string;
   readonly plane: ControlPlane;
-  readonly #flags: readonly string[];
+  readonly #argv: readonly string[];
   readonly #node: Namespace | undefined;
   #process: Process | undefined;
   #pages = "";
 
-  /** `node`: where the controller runs; on the loopback, if it is not said. */
-  constructor(id: string, plane: ControlPlane, flags: readonly string[], node?: Namespace) {
+  constructor({ id, plane, argv, node }: StagedClusterOptions) {
     this.id = id;
     this.plane = plane;
-    this.#flags = flags;
+    this.#argv = argv;
     this.#node = node;
   }
 
   /** Starts the controller, and waits for nothing. */
   async launch(): Promise<void> {
-    const argv = [CONTROLLER, "--log-format", "json", ...this.#flags];
+    const argv = [...this.#argv, "--log-format", "json"];
     if (this.#node !== undefined) {
-      this.#process = this.#node.spawn([...argv, "--http-address", "off"]);
+      this.#process = this.#node.spawn([...argv, "--http-address", PAGES]);
       return;
     }
     const place = await loopback();
@@ -53,8 +64,11 @@ export class StagedCluster {
     this.#process = place.spawn([...argv, "--http-address", address]);
   }
 
-  /** A page of a controller on the loopback, whatever its status; throws while there is none. */
+  /** A page of the controller, whatever its status; throws while there is none. */
   async page(path: string): Promise<string> {
+    if (this.#node !== undefined) {
+      return this.#node.exec(["curl", "-s", "-m", "5", `http://${PAGES}${path}`]);
+    }
     return (await fetch(`${this.#pages}${path}`)).text();
   }
 
