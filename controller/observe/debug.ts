@@ -45,9 +45,9 @@ export function debugView(controller: Controller): DebugView {
     working: isWorking,
     imports: own.imports.size,
     queue: {
-      waiting: queue?.depth ?? 0,
-      working: queue?.working ?? 0,
-      failing: queue?.failing ?? 0,
+      waiting: queue.depth,
+      working: queue.working,
+      failing: queue.failing,
     },
     clusters: clustersOf(controller),
   };
@@ -67,10 +67,10 @@ export function levelsOf(controller: Controller): Levels {
     return [cluster, level] as const;
   });
   return {
-    waiting: queue?.depth ?? 0,
-    working: queue?.working ?? 0,
-    failing: queue?.failing ?? 0,
-    oldest: (queue?.oldest ?? 0) / 1000,
+    waiting: queue.depth,
+    working: queue.working,
+    failing: queue.failing,
+    oldest: queue.oldest / 1000,
     heldBack,
     isLeader: elector.isLeader(),
     clusters: new Map(clusters),

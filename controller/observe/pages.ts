@@ -48,7 +48,7 @@ export function readiness(controller: Controller): Check[] {
     ...(fault === undefined || fault === "identified"
       ? [check("identity", fault !== undefined, "not-listed")]
       : [{ name: "identity", reason: fault }]),
-    check("tasks", (queue?.oldest ?? 0) <= LONGEST_WAIT, "task-waiting"),
+    check("tasks", queue.oldest <= LONGEST_WAIT, "task-waiting"),
   ];
 }
 

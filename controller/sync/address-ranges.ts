@@ -1,29 +1,24 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { Problem } from "../../api/problem.ts";
-import { overlapsOf, type RangeOverlap } from "../allocate/overlaps.ts";
+import { overlapsOf } from "../allocate/overlaps.ts";
+import type { ControllerConfig } from "../config/config.ts";
 import { parseNodeRanges, parseServiceRanges, type RangesFact } from "../model/parse-ranges.ts";
 import { FactStore } from "../stores/fact-store.ts";
 import { Feed, type Follow } from "../stores/feed.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import { RANGE_QUERIES } from "../stores/resources.ts";
+import type { ControllerEvents } from "./controller-events.ts";
 import type { VipBook } from "./vip-book.ts";
 
 /** What `AddressRanges` are made of. */
 export interface AddressRangesOptions {
-  /** Where VIPs come from. */
-  readonly clusterSetCidrs: readonly Cidr[];
-  /** Ranges that an operator has named. */
-  readonly podCidrs: readonly Cidr[];
-  readonly serviceCidrs: readonly Cidr[];
+  /** Where VIPs come from, and ranges that an operator has named. */
+  readonly config: Pick<ControllerConfig, "clusterSetCidrs" | "podCidrs" | "serviceCidrs">;
   readonly own: OwnCluster;
   readonly vips: VipBook;
   readonly follow: Follow;
-  readonly events: {
-    /** What VIPs share with others, where that is something else than before. */
-    overlapping(overlaps: readonly RangeOverlap[]): void;
-    problems(object: string, problems: readonly Problem[]): void;
-  };
+  readonly events: Pick<ControllerEvents, "overlapping" | "problems">;
 }
 
 /**
@@ -43,7 +38,8 @@ export class AddressRanges {
     this.#options = options;
     const told = {
       changed: () => this.compare(),
-      problems: (object: string, problems: readonly Problem[]) => events.problems(object, problems),
+      problems: (object: string, problems: readonly Problem[]) =>
+        events.problems(undefined, object, problems),
     };
     this.#nodes = new FactStore({ parse: parseNodeRanges, told });
     this.#services = new FactStore({ parse: parseServiceRanges, told });
@@ -71,19 +67,15 @@ export class AddressRanges {
 
   /** Takes all that is known into account. */
   compare(): void {
-    const { clusterSetCidrs, events, own, vips } = this.#options;
-    const podCidrs = [
-      ...this.#options.podCidrs,
-      ...[...this.#nodes.facts()].flat(),
-      ...this.#declared,
-    ];
-    const serviceCidrs = [...this.#options.serviceCidrs, ...[...this.#services.facts()].flat()];
+    const { config, events, own, vips } = this.#options;
+    const podCidrs = [...config.podCidrs, ...[...this.#nodes.facts()].flat(), ...this.#declared];
+    const serviceCidrs = [...config.serviceCidrs, ...[...this.#services.facts()].flat()];
     vips.reserve([...podCidrs, ...serviceCidrs]);
     const clusterIps = [...own.services.facts()]
       .flatMap((service) => service.clusterIps)
       .map(parseAddress)
       .filter(isAddress);
-    const overlaps = overlapsOf(clusterSetCidrs, { serviceCidrs, podCidrs, clusterIps });
+    const overlaps = overlapsOf(config.clusterSetCidrs, { serviceCidrs, podCidrs, clusterIps });
     const saying = overlaps.map((one) => `${one.reason} ${one.range.text} ${one.with.text}`);
     if (saying.join() === this.#told) return;
     this.#told = saying.join();

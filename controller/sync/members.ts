@@ -2,7 +2,6 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
 import type { Contribution } from "../import/imported-slices.ts";
@@ -12,6 +11,7 @@ import type { ClusterState } from "../model/facts.ts";
 import { shareOf } from "../registry/share.ts";
 import type { Follow } from "../stores/feed.ts";
 import { Member } from "../stores/member.ts";
+import type { ControllerEvents } from "./controller-events.ts";
 import type { Exports } from "./importer.ts";
 
 /** Who is told what may have to be done because of what other clusters say. */
@@ -20,14 +20,8 @@ export interface MembersTold {
   exported(service: ObjectKey, cluster: string): void;
   /** Who is heard is somebody else than before. */
   heard(): void;
-  /** What is made of a cluster is something else than before. */
-  judged(cluster: string, verdict: PeerVerdict): void;
   /** A cluster is stale, or alive again. */
-  turned(cluster: string, sight: ClusterSight): void;
-  /** Somebody else than before renews a cluster's Lease. */
-  replaced(cluster: string, uid: string, before: string): void;
-  state(cluster: string, resource: string, state: ReflectorState): void;
-  problems(cluster: string, object: string, problems: readonly Problem[]): void;
+  turned(cluster: string): void;
 }
 
 /** A cluster of which we know that it is a member, and no more. */
@@ -52,6 +46,10 @@ export interface MembersOptions {
   readonly clock: Clock;
   readonly clusterSetCidrs: readonly Cidr[];
   readonly told: MembersTold;
+  readonly events: Pick<
+    ControllerEvents,
+    "connection" | "judged" | "problems" | "replaced" | "turned"
+  >;
 }
 
 /** The clusters of the clusterset, ourselves included: what each of them exports, and whether it lives. */
@@ -64,16 +62,17 @@ export class Members {
   #known = false;
 
   constructor(options: MembersOptions) {
-    const { clock, told } = options;
+    const { clock, events, told } = options;
     this.#options = options;
     this.#watch = new ClusterWatch({
       clock,
       events: {
         turned: (cluster, sight) => {
-          told.turned(cluster, sight);
+          events.turned(cluster, sight);
+          told.turned(cluster);
           this.#touch(cluster);
         },
-        replaced: (cluster, uid, before) => told.replaced(cluster, uid, before),
+        replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
       },
     });
   }
@@ -184,7 +183,7 @@ export class Members {
   }
 
   #newMember(id: string, namespace: string): Member {
-    const { clusterSetCidrs, told } = this.#options;
+    const { clusterSetCidrs, events, told } = this.#options;
     let about: string | undefined;
     return new Member({
       id,
@@ -201,8 +200,8 @@ export class Members {
           if (next !== about) this.#touch(id);
           about = next;
         },
-        state: (resource, state) => told.state(id, resource, state),
-        problems: (object, problems) => told.problems(id, object, problems),
+        state: (resource, state) => events.connection(id, resource, state),
+        problems: (object, problems) => events.problems(id, object, problems),
       },
     });
   }
@@ -215,7 +214,7 @@ export class Members {
     const next = peerVerdict(id, member.lease?.claim, identity, uid);
     this.#verdicts.set(id, next);
     if (before?.reason === next.reason && before.detail === next.detail) return;
-    this.#options.told.judged(id, next);
+    this.#options.events.judged(id, next);
     if (before?.records === next.records) return;
     this.#options.told.heard();
     this.#touch(id);

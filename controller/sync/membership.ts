@@ -5,43 +5,85 @@ import { believedState } from "../liveness/believed-state.ts";
 import type { ClusterState } from "../model/facts.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow } from "../stores/feed.ts";
+import type { Member } from "../stores/member.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { Members } from "./members.ts";
+import { HubRoster, type Roster, type RosterTold } from "./roster.ts";
+import { SecretRoster } from "./secret-roster.ts";
 
 /** What a `Membership` is made of. */
-export interface MembershipOptions {
+export interface MembershipOptions
+  extends Pick<
+    ControllerOptions,
+    "api" | "config" | "connect" | "events" | "follow" | "registryApi"
+  > {
   readonly own: OwnCluster;
   readonly members: Members;
-  /** The API server that our own registry is on. */
-  readonly registryApi: ApiServer;
-  readonly follow: (api: ApiServer) => Follow;
-  readonly events: {
-    /** A cluster is a member no more. */
-    left(cluster: string): void;
-    /** A peer cannot be reached as its Secret says: what was known of it stays. */
-    unreachable(cluster: string, thrown: unknown): void;
-    /** Ranges that endpoints of members are declared to lie in are others than before. */
-    declared(ranges: readonly Cidr[]): void;
-  };
+  /** Ranges that endpoints of members are declared to lie in are others than before. */
+  readonly declared: (ranges: readonly Cidr[]) => void;
 }
 
-/** Has members read, each by a connection of its own, and lets them go; for each, one thing after the other. */
+/**
+ * Who is a member: we, and whom the roster names. Each is read by a connection of its own, and let go; for each, one thing
+ * after the other.
+ */
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #connections = new Map<string, ApiServer>();
   readonly #declared = new Map<string, readonly Cidr[]>();
   /** What is done about each cluster, to its end. */
   readonly #turns = new Map<string, Promise<void>>();
+  #roster: Roster | undefined;
   #stopped = false;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
   }
 
+  /** It is known who we are: the first member. The others are looked for from now on. Once. */
+  begin(own: string): Member {
+    const { follow, registryApi } = this.#options;
+    const member = this.#admit(own);
+    void this.#read(own, [], follow(registryApi));
+    this.#roster = this.#rosterWithout(own);
+    this.#roster.start();
+    return member;
+  }
+
+  /** Ends all connections, and makes no new one. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#roster?.stop();
+    await Promise.all(this.#turns.values());
+    await this.#options.members.stop();
+    for (const id of [...this.#connections.keys()]) await this.#replaceConnection(id, undefined);
+  }
+
+  #rosterWithout(own: string): Roster {
+    const { api, config, connect, events, follow, members, registryApi } = this.#options;
+    const told: RosterTold = {
+      joined: (id, endpointCidrs, reach) => {
+        if (id !== own) this.#join(id, endpointCidrs, reach);
+      },
+      left: (id) => {
+        if (id !== own) this.#leave(id);
+      },
+      listed: () => members.complete(),
+      state: (resource, state) => events.connection(undefined, `${resource} of members`, state),
+      problems: (object, problems) => events.problems(undefined, object, problems),
+    };
+    const sources = [...this.#options.own.importedSlices.facts()].map(({ cluster }) => cluster);
+    const known = new Set(sources.map(registryNamespace));
+    return config.registry === "hub"
+      ? new HubRoster({ follow: follow(registryApi), hub: registryApi, known, told })
+      : new SecretRoster({ namespace: config.namespace, follow: follow(api), connect, told });
+  }
+
   /** A cluster is a member, or is to be reached in another way from now on. What was known of it stays. */
-  join(id: string, endpointCidrs: readonly Cidr[], reach: () => Promise<ApiServer>): void {
+  #join(id: string, endpointCidrs: readonly Cidr[], reach: () => Promise<ApiServer>): void {
     this.#declared.set(id, endpointCidrs);
-    this.#options.events.declared([...this.#declared.values()].flat());
+    this.#options.declared([...this.#declared.values()].flat());
     // At once: until it is read, which may never be, it is a member that is not heard, rather than none.
     this.#admit(id);
     this.#inTurn(id, async () => {
@@ -55,9 +97,9 @@ export class Membership {
   }
 
   /** A person has said that a cluster is no member any more. */
-  leave(id: string): void {
+  #leave(id: string): void {
     this.#declared.delete(id);
-    this.#options.events.declared([...this.#declared.values()].flat());
+    this.#options.declared([...this.#declared.values()].flat());
     this.#inTurn(id, async () => {
       await this.#options.members.remove(id);
       this.#options.events.left(id);
@@ -65,17 +107,10 @@ export class Membership {
     });
   }
 
-  /** Ends all connections, and makes no new one. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.all(this.#turns.values());
-    for (const id of [...this.#connections.keys()]) await this.#replaceConnection(id, undefined);
-  }
-
-  #admit(id: string): void {
+  #admit(id: string): Member {
     const { members, own } = this.#options;
     const { was } = believedBefore(own, id);
-    members.admit({ id, namespace: registryNamespace(id), was });
+    return members.admit({ id, namespace: registryNamespace(id), was });
   }
 
   #inTurn(id: string, act: () => Promise<void>): void {
@@ -87,10 +122,14 @@ export class Membership {
   }
 
   async #connect(id: string, endpointCidrs: readonly Cidr[], api: ApiServer): Promise<void> {
-    const { follow, members, own } = this.#options;
-    const { known } = believedBefore(own, id);
-    await members.read(id, { endpointCidrs, follow: follow(api), known });
+    await this.#read(id, endpointCidrs, this.#options.follow(api));
     await this.#replaceConnection(id, api);
+  }
+
+  async #read(id: string, endpointCidrs: readonly Cidr[], follow: Follow): Promise<void> {
+    const { members, own } = this.#options;
+    const { known } = believedBefore(own, id);
+    await members.read(id, { endpointCidrs, follow, known });
   }
 
   async #replaceConnection(id: string, next: ApiServer | undefined): Promise<void> {
@@ -103,7 +142,7 @@ export class Membership {
 }
 
 /** What our own cluster tells of how another was before we began: what was imported from it, and how. */
-export function believedBefore(
+function believedBefore(
   own: OwnCluster,
   id: string,
 ): { readonly known: ObjectKey[]; readonly was: ClusterState } {

@@ -59,7 +59,11 @@ export class Registrar {
   #step: LeaseStep | undefined;
   #isRegistered = false;
   #cancel: Cancel = () => undefined;
+  /** All rounds that have begun, to their end: one after the other. */
+  #rounds: Promise<void> = Promise.resolve();
   #running = false;
+  /** There is something new to be said. */
+  #isDue = false;
 
   constructor(options: RegistrarOptions) {
     this.#options = options;
@@ -82,25 +86,37 @@ export class Registrar {
   start(): void {
     if (this.#running) return;
     this.#running = true;
-    void this.#round();
+    this.#begin();
   }
 
   /** Says something new at once: properties or region have changed. */
   again(): void {
     if (!this.#running) return;
-    this.#cancel();
-    this.#cancel = this.#options.clock.after(0, () => void this.#round());
+    this.#isDue = true;
+    this.#wait(0);
   }
 
-  /** Says nothing any more. The Lease stays. */
-  stop(): void {
+  /** Says nothing any more. The Lease stays. Settles when what is being written has been answered. */
+  stop(): Promise<void> {
     this.#running = false;
     this.#isRegistered = false;
     this.#cancel();
+    return this.#rounds;
+  }
+
+  #wait(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#options.clock.after(ms, () => this.#begin());
+  }
+
+  #begin(): void {
+    this.#rounds = this.#rounds.then(() => this.#round());
   }
 
   async #round(): Promise<void> {
-    const { clock, events, leaseSeconds } = this.#options;
+    if (!this.#running) return;
+    this.#isDue = false;
+    const { events, leaseSeconds } = this.#options;
     let wait = (leaseSeconds * 1000) / RENEWALS;
     try {
       await this.#act(this.#decide());
@@ -108,9 +124,7 @@ export class Registrar {
       wait = Math.min(wait, AGAIN_MS);
       events.failed(thrown);
     }
-    if (!this.#running) return;
-    this.#cancel();
-    this.#cancel = clock.after(wait, () => void this.#round());
+    if (this.#running) this.#wait(this.#isDue ? 0 : wait);
   }
 
   #decide(): LeaseStep {
@@ -160,6 +174,7 @@ export class Registrar {
       properties: publishable(properties()),
       leaseSeconds,
       renewal,
+      complete: true,
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));
   }

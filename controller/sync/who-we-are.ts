@@ -9,6 +9,7 @@ import {
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
 import type { Answered } from "./applier.ts";
+import type { ControllerEvents } from "./controller-events.ts";
 
 /** Namespace whose uid tells clusters apart. */
 export const SYSTEM = "kube-system";
@@ -20,10 +21,7 @@ export interface WhoWeAreOptions {
   readonly writing: Omit<ApiWriterOptions, "fieldManager">;
   /** Where ClusterProperties come from. */
   readonly feed: () => Answered;
-  readonly events: {
-    identified(own: OwnIdentity): void;
-    failed(thrown: unknown): void;
-  };
+  readonly events: Pick<ControllerEvents, "identified" | "registeringFailed">;
 }
 
 /** Who our own cluster is, by flags and ClusterProperties, and the uid that tells it from all others. */
@@ -85,7 +83,7 @@ export class WhoWeAre {
         const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
         feed().wrote(object);
       } catch (thrown) {
-        events.failed(thrown);
+        events.registeringFailed(thrown);
       }
     }
   }

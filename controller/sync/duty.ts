@@ -1,0 +1,90 @@
+import type { Identity } from "../identity/own-identity.ts";
+import type { Member } from "../stores/member.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import { Flow } from "./flow.ts";
+import type { HomeCluster } from "./home-cluster.ts";
+import type { Members } from "./members.ts";
+import type { Permit } from "./permit.ts";
+import { Registrar } from "./registrar.ts";
+import type { WhoWeAre } from "./who-we-are.ts";
+import type { Work } from "./work.ts";
+
+/** What a `Duty` is made of. */
+export interface DutyOptions
+  extends Pick<ControllerOptions, "api" | "clock" | "config" | "events" | "registryApi" | "today"> {
+  readonly home: HomeCluster;
+  /** We, as our registry shows us. */
+  readonly member: Member;
+  readonly members: Members;
+  /** Who we are, which is known from here on; what is said of it may change. */
+  readonly identity: Identity;
+  readonly uid: string;
+  readonly who: WhoWeAre;
+  readonly permit: Permit;
+  readonly work: Work;
+}
+
+/** What this replica has to do while it works: to say that our cluster lives, and to keep exports and imports in step. */
+export class Duty {
+  readonly #options: DutyOptions;
+  readonly #flow: Flow;
+  readonly #registrar: Registrar;
+
+  constructor(options: DutyOptions) {
+    const { api, clock, config, events, home, identity, member, members, permit } = options;
+    const { registryApi, today, uid, who, work } = options;
+    this.#options = options;
+    const ownWriting = { api, clock, permit: (ms: number) => permit.allows(ms) };
+    const registryWriting = { ...ownWriting, api: registryApi };
+    this.#registrar = new Registrar({
+      writing: registryWriting,
+      clock,
+      today,
+      leaseSeconds: config.leaseSeconds,
+      member,
+      uid,
+      identity: () => who.identity ?? identity,
+      properties: () => who.properties,
+      sight: () => members.sight(identity.id),
+      makesNamespace: config.registry === "mesh",
+      events: {
+        registering: (step) => events.registering(step),
+        failed: (thrown) => events.registeringFailed(thrown),
+        elsewhere: () => work.exportAll(),
+        registered: () => work.exportAll(),
+      },
+    });
+    this.#flow = new Flow({
+      config,
+      events,
+      today,
+      home,
+      member,
+      members,
+      registrar: this.#registrar,
+      ownWriting,
+      registryWriting,
+      outcome: (key) => work.add("status", key),
+    });
+  }
+
+  /** This replica works from now on. */
+  begin(): void {
+    const { home, member, who, work } = this.#options;
+    home.begin(member.slices.facts());
+    work.begin(this.#flow);
+    this.#registrar.start();
+    void who.createProperties();
+  }
+
+  /** This replica works no more. Settles when what says that our cluster lives is written no more. */
+  end(): Promise<void> {
+    this.#options.work.pause();
+    return this.#registrar.stop();
+  }
+
+  /** Who we are, or what is said of it, may be something else. */
+  identified(): void {
+    this.#registrar.again();
+  }
+}

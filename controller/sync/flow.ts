@@ -1,0 +1,154 @@
+import { CONTROLLER_NAME } from "../../api/keys.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
+import type { Member } from "../stores/member.ts";
+import { ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS } from "../stores/resources.ts";
+import { Applier } from "./applier.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { ExportStatus } from "./export-status.ts";
+import { Exporter } from "./exporter.ts";
+import type { HomeCluster } from "./home-cluster.ts";
+import { Importer } from "./importer.ts";
+import type { Members } from "./members.ts";
+import type { Registrar } from "./registrar.ts";
+import type { TaskKind } from "./task.ts";
+import type { Writing } from "./writing.ts";
+
+/** What a `Flow` is made of. */
+export interface FlowOptions extends Pick<ControllerOptions, "config" | "events" | "today"> {
+  readonly home: HomeCluster;
+  /** We, as our registry shows us. */
+  readonly member: Member;
+  readonly members: Members;
+  /** Knows whether records may be published. */
+  readonly registrar: Pick<Registrar, "isElsewhere" | "isRegistered">;
+  /** How our own cluster is written, and how the registry is. */
+  readonly ownWriting: Writing;
+  readonly registryWriting: Writing;
+  /** What there is to say of an export may be something else. */
+  readonly outcome: (key: ObjectKey) => void;
+}
+
+/**
+ * The two straight lines, and what authors are told:
+ *
+ *     own cluster -> Exporter -> own registry
+ *     registries  -> Importer -> own cluster
+ *                 -> ExportStatus -> ServiceExports
+ */
+export class Flow {
+  readonly #options: FlowOptions;
+  readonly #exporter: Exporter;
+  readonly #importer: Importer;
+  readonly #status: ExportStatus;
+
+  constructor(options: FlowOptions) {
+    const { config, events, home, member, members, today } = options;
+    const { feeds, own } = home;
+    this.#options = options;
+    const here = new ApiWriter({ ...options.ownWriting, fieldManager: CONTROLLER_NAME });
+    const there = new ApiWriter({ ...options.registryWriting, fieldManager: CONTROLLER_NAME });
+    const now = () => today().getTime();
+    const recorder = new EventRecorder({
+      writer: here,
+      today,
+      failed: (thrown) => events.eventFailed(thrown),
+    });
+    this.#exporter = new Exporter({
+      own,
+      member,
+      records: new Applier({
+        resource: SERVICE_IMPORTS,
+        writer: there,
+        feed: () => member.feeds?.serviceimports,
+      }),
+      slices: new Applier({
+        resource: ENDPOINT_SLICES,
+        writer: there,
+        feed: () => member.feeds?.endpointslices,
+      }),
+      published: (slice) => home.published(slice),
+      outcome: (key) => options.outcome(key),
+      problems: (object, problems) => events.problems(undefined, object, problems),
+    });
+    this.#importer = new Importer({
+      own,
+      imports: new Applier({
+        resource: SERVICE_IMPORTS,
+        writer: here,
+        feed: () => feeds.serviceimports,
+      }),
+      slices: new Applier({
+        resource: ENDPOINT_SLICES,
+        writer: here,
+        feed: () => feeds.endpointslices,
+      }),
+      vips: home.vips,
+      exports: (key) => members.exportsOf(key),
+      isHeard: (cluster) => members.isHeard(cluster),
+      allHeard: () => members.allHeard(),
+      isStale: (cluster) => members.sight(cluster)?.state === "stale",
+      problems: (cluster, object, problems) => events.problems(cluster, object, problems),
+      today: now,
+      news: (object, news) => recorder.tell(SERVICE_IMPORTS, object, news),
+      imported: (key, wanted) => events.imported(key, wanted),
+    });
+    this.#status = new ExportStatus({
+      own,
+      exports: new Applier({
+        resource: SERVICE_EXPORTS,
+        writer: here,
+        feed: () => feeds.serviceexports,
+      }),
+      registry: config.registry,
+      outcome: (key) => this.#exporter.outcome(key),
+      merged: (key) => members.exportsOf(key).merged,
+      isComplete: () => members.allHeard(),
+      today: now,
+      news: (object, news) => recorder.tell(SERVICE_EXPORTS, object, news),
+      claimed: (key, claims) => events.claimed(key, claims),
+    });
+  }
+
+  /** Makes what there is of a name what it should be. Throws what the API server answered. */
+  async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
+    const { registrar } = this.#options;
+    switch (kind) {
+      case "export":
+        if (registrar.isRegistered) await this.#exporter.reconcile(key);
+        else if (registrar.isElsewhere) this.#exporter.postpone(key);
+        return;
+      case "import":
+        return this.#importer.reconcile(key);
+      case "status":
+        return this.#status.reconcile(key);
+    }
+  }
+
+  /** ServiceExports, by name. */
+  *exports(): Iterable<ObjectKey> {
+    for (const { key } of this.#options.home.own.exports.facts()) yield key;
+  }
+
+  /** All that is exported, or has been. */
+  exported(): Set<ObjectKey> {
+    return new Set([...this.exports(), ...this.#options.member.services()]);
+  }
+
+  /** All that is imported, is to be, or has been. */
+  imported(): Set<ObjectKey> {
+    const { home, members } = this.#options;
+    const names = members.services();
+    for (const { key } of home.own.imports.facts()) names.add(key);
+    for (const fact of home.own.importedSlices.facts()) names.add(fact.import);
+    return names;
+  }
+
+  /** All that is imported from a cluster, whatever it exports now. */
+  *importedFrom(cluster: string): Iterable<ObjectKey> {
+    for (const fact of this.#options.home.own.importedSlices.facts()) {
+      if (fact.cluster === cluster) yield fact.import;
+    }
+  }
+}

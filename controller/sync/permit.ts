@@ -1,0 +1,76 @@
+import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import type { Members } from "./members.ts";
+import type { WhoWeAre } from "./who-we-are.ts";
+
+/** What a `Permit` is made of. */
+export interface PermitOptions
+  extends Pick<ControllerOptions, "api" | "clock" | "config" | "random" | "replica" | "today"> {
+  readonly events: Pick<ControllerOptions["events"], "electionFailed" | "leader">;
+  readonly who: WhoWeAre;
+  readonly members: Members;
+  /** This replica works from now on, or no more. */
+  readonly turned: (isWorking: boolean) => void;
+}
+
+/**
+ * Whether this replica works: it is known who we are, for which all of our own cluster must have been listed; our own
+ * registry has been listed; and this replica leads. Before that nothing is written.
+ */
+export class Permit {
+  readonly #options: PermitOptions;
+  readonly elector: LeaderElector;
+  #isGranted = false;
+  #isEnded = false;
+
+  constructor(options: PermitOptions) {
+    const { api, clock, config, events, random, replica, today } = options;
+    this.#options = options;
+    this.elector = new LeaderElector({
+      api,
+      clock,
+      random,
+      today,
+      lease: { namespace: config.namespace, name: config.leaderElectionId },
+      identity: replica,
+      events: {
+        state: (state) => {
+          events.leader(state);
+          this.look();
+        },
+        failed: (fault) => events.electionFailed(fault),
+      },
+    });
+  }
+
+  /** True while this replica works. */
+  get isGranted(): boolean {
+    return this.#isGranted;
+  }
+
+  /** True once this replica is being stopped: it takes nothing new on. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** True if a write may be sent that takes `ms` milliseconds: asked right before each. */
+  allows(ms: number): boolean {
+    return this.#isGranted && this.elector.isLeader(ms);
+  }
+
+  /** Looks again: something that it hangs on may have changed. */
+  look(): void {
+    const { members, turned, who } = this.#options;
+    const member = members.get(who.identity?.id ?? "");
+    const isGranted =
+      !this.#isEnded && who.isKnown && member?.listed === true && this.elector.isLeader();
+    if (isGranted === this.#isGranted) return;
+    this.#isGranted = isGranted;
+    turned(isGranted);
+  }
+
+  /** It is not granted again. What is under way may still be written, until the election is left. */
+  end(): void {
+    this.#isEnded = true;
+  }
+}
