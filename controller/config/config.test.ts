@@ -99,6 +99,18 @@ test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Service
   ]);
 });
 
+test("a ClusterSet CIDR without an address that could be a VIP is refused", () => {
+  const of = (range: string) => [...RUN, "--clusterset-cidr", range];
+  for (const range of ["241.0.0.0/31", "241.0.0.1/32", "fd00:241::/128"]) {
+    assert.deepEqual(refusal(of(range)), [
+      `--clusterset-cidr: "${range}": ${range} has no address that can be a VIP; expected a wider range`,
+    ]);
+  }
+  assert.equal(refusal(of("241.0.0.0/8,fd00:241::1/128")).length, 1);
+  for (const range of ["241.0.0.0/30", "fd00:241::/127"]) config(of(range));
+  assert.match(refusal(of("241.0.0.0/8,241.1.0.0/16")).join(), /two ranges of one IP family/);
+});
+
 test("help and version are answered whatever else is wrong", () => {
   const wrong = { CLUSTERSET_CONTROLLER_LOG_LEVEL: "loud" };
   assert.equal(config(["run", "--bogus", "-h"], wrong).command, "help");

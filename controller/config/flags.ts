@@ -1,3 +1,4 @@
+import type { Cidr } from "../../api/cidr.ts";
 import {
   isClusterId,
   isClusterSetId,
@@ -13,9 +14,11 @@ import {
   listenAddress,
   oneOf,
   optional,
+  type Reader,
   seconds,
   text,
 } from "../../common/config/values.ts";
+import { type Span, usableSpan } from "../allocate/pool.ts";
 import { LEASE_SECONDS } from "../liveness/cluster-watch.ts";
 import { SILENCE_SECONDS } from "../liveness/heartbeats.ts";
 
@@ -30,6 +33,16 @@ const NETWORK = "The network around it";
 const REPLICAS = "How it stays alive";
 
 const file = optional(text((path) => !path.includes("\0"), "expected a file"));
+
+/** Where VIPs come from: an agent may be told of one address, but nothing can be allocated there. */
+const vipRanges: Reader<readonly Cidr[]> = (given) => {
+  const read = clusterSetCidrs(given);
+  if ("expected" in read) return read;
+  const empty = read.value.map((cidr) => ({ cidr, ...usableSpan(cidr) })).find(isEmpty);
+  return empty === undefined
+    ? read
+    : { expected: `${empty.cidr.text} has no address that can be a VIP; expected a wider range` };
+};
 
 /** Every flag: parsing, environment, defaults and help are made from this table. */
 export const FLAGS = {
@@ -95,7 +108,7 @@ export const FLAGS = {
     group: NETWORK,
     placeholder: "CIDR[,CIDR]",
     about: "Range that ClusterSetIPs come from, one per IP family; the agents' must be the same",
-    read: clusterSetCidrs,
+    read: vipRanges,
     // The agent's default, for the agent's reasons.
     default: "241.0.0.0/8",
   },
@@ -146,3 +159,7 @@ export const FLAGS = {
 
 /** What the flags say, by key. */
 export type FlagValues = ValuesOf<typeof FLAGS>;
+
+function isEmpty({ first, last }: Span): boolean {
+  return last < first;
+}

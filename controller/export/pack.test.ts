@@ -8,6 +8,7 @@ import { pack } from "./pack.ts";
 
 const PACKING = {
   service: "demo/serve",
+  families: ["IPv4"],
   keyOf: (family: string, index: number) => `registry/serve.demo.${family}-${index}` as const,
 } as const;
 const HTTP: ServicePort = { name: "http", protocol: "TCP", port: 8080 };
@@ -74,10 +75,44 @@ describe("pack", () => {
     assert.deepEqual(sizes(pack([], [group(upTo(250))], PACKING)), [100, 100, 50]);
   });
 
-  test("of nothing is nothing, and all that was there goes", () => {
+  test("of nobody is one empty slice for each family of the Service", () => {
+    const slices = pack([], [], { ...PACKING, families: ["IPv6", "IPv4"] });
+    assert.deepEqual(
+      slices.map(({ key, family, ports, endpoints }) => [key, family, ports, endpoints]),
+      [
+        ["registry/serve.demo.IPv4-0", "IPv4", [], []],
+        ["registry/serve.demo.IPv6-0", "IPv6", [], []],
+      ],
+    );
+    assert.deepEqual(pack(slices, [], PACKING), slices.slice(0, 1));
+  });
+
+  test("when the last endpoint goes, all slices stay, emptied; who comes back finds them", () => {
     const before = pack([], [group(upTo(250))], PACKING);
-    assert.deepEqual(pack([], [], PACKING), []);
-    assert.deepEqual(pack(before, [], PACKING), []);
+    const emptied = pack(before, [], PACKING);
+    assert.deepEqual(
+      emptied,
+      before.map((slice) => ({ ...slice, endpoints: [] })),
+    );
+    assert.deepEqual(pack(emptied, [], PACKING), emptied);
+    assert.deepEqual(pack(emptied, [group(upTo(250))], PACKING), before);
+    assert.deepEqual(sizes(pack(emptied, [group(upTo(1))], PACKING)), [1]);
+  });
+
+  test("the first endpoint of a family goes into its empty slice, whatever its ports", () => {
+    const before = pack([], [], PACKING);
+    const after = pack(before, [group(upTo(1), [METRICS])], PACKING);
+    assert.deepEqual(
+      after.map(({ key, ports }) => [key, ports]),
+      [["registry/serve.demo.IPv4-0", [METRICS]]],
+    );
+  });
+
+  test("one family keeps an empty slice while the other has endpoints", () => {
+    const six = { ...endpoint(1), address: "fd00::1" };
+    const packing = { ...PACKING, families: ["IPv4", "IPv6"] } as const;
+    const before = pack([], [group(upTo(1)), group([six], [HTTP], "IPv6")], packing);
+    assert.deepEqual(sizes(pack(before, [group(upTo(1))], packing)), [1, 0]);
   });
 
   test("an endpoint that is replaced by another leaves its place to it", () => {
@@ -110,7 +145,8 @@ describe("pack", () => {
   test("a slice never changes its family", () => {
     const six = { ...endpoint(1), address: "fd00::1" };
     const before = pack([], [group([endpoint(1)])], PACKING);
-    const [after] = pack(before, [group([six], [HTTP], "IPv6")], PACKING);
+    const packing = { ...PACKING, families: ["IPv6"] } as const;
+    const [after] = pack(before, [group([six], [HTTP], "IPv6")], packing);
     assert.equal(after?.key, "registry/serve.demo.IPv6-0");
   });
 
@@ -208,11 +244,16 @@ describe("pack", () => {
         let slices: SliceFact[] = [];
         for (const wanted of history) {
           slices = pack(slices, wanted, PACKING);
-          const held = Map.groupBy(slices, ({ family, ports }) => groupKey(family, ports));
+          const used = slices.filter(({ endpoints }) => endpoints.length > 0);
+          const held = Map.groupBy(used, ({ family, ports }) => groupKey(family, ports));
           assert.equal(new Set(slices.map(({ key }) => key)).size, slices.length);
-          assert.ok(
-            slices.every(({ endpoints }) => endpoints.length > 0 && endpoints.length <= 100),
-          );
+          assert.ok(slices.every(({ endpoints }) => endpoints.length <= 100));
+          // Where a family of the Service has nobody, that is said; where it has somebody, nothing else is.
+          assert.ok(slices.some(({ family }) => family === "IPv4"));
+          for (const { family } of slices.filter(({ endpoints }) => endpoints.length === 0)) {
+            assert.equal(family, "IPv4");
+            assert.ok(!used.some((slice) => slice.family === family));
+          }
           for (const { family, ports, endpoints } of wanted) {
             const mine = held.get(groupKey(family, ports)) ?? [];
             held.delete(groupKey(family, ports));

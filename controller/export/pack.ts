@@ -9,6 +9,8 @@ import { fill } from "./fill.ts";
 /** Whose endpoints are packed, and what new slices of theirs are called. */
 export interface Packing {
   readonly service: ObjectKey;
+  /** Those that the service has. */
+  readonly families: readonly Family[];
   /** The key of slice `index` of a family; a slice never changes its family, so no two families share a key. */
   readonly keyOf: (family: Family, index: number) => ObjectKey;
 }
@@ -17,11 +19,14 @@ export interface Packing {
  * The slices that should be there, given those that are (`published`, all of them of one service) and the endpoints
  * that are wanted. Each holds at most `MOST_PACKED` endpoints of one group; each endpoint stays where it is; as few
  * slices change as possible, and empty ones are left out. What is there already is returned as it is. In order of key.
+ *
+ * A family whose last endpoint goes keeps its slices, emptied, and one that never had any gets an empty one, as it has
+ * of Kubernetes. "Nobody" is a statement then, and believed at once: a list that misses slices may be doubted.
  */
 export function pack(
   published: readonly SliceFact[],
   groups: readonly EndpointGroup[],
-  { service, keyOf }: Packing,
+  { service, families, keyOf }: Packing,
 ): SliceFact[] {
   const wanted = new Set(groups.map(({ family, ports }) => groupKey(family, ports)));
   const byGroup = Map.groupBy(published.toSorted(byKey), ({ family, ports }) =>
@@ -57,7 +62,19 @@ export function pack(
       return [sameEndpoints(slice.endpoints, list) ? slice : { ...slice, endpoints: list }];
     });
   });
-  return slices.sort(byKey);
+  const empty = families
+    .filter((family) => !slices.some((slice) => slice.family === family))
+    .flatMap((family): SliceFact[] => {
+      const before = published.filter((slice) => slice.family === family).map(emptied);
+      return before.length > 0
+        ? before
+        : [{ key: next(family), service, family, ports: [], endpoints: [] }];
+    });
+  return [...slices, ...empty].sort(byKey);
+}
+
+function emptied(slice: SliceFact): SliceFact {
+  return slice.endpoints.length === 0 ? slice : { ...slice, endpoints: [] };
 }
 
 function byKey(a: SliceFact, b: SliceFact): number {

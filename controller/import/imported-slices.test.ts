@@ -153,12 +153,32 @@ test("a headless Service without ports is its addresses; behind a VIP they are o
 
 test("slices of a family that the import is not of are left out", () => {
   const both = contribution({
-    slices: [slice(), slice({ key: objectKey("r", "six"), family: "IPv6", endpoints: [] })],
+    slices: [slice(), slice({ key: objectKey("r", "six"), family: "IPv6" })],
   });
   assert.deepEqual(imported([both], ["IPv4"]).omitted, [
     { cluster: "c1", slice: "r/six", reason: "family-not-merged" },
   ]);
   assert.equal(imported([both], ["IPv6", "IPv4"]).slices.length, 2);
+});
+
+test("a slice of nobody is imported, whether it has ports or not: an agent then knows that nobody listens", () => {
+  for (const ports of [[], [servicePort("http 8080")]]) {
+    const none = contribution({ slices: [slice({ ports, endpoints: [] })] });
+    const { slices, omitted } = imported([none]);
+    assert.deepEqual(omitted, []);
+    assert.equal(slices.length, 1);
+    const { fact, problems } = parseSlice(slices[0]);
+    assert.deepEqual(problems, []);
+    assert.equal(fact?.importKey, KEY);
+    assert.deepEqual([...fact.endpoints], []);
+  }
+});
+
+test("of a slice of nobody, nothing is lost where the import has neither its family nor its ports", () => {
+  const port = slice({ ports: [servicePort("other 9")], endpoints: [] });
+  const family = slice({ family: "IPv6", ports: [], endpoints: [] });
+  const { slices, omitted } = imported([contribution({ slices: [port, family] })], ["IPv4"]);
+  assert.deepEqual({ slices, omitted }, { slices: [], omitted: [] });
 });
 
 test("of a stale cluster, what was ready serves as a last resort; all else is as it was, and comes back", () => {

@@ -57,7 +57,9 @@ export interface ImportedSlices {
  * The slices to be imported for a service. A slice keeps those ports alone whose name, protocol and number in its
  * cluster's Service are the import's (KEP-1645: traffic of a port goes to those that really expose it), and is left
  * out if none is left, or if the import is not of its family. Where the Service itself has no port, a headless one
- * in a headless import, its addresses are all that there is to import.
+ * in a headless import, its addresses are all that there is to import. A slice that lists nobody may have no ports
+ * either: it is imported as it is, so that a cluster's last endpoint goes by a slice that changes, and not by one that
+ * is missing, which whoever lists anew may doubt.
  *
  * Target ports, hostnames, zones, node names and conditions travel as they are, hints do not: they were computed
  * for another cluster. Endpoints of a stale cluster that were ready are said to serve without being ready: whoever
@@ -75,10 +77,14 @@ export function importedSlices(
     const bare = service.headless && record.ports.length === 0;
     for (const slice of contribution.slices) {
       const ports = slice.ports.filter((port) => exposed.has(joint(port)));
-      const omit = (reason: OmittedSlice["reason"]) =>
-        omitted.push({ cluster: record.cluster, slice: slice.key, reason });
+      const isEmpty = slice.endpoints.length === 0;
+      const omit = (reason: OmittedSlice["reason"]): void => {
+        // Of a slice without endpoints, nothing is lost.
+        if (!isEmpty) omitted.push({ cluster: record.cluster, slice: slice.key, reason });
+      };
+      const isBare = bare || (isEmpty && slice.ports.length === 0);
       if (!service.families.includes(slice.family)) omit("family-not-merged");
-      else if (ports.length === 0 && !bare) omit("port-not-merged");
+      else if (ports.length === 0 && !isBare) omit("port-not-merged");
       else slices.push(manifestOf({ ...slice, ports }, service.key, contribution));
     }
   }

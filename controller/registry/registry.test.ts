@@ -120,6 +120,7 @@ test("a reader reads of each record, and of its slices, what was exported", () =
       assert.deepEqual(read.fact, record);
       const slices = pack([], endpoints, {
         service: record.key,
+        families: record.families,
         keyOf: (family, index) => objectKey(NAMESPACE, sliceName(record.key, family, index)),
       });
       const again = slices.map((slice) => {
@@ -163,8 +164,12 @@ test("a reader reads of each cluster what it says of itself", () => {
         .map(publishable),
       leaseSeconds: fc.integer({ min: 1, max: 3600 }),
       renewal: fc.constant("2026-01-01T00:00:00.000000Z"),
+      complete: fc.boolean(),
     },
-    { requiredKeys: ["id", "uid", "properties", "leaseSeconds", "renewal"], noNullPrototype: true },
+    {
+      requiredKeys: ["id", "uid", "properties", "leaseSeconds", "renewal", "complete"],
+      noNullPrototype: true,
+    },
   );
   fc.assert(
     fc.property(clusters, (cluster) => {

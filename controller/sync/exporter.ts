@@ -94,6 +94,7 @@ export class Exporter {
     const { id, namespace } = member;
     const wanted = pack(member.slices.factsOf(key), endpoints, {
       service: key,
+      families: record.families,
       keyOf: (family: Family, index) => objectKey(namespace, sliceName(key, family, index)),
     });
     const kept = new Set<string>(wanted.map((slice) => slice.key));

@@ -108,7 +108,7 @@ export const RULES: readonly Rule[] = [
     why: "Turns what it reads into facts; decides nothing.",
   },
   {
-    files: ["agent/conntrack/{concern,judge,target,target-index,targets}.ts"],
+    files: ["agent/conntrack/{concern,departure,judge,target,target-index,targets}.ts"],
     may: [
       "./",
       "api/**",
@@ -290,6 +290,7 @@ export const RULES: readonly Rule[] = [
       "api/**",
       "common/config/**",
       "common/log.ts",
+      "controller/allocate/pool.ts",
       "controller/liveness/{cluster-watch,heartbeats}.ts",
     ],
     pure: false,

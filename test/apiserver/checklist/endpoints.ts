@@ -117,7 +117,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     await story.untilSlices("c2", ([slice]) => assert.equal(slice?.endpoints.length, 1));
   });
 
-  test("item 47: readiness is followed; with the last endpoint the slices go, and the import stays", async () => {
+  test("item 47: readiness is followed; with the last endpoint the slice is empty, and the import stays", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     const endpoint = (ready: boolean) => [{ addresses: ["10.1.0.1"], conditions: { ready } }];
@@ -135,6 +135,13 @@ export function endpointItems(stage: () => ControllerStage): void {
     const seen = await story.untilImported("c2", () => {});
     await story.slice("c1", []);
     await story.untilSlices("c2", (slices) => assert.deepEqual(slices, []));
+    assert.deepEqual(
+      (await story.allSlices("c2")).map(({ endpoints }) => endpoints),
+      [[]],
+    );
+    await story.slice("c1", endpoint(true));
+    await ready(true);
+    assert.equal((await story.allSlices("c2")).length, 1);
     assert.deepEqual((await story.imported("c2"))?.spec, seen.spec);
   });
 

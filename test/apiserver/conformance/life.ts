@@ -75,7 +75,7 @@ export function lifeCases(stage: () => ControllerStage): void {
     for (const id of story.clusters) await story.settle(id);
     for (const id of story.clusters) {
       assert.equal(await story.imported(id), undefined);
-      assert.deepEqual(await story.slices(id), []);
+      assert.deepEqual(await story.allSlices(id), []);
     }
   });
 }
