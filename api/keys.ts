@@ -67,7 +67,9 @@ export const ANNOTATION_EXPORTED_LABELS = "clusterset-proxy.io/exported-labels";
 export const ANNOTATION_EXPORTED_ANNOTATIONS = "clusterset-proxy.io/exported-annotations";
 /** In a registry, on the cluster's Lease: uid of another cluster that would publish under the same id. */
 export const ANNOTATION_CONTESTED_BY = "clusterset-proxy.io/contested-by";
+/** In a registry, on the cluster's Lease: `true` if all that the cluster exports lies there. */
+export const ANNOTATION_COMPLETE = "clusterset-proxy.io/complete";
 /** On a Secret: it is how to reach the cluster of this id. */
 export const LABEL_PEER = "clusterset-proxy.io/peer";
-/** On such a Secret: ranges that the cluster's endpoints lie in, separated by commas. */
+/** On such a Secret, or on a registry's namespace on a hub: ranges that the cluster's endpoints lie in, with commas between. */
 export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";

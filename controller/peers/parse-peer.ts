@@ -1,10 +1,11 @@
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
-import { ANNOTATION_ENDPOINT_CIDRS, LABEL_PEER } from "../../api/keys.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import { LABEL_PEER } from "../../api/keys.ts";
 import { isClusterId, isSubdomainName, type ObjectKey } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseObjectName } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseEndpointCidrs } from "../model/parse-endpoint-cidrs.ts";
 
 /** How to reach a peer, and where its endpoints lie: a Secret of our namespace. */
 export interface PeerFact {
@@ -20,15 +21,12 @@ export interface PeerFact {
 
 /** Key of `data` that holds the kubeconfig. */
 const KUBECONFIG = "kubeconfig";
-/** Most ranges that a peer declares: each endpoint is compared with all of them. */
-const MOST_RANGES = 256;
 /** What problems show in the place of what a Secret holds. */
 const HIDDEN = "(not shown)";
 
 /**
- * Reads a Secret with `LABEL_PEER`. One that is wrong in any part gives no fact, and the peer stays as it was: a range
- * that is left out would either let foreign endpoints in, or good ones go. A Secret without the label gives neither fact
- * nor problem.
+ * Reads a Secret with `LABEL_PEER`. One that is wrong in any part gives no fact, and the peer stays as it was. A Secret
+ * without the label gives neither fact nor problem.
  */
 export function parsePeer(secret: unknown): Parsed<PeerFact> {
   const { complaints, key } = parseObjectName("Secret", secret, isSubdomainName);
@@ -38,7 +36,7 @@ export function parsePeer(secret: unknown): Parsed<PeerFact> {
   if (key === undefined) return result;
   const cluster = parseCluster(label, complaints);
   const kubeconfig = parseKubeconfig(fieldAt(secret, "data", KUBECONFIG), complaints);
-  const endpointCidrs = parseRanges(secret, complaints);
+  const endpointCidrs = parseEndpointCidrs(secret, complaints);
   if (cluster === undefined || kubeconfig === undefined || endpointCidrs === undefined) {
     return { ...result, key };
   }
@@ -80,22 +78,4 @@ function textOf(base64: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The ranges of the annotation; undefined if one of them is none. */
-function parseRanges(secret: unknown, complaints: Complaints): readonly Cidr[] | undefined {
-  const value = fieldAt(secret, "metadata", "annotations", ANNOTATION_ENDPOINT_CIDRS);
-  if (isUnset(value)) return [];
-  const path = `metadata.annotations[${ANNOTATION_ENDPOINT_CIDRS}]`;
-  const parts = typeof value === "string" ? value.split(",", MOST_RANGES + 1) : [];
-  if (parts.length === 0 || parts.length > MOST_RANGES) {
-    return complaints.add("invalid-cidr", path, value);
-  }
-  const ranges: Cidr[] = [];
-  for (const part of parts) {
-    const range = parseCidr(part.trim());
-    if (!isCidr(range)) return complaints.add("invalid-cidr", path, part.trim());
-    ranges.push(range);
-  }
-  return ranges;
 }

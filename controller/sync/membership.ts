@@ -8,8 +8,9 @@ import type { Follow } from "../stores/feed.ts";
 import type { Member } from "../stores/member.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import type { ControllerOptions } from "./controller-options.ts";
+import { HubRoster } from "./hub-roster.ts";
 import type { Members } from "./members.ts";
-import { HubRoster, type Roster, type RosterTold } from "./roster.ts";
+import type { Roster, RosterTold } from "./roster.ts";
 import { SecretRoster } from "./secret-roster.ts";
 
 /** What a `Membership` is made of. */
@@ -66,6 +67,7 @@ export class Membership {
       joined: (id, endpointCidrs, reach) => {
         if (id !== own) this.#join(id, endpointCidrs, reach);
       },
+      named: (id) => void this.#admit(id),
       left: (id) => {
         if (id !== own) this.#leave(id);
       },

@@ -2,7 +2,6 @@ import { LABEL_PEER } from "../../api/keys.ts";
 import { isClusterId } from "../../api/names.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { shown } from "../../api/problem.ts";
-import { CodedError } from "../../common/errors.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { type PeerFact, parsePeer, peersByCluster } from "../peers/parse-peer.ts";
 import { Feed, type Follow } from "../stores/feed.ts";
@@ -106,10 +105,7 @@ export class SecretRoster implements Roster {
   #tell(id: string, peer: PeerFact | Unusable): void {
     const { connect, told } = this.#options;
     if ("kubeconfig" in peer) told.joined(id, peer.endpointCidrs, () => connect(peer));
-    else {
-      const message = `Secret ${peer.key}: not usable; it was refused`;
-      told.joined(id, [], () => Promise.reject(new CodedError("CSP_KUBECONFIG", message)));
-    }
+    else told.named(id);
   }
 
   #tellDuplicates(duplicates: readonly PeerFact[]): void {

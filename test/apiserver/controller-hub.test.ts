@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { ANNOTATION_ENDPOINT_CIDRS } from "../../api/keys.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
 import { ControllerStage, EXPORT } from "./controller-stage.ts";
 
 // The same by way of a hub: each cluster writes its own namespace there, and reads the others'.
@@ -20,6 +22,22 @@ test("by way of a hub, what one cluster exports is imported by the others, until
   await c1.untilCondition("shop/web", "Ready", "True Exported");
   await c1.plane.admin.delete({ ...EXPORT, metadata: { namespace: "shop", name: "web" } });
   for (const cluster of [c1, c2]) await cluster.untilGone("shop/web");
+});
+
+test("what the hub declares of a cluster bounds its endpoints in the others, at once when it changes", async () => {
+  const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  const declare = (ranges: string | null) =>
+    stage.hub.admin.patch(
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: registryNamespace("c1") } },
+      { metadata: { annotations: { [ANNOTATION_ENDPOINT_CIDRS]: ranges } } },
+    );
+  await declare("10.1.0.0/16");
+  await c1.serve("shop/own", ["10.1.0.8", "10.9.0.9"]);
+  await c1.export("shop/own");
+  await c2.untilImported("shop/own", ["10.1.0.8"]);
+  await c1.untilImported("shop/own", ["10.1.0.8", "10.9.0.9"]);
+  await declare(null);
+  await c2.untilImported("shop/own", ["10.1.0.8", "10.9.0.9"]);
 });
 
 test("while the hub is away all endpoints are a last resort, and nothing is lost", async () => {

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ControllerWorld } from "../../test/support/controller-world.ts";
+
+const NAMESPACE = "clusterset-registry-c1";
+const REFUSED = 'refused_parts{from="member",reason="outside-endpoint-cidrs"}';
+
+/** Two members of a hub, of which c1 exports two endpoints, one in each of two ranges. */
+async function start() {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  assert.ok(c1 && c2 && world.hub);
+  const { objects } = world.hub;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.serve("shop/web", ["10.1.0.7", "10.9.0.9"]);
+  c1.export("shop/web");
+  const declare = (ranges: string): void => {
+    const annotations = { "clusterset-proxy.io/endpoint-cidrs": ranges };
+    const labels = { "clusterset-proxy.io/registry": "c1" };
+    const metadata = { name: NAMESPACE, labels, annotations };
+    objects.apply("namespaces", NAMESPACE, { kind: "Namespace", metadata }, "author");
+  };
+  return { world, c1, c2, declare };
+}
+
+test("on a hub, what is declared on a registry's namespace bounds a cluster's endpoints, and is followed", async () => {
+  const { world, c2, declare } = await start();
+  declare("10.1.0.0/16");
+  world.start();
+  await world.pass(15_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  assert.match(await c2.metrics.text(), new RegExp(`${REFUSED} 1\n`));
+  declare("10.1.0.0/16,10.9.0.0/16");
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7 10.9.0.9" });
+  declare("everything");
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7 10.9.0.9" }, "as it was");
+  declare("10.9.0.0/16");
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.9.0.9" });
+  await world.stop();
+});
+
+test("a member whose ranges cannot be read after a restart keeps what was imported from it", async () => {
+  const { world, c2, declare } = await start();
+  world.start();
+  await world.pass(15_000);
+  const imported = { "shop/web": "vip 10.1.0.7 10.9.0.9" };
+  assert.deepEqual(c2.imported(), imported);
+  declare("everything");
+  await c2.stop();
+  c2.start();
+  await world.pass(20_000);
+  assert.deepEqual(c2.imported(), imported);
+  declare("10.1.0.0/16");
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+  await world.stop();
+});
