@@ -62,12 +62,12 @@ test("every flag can be given by its variable, and a wrong value names the varia
 
 test("what is no id, namespace, registry or duration is refused, all at once", () => {
   const wrong = ["--cluster-id=C1", "--clusterset-id=-", "--namespace=a.b", "--registry=star"];
-  assert.deepEqual(refusal([...RUN, ...wrong, "--lease-duration", "1s"]), [
+  assert.deepEqual(refusal([...RUN, ...wrong, "--lease-duration", "5s"]), [
     '--namespace: "a.b": expected a namespace',
     '--registry: "star": expected mesh or hub',
     '--cluster-id: "C1": expected a cluster id (one lower-case DNS label, or two)',
     '--clusterset-id: "-": expected a clusterset id (a Kubernetes label value)',
-    '--lease-duration: "1s": expected seconds, 5s to 300s',
+    '--lease-duration: "5s": expected seconds, 6s to 300s',
   ]);
 });
 

@@ -20,7 +20,7 @@ import {
 } from "../../common/config/values.ts";
 import { type Span, usableSpan } from "../allocate/pool.ts";
 import { LEASE_SECONDS } from "../liveness/cluster-watch.ts";
-import { SILENCE_SECONDS } from "../liveness/heartbeats.ts";
+import { LEASE_CHOICE } from "../liveness/lease-times.ts";
 
 /** Where clusters publish: each on its own API server, or all on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;
@@ -142,7 +142,7 @@ export const FLAGS = {
     group: REPLICAS,
     placeholder: "SECONDS",
     about: "Silence after which the other clusters take this one's endpoints for a last resort",
-    read: seconds(SILENCE_SECONDS.least, SILENCE_SECONDS.most),
+    read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
     default: `${LEASE_SECONDS}s`,
   },
   http: {

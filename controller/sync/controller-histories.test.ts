@@ -126,10 +126,11 @@ const faults = fc.oneof(
   }),
 );
 
-/** Another replica is started, or one of two stops. */
-const replicas = onCluster(fc.constant(0), async (cluster) => {
-  if (cluster.replicas > 1) await cluster.stop();
-  else cluster.start();
+/** Another replica is started, or one of two stops or is killed. */
+const replicas = onCluster(fc.boolean(), async (cluster, killed) => {
+  if (cluster.replicas < 2) cluster.start();
+  else if (killed) cluster.kill();
+  else await cluster.stop();
 });
 
 const passing = fc

@@ -30,7 +30,7 @@ export class Controller {
   #duty: Duty | undefined;
 
   constructor(options: ControllerOptions) {
-    const { api, clock, config, events } = options;
+    const { clock, config, events } = options;
     this.#options = options;
     const work = new Work(options);
     this.#work = work;
@@ -48,8 +48,6 @@ export class Controller {
     this.#who = new WhoWeAre({
       flags: config,
       own,
-      writing: { api, clock, permit: (ms) => this.#permit.allows(ms) },
-      feed: () => this.#home.feeds.clusterproperties,
       events,
     });
     const members = new Members({

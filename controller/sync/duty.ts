@@ -31,11 +31,10 @@ export class Duty {
   readonly #registrar: Registrar;
 
   constructor(options: DutyOptions) {
-    const { api, clock, config, events, home, identity, member, members, permit } = options;
-    const { registryApi, today, uid, who, work } = options;
+    const { api, clock, config, events, home, identity, member, members } = options;
+    const { permit, registryApi, today, uid, who, work } = options;
     this.#options = options;
-    const ownWriting = { api, clock, permit: (ms: number) => permit.allows(ms) };
-    const registryWriting = { ...ownWriting, api: registryApi };
+    const registryWriting = permit.writing(registryApi);
     this.#registrar = new Registrar({
       writing: registryWriting,
       clock,
@@ -62,7 +61,7 @@ export class Duty {
       member,
       members,
       registrar: this.#registrar,
-      ownWriting,
+      ownWriting: permit.writing(api),
       registryWriting,
       outcome: (key) => work.add("status", key),
     });
@@ -70,11 +69,11 @@ export class Duty {
 
   /** This replica works from now on. */
   begin(): void {
-    const { home, member, who, work } = this.#options;
+    const { api, home, member, permit, who, work } = this.#options;
     home.begin(member.slices.facts());
     work.begin(this.#flow);
     this.#registrar.start();
-    void who.createProperties();
+    void who.createProperties(permit.writing(api), home.feeds.clusterproperties);
   }
 
   /** This replica works no more. Settles when what says that our cluster lives is written no more. */

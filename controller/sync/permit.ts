@@ -1,7 +1,10 @@
+import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import { type LeaseTimes, leaseTimes } from "../liveness/lease-times.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Members } from "./members.ts";
 import type { WhoWeAre } from "./who-we-are.ts";
+import type { Writing } from "./writing.ts";
 
 /** What a `Permit` is made of. */
 export interface PermitOptions
@@ -20,12 +23,14 @@ export interface PermitOptions
 export class Permit {
   readonly #options: PermitOptions;
   readonly elector: LeaderElector;
+  readonly #times: LeaseTimes;
   #isGranted = false;
   #isEnded = false;
 
   constructor(options: PermitOptions) {
     const { api, clock, config, events, random, replica, today } = options;
     this.#options = options;
+    this.#times = leaseTimes(config.leaseSeconds);
     this.elector = new LeaderElector({
       api,
       clock,
@@ -33,6 +38,8 @@ export class Permit {
       today,
       lease: { namespace: config.namespace, name: config.leaderElectionId },
       identity: replica,
+      duration: this.#times.election,
+      renewEvery: this.#times.electEvery,
       events: {
         state: (state) => {
           events.leader(state);
@@ -53,9 +60,11 @@ export class Permit {
     return this.#isEnded;
   }
 
-  /** True if a write may be sent that takes `ms` milliseconds: asked right before each. */
-  allows(ms: number): boolean {
-    return this.#isGranted && this.elector.isLeader(ms);
+  /** How an API server is written to by who has the permit: it is asked right before each write. */
+  writing(api: ApiServer): Writing {
+    const { clock } = this.#options;
+    const permit = (ms: number): boolean => this.#isGranted && this.elector.isLeader(ms);
+    return { api, clock, within: this.#times.longestWrite, permit };
   }
 
   /** Looks again: something that it hangs on may have changed. */

@@ -6,26 +6,26 @@ import {
 } from "../../api/keys.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES, microTime } from "../../common/lease/lease.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { ClusterSight } from "../liveness/cluster-watch.ts";
+import { leaseTimes } from "../liveness/lease-times.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { encodeCluster } from "../registry/encode.ts";
 import { LEASE_NAME } from "../registry/names.ts";
 import { publishable } from "../registry/publishable.ts";
 import type { Member } from "../stores/member.ts";
 import { NAMESPACES } from "../stores/resources.ts";
+import type { Writing } from "./writing.ts";
 
-/** How often a Lease is renewed in the time that it is good for. */
-const RENEWALS = 3;
-/** Milliseconds until it is tried again after a failure. */
-const AGAIN_MS = 2000;
+/** Of the time between two renewals, how much is waited after a failure: two may time out, and the third is in time. */
+const AGAIN = 1 / 4;
 
 /** What a `Registrar` is made of. */
 export interface RegistrarOptions {
-  readonly writing: Omit<ApiWriterOptions, "fieldManager">;
+  readonly writing: Writing;
   readonly clock: Clock;
   readonly today: () => Date;
   /** Seconds that our Lease is good for. */
@@ -116,12 +116,16 @@ export class Registrar {
   async #round(): Promise<void> {
     if (!this.#running) return;
     this.#isDue = false;
-    const { events, leaseSeconds } = this.#options;
-    let wait = (leaseSeconds * 1000) / RENEWALS;
+    const { clock, events, leaseSeconds } = this.#options;
+    const { renewEvery } = leaseTimes(leaseSeconds);
+    const began = clock.now();
+    let wait: number;
     try {
       await this.#act(this.#decide());
+      // A slow answer makes no renewal late.
+      wait = Math.max(0, began + renewEvery - clock.now());
     } catch (thrown) {
-      wait = Math.min(wait, AGAIN_MS);
+      wait = renewEvery * AGAIN;
       events.failed(thrown);
     }
     if (this.#running) this.#wait(this.#isDue ? 0 : wait);

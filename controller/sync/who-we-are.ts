@@ -1,5 +1,5 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
-import { ApiWriter, type ApiWriterOptions } from "../../common/kubernetes/writer.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import {
   type Identity,
   type IdentityFlags,
@@ -10,6 +10,7 @@ import type { OwnCluster } from "../stores/own-cluster.ts";
 import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
 import type { Answered } from "./applier.ts";
 import type { ControllerEvents } from "./controller-events.ts";
+import type { Writing } from "./writing.ts";
 
 /** Namespace whose uid tells clusters apart. */
 export const SYSTEM = "kube-system";
@@ -18,9 +19,6 @@ export const SYSTEM = "kube-system";
 export interface WhoWeAreOptions {
   readonly flags: IdentityFlags;
   readonly own: OwnCluster;
-  readonly writing: Omit<ApiWriterOptions, "fieldManager">;
-  /** Where ClusterProperties come from. */
-  readonly feed: () => Answered;
   readonly events: Pick<ControllerEvents, "identified" | "registeringFailed">;
 }
 
@@ -73,17 +71,16 @@ export class WhoWeAre {
     if (sayingOf(this.#state) !== sayingOf(before)) events.identified(this.#state);
   }
 
-  /** Creates ClusterProperties that only flags say; never writes one that is there. */
-  async createProperties(): Promise<void> {
+  /** Creates ClusterProperties that only flags say; never writes one that is there. `feed`: where they come from. */
+  async createProperties(writing: Writing, feed: Answered): Promise<void> {
     if (this.#state?.reason !== "identified") return;
-    const { events, feed, writing } = this.#options;
     const writer = new ApiWriter({ ...writing, fieldManager: CONTROLLER_NAME });
     for (const manifest of this.#state.missing) {
       try {
         const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
-        feed().wrote(object);
+        feed.wrote(object);
       } catch (thrown) {
-        events.registeringFailed(thrown);
+        this.#options.events.registeringFailed(thrown);
       }
     }
   }

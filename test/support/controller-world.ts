@@ -9,6 +9,7 @@ import { FakeClock } from "./fake-clock.ts";
 import { logLines } from "./log-lines.ts";
 import { at, type Fields } from "./memory/fields.ts";
 import { MemoryApiServer, type Written } from "./memory/memory-api-server.ts";
+import { Mortal } from "./memory/mortal.ts";
 
 const KINDS: Readonly<Record<string, string>> = {
   EndpointSlice: "endpointslices",
@@ -18,6 +19,11 @@ const KINDS: Readonly<Record<string, string>> = {
   ServiceExport: "serviceexports",
   ServiceImport: "serviceimports",
 };
+
+interface Replica {
+  readonly controller: Controller;
+  readonly life: Mortal;
+}
 
 /** A cluster in memory: an API server, and the controller, which may come and go. */
 export class MemoryCluster {
@@ -30,7 +36,7 @@ export class MemoryCluster {
   readonly metrics = new ControllerMetrics();
   readonly #world: ControllerWorld;
   readonly #write: ReturnType<typeof logLines>["log"];
-  readonly #replicas: Controller[] = [];
+  readonly #replicas: Replica[] = [];
   #starts = 0;
 
   constructor(world: ControllerWorld, name: string, id = name) {
@@ -51,7 +57,7 @@ export class MemoryCluster {
 
   /** The replica that was started first, of those that run. */
   get controller(): Controller | undefined {
-    return this.#replicas[0];
+    return this.#replicas[0]?.controller;
   }
 
   /** How many replicas of the controller run. */
@@ -61,7 +67,10 @@ export class MemoryCluster {
 
   /** Starts the controller, or one more replica of it. */
   start(): void {
-    const { clock, random } = this.#world;
+    const { random } = this.#world;
+    const life = new Mortal();
+    const clock = life.clock(this.#world.clock);
+    const here = life.api(this.server);
     const range = parseCidr("241.0.0.0/24");
     if (!isCidr(range)) throw new Error("not a range");
     const controller = new Controller({
@@ -70,16 +79,16 @@ export class MemoryCluster {
         clusterSet: undefined,
         clusterSetCidrs: [range],
         leaderElectionId: "controller",
-        leaseSeconds: 30,
+        leaseSeconds: this.#world.leaseSeconds,
         namespace: "clusterset-proxy",
         podCidrs: [],
         region: undefined,
         registry: this.#world.hub === undefined ? "mesh" : "hub",
         serviceCidrs: [],
       },
-      api: this.server,
-      registryApi: this.#world.hub ?? this.server,
-      connect: ({ cluster }) => this.#world.connect(cluster),
+      api: here,
+      registryApi: this.#world.hub === undefined ? here : life.api(this.#world.hub),
+      connect: async ({ cluster }) => life.api(await this.#world.connect(cluster)),
       follow: (api) => (query, events, known) =>
         new Reflector({ api, query, events, clock, random, log: this.#write, known }),
       replica: `${this.name}-${++this.#starts}`,
@@ -89,12 +98,17 @@ export class MemoryCluster {
       events: new Observer(this.#write, this.metrics),
     });
     controller.start();
-    this.#replicas.push(controller);
+    this.#replicas.push({ controller, life });
   }
 
   /** Stops the oldest replica; what it has under way ends. */
   async stop(): Promise<void> {
-    await Promise.all([this.#replicas.shift()?.stop(), this.#world.pass(30_000)]);
+    await Promise.all([this.#replicas.shift()?.controller.stop(), this.#world.pass(30_000)]);
+  }
+
+  /** Kills the oldest replica. */
+  kill(): void {
+    this.#replicas.shift()?.life.kill();
   }
 
   namespace(name: string): void {
@@ -214,6 +228,8 @@ export class ControllerWorld {
   clusters: readonly MemoryCluster[];
   /** Clusters that no Secret leads to any more, whatever it says. */
   readonly misguided = new Set<string>();
+  /** How long a cluster may be silent (`--lease-duration`). */
+  leaseSeconds = 30;
   /** Undefined: each cluster publishes on its own API server. */
   hub: MemoryApiServer | undefined;
 

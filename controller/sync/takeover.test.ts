@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ControllerWorld } from "../../test/support/controller-world.ts";
+import { LEASE_CHOICE } from "../liveness/lease-times.ts";
+
+const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
+
+test("when a leader is killed, another replica goes on before anybody takes the cluster for stale, whatever --lease-duration is", async () => {
+  const seconds = fc.oneof(
+    fc.constantFrom(LEASE_CHOICE.least, 7, 30),
+    fc.integer({ min: 6, max: 60 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(seconds, fc.nat(999), numbers, async (leaseSeconds, part, stream) => {
+      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
+      const [c1, c2] = world.clusters;
+      assert.ok(c1 && c2);
+      world.leaseSeconds = leaseSeconds;
+      for (const cluster of world.clusters) cluster.namespace("shop");
+      c1.serve("shop/web", ["10.1.0.7"]);
+      c1.export("shop/web");
+      world.start();
+      await world.pass(5000);
+      c1.start();
+      // Somewhere between two renewals.
+      await world.pass(leaseSeconds * (1000 + part));
+      c1.kill();
+      c1.serve("shop/web", ["10.1.0.8"]);
+      await world.pass(leaseSeconds * 1000);
+      assert.equal(c1.controller?.isWorking, true);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.8" });
+      await world.pass(leaseSeconds * 500);
+      const stale = c2.log.filter((line) => line.includes("A cluster is stale"));
+      assert.deepEqual(stale, []);
+      await world.stop();
+    }),
+    { numRuns: Number(process.env.RUNS ?? 5) },
+  );
+});
+
+test("who leads a cluster with the shortest Lease may write, though an answer takes a second", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  world.leaseSeconds = LEASE_CHOICE.least;
+  c1.namespace("shop");
+  world.start();
+  await world.pass(5000);
+  c1.server.weather = { delay: 500, lost: 0 };
+  await world.pass(20_000);
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  await world.pass(20_000);
+  assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7" });
+  await world.stop();
+});
