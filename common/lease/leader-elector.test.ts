@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FINE, LeaseWorld } from "../../test/support/lease-world.ts";
+import { LEASE_MS, RENEW_MS } from "./leader-elector.ts";
 import { leaseTerms } from "./lease.ts";
 
 /** A world in which chance always says the same, and so many replicas: the first one leads. */
@@ -121,6 +122,23 @@ test("a leader that was stopped finds another when it goes on", async () => {
   await it.pass(5000);
   assert.deepEqual(it.leaders, [replica(it, 1)]);
   assert.deepEqual(leader.states, ["leader", "not-renewed", "standby"]);
+  await end(it);
+});
+
+test("leader and standby tell of every look that is answered, and soon of one that is not", async () => {
+  const it = await world(2);
+  await it.pass(10_000);
+  for (const one of it.replicas) {
+    assert.ok(one.looks >= 5);
+    one.cut = true;
+  }
+  const looks = it.replicas.map((one) => one.looks);
+  await it.pass(RENEW_MS * 1.2 + LEASE_MS / 4);
+  for (const one of it.replicas) assert.deepEqual(one.faults, ["stalled"]);
+  assert.deepEqual(
+    it.replicas.map((one) => one.looks),
+    looks,
+  );
   await end(it);
 });
 

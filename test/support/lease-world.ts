@@ -68,6 +68,8 @@ export class Replica {
   readonly elector: LeaderElector;
   readonly states: string[] = [];
   readonly faults: string[] = [];
+  /** How often the Lease was read or written. */
+  looks = 0;
   paused = false;
   stopped = false;
   /** It is cut off: whatever it sends is lost, and so are answers to it. */
@@ -93,6 +95,7 @@ export class Replica {
       identity: name,
       events: {
         state: ({ reason }) => void this.states.push(reason),
+        looked: () => void this.looks++,
         failed: ({ reason }) => void this.faults.push(reason),
       },
     });
