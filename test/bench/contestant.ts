@@ -61,7 +61,7 @@ export function agentOn(
     },
     metrics: async (names) => {
       const text = await agent.page("/metrics");
-      return names.map((name) => sumOf(text, name));
+      return names.map((name) => sumOfMetric(text, name));
     },
   };
 }
@@ -90,7 +90,7 @@ export async function kubeProxyOn(stage: Stage, name: string, mode: Mode): Promi
 }
 
 /** The sum of a metric over its labels. */
-function sumOf(text: string, name: string): number {
+export function sumOfMetric(text: string, name: string): number {
   const lines = text
     .split("\n")
     .filter(

@@ -1,5 +1,5 @@
 /**
- * The benchmark: what the agent costs, beside the plainest way to do the same and beside kube-proxy, in one run.
+ * The benchmark: what agent and controller cost, beside the plainest way to do the same and beside kube-proxy, in one run.
  * Prints Markdown and asserts nothing. In the environment: SIZE, the largest number of services (10000), and QUICK=1.
  * Arguments: --part NAME to measure only that (may be repeated), --write to put the tables into docs/BENCHMARKS.md.
  */
@@ -7,6 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
 import { agentRows } from "./agent-rows.ts";
 import { type Agent, agents } from "./agents.ts";
+import { measured as measuredControllers } from "./controller/measure.ts";
+import { controllerRows } from "./controller/rows.ts";
 import { firstPacket } from "./first-packet.ts";
 import { kubeProxies } from "./kube-proxies.ts";
 import { type Options, optionsOf, type Part } from "./options.ts";
@@ -78,6 +80,10 @@ async function measured(options: Options): Promise<Section[]> {
     say("API server to facts");
     const rows = await source({ services: 10_000, endpoints: 100 });
     sections.push({ title: "Reading an API server", rows });
+  }
+  if (has("controller")) {
+    const rows = controllerRows(await measuredControllers(options, say));
+    sections.push({ title: "The controller: from cluster to cluster", rows });
   }
   return sections;
 }

@@ -134,8 +134,8 @@ function metadataOf(name: string, labels: Readonly<Record<string, string>>): obj
   };
 }
 
-/** As the controller of EndpointSlices writes it: some 300 characters. */
-function endpointOf(n: number): object {
+/** The `n`-th endpoint as the controller of EndpointSlices writes it: some 300 characters. */
+export function endpointOf(n: number): object {
   return {
     addresses: [`10.${128 + ((n >> 16) & 127)}.${(n >> 8) & 255}.${n & 255}`],
     conditions: { ready: true, serving: true, terminating: false },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { effortOf, optionsOf, PARTS } from "./options.ts";
+import { effortOf, exportsOf, optionsOf, PARTS } from "./options.ts";
 
 test("SIZE is the largest, QUICK is without 10,000, and both may be said", () => {
   assert.deepEqual(optionsOf([], {}).sizes, [1, 1_000, 10_000]);
@@ -28,4 +28,11 @@ test("Being quick never means more rounds", () => {
     for (const what of ["coldSyncs", "changes", "series", "stormSeconds", "idleSeconds"] as const)
       assert.ok(quick[what] <= full[what], what);
   }
+});
+
+test("Clusters export a thousand services at most, fewer when it shall be quick, and never more than SIZE", () => {
+  const of = (env: NodeJS.ProcessEnv) => exportsOf(optionsOf([], env));
+  assert.equal(of({}), 1_000);
+  assert.equal(of({ QUICK: "1" }), 200);
+  assert.equal(of({ SIZE: "40" }), 40);
 });

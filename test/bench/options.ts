@@ -1,7 +1,14 @@
 import { parseArgs } from "node:util";
 
 /** What can be measured alone, in the order in which it is measured. */
-export const PARTS = ["kernel", "packets", "api-server", "kube-proxy", "source"] as const;
+export const PARTS = [
+  "kernel",
+  "packets",
+  "api-server",
+  "kube-proxy",
+  "source",
+  "controller",
+] as const;
 /** One of `PARTS`. */
 export type Part = (typeof PARTS)[number];
 
@@ -65,6 +72,11 @@ export function effortOf({ quick }: Pick<Options, "quick">, services: number): E
     stormSeconds: 5,
     idleSeconds: 60,
   };
+}
+
+/** How many services each cluster exports, at most: all clusters and their API servers are on this one machine. */
+export function exportsOf({ sizes, quick }: Pick<Options, "quick" | "sizes">): number {
+  return Math.min(quick ? 200 : 1_000, sizes.at(-1) ?? 1);
 }
 
 function sizeOf(text: string): number {

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { PEER, USER } from "../../apiserver/controller-stage.ts";
+import type { Client } from "../client.ts";
+import type { Change, Followed } from "../followed.ts";
+import { type Calls, callsIn, callsSince, writesOf } from "./calls.ts";
+import { addressesOf } from "./objects.ts";
+import type { SliceWatch } from "./slice-watch.ts";
+import { CLUSTERS, type ClusterName, type MeshStage } from "./stage.ts";
+
+/** The longest that a change may take. */
+const PATIENCE = 60_000;
+/** Milliseconds between two changes, so that each is alone. */
+const REST = 60;
+
+/** One change that was alone. Times in milliseconds from when c1's API server acknowledged it. */
+export interface CrossedChange extends Followed {
+  /** Until a watch of c1's registry was told of it. */
+  readonly published: number;
+  /** Until a watch of c2's imported slices was told of it. */
+  readonly imported: number;
+}
+
+/** Changes of one service, each alone, and what they cost. */
+export interface CrossedChanges {
+  readonly changes: readonly CrossedChange[];
+  /** What controllers wrote for them, by the cluster whose API server it was. */
+  readonly writes: ReadonlyMap<ClusterName, Calls>;
+  readonly connections: { readonly made: number; readonly failed: ReadonlyMap<string, number> };
+}
+
+/** Replaces the endpoints of c1's service so often, and waits each time until c2's client is answered by the new ones. */
+export async function crossedChanges(
+  stage: MeshStage,
+  client: Client,
+  times: number,
+  registry: SliceWatch,
+  imported: SliceWatch,
+): Promise<CrossedChanges> {
+  await client.until(stage.place, PATIENCE);
+  client.forgive();
+  const before = new Map(CLUSTERS.map((name) => [name, callsOf(stage, name)]));
+  const changes: CrossedChange[] = [];
+  for (let round = 0; round < times; round++) {
+    await sleep(REST + Math.random() * 10);
+    registry.forget();
+    imported.forget();
+    const change = await stage.move();
+    await client.until(change.place, PATIENCE);
+    const [followed] = client.followed([change]);
+    if (followed === undefined) throw new Error("a change was not followed");
+    changes.push({
+      ...followed,
+      published: await sinceIn(registry, change),
+      imported: await sinceIn(imported, change),
+    });
+  }
+  const since = CLUSTERS.map((name) => {
+    const calls = callsSince(before.get(name) ?? new Map(), callsOf(stage, name));
+    return [name, writesOf(calls)] as const;
+  });
+  const connections = { made: client.made, failed: new Map(client.failures) };
+  return { changes, writes: new Map(since), connections };
+}
+
+/** Milliseconds from when a change was acknowledged until this watch was told of it; 0 if that was before. */
+export async function sinceIn(watch: SliceWatch, change: Change): Promise<number> {
+  const [first = ""] = addressesOf(Number(change.place));
+  return Math.max(0, (await watch.seen(first)) - change.acknowledged);
+}
+
+/** What controllers have asked of a cluster's API server so far, whoever's they are. */
+export function callsOf(stage: MeshStage, name: ClusterName): Calls {
+  const { plane } = stage.cluster(name);
+  return callsIn([...plane.asked(USER), ...plane.asked(PEER)]);
+}
