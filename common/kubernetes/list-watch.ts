@@ -5,6 +5,7 @@ import { Connection } from "./connection.ts";
 import { KnownObjects } from "./known-objects.ts";
 import { currentVersion, listPages } from "./list-pages.ts";
 import { isOlder, metaOf, type ObjectMeta } from "./object-meta.ts";
+import type { Removal } from "./reflector-events.ts";
 import { watchPath } from "./resource-path.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 import { sweep } from "./sweep.ts";
@@ -19,7 +20,7 @@ const WATCH_SECONDS = { min: 290, max: 580 };
 export interface ListWatchEvents {
   /** False: it was not taken, and should be told again. */
   changed(key: string, object: unknown, at: number): boolean;
-  removed(key: string, at: number): void;
+  removed(key: string, at: number, how: Removal): void;
   /** A list begins. */
   listing(): void;
   /** A list is through, and all that follows from it has been told. */
@@ -97,7 +98,7 @@ export class ListWatch {
   /** An object was deleted, as the answer to a request shows: told like an event, unless something later is known. */
   erased(meta: ObjectMeta): void {
     const { clock, events } = this.#options;
-    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now());
+    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now(), "deleted");
   }
 
   /** Lists and watches the first version that is served. */
@@ -157,7 +158,7 @@ export class ListWatch {
       }
       const { meta, object, type } = event;
       if (type === "DELETED") {
-        if (this.#known.deleted(meta)) events.removed(meta.key, at);
+        if (this.#known.deleted(meta)) events.removed(meta.key, at, "deleted");
       } else if (listing ? this.#known.listed(meta) : this.#known.changed(meta)) {
         this.#tell(meta.key, object, at);
       }
@@ -195,7 +196,7 @@ export class ListWatch {
     this.#doubted = judged.doubted;
     for (const key of judged.remove) {
       this.#known.forget(key);
-      events.removed(key, clock.now());
+      events.removed(key, clock.now(), "missing");
       await this.#connection.breathe();
     }
     if (judged.doubted !== undefined) return false;

@@ -12,13 +12,16 @@ export interface ReflectorEvents {
    * built-in kinds leave out `kind` and `apiVersion`. `at`: when it was learned of, in milliseconds of the clock.
    */
   changed(key: string, object: unknown, at: number): void;
-  /** An object is gone: by an event, or by a list that is believed. Never because something failed. */
-  removed(key: string, at: number): void;
+  /** An object is gone. Never because something failed. */
+  removed(key: string, at: number, how?: Removal): void;
   /** The first complete list is through. Once. */
   listed(): void;
   /** How the connection is from now on. */
   state(state: ReflectorState): void;
 }
+
+/** How it is known that an object is gone: by an event, or an answer to a request; or by a list that is believed. */
+export type Removal = "deleted" | "missing";
 
 /** How a reflector's connection is. */
 export interface ReflectorState {

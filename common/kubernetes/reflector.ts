@@ -75,7 +75,7 @@ export class Reflector {
       signal: this.#stop.signal,
       events: {
         changed: (key, object, at) => this.#tell((to) => to.changed(key, object, at), key),
-        removed: (key, at) => void this.#tell((to) => to.removed(key, at), key),
+        removed: (key, at, how) => void this.#tell((to) => to.removed(key, at, how), key),
         listing: () => this.#be("listing"),
         listed: () => this.#complete(),
         watching: () => {

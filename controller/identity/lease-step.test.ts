@@ -23,6 +23,7 @@ class Namesakes {
         properties: {},
         leaseSeconds: 30,
         renewal: String(this.#renewals),
+        complete: true,
       });
     }
     const step = leaseStep(uid, this.#lease, watch.sight("c1"));

@@ -18,7 +18,15 @@ function watch() {
 }
 
 function lease(id: string, renewal: string, more: Partial<ClusterFact> = {}): ClusterFact {
-  return { id, uid: `uid-${id}`, properties: {}, leaseSeconds: 10, renewal, ...more };
+  return {
+    id,
+    uid: `uid-${id}`,
+    properties: {},
+    leaseSeconds: 10,
+    renewal,
+    complete: true,
+    ...more,
+  };
 }
 
 test("a cluster is stale a Lease's time after its last renewal, and alive with the next", () => {

@@ -100,6 +100,8 @@ export interface ClusterFact {
   readonly leaseSeconds: number;
   /** Changes with every renewal; of no other meaning, its clock is not ours. */
   readonly renewal: string;
+  /** It has seen, at that renewal, that all that it exports lies in its registry. */
+  readonly complete: boolean;
 }
 
 /** How a cluster is seen from here. */

@@ -15,6 +15,8 @@ export interface ClusterView {
   readonly records: "use" | "keep" | "drop";
   /** True once all of it has been listed since we began. */
   readonly listed: boolean;
+  /** True while what it does not publish is known not to be exported: its Lease says so. */
+  readonly assured: boolean;
   /** How each connection is, by resource. */
   readonly connections: Readonly<Record<string, string>>;
   readonly uid?: string;
@@ -90,6 +92,7 @@ function clustersOf({ members }: Controller): ClusterView[] {
       ...(verdict?.detail !== undefined && { detail: verdict.detail }),
       records: verdict?.records ?? "keep",
       listed: member.listed,
+      assured: member.isAssured,
       connections: Object.fromEntries(
         Object.entries(member.feeds ?? {}).map(([resource, { state }]) => [
           resource,

@@ -62,6 +62,7 @@ test("/debug tells what is believed of each cluster, and why", async () => {
     verdict: "member",
     records: "use",
     listed: true,
+    assured: true,
     connections: { serviceimports: "watching", endpointslices: "watching", leases: "watching" },
     uid: c1.uid,
     exports: 1,

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { LABEL_CLUSTER_SET, LABEL_REGION, LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
+import {
+  ANNOTATION_COMPLETE,
+  LABEL_CLUSTER_SET,
+  LABEL_REGION,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
 import { lease, REGISTRY, told } from "../../test/support/registry-objects.ts";
 import { decodeCluster } from "./decode-cluster.ts";
@@ -14,6 +19,7 @@ describe("a cluster's Lease", () => {
     properties: {},
     leaseSeconds: 30,
     renewal: "2026-01-01T00:00:00.000000Z",
+    complete: false,
   };
   const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
   const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
@@ -35,6 +41,16 @@ describe("a cluster's Lease", () => {
       "of a member",
       lease({ labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } }),
       { clusterSet: "prod", region: "eu" },
+    ],
+    [
+      "of a registry that holds all that is exported",
+      lease({ annotations: { [ANNOTATION_COMPLETE]: "true" } }),
+      { complete: true },
+    ],
+    [
+      "that says something else of it",
+      lease({ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }),
+      {},
     ],
     [
       "of a region that is none",

@@ -1,4 +1,4 @@
-import { LABEL_CLUSTER_SET, LABEL_REGION } from "../../api/keys.ts";
+import { ANNOTATION_COMPLETE, LABEL_CLUSTER_SET, LABEL_REGION } from "../../api/keys.ts";
 import { isClusterSetId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
@@ -52,6 +52,7 @@ export function decodeCluster(
       properties: Object.fromEntries(properties ?? []),
       leaseSeconds,
       renewal,
+      complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
     };
     return { ...result, fact };
   }

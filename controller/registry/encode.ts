@@ -1,5 +1,6 @@
 import {
   ANNOTATION_CLUSTER_PROPERTIES,
+  ANNOTATION_COMPLETE,
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
@@ -80,6 +81,7 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
       },
       annotations: {
         [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(cluster.properties)),
+        ...(cluster.complete && { [ANNOTATION_COMPLETE]: "true" }),
       },
     },
     spec: {

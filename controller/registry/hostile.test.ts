@@ -69,6 +69,7 @@ const CLUSTER: ClusterFact = {
   properties: { "a.example": "b" },
   leaseSeconds: 30,
   renewal: "2026-01-01T00:00:00.000000Z",
+  complete: true,
 };
 
 function checkPorts(ports: readonly ServicePort[]): void {

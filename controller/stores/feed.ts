@@ -1,5 +1,9 @@
 import type { ObjectMeta } from "../../common/kubernetes/object-meta.ts";
-import type { ReflectorEvents, ReflectorState } from "../../common/kubernetes/reflector-events.ts";
+import type {
+  ReflectorEvents,
+  ReflectorState,
+  Removal,
+} from "../../common/kubernetes/reflector-events.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 
 /** What follows the objects of one query: a Reflector. */
@@ -22,7 +26,7 @@ export type Follow = (
 /** Where the objects of a query go. */
 export interface Sink {
   changed(key: string, object: unknown, at: number): void;
-  removed(key: string, at: number): void;
+  removed(key: string, at: number, how?: Removal): void;
 }
 
 /** Who hears how a feed fares. */
@@ -53,7 +57,7 @@ export class Feed {
       query,
       {
         changed: (key, object, at) => sink.changed(key, object, at),
-        removed: (key, at) => sink.removed(key, at),
+        removed: (key, at, how) => sink.removed(key, at, how),
         listed: () => {
           this.#listed = true;
           events.listed();

@@ -4,6 +4,7 @@ import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
+import { Assurance } from "../liveness/assurance.ts";
 import type { ClusterFact, ExportRecord, SliceFact } from "../model/facts.ts";
 import { decodeCluster } from "../registry/decode-cluster.ts";
 import { decodeRecord } from "../registry/decode-record.ts";
@@ -12,6 +13,7 @@ import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../regi
 import type { Registry } from "../registry/registry.ts";
 import { FactStore } from "./fact-store.ts";
 import { Feed, type Follow } from "./feed.ts";
+import { MissedFacts } from "./missed-facts.ts";
 import { registryQueries } from "./resources.ts";
 
 /** The Lease of a registry. */
@@ -29,6 +31,8 @@ export interface MemberTold {
   lease(sight: LeaseSight | undefined): void;
   /** All of it has been listed, for the first time. */
   listed(): void;
+  /** It is heard from now on, or not: `Member.isHeard`. */
+  heard(): void;
   state(resource: string, state: ReflectorState): void;
   problems(object: string, problems: readonly Problem[]): void;
 }
@@ -53,15 +57,22 @@ export class Member {
   readonly slices: FactStore<SliceFact>;
   readonly leases: FactStore<LeaseSight>;
   readonly #options: MemberOptions;
+  readonly #assurance: Assurance;
+  readonly #missed: {
+    readonly records: MissedFacts<ExportRecord>;
+    readonly slices: MissedFacts<SliceFact>;
+  };
   #endpointCidrs: readonly Cidr[] = [];
   #feeds: Readonly<Record<keyof ReturnType<typeof registryQueries>, Feed>> | undefined;
   #listed = false;
+  #wasHeard = false;
 
   constructor(options: MemberOptions) {
     const { id, namespace, told } = options;
     this.#options = options;
     this.id = id;
     this.namespace = namespace;
+    this.#assurance = new Assurance(() => this.#assured());
     const problems = told.problems.bind(told);
     const changed = (_key: string, _fact: unknown, _before: unknown, service?: string): void => {
       if (service !== undefined) told.exported(keyOf(service));
@@ -78,12 +89,27 @@ export class Member {
       groupOf: (key) => serviceOfSlice(nameOf(key)),
       told: { changed, problems },
     });
+    const isGone = () => this.isAssured;
+    this.#missed = {
+      records: new MissedFacts({
+        store: this.records,
+        groupOf: (key) => serviceOfRecord(nameOf(key)),
+        isGone,
+      }),
+      slices: new MissedFacts({
+        store: this.slices,
+        groupOf: (key) => serviceOfSlice(nameOf(key)),
+        isGone,
+      }),
+    };
     this.leases = new FactStore({
       parse: (object) => parseLease(object, this.#registry()),
       written: true,
       told: {
         changed: (key, sight) => {
-          if (nameOf(key) === LEASE_NAME) told.lease(sight);
+          if (nameOf(key) !== LEASE_NAME) return;
+          told.lease(sight);
+          this.#assurance.renewed(sight?.cluster);
         },
         problems,
       },
@@ -93,6 +119,27 @@ export class Member {
   /** True once all of it has been listed since we began, whatever has become of the connection. */
   get listed(): boolean {
     return this.#listed;
+  }
+
+  /** True while changes of all of it arrive. */
+  get isWatched(): boolean {
+    const feeds = Object.values(this.#feeds ?? {});
+    return feeds.length > 0 && feeds.every(({ state }) => state?.reason === "watching");
+  }
+
+  /** True while what it lacks is not exported: its cluster says so. What a list lacks else is only missed. */
+  get isAssured(): boolean {
+    return this.#assurance.isGiven;
+  }
+
+  /** True if it is known what is exported, and so what is not. */
+  get isHeard(): boolean {
+    return this.#listed && this.#assurance.wasGiven && !this.isRewound;
+  }
+
+  /** True if what it holds may be what was true long ago: nothing of it is to be believed. */
+  get isRewound(): boolean {
+    return this.#assurance.isRewound;
   }
 
   /** What its Lease says. */
@@ -105,9 +152,14 @@ export class Member {
     return this.#feeds;
   }
 
-  /** What it exports by this name. */
+  /** What it exports by this name, as far as is known. */
   record(service: ObjectKey): ExportRecord | undefined {
-    return this.records.fact(this.recordKey(service));
+    return this.records.fact(this.recordKey(service)) ?? this.#missed.records.factsOf(service)[0];
+  }
+
+  /** The slices of that, as far as is known. */
+  slicesOf(service: ObjectKey): SliceFact[] {
+    return this.#missed.slices.factsOf(service);
   }
 
   /** The record's key in the registry. */
@@ -117,7 +169,8 @@ export class Member {
 
   /** Every name that it exports, or has left slices of. */
   services(): Set<ObjectKey> {
-    return new Set([...this.records.groups(), ...this.slices.groups()].map(keyOf));
+    const { records, slices } = this.#missed;
+    return new Set([...records.groups(), ...slices.groups()].map(keyOf));
   }
 
   /**
@@ -136,19 +189,24 @@ export class Member {
     const queries = registryQueries(this.namespace);
     const events = {
       listed: () => this.#complete(),
-      state: (resource: string, state: ReflectorState) => this.#options.told.state(resource, state),
+      state: (resource: string, state: ReflectorState) => {
+        if (state.reason === "rewound") this.#assurance.rewound();
+        this.#assurance.connected(this.isWatched);
+        this.#hear();
+        this.#options.told.state(resource, state);
+      },
     };
     this.#feeds = {
       serviceimports: new Feed({
         query: queries.serviceimports,
-        sink: records,
+        sink: this.#missed.records,
         known: recorded,
         follow,
         events,
       }),
       endpointslices: new Feed({
         query: queries.endpointslices,
-        sink: slices,
+        sink: this.#missed.slices,
         known: slices.keys(),
         follow,
         events,
@@ -161,6 +219,7 @@ export class Member {
         events,
       }),
     };
+    if (before !== undefined) this.#assurance.connected(false);
     await stopAll(before);
     for (const feed of Object.values(this.#feeds)) feed.start();
   }
@@ -170,11 +229,26 @@ export class Member {
     await stopAll(this.#feeds);
   }
 
+  /** What was missed is gone. */
+  #assured(): void {
+    const { records, slices } = this.#missed;
+    const services = new Set([...records.release(), ...slices.release()]);
+    for (const service of services) this.#options.told.exported(keyOf(service));
+    this.#hear();
+  }
+
+  #hear(): void {
+    if (this.#wasHeard === this.isHeard) return;
+    this.#wasHeard = this.isHeard;
+    this.#options.told.heard();
+  }
+
   #complete(): void {
     const all = Object.values(this.#feeds ?? {}).every(({ listed }) => listed);
     if (this.#listed || !all) return;
     this.#listed = true;
     this.#options.told.listed();
+    this.#hear();
   }
 
   #registry(): Registry {

@@ -65,6 +65,9 @@ export class Controller {
           work.importAll();
         },
         turned: (cluster) => work.importFrom(cluster),
+        connection: (cluster) => {
+          if (cluster === this.identity?.id) this.#duty?.connection();
+        },
       },
       events,
     });
@@ -79,6 +82,7 @@ export class Controller {
       ...options,
       who: this.#who,
       members,
+      asked: (fault) => this.#home.asked("election", fault),
       turned: (isWorking) => {
         events.working(isWorking);
         if (isWorking) this.#duty?.begin();

@@ -1,5 +1,6 @@
 import type { Identity } from "../identity/own-identity.ts";
 import type { Member } from "../stores/member.ts";
+import { Completeness } from "./completeness.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { Flow } from "./flow.ts";
 import type { HomeCluster } from "./home-cluster.ts";
@@ -29,12 +30,15 @@ export class Duty {
   readonly #options: DutyOptions;
   readonly #flow: Flow;
   readonly #registrar: Registrar;
+  readonly #completeness: Completeness;
 
   constructor(options: DutyOptions) {
     const { api, clock, config, events, home, identity, member, members } = options;
     const { permit, registryApi, today, uid, who, work } = options;
     this.#options = options;
     const registryWriting = permit.writing(registryApi);
+    const completeness = new Completeness({ member, completed: () => this.#registrar.again() });
+    this.#completeness = completeness;
     this.#registrar = new Registrar({
       writing: registryWriting,
       clock,
@@ -45,12 +49,19 @@ export class Duty {
       identity: () => who.identity ?? identity,
       properties: () => who.properties,
       sight: () => members.sight(identity.id),
+      isComplete: () => completeness.isSeen,
       makesNamespace: config.registry === "mesh",
       events: {
         registering: (step) => events.registering(step),
         failed: (thrown) => events.registeringFailed(thrown),
-        elsewhere: () => work.exportAll(),
-        registered: () => work.exportAll(),
+        elsewhere: () => {
+          completeness.begin();
+          work.exportAll();
+        },
+        registered: () => {
+          work.exportAll();
+          completeness.look();
+        },
       },
     });
     this.#flow = new Flow({
@@ -61,6 +72,7 @@ export class Duty {
       member,
       members,
       registrar: this.#registrar,
+      completeness,
       ownWriting: permit.writing(api),
       registryWriting,
       outcome: (key) => work.add("status", key),
@@ -71,6 +83,7 @@ export class Duty {
   begin(): void {
     const { api, home, member, permit, who, work } = this.#options;
     home.begin(member.slices.facts());
+    this.#completeness.begin();
     work.begin(this.#flow);
     this.#registrar.start();
     void who.createProperties(permit.writing(api), home.feeds.clusterproperties);
@@ -80,6 +93,11 @@ export class Duty {
   end(): Promise<void> {
     this.#options.work.pause();
     return this.#registrar.stop();
+  }
+
+  /** How our own registry is read is something else than before. */
+  connection(): void {
+    this.#completeness.look();
   }
 
   /** Who we are, or what is said of it, may be something else. */

@@ -4,6 +4,7 @@ import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Member } from "../stores/member.ts";
 import { ENDPOINT_SLICES, SERVICE_EXPORTS, SERVICE_IMPORTS } from "../stores/resources.ts";
 import { Applier } from "./applier.ts";
+import type { Completeness } from "./completeness.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { ExportStatus } from "./export-status.ts";
@@ -23,6 +24,7 @@ export interface FlowOptions extends Pick<ControllerOptions, "config" | "events"
   readonly members: Members;
   /** Knows whether records may be published. */
   readonly registrar: Pick<Registrar, "isElsewhere" | "isRegistered">;
+  readonly completeness: Completeness;
   /** How our own cluster is written, and how the registry is. */
   readonly ownWriting: Writing;
   readonly registryWriting: Writing;
@@ -111,13 +113,19 @@ export class Flow {
     });
   }
 
+  /** What there is of a name is about to be made what it should be. */
+  due(kind: TaskKind, key: ObjectKey): void {
+    if (kind === "export") this.#options.completeness.due(key);
+  }
+
   /** Makes what there is of a name what it should be. Throws what the API server answered. */
   async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
-    const { registrar } = this.#options;
+    const { completeness, registrar } = this.#options;
     switch (kind) {
       case "export":
-        if (registrar.isRegistered) await this.#exporter.reconcile(key);
-        else if (registrar.isElsewhere) this.#exporter.postpone(key);
+        if (registrar.isRegistered) {
+          await completeness.publish(key, () => this.#exporter.reconcile(key));
+        } else if (registrar.isElsewhere) this.#exporter.postpone(key);
         return;
       case "import":
         return this.#importer.reconcile(key);

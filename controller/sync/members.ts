@@ -22,6 +22,8 @@ export interface MembersTold {
   heard(): void;
   /** A cluster is stale, or alive again. */
   turned(cluster: string): void;
+  /** How the registry of a cluster is read is something else than before. */
+  connection(cluster: string): void;
 }
 
 /** A cluster of which we know that it is a member, and no more. */
@@ -137,11 +139,12 @@ export class Members {
     await member.stop();
   }
 
-  /** False for a cluster of which it is not known what it exports, though something may have been. */
+  /** False for a cluster of which it is not known what it does not export: what came of it stays. */
   isHeard(id: string): boolean {
     const member = this.#members.get(id);
     if (member === undefined) return this.#known;
-    return member.listed && this.verdict(id)?.records !== "keep";
+    const records = this.verdict(id)?.records;
+    return records === "drop" ? member.listed : records === "use" && member.isHeard;
   }
 
   /** True if it is known who all members are, and what each of them exports. */
@@ -149,15 +152,15 @@ export class Members {
     return this.#known && this.#members.keys().every((id) => this.isHeard(id));
   }
 
-  /** What those clusters export by a name that are heard. */
+  /** What those clusters export by a name that have been listed. */
   exportsOf(key: ObjectKey): Exports {
     const contributions: Contribution[] = [];
     const problems = new Map<string, readonly Problem[]>();
     for (const member of this.#members.values()) {
       const record = member.record(key);
-      if (record === undefined || !member.listed) continue;
+      if (record === undefined || !member.listed || member.isRewound) continue;
       if (this.verdict(member.id)?.records !== "use") continue;
-      const share = shareOf(member.slices.factsOf(key));
+      const share = shareOf(member.slicesOf(key));
       if (share.problems.length > 0) problems.set(member.id, share.problems);
       const cluster = member.lease?.cluster;
       contributions.push({
@@ -192,6 +195,7 @@ export class Members {
       told: {
         exported: (service) => told.exported(service, id),
         listed: () => told.heard(),
+        heard: () => told.heard(),
         lease: (sight) => {
           if (sight?.cluster !== undefined) this.#watch.seen(sight.cluster);
           this.#judge(id);
@@ -200,7 +204,10 @@ export class Members {
           if (next !== about) this.#touch(id);
           about = next;
         },
-        state: (resource, state) => events.connection(id, resource, state),
+        state: (resource, state) => {
+          events.connection(id, resource, state);
+          told.connection(id);
+        },
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });

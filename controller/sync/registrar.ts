@@ -37,6 +37,8 @@ export interface RegistrarOptions {
   readonly identity: () => Identity;
   readonly properties: () => Readonly<Record<string, string>>;
   readonly sight: () => ClusterSight | undefined;
+  /** True if all that we export has been seen to lie in our registry. */
+  readonly isComplete: () => boolean;
   /** True if the registry's namespace is ours to make. */
   readonly makesNamespace: boolean;
   readonly events: {
@@ -167,7 +169,7 @@ export class Registrar {
   }
 
   async #write(): Promise<void> {
-    const { identity, leaseSeconds, member, properties, today, uid } = this.#options;
+    const { identity, isComplete, leaseSeconds, member, properties, today, uid } = this.#options;
     const { id, clusterSet, region } = identity();
     const renewal = microTime(today(), this.#renewals++);
     const cluster = {
@@ -178,7 +180,7 @@ export class Registrar {
       properties: publishable(properties()),
       leaseSeconds,
       renewal,
-      complete: true,
+      complete: isComplete(),
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));
   }

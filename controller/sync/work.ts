@@ -47,7 +47,9 @@ export class Work {
 
   /** Something about a name may be something else. While nothing may be done, nothing is kept: `begin` looks at all. */
   add(kind: TaskKind, key: ObjectKey): void {
-    if (this.#flow !== undefined) this.#queue.add(`${kind} ${key}`);
+    if (this.#flow === undefined) return;
+    this.#flow.due(kind, key);
+    this.#queue.add(`${kind} ${key}`);
   }
 
   /** It may be written from now on: all that there is is looked at. */

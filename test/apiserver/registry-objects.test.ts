@@ -116,6 +116,7 @@ test("a cluster's Lease is taken, and read as it was written", async () => {
     properties: { "continent.example.com": "europe" },
     leaseSeconds: 30,
     renewal: "2026-01-01T00:00:00.123456Z",
+    complete: true,
   };
   const { fact, problems } = decodeCluster(
     await stored(encodeCluster(cluster, NAMESPACE)),

@@ -104,6 +104,7 @@ function published(cluster: string, namespace: string) {
     properties: {},
     leaseSeconds: 30,
     renewal: "2026-01-01T00:00:00.000001Z",
+    complete: true,
   };
   return [
     [SERVICE_IMPORTS, encodeRecord(record, namespace)],

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClusterFact } from "../model/facts.ts";
+import { Assurance } from "./assurance.ts";
+
+function lease(renewal: number, complete = true): ClusterFact {
+  const rest = { id: "c2", uid: "u2", properties: {}, leaseSeconds: 30 };
+  return { ...rest, renewal: String(renewal), complete };
+}
+
+class Stage {
+  given = 0;
+  readonly assurance = new Assurance(() => this.given++);
+
+  /** A registry that is watched, and whose cluster has said that all is there. */
+  static assured(): Stage {
+    const stage = new Stage();
+    stage.assurance.renewed(lease(1));
+    stage.assurance.connected(true);
+    assert.equal(stage.given, 1);
+    return stage;
+  }
+}
+
+test("at the start, what is listed is all if the cluster's last word was that it is", () => {
+  const { assurance } = Stage.assured();
+  assert.equal(assurance.isGiven, true);
+});
+
+test("nothing is known of what is not there before all is watched, without a Lease, or by one that does not say so", () => {
+  const stage = new Stage();
+  stage.assurance.renewed(lease(1));
+  assert.equal(stage.assurance.isGiven, false);
+  stage.assurance.renewed(undefined);
+  stage.assurance.connected(true);
+  assert.equal(stage.assurance.isGiven, false);
+  stage.assurance.renewed(lease(2, false));
+  assert.equal(stage.assurance.isGiven, false);
+  stage.assurance.renewed(lease(3));
+  assert.equal(stage.assurance.isGiven, true);
+  assert.equal(stage.given, 1);
+});
+
+test("after a break it takes a renewal that is seen while all is watched, not one that a list shows", () => {
+  const stage = Stage.assured();
+  const { assurance } = stage;
+  assurance.connected(false);
+  assert.equal(assurance.isGiven, false);
+  assurance.renewed(lease(2));
+  assurance.connected(true);
+  assert.equal(assurance.isGiven, false);
+  assurance.renewed(lease(2));
+  assert.equal(assurance.isGiven, false, "nobody has renewed it");
+  assurance.renewed(lease(3));
+  assert.deepEqual([assurance.isGiven, stage.given], [true, 2]);
+  assurance.renewed(lease(4));
+  assert.equal(stage.given, 2, "told once");
+});
+
+test("a cluster that takes its word back is not believed about what is not there until it gives it again", () => {
+  const { assurance } = Stage.assured();
+  assurance.renewed(lease(2, false));
+  assert.equal(assurance.isGiven, false);
+  assurance.renewed(lease(3));
+  assert.equal(assurance.isGiven, true);
+});
+
+test("an older server's records are old until its cluster says that all is there", () => {
+  const { assurance } = Stage.assured();
+  assurance.rewound();
+  assurance.connected(false);
+  assurance.renewed(lease(0));
+  assurance.connected(true);
+  assert.deepEqual([assurance.isGiven, assurance.isRewound], [false, true]);
+  assurance.renewed(lease(5));
+  assert.deepEqual([assurance.isGiven, assurance.isRewound], [true, false]);
+});
