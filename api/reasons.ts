@@ -196,6 +196,8 @@ export const REASONS = {
 
   // An entry of connection tracking that was deleted: the next packet is a new connection's first.
   "endpoint-left": "UDP: the endpoint no longer takes the traffic of its VIP and port.",
+  unanswered:
+    "TCP: nobody has answered yet, and the endpoint no longer takes the traffic of its VIP and port.",
   "endpoint-gone":
     "TCP, where the import asks for resets: no slice lists the endpoint and its port any more.",
   "vip-live": "Recorded before its VIP was programmed, so it would never have reached an endpoint.",

@@ -11,6 +11,8 @@ export interface Concern {
   readonly protocols?: ReadonlySet<Protocol>;
   /** As `Address.hex`; absent means any. */
   readonly vips?: ReadonlySet<string>;
+  /** Present if only such are concerned that nobody has answered. */
+  readonly unanswered?: true;
 }
 
 /** Every entry: after a complete pass, which may have found anything. */
@@ -21,17 +23,23 @@ export function both(a: Concern | undefined, b: Concern | undefined): Concern | 
   if (a === undefined || b === undefined) return a ?? b;
   const protocols = union(a.protocols, b.protocols);
   const vips = union(a.vips, b.vips);
-  return { ...(protocols && { protocols }), ...(vips && { vips }) };
+  const unanswered = a.unanswered && b.unanswered;
+  return {
+    ...(protocols && { protocols }),
+    ...(vips && { vips }),
+    ...(unanswered && { unanswered }),
+  };
 }
 
 /** What to ask the kernel for: it can look for one protocol and one address, or for all. */
-export function filterOf(family: Family, { protocols, vips }: Concern): EntryFilter {
+export function filterOf(family: Family, { protocols, vips, unanswered }: Concern): EntryFilter {
   const protocol = only(protocols);
   const destination = only(vips);
   return {
     family,
     ...(protocol !== undefined && { protocol }),
     ...(destination !== undefined && { destination }),
+    ...(unanswered && { unanswered }),
   };
 }
 

@@ -19,13 +19,16 @@ const A = "10.1.0.11";
 const B = "10.1.0.12";
 const HTTP = `${VIP}:80`;
 const TCP = { protocol: "TCP", to: HTTP, tcp: "ESTABLISHED" } as const;
+const TRY = { ...TCP, replied: false, tcp: "SYN_SENT" } as const;
 
 type Proposal = readonly (readonly [ObjectKey, readonly VirtualService[]])[];
 
+/** With time enough after it that nobody may answer any more who has left. */
 function accept(targets: Targets, proposal: Proposal, complete: boolean): void {
   const proposed = targets.proposal();
   for (const [key, services] of proposal) proposed.set(key, services.map(targetOf));
-  targets.accept(proposed, complete);
+  const { departure } = targets.accept(proposed, complete);
+  if (departure !== undefined) targets.departures.settle(departure);
 }
 
 function judged(services: readonly VirtualService[], changes: EntryChanges) {
@@ -122,7 +125,7 @@ const CASES: readonly {
     name: "the same while it is still waiting for an answer",
     services: [tcpService([A], [A])],
     entry: { ...TCP, at: `${B}:8080`, replied: false, tcp: "SYN_SENT" },
-    verdict: "endpoint-gone",
+    verdict: "unanswered",
   },
   {
     name: "the same when no endpoint is left",
@@ -140,6 +143,48 @@ const CASES: readonly {
     name: "TCP that has ended, with the annotation",
     services: [tcpService([A], [A])],
     entry: { ...TCP, at: `${B}:8080`, tcp: "TIME_WAIT" },
+    verdict: undefined,
+  },
+  {
+    name: "a try of TCP to an endpoint that takes connections",
+    services: [tcpService([A, B])],
+    entry: { ...TRY, at: `${B}:8080` },
+    verdict: undefined,
+  },
+  {
+    name: "a try of TCP to an endpoint that is listed and takes none",
+    services: [tcpService([A], [A, B])],
+    entry: { ...TRY, at: `${B}:8080` },
+    verdict: "unanswered",
+  },
+  {
+    name: "a try of TCP when no endpoint is left",
+    services: [tcpService([])],
+    entry: { ...TRY, at: `${B}:8080` },
+    verdict: "unanswered",
+  },
+  {
+    name: "a try of TCP whose import is gone",
+    services: [],
+    entry: { ...TRY, at: `${B}:8080` },
+    verdict: "unanswered",
+  },
+  {
+    name: "a handshake of TCP with an endpoint that left",
+    services: [tcpService([A])],
+    entry: { ...TRY, at: `${B}:8080`, replied: true, tcp: "SYN_RECV" },
+    verdict: undefined,
+  },
+  {
+    name: "a try of TCP that was answered with what opened nothing",
+    services: [tcpService([A])],
+    entry: { ...TRY, at: `${B}:8080`, replied: true },
+    verdict: undefined,
+  },
+  {
+    name: "a try of TCP to a pod",
+    services: [tcpService([A])],
+    entry: { ...TRY, to: "10.96.0.10:80", at: `${B}:8080` },
     verdict: undefined,
   },
   {
@@ -218,6 +263,66 @@ test("an explicit VIP that was given up is looked after until that has been done
   assert.equal(verdict(led), undefined);
 });
 
+test("what was sent to an endpoint before it left may be answered until its departure is settled", () => {
+  const targets = new Targets(RANGE);
+  const verdicts = () =>
+    [A, B].map((at) => new Judge(targets).verdict(entry({ ...TRY, at: `${at}:8080` })));
+  const change = (services: readonly VirtualService[], complete = false) => {
+    const proposed = targets.proposal();
+    proposed.set("demo/serve", services.map(targetOf));
+    return targets.accept(proposed, complete).departure;
+  };
+  const settle = (departure: ReturnType<typeof change>) => {
+    assert.ok(departure);
+    targets.departures.settle(departure);
+  };
+  const start = change([tcpService([A])], true);
+  assert.deepEqual(verdicts(), [undefined, undefined], "nobody knows who took connections before");
+  settle(start);
+  assert.deepEqual(verdicts(), [undefined, "unanswered"]);
+  assert.equal(change([tcpService([A, B])]), undefined, "who comes does not leave");
+  const first = change([tcpService([A])]);
+  const second = change([]);
+  assert.deepEqual(verdicts(), [undefined, undefined]);
+  settle(first);
+  assert.deepEqual(verdicts(), [undefined, "unanswered"]);
+  settle(second);
+  assert.deepEqual(verdicts(), ["unanswered", "unanswered"]);
+});
+
+test("a process that does not know everything yet calls nothing unanswered that may have led to somebody just now", () => {
+  const targets = new Targets(RANGE);
+  const proposed = targets.proposal();
+  proposed.set("demo/serve", [targetOf(tcpService([A]))]);
+  const { departure } = targets.accept(proposed, false);
+  const verdict = () => new Judge(targets).verdict(entry({ ...TRY, at: `${B}:8080` }));
+  assert.equal(verdict(), undefined);
+  assert.ok(departure);
+  targets.departures.settle(departure);
+  assert.equal(verdict(), "unanswered");
+});
+
+test("an explicit VIP that was given up is looked after until nobody who left it may answer", () => {
+  const targets = new Targets(RANGE);
+  const vips = ["198.51.100.7"];
+  const change = (services: readonly VirtualService[], complete: boolean) => {
+    const proposed = targets.proposal();
+    proposed.set("demo/serve", services.map(targetOf));
+    return targets.accept(proposed, complete).departure;
+  };
+  const tried = entry({ ...TRY, to: "198.51.100.7:80", at: `${A}:8080` });
+  for (const complete of [false, true]) {
+    accept(targets, [["demo/serve", [tcpService([A], undefined, { vips })]]], true);
+    const departure = change([], complete);
+    targets.forget(targets.former());
+    assert.ok(departure);
+    targets.departures.settle(departure);
+    assert.equal(new Judge(targets).verdict(tried), "unanswered");
+    targets.forget(targets.former());
+    assert.equal(new Judge(targets).verdict(tried), undefined, "somebody else's now");
+  }
+});
+
 const pods = fc.subarray([A, B, "10.1.0.13"]);
 const services = fc.record({ udp: fc.option(pods), tcp: fc.option(pods), listed: fc.option(pods) });
 type Pods = readonly string[] | null;
@@ -242,6 +347,7 @@ const anyEntry = fc.record({
   at: fc.option(fc.constantFrom(A, B, "10.1.0.13"), { nil: undefined }),
   protocol: fc.constantFrom("UDP" as const, "TCP" as const),
   replied: fc.boolean(),
+  tcp: fc.constantFrom("SYN_SENT" as const, "ESTABLISHED" as const),
 });
 
 test("the past decides nothing: after any history, verdicts are those of a process that has just started", () => {
@@ -260,9 +366,10 @@ test("the past decides nothing: after any history, verdicts are those of a proce
       const [old, young] = [new Targets(RANGE), new Targets(RANGE)];
       for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
       for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
-      for (const { at, ...rest } of changes) {
+      for (const { at, tcp, ...rest } of changes) {
         const port = rest.protocol === "UDP" ? 5353 : 8080;
-        const one = entry({ ...rest, ...(at && { at: `${at}:${port}` }) });
+        const state = rest.protocol === "TCP" && { tcp };
+        const one = entry({ ...rest, ...state, ...(at && { at: `${at}:${port}` }) });
         const verdict = new Judge(old).verdict(one);
         assert.equal(verdict, new Judge(young).verdict(one));
         if (rest.to.startsWith("10.")) assert.equal(verdict, undefined);

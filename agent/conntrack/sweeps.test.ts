@@ -46,10 +46,10 @@ describe("a follower", () => {
     await turn();
   }
 
-  /** The same, with the sweep that follows and its rest. */
+  /** The same, with the sweeps that follow and their rests. */
   async function settled(services: Parameters<typeof follower.proposed>[1], complete = false) {
     await accept(services, complete);
-    for (let i = 0; i < 2; i++) {
+    for (let i = 0; i < 3; i++) {
       clock.advance(5_000);
       await turn();
     }
@@ -79,6 +79,65 @@ describe("a follower", () => {
     assert.equal(netlink.lists.length, 1);
   });
 
+  const waiting = (at: string, clientPort: number) =>
+    entry({
+      ...{ protocol: "TCP", tcp: "SYN_SENT", replied: false, clientPort },
+      ...{ to: `${VIP}:80`, at: `${at}:8080` },
+    });
+
+  test("looks for what a TCP endpoint never answered when 0.8 s have passed since it left", async () => {
+    await settled([tcpService([A, B])], true);
+    netlink.entries = [waiting(A, 4000), waiting(B, 4001)];
+    await accept([tcpService([A])]);
+    clock.advance(799);
+    await turn();
+    assert.deepEqual(netlink.lists, []);
+    clock.advance(1);
+    await turn();
+    const filter = { family: "IPv4", protocol: "TCP", destination: hex(VIP), unanswered: true };
+    assert.deepEqual(netlink.lists, [filter]);
+    assert.deepEqual(netlink.entries, [waiting(A, 4000)]);
+    assert.deepEqual(
+      swept.flatMap(({ deleted }) => deleted),
+      [{ protocol: "TCP", reason: "unanswered", entries: 1 }],
+    );
+  });
+
+  test("does not take a walk for another reason for the one that an endpoint waits for, which left a moment ago", async () => {
+    const udp = udpService([A]);
+    await settled([udp, udpService([A, B], { port: 54 }), tcpService([A, B])], true);
+    netlink.entries = [waiting(A, 4000), waiting(B, 4001)];
+    await accept([udp, udpService([A, B], { port: 54 }), tcpService([A])]);
+    clock.advance(700);
+    await accept([udp, udpService([A], { port: 54 }), tcpService([])]);
+    netlink.entries.push(entry({ at: `${B}:5353`, to: `${VIP}:54` }));
+    assert.equal(netlink.lists.length, 1, "of UDP");
+    assert.equal(netlink.entries.length, 3);
+    clock.advance(100);
+    await turn();
+    assert.deepEqual(netlink.entries.slice(0, 1), [waiting(A, 4000)]);
+    clock.advance(700);
+    await turn();
+    assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
+  });
+
+  test("sweeps all at once that was not answered by endpoints that left about the same time", async () => {
+    const other = (pods: string[]) => tcpService(pods, undefined, { port: 81 });
+    await settled([tcpService([A, B]), other([A, B])], true);
+    const release = netlink.hold();
+    await accept([tcpService([A]), other([A, B])]);
+    clock.advance(10);
+    await accept([tcpService([]), other([A, B])]);
+    clock.advance(10);
+    await accept([tcpService([]), other([A])]);
+    clock.advance(800);
+    release();
+    await turn();
+    clock.advance(5_000);
+    await turn();
+    assert.equal(netlink.lists.length, 2, "the first, and one for the rest");
+  });
+
   test("asks the kernel for what is concerned only", async () => {
     await settled([udpService([A]), tcpService([A])], true);
     await settled([udpService([A, B]), tcpService([A])]);
@@ -103,6 +162,19 @@ describe("a follower", () => {
 
   for (const [what, before, after] of [
     ["another UDP endpoint comes", [udpService([A])], [udpService([A, B])]],
+    ["another TCP endpoint comes", [tcpService([A])], [tcpService([A, B])]],
+    ["an SCTP port goes", [tcpService([A], undefined, { protocol: "SCTP" })], []],
+  ] as const) {
+    test(`does not look when ${what}`, async () => {
+      await settled(before, true);
+      await accept(after);
+      clock.advance(5_000);
+      await turn();
+      assert.deepEqual(netlink.lists, []);
+    });
+  }
+
+  for (const [what, before, after] of [
     ["a TCP endpoint leaves and nobody asks for resets", [tcpService([A, B])], [tcpService([A])]],
     [
       "a TCP endpoint that is still listed takes nothing more",
@@ -111,10 +183,16 @@ describe("a follower", () => {
     ],
     ["a TCP port goes", [tcpService([A], [A])], []],
   ] as const) {
-    test(`does not look when ${what}`, async () => {
+    test(`looks later, and only for what was not answered, when ${what}`, async () => {
       await settled(before, true);
       await accept(after);
       assert.deepEqual(netlink.lists, []);
+      clock.advance(5_000);
+      await turn();
+      assert.deepEqual(
+        netlink.lists.map(({ unanswered }) => unanswered),
+        [true],
+      );
     });
   }
 
@@ -215,10 +293,11 @@ describe("a follower", () => {
   });
 
   test("where nothing works it tries again, ever more rarely, and forgets nothing", async () => {
+    await settled([udpService([A, B])], true);
     for (const table of [netlink, tool]) {
       for (let i = 0; i < 3; i++) table.faults.push(new Error("no"));
     }
-    await accept([udpService([A])], true);
+    await accept([udpService([A])]);
     netlink.entries = [entry({ at: `${B}:5353` })];
     const waits: (number | undefined)[] = [];
     while (swept.length === 0) {

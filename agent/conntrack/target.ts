@@ -13,13 +13,10 @@ export interface Target {
   readonly vips: readonly string[];
   readonly protocol: Protocol;
   readonly port: number;
-  /** True if somebody takes new connections. */
-  readonly live: boolean;
-  /**
-   * Whom an entry may lead to, as `destination` spells them: for UDP those that take the traffic, for TCP whose
-   * import asks for resets all that are listed. Absent if an entry may lead to anybody.
-   */
-  readonly allowed?: string;
+  /** Who takes new connections, as `destination` spells them; empty if nobody does. */
+  readonly takers: string;
+  /** Present if TCP connections to others are to be reset: every endpoint that a slice lists, spelt alike. */
+  readonly listed?: string;
 }
 
 /** What is to be kept of a service. */
@@ -29,28 +26,23 @@ export function targetOf(service: VirtualService): Target {
     const address = parseAddress(vip);
     return isAddress(address) ? [address.hex] : [];
   });
-  const live = endpoints.length > 0;
-  const common = { importKey, vips, protocol, port, live };
-  if (protocol === "UDP") {
-    const takers = endpoints.map((endpoint) => destination(endpoint.address, endpoint.port));
-    return { ...common, allowed: words(takers) };
-  }
+  const takers = endpoints.map((endpoint) => destination(endpoint.address, endpoint.port));
+  const common = { importKey, vips, protocol, port, takers: textOf(takers) };
   return protocol === "TCP" && listed !== undefined
-    ? { ...common, allowed: words(listed) }
+    ? { ...common, listed: textOf(listed) }
     : common;
 }
 
-/** Whom an entry may lead to, to look up in. */
-export function allowedBy(target: Target): ReadonlySet<string> | undefined {
-  return target.allowed === undefined ? undefined : new Set(wordsOf(target.allowed));
+/** What such a text lists, to look up in. */
+export function listOf(text: string): ReadonlySet<string> {
+  return new Set(wordsOf(text));
 }
 
-/** True if somebody to whom an entry might lead `before` is not among those `now`. */
-export function loses(before: Target, now: Target): boolean {
-  if (now.allowed === undefined || now.allowed === before.allowed) return false;
-  if (before.allowed === undefined) return true;
-  const allowed = new Set(wordsOf(now.allowed));
-  return wordsOf(before.allowed).some((one) => !allowed.has(one));
+/** True if one that such a text listed `before` is not in that of `now`. */
+export function loses(before: string, now: string): boolean {
+  if (now === before) return false;
+  const left = listOf(now);
+  return wordsOf(before).some((one) => !left.has(one));
 }
 
 function wordsOf(text: string): string[] {
@@ -58,6 +50,6 @@ function wordsOf(text: string): string[] {
 }
 
 /** Flat and sorted: equal lists are equal texts, and none keeps the strings alive that it was made of. */
-function words(list: readonly string[]): string {
+function textOf(list: readonly string[]): string {
   return [...list].sort().join(" ");
 }

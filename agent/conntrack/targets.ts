@@ -1,6 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import { type Concern, EVERYTHING } from "./concern.ts";
+import { type Departure, Departures } from "./departure.ts";
 import { loses, type Target } from "./target.ts";
 import { destinationOf, destinationsOf, TargetIndex, vipOf } from "./target-index.ts";
 
@@ -15,6 +16,14 @@ export type Destination =
 
 const FOREIGN: Destination = { kind: "foreign" };
 
+/** What a change may have made wrong. */
+export interface Consequences {
+  /** At once. */
+  readonly wrong?: Concern;
+  /** Once it is settled: endpoints that left. */
+  readonly departure?: Departure;
+}
+
 /** One time that a destination was given up. */
 export interface Former {
   readonly destination: string;
@@ -22,6 +31,8 @@ export interface Former {
 
 /** What the kernel of one family translates: every VIP and port, and what became of those that it had. */
 export class Targets {
+  /** Who left a moment ago; whoever is given a departure says when it is settled. */
+  readonly departures = new Departures();
   readonly #range: Cidr;
   #live: TargetIndex;
   /** True once all that is live was told: until then, what is not known may be right all the same. */
@@ -42,20 +53,27 @@ export class Targets {
 
   /**
    * Takes what is live from now on, at a cost in proportion to what is proposed; if it is `complete`, and imports that
-   * are not in it are gone, at next to none. Returns which entries that may make wrong; undefined if none.
+   * are not in it are gone, at next to none. Returns which entries that may make wrong, and when.
    */
-  accept(proposed: TargetIndex, complete: boolean): Concern | undefined {
-    if (complete) {
-      for (const destination of this.#live.explicit) {
-        if (proposed.at(destination) === undefined) this.#giveUp(destination);
-      }
-      this.#live = proposed;
-      this.#whole = true;
-      for (const destination of this.#former.keys()) {
-        if (proposed.at(destination) !== undefined) this.#former.delete(destination);
-      }
-      return EVERYTHING;
+  accept(proposed: TargetIndex, complete: boolean): Consequences {
+    const consequences = complete ? this.#replace(proposed) : this.#change(proposed);
+    if (consequences.departure !== undefined) this.departures.add(consequences.departure);
+    return consequences;
+  }
+
+  #replace(proposed: TargetIndex): Consequences {
+    for (const destination of this.#live.explicit) {
+      if (proposed.at(destination) === undefined) this.#giveUp(destination);
     }
+    this.#live = proposed;
+    this.#whole = true;
+    for (const destination of this.#former.keys()) {
+      if (proposed.at(destination) !== undefined) this.#former.delete(destination);
+    }
+    return { wrong: EVERYTHING, departure: { concern: UNANSWERED } };
+  }
+
+  #change(proposed: TargetIndex): Consequences {
     const before = new Map<string, Target>();
     for (const [key] of proposed.imports) {
       for (const target of this.#live.of(key)) {
@@ -68,23 +86,34 @@ export class Targets {
       protocols.add(protocol);
       vips.add(vipOf(destination));
     };
+    const left = new Map<string, string>();
     for (const [key, targets] of proposed.imports) {
       this.#live.set(key, targets);
       this.#live.drop(key);
       for (const target of targets) {
         for (const destination of destinationsOf(target)) {
           this.#former.delete(destination);
-          if (makesWrong(before.get(destination), target)) concerns(destination, target);
+          const old = before.get(destination);
+          if (makesWrong(old, target)) concerns(destination, target);
+          if (old?.protocol === "TCP" && loses(old.takers, target.takers))
+            left.set(destination, old.takers);
         }
       }
     }
     for (const [destination, target] of before) {
-      // Connections are kept: whoever gives up an import, gives up its policy.
-      if (this.#live.at(destination) !== undefined || target.protocol !== "UDP") continue;
+      if (this.#live.at(destination) !== undefined || target.protocol === "SCTP") continue;
       if (!this.#live.inRange(vipOf(destination))) this.#giveUp(destination);
-      concerns(destination, target);
+      // Connections are kept, and only tries go: whoever gives up an import, gives up its policy.
+      if (target.protocol === "TCP") left.set(destination, target.takers);
+      else concerns(destination, target);
     }
-    return protocols.size === 0 ? undefined : { protocols, vips };
+    return {
+      ...(protocols.size > 0 && { wrong: { protocols, vips } }),
+      ...(this.#whole
+        ? left.size > 0 && { departure: departureOf(left) }
+        : // Who took connections before this process began is not known yet.
+          { departure: { concern: UNANSWERED } }),
+    };
   }
 
   /** What is at this address (`Address.hex`) and port. */
@@ -96,9 +125,9 @@ export class Targets {
     return inRange || this.#former.has(destination) ? { kind: "gone", inRange } : FOREIGN;
   }
 
-  /** What was given up until now, for `forget`. */
+  /** What was given up until now, for `forget`; not where somebody who left may still answer. */
   former(): readonly Former[] {
-    return [...this.#former.values()];
+    return [...this.#former.values()].filter((one) => !this.departures.has(one.destination));
   }
 
   /** Forgets what was given up and has been looked for, unless it was given up again since. */
@@ -113,7 +142,19 @@ export class Targets {
   }
 }
 
+/** Every try of a connection: after a complete pass, any endpoint may have left. */
+const UNANSWERED: Concern = { protocols: new Set<Protocol>(["TCP"]), unanswered: true };
+
+function departureOf(takers: ReadonlyMap<string, string>): Departure {
+  const vips = new Set([...takers.keys()].map(vipOf));
+  return { concern: { ...UNANSWERED, vips }, takers };
+}
+
 /** True if entries that were right before may be wrong now, or such as were always wrong may be there. */
 function makesWrong(before: Target | undefined, now: Target): boolean {
-  return before === undefined || (now.live && !before.live) || loses(before, now);
+  if (before === undefined) return true;
+  if (now.takers !== "" && before.takers === "") return true;
+  if (now.protocol === "UDP") return loses(before.takers, now.takers);
+  if (now.listed === undefined) return false;
+  return before.listed === undefined || loses(before.listed, now.listed);
 }

@@ -1,6 +1,6 @@
 /**
- * Fills the connection tracking table of its network namespace, by netlink: COUNT entries of UDP clients whose
- * datagrams to DESTINATION PORT were led to ENDPOINT PORT. Run as a program on a node of a lab; needs root.
+ * Fills the connection tracking table of its network namespace, by netlink: COUNT entries of clients whose datagrams
+ * (`UDP`) or first packets (`TCP`) to DESTINATION PORT were led to ENDPOINT PORT, and never answered. Run as a program on a node of a lab; needs root.
  */
 
 import { encodeEntry, NEW } from "../../agent/system/conntrack/encoding.ts";
@@ -17,7 +17,7 @@ const TIMEOUT = { type: 7, seconds: Buffer.of(0, 0, 2, 88) };
 /** CTA_STATUS: IPS_CONFIRMED, without which nothing may be created. Of two, the last counts. */
 const STATUS = { type: 3, confirmed: Buffer.of(0, 0, 0, 8) };
 
-const [count = "0", destination = "", port = "", endpoint = "", targetPort = ""] =
+const [protocol, count = "0", destination = "", port = "", endpoint = "", targetPort = ""] =
   process.argv.slice(2);
 const [to, from] = [hexOf(destination), hexOf(endpoint)];
 const socket = await NetfilterSocket.open();
@@ -41,7 +41,7 @@ function entry(i: number): Entry {
   const clientPort = 1024 + (i & 0x3fff);
   return {
     family: "IPv4",
-    protocol: "UDP",
+    ...(protocol === "TCP" ? { protocol, tcp: "SYN_SENT" } : { protocol: "UDP" }),
     original: {
       source: client,
       destination: to,

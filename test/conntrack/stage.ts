@@ -143,10 +143,12 @@ export class ConntrackStage implements AsyncDisposable {
     return eventually(() => this.agent.metric(name));
   }
 
-  /** Makes the pod deaf and mute, as one is whose machine has died. */
+  /** Makes the pod deaf and mute, as one is whose machine has died. Its neighbours still know where it was. */
   async kill(pod: Pod): Promise<void> {
-    for (const chain of ["INPUT", "OUTPUT"]) {
-      await this.pod(pod).exec(["iptables", "-A", chain, "-j", "DROP"]);
+    for (const iptables of ["iptables", "ip6tables"]) {
+      for (const chain of ["INPUT", "OUTPUT"]) {
+        await this.pod(pod).exec([iptables, "-A", chain, "!", "-p", "icmpv6", "-j", "DROP"]);
+      }
     }
   }
 

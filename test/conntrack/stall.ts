@@ -1,7 +1,7 @@
 /**
- * Sweeps the connection tracking table of its network namespace as the agent does, for one UDP port of
- * DESTINATION PORT whose only endpoint is ENDPOINT, and prints how long that took, what it deleted, and for how
- * long the event loop was held up at most. Run as a program on a node of a lab; needs root.
+ * Sweeps the connection tracking table of its network namespace as the agent does, for one port (`UDP` or `TCP`) of
+ * DESTINATION PORT whose only endpoint is ENDPOINT, and prints how long the walk took that found something, what it
+ * deleted, and for how long the event loop was held up at most. Run as a program on a node of a lab; needs root.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,7 +12,8 @@ import { ToolTable } from "../../agent/system/conntrack/tool-table.ts";
 import { isCidr, parseCidr } from "../../api/cidr.ts";
 import { systemClock } from "../../common/clock.ts";
 
-const [way = "netlink", vip = "", port = "", endpoint = ""] = process.argv.slice(2);
+const [way = "netlink", protocol = "UDP", vip = "", port = "", endpoint = ""] =
+  process.argv.slice(2);
 const range = parseCidr("241.0.0.0/8");
 if (!isCidr(range)) throw new Error(range);
 const { promise, resolve, reject } = Promise.withResolvers<Swept>();
@@ -22,7 +23,10 @@ const follower = new ConntrackFollower({
   tables: [way === "netlink" ? new NetlinkTable() : new ToolTable()],
   clock: systemClock,
   random: Math.random,
-  events: { swept: resolve, sweepFailed: ({ error }) => reject(error) },
+  events: {
+    swept: (what) => void (what.deleted.length > 0 && resolve(what)),
+    sweepFailed: ({ error }) => reject(error),
+  },
 });
 const delays = monitorEventLoopDelay({ resolution: 1 });
 delays.enable();
@@ -35,7 +39,7 @@ follower.proposed("demo/serve", [
   {
     importKey: "demo/serve",
     portName: "dns",
-    protocol: "UDP",
+    protocol: protocol === "TCP" ? "TCP" : "UDP",
     port: Number(port),
     family: "IPv4",
     vips: [vip],

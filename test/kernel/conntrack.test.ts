@@ -1,19 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { bundle } from "../../scripts/build/bundle.ts";
 import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
-import type { Lab } from "../lab/lab.ts";
+import { withoutNative } from "../conntrack/without-native.ts";
 import { eventually } from "../support/agent-process.ts";
 
 const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
-
-/** The agent as one file, without netlink's native part beside it. */
-async function withoutNative(lab: Lab): Promise<string[]> {
-  const out = join(lab.directory, "agent.mjs");
-  await bundle(join(import.meta.dirname, "../../agent/main.ts"), out);
-  return [process.execPath, out];
-}
 
 for (const way of ["netlink", "conntrack"] as const) {
   describe(`connection tracking by ${way}`, () => {
@@ -193,7 +185,8 @@ test("netlink and the program see and delete the same, IPv6 and zones included",
 
 test("50,000 entries of an endpoint that left are deleted, and the agent answers meanwhile", async (t) => {
   await using stage = await ConntrackStage.create();
-  const fill = () => stage.node.exec(program("fill.ts", "50000", VIP, "53", "10.1.0.99", "8080"));
+  const fill = () =>
+    stage.node.exec(program("fill.ts", "UDP", "50000", VIP, "53", "10.1.0.99", "8080"));
   const count = async () => Number(await stage.node.exec(["conntrack", "-C"]));
   await fill();
   assert.ok((await count()) >= 50_000);
@@ -205,7 +198,7 @@ test("50,000 entries of an endpoint that left are deleted, and the agent answers
     assert.ok((await count()) < 1_000);
   });
   await fill();
-  t.diagnostic(await stage.node.exec(program("stall.ts", "netlink", VIP, "53", PODS.a)));
+  t.diagnostic(await stage.node.exec(program("stall.ts", "netlink", "UDP", VIP, "53", PODS.a)));
   assert.ok((await count()) < 1_000);
 });
 

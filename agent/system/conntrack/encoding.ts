@@ -29,6 +29,7 @@ const CTA = {
   id: 12,
   zone: 18,
   filter: 25,
+  statusMask: 26,
 } as const;
 /** `enum ctattr_tuple`. */
 const TUPLE = { addresses: 1, protocol: 2, zone: 3 } as const;
@@ -84,12 +85,13 @@ export function encodeEverything(): Buffer {
 /**
  * The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). Not by IPv6
  * addresses: there the kernel gives every entry but those that are asked for (`ctnetlink_filter_match_tuple` takes
- * the result of a comparison for its opposite, 5.8 to at least 6.18).
+ * the result of a comparison for its opposite, 5.8 to at least 6.18). Whoever does not know the mask of the status
+ * (before 5.15) gives the answered entries, too.
  */
-export function encodeFilter({ family, protocol, destination }: EntryFilter): Buffer {
+export function encodeFilter({ family, protocol, destination, unanswered }: EntryFilter): Buffer {
   const header = headerOf(family);
   const address = family === "IPv4" ? destination : undefined;
-  if (protocol === undefined && address === undefined) return header;
+  if (protocol === undefined && address === undefined && unanswered === undefined) return header;
   const flags =
     (protocol === undefined ? 0 : FILTER.protocol) |
     (address === undefined ? 0 : FILTER.destination);
@@ -111,6 +113,9 @@ export function encodeFilter({ family, protocol, destination }: EntryFilter): Bu
       attribute(FILTER.originalFlags, little(flags)),
       attribute(FILTER.replyFlags, little(0)),
     ),
+    ...(unanswered === undefined
+      ? []
+      : [attribute(CTA.status, big32(0)), attribute(CTA.statusMask, big32(SEEN_REPLY))]),
   ]);
 }
 

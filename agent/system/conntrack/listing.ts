@@ -13,12 +13,17 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 const FAMILY = { IPv4: "ipv4", IPv6: "ipv6" } as const satisfies Record<Family, string>;
 /** The fields of a tuple, which a line has twice. */
 const TWICE = ["src", "dst", "sport", "dport"];
+/** TCP that nobody has answered. */
+const UNANSWERED = ["--state", "SYN_SENT"];
 
 /** Arguments that list what `filter` asks for. */
-export function listArguments({ family, protocol, destination }: EntryFilter): string[] {
+export function listArguments(filter: EntryFilter): string[] {
+  const { family, protocol, destination, unanswered } = filter;
   return [
     ...["-L", "-f", FAMILY[family], "-o", "id"],
     ...(protocol === undefined ? [] : ["-p", protocol.toLowerCase()]),
+    // Only of TCP can it tell them apart.
+    ...(unanswered && protocol === "TCP" ? UNANSWERED : []),
     ...(destination === undefined ? [] : ["--orig-dst", addressFromHex(destination).text]),
   ];
 }
@@ -62,7 +67,8 @@ export function parseLine(line: string, family: Family): Entry | undefined {
 /**
  * Argument lists that delete these entries. What has been translated is deleted by destination and endpoint, for
  * all clients in one call: each call walks the whole table. So is UDP that was not translated: if one entry of it is
- * wrong, all are. Of TCP and SCTP only some are, those that are still waiting.
+ * wrong, all are. Of TCP and SCTP only some are, those that are still waiting; and of TCP that was translated, those
+ * that nobody has answered may be wrong where others are not.
  */
 export function deleteArguments(entries: readonly Entry[]): string[][] {
   const calls = new Map<string, string[]>();
@@ -74,13 +80,14 @@ export function deleteArguments(entries: readonly Entry[]): string[][] {
 }
 
 function selector(entry: Entry): string[] {
-  const { family, protocol, original, reply } = entry;
+  const { family, protocol, original, reply, tcp } = entry;
   const text = (hex: string) => addressFromHex(hex).text;
   const translated =
     reply.source !== original.destination || reply.sourcePort !== original.destinationPort;
   const zone = original.zone === undefined ? entry.zone : undefined;
   return [
     ...["-D", "-f", FAMILY[family], "-p", protocol.toLowerCase()],
+    ...(tcp === "SYN_SENT" ? UNANSWERED : []),
     ...["--orig-dst", text(original.destination), "--orig-port-dst", `${original.destinationPort}`],
     ...["--reply-src", text(reply.source), "--reply-port-src", `${reply.sourcePort}`],
     ...(translated || protocol === "UDP"

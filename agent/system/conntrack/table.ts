@@ -9,6 +9,8 @@ export interface EntryFilter {
   readonly protocol?: Protocol;
   /** Original destination, as `Address.hex`; absent means any. */
   readonly destination?: string;
+  /** Present if only such are wanted that nobody has answered. */
+  readonly unanswered?: true;
 }
 
 /** The kernel's connection tracking table, by one way to reach it. */
