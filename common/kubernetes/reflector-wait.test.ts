@@ -37,3 +37,147 @@ test("a history that is gone again and again is listed ever more rarely", async 
   assert.ok(lists >= 4 && lists <= 8, `${lists}`);
   await it.stop();
 });
+
+test("no answer, a refusal or nonsense takes anything away, and each has its reason", async () => {
+  const cases = [
+    [{ kind: "refused" }, "unreachable"],
+    [{ kind: "status", status: 401 }, "unauthorized"],
+    [{ kind: "status", status: 404 }, "not-served"],
+    [{ kind: "status", status: 429 }, "throttled"],
+    [{ kind: "status", status: 503 }, "server-error"],
+    [{ kind: "body", text: "<html>log in</html>\n" }, "garbage"],
+    [{ kind: "half", bytes: 30, clean: false }, "unreachable"],
+    [{ kind: "half", bytes: 30, clean: true }, "unreachable"],
+  ] as const;
+  for (const [fault, reason] of cases) {
+    const it = await Reflection.of(4);
+    it.news();
+    it.server.disturb("expired");
+    it.server.faults.push(fault, fault, fault);
+    await it.pass(1300);
+    assert.equal(it.state, reason);
+    assert.equal(it.believed.size, 4, reason);
+    await it.pass(60_000);
+    assert.equal(it.state, "watching", reason);
+    assert.deepEqual(
+      it.news().filter((line) => line.startsWith("-")),
+      [],
+    );
+    await it.end();
+  }
+});
+
+test("a rejected list is looked for as pages: only then it is forbidden", async () => {
+  const it = await Reflection.of(1, ({ server }) => {
+    for (let i = 0; i < 2; i++) server.faults.push({ kind: "status", status: 403 });
+  });
+  assert.equal(it.state, "forbidden");
+  assert.equal(it.told.includes("listed"), false);
+  await it.end();
+});
+
+test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
+  const it = await Reflection.of(1);
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  const outage = (count: number) =>
+    it.server.faults.push(...Array(count).fill({ kind: "refused" }));
+  outage(8);
+  await it.settle();
+  const waits: number[] = [];
+  while (it.server.faults.length > 0) {
+    waits.push(it.clock.next ?? 0);
+    await it.pass(it.clock.next ?? 0);
+  }
+  assert.deepEqual(waits, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
+  await it.pass(60_000);
+  assert.equal(it.state, "watching");
+  it.server.disturb("reset");
+  outage(1);
+  await it.settle();
+  assert.equal(it.clock.next, 1200);
+  await it.end();
+});
+
+test("Retry-After is waited for", async () => {
+  const it = await Reflection.of(1, ({ server }) => {
+    server.faults.push({ kind: "status", status: 429, retryAfter: "20" });
+  });
+  assert.equal(it.state, "throttled");
+  assert.equal(it.clock.next, 22_500);
+  await it.pass(22_500);
+  assert.equal(it.state, "watching");
+  await it.end();
+});
+
+test("a server that closes every watch at once is not asked in a tight loop", async () => {
+  const it = await Reflection.of(1);
+  for (let i = 0; i < 20; i++) it.server.faults.push({ kind: "body", text: "" });
+  it.server.disturb("close");
+  await it.pass(60_000);
+  assert.ok(it.server.asked.length < 15, String(it.server.asked.length));
+  await it.end();
+});
+
+test("a watch that falls silent is opened again, without a word if the server is well", async () => {
+  const it = await Reflection.of(3);
+  it.news();
+  it.server.disturb("freeze");
+  it.server.store.delete("o0");
+  await it.pass(149_000);
+  assert.equal(it.believed.size, 3);
+  await it.pass(3000);
+  assert.deepEqual(it.news(), ["-shop/o0"]);
+  await it.end();
+});
+
+test("a server that stands still is told of, and its return noticed", async () => {
+  const it = await Reflection.of(3);
+  it.server.disturb("freeze");
+  for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "silent" });
+  await it.pass(185_000);
+  assert.equal(it.state, "stalled");
+  await it.pass(120_000);
+  assert.equal(it.state, "watching");
+  await it.end();
+});
+
+test("an optional kind that is missing twice is listed as none, and looked for every 30 seconds", async () => {
+  const it = new Reflection({ optional: true });
+  it.server.served = [];
+  await it.start();
+  assert.deepEqual(it.news(), ["not-served"]);
+  await it.pass(1000);
+  assert.deepEqual(it.news(), ["listed"]);
+  it.server.store.put("late", 1);
+  it.server.served = ["v1"];
+  await it.pass(29_000);
+  assert.deepEqual(it.news(), []);
+  await it.pass(1000);
+  assert.deepEqual(it.news(), ["listing", "+shop/late", "watching"]);
+  await it.end();
+});
+
+test("a kind that must be there is waited for", async () => {
+  const it = new Reflection();
+  it.server.served = [];
+  await it.start();
+  await it.pass(300_000);
+  assert.deepEqual(it.news(), ["not-served"]);
+  it.server.served = ["v1"];
+  await it.pass(30_000);
+  assert.deepEqual(it.news(), ["listing", "listed", "watching"]);
+  await it.end();
+});
+
+test("a kind that is no longer served keeps what is known of it", async () => {
+  const it = new Reflection({ optional: true });
+  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  await it.start();
+  it.server.served = [];
+  it.server.disturb("reset");
+  await it.pass(300_000);
+  assert.equal(it.state, "not-served");
+  assert.equal(it.believed.size, 3);
+  await it.end();
+});

@@ -2,24 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Reflection } from "../../test/support/reflection.ts";
 
-/** A reflection of a server with objects of these names, at rest. */
-async function reflected(count: number, prepare?: (of: Reflection) => void): Promise<Reflection> {
-  const reflection = new Reflection();
-  for (let i = 0; i < count; i++) reflection.server.store.put(`o${i}`, i);
-  prepare?.(reflection);
-  await reflection.start();
-  return reflection;
-}
-
-/** Ends it; everything it said must have been right. */
-async function end(reflection: Reflection): Promise<void> {
-  await reflection.stop();
-  assert.deepEqual(reflection.wrong, []);
-  assert.equal(reflection.clock.pending, 0);
-}
-
 test("it lists by a watch, then hears of every change", async () => {
-  const it = await reflected(2);
+  const it = await Reflection.of(2);
   assert.deepEqual(it.news(), ["listing", "+shop/o0", "+shop/o1", "listed", "watching"]);
   it.server.store.put("o1", 7);
   it.server.store.put("new", 8);
@@ -28,12 +12,12 @@ test("it lists by a watch, then hears of every change", async () => {
   assert.deepEqual(it.news(), ["+shop/o1", "+shop/new", "-shop/o0"]);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.server.asked.length, 1);
-  await end(it);
+  await it.end();
 });
 
 for (const initialEvents of ["refused", "ignored"] as const) {
   test(`it lists in pages where initial events are ${initialEvents}`, async () => {
-    const it = await reflected(7, ({ server }) => {
+    const it = await Reflection.of(7, ({ server }) => {
       server.initialEvents = initialEvents;
     });
     await it.pass(10_000);
@@ -48,12 +32,12 @@ for (const initialEvents of ["refused", "ignored"] as const) {
     await it.pass(2000);
     assert.equal(it.state, "watching");
     assert.equal(it.server.asked.filter((path) => path.includes("sendInitial")).length, 0);
-    await end(it);
+    await it.end();
   });
 }
 
 test("a closed or broken watch goes on where it ended, and tells nothing twice", async () => {
-  const it = await reflected(3);
+  const it = await Reflection.of(3);
   for (const fault of ["close", "reset", "half-line", "repeat"] as const) {
     await it.pass(20_000);
     it.news();
@@ -64,11 +48,11 @@ test("a closed or broken watch goes on where it ended, and tells nothing twice",
     assert.deepEqual(objects, ["+shop/o1"], fault);
     assert.equal(it.state ?? "watching", "watching");
   }
-  await end(it);
+  await it.end();
 });
 
 test("what was deleted while nobody watched, and is no longer in the history, goes with the next list", async () => {
-  const it = await reflected(5);
+  const it = await Reflection.of(5);
   it.server.disturb("expired");
   it.server.store.delete("o2");
   it.server.store.compact();
@@ -77,11 +61,11 @@ test("what was deleted while nobody watched, and is no longer in the history, go
   assert.ok(it.told.includes("expired"));
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.believed.size, 4);
-  await end(it);
+  await it.end();
 });
 
 test("a list that would take most away is believed at the second look, ten seconds later", async () => {
-  const it = await reflected(5);
+  const it = await Reflection.of(5);
   it.server.disturb("expired");
   it.server.store.restore(["o4"], 50);
   it.server.store.compact();
@@ -91,11 +75,11 @@ test("a list that would take most away is believed at the second look, ten secon
   await it.pass(10_000);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.state, "watching");
-  await end(it);
+  await it.end();
 });
 
 test("a list that was wrong for a moment takes nothing away", async () => {
-  const it = await reflected(5);
+  const it = await Reflection.of(5);
   const empty = {
     kind: "ThingList",
     apiVersion: "example.io/v1",
@@ -111,115 +95,11 @@ test("a list that was wrong for a moment takes nothing away", async () => {
   assert.equal(it.state, "watching");
   assert.equal(it.told.filter((line) => line.startsWith("-")).length, 0);
   assert.deepEqual(it.believed, it.actual);
-  await end(it);
-});
-
-test("no answer, a refusal or nonsense takes anything away, and each has its reason", async () => {
-  const cases = [
-    [{ kind: "refused" }, "unreachable"],
-    [{ kind: "status", status: 401 }, "unauthorized"],
-    [{ kind: "status", status: 404 }, "not-served"],
-    [{ kind: "status", status: 429 }, "throttled"],
-    [{ kind: "status", status: 503 }, "server-error"],
-    [{ kind: "body", text: "<html>log in</html>\n" }, "garbage"],
-    [{ kind: "half", bytes: 30, clean: false }, "unreachable"],
-    [{ kind: "half", bytes: 30, clean: true }, "unreachable"],
-  ] as const;
-  for (const [fault, reason] of cases) {
-    const it = await reflected(4);
-    it.news();
-    it.server.disturb("expired");
-    it.server.faults.push(fault, fault, fault);
-    await it.pass(1300);
-    assert.equal(it.state, reason);
-    assert.equal(it.believed.size, 4, reason);
-    await it.pass(60_000);
-    assert.equal(it.state, "watching", reason);
-    assert.deepEqual(
-      it.news().filter((line) => line.startsWith("-")),
-      [],
-    );
-    await end(it);
-  }
-});
-
-test("a rejected list is looked for as pages: only then it is forbidden", async () => {
-  const it = await reflected(1, ({ server }) => {
-    for (let i = 0; i < 2; i++) server.faults.push({ kind: "status", status: 403 });
-  });
-  assert.equal(it.state, "forbidden");
-  assert.equal(it.told.includes("listed"), false);
-  await end(it);
-});
-
-test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
-  const it = await reflected(1);
-  await it.pass(20_000);
-  it.server.disturb("reset");
-  const outage = (count: number) =>
-    it.server.faults.push(...Array(count).fill({ kind: "refused" }));
-  outage(8);
-  await it.settle();
-  const waits: number[] = [];
-  while (it.server.faults.length > 0) {
-    waits.push(it.clock.next ?? 0);
-    await it.pass(it.clock.next ?? 0);
-  }
-  assert.deepEqual(waits, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
-  await it.pass(60_000);
-  assert.equal(it.state, "watching");
-  it.server.disturb("reset");
-  outage(1);
-  await it.settle();
-  assert.equal(it.clock.next, 1200);
-  await end(it);
-});
-
-test("Retry-After is waited for", async () => {
-  const it = await reflected(1, ({ server }) => {
-    server.faults.push({ kind: "status", status: 429, retryAfter: "20" });
-  });
-  assert.equal(it.state, "throttled");
-  assert.equal(it.clock.next, 22_500);
-  await it.pass(22_500);
-  assert.equal(it.state, "watching");
-  await end(it);
-});
-
-test("a server that closes every watch at once is not asked in a tight loop", async () => {
-  const it = await reflected(1);
-  for (let i = 0; i < 20; i++) it.server.faults.push({ kind: "body", text: "" });
-  it.server.disturb("close");
-  await it.pass(60_000);
-  assert.ok(it.server.asked.length < 15, String(it.server.asked.length));
-  await end(it);
-});
-
-test("a watch that falls silent is opened again, without a word if the server is well", async () => {
-  const it = await reflected(3);
-  it.news();
-  it.server.disturb("freeze");
-  it.server.store.delete("o0");
-  await it.pass(149_000);
-  assert.equal(it.believed.size, 3);
-  await it.pass(3000);
-  assert.deepEqual(it.news(), ["-shop/o0"]);
-  await end(it);
-});
-
-test("a server that stands still is told of, and its return noticed", async () => {
-  const it = await reflected(3);
-  it.server.disturb("freeze");
-  for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "silent" });
-  await it.pass(185_000);
-  assert.equal(it.state, "stalled");
-  await it.pass(120_000);
-  assert.equal(it.state, "watching");
-  await end(it);
+  await it.end();
 });
 
 test("a server that was restored from a backup is noticed, though its watch says nothing wrong", async () => {
-  const it = await reflected(30);
+  const it = await Reflection.of(30);
   await it.pass(20_000);
   it.server.disturb("reset");
   it.server.faults.push({ kind: "refused" });
@@ -233,12 +113,12 @@ test("a server that was restored from a backup is noticed, though its watch says
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.believed.size, 29);
-  await end(it);
+  await it.end();
 });
 
 test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
   for (const fault of ["expired", "garbage"] as const) {
-    const it = await reflected(3);
+    const it = await Reflection.of(3);
     it.server.store.delete("o1");
     it.server.disturb(fault);
     await it.settle();
@@ -247,7 +127,7 @@ test("ERROR, garbage and a row of failures in the middle of a watch lead to a ne
     await it.pass(2000);
     assert.ok(it.server.asked.at(-1)?.includes("sendInitialEvents"));
     assert.deepEqual(it.believed, it.actual);
-    await end(it);
+    await it.end();
   }
 });
 
@@ -269,51 +149,11 @@ test("the first version that is served is used, and another when that goes", asy
     [],
   );
   assert.equal(it.state ?? "watching", "watching");
-  await end(it);
-});
-
-test("an optional kind that is missing twice is listed as none, and looked for every 30 seconds", async () => {
-  const it = new Reflection({ optional: true });
-  it.server.served = [];
-  await it.start();
-  assert.deepEqual(it.news(), ["not-served"]);
-  await it.pass(1000);
-  assert.deepEqual(it.news(), ["listed"]);
-  it.server.store.put("late", 1);
-  it.server.served = ["v1"];
-  await it.pass(29_000);
-  assert.deepEqual(it.news(), []);
-  await it.pass(1000);
-  assert.deepEqual(it.news(), ["listing", "+shop/late", "watching"]);
-  await end(it);
-});
-
-test("a kind that must be there is waited for", async () => {
-  const it = new Reflection();
-  it.server.served = [];
-  await it.start();
-  await it.pass(300_000);
-  assert.deepEqual(it.news(), ["not-served"]);
-  it.server.served = ["v1"];
-  await it.pass(30_000);
-  assert.deepEqual(it.news(), ["listing", "listed", "watching"]);
-  await end(it);
-});
-
-test("a kind that is no longer served keeps what is known of it", async () => {
-  const it = new Reflection({ optional: true });
-  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
-  await it.start();
-  it.server.served = [];
-  it.server.disturb("reset");
-  await it.pass(300_000);
-  assert.equal(it.state, "not-served");
-  assert.equal(it.believed.size, 3);
-  await end(it);
+  await it.end();
 });
 
 test("who throws is told again when the watch ends, and the others are told in any case", async () => {
-  const it = await reflected(3, (of) => {
+  const it = await Reflection.of(3, (of) => {
     of.throwing = 1;
   });
   assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
@@ -321,11 +161,11 @@ test("who throws is told again when the watch ends, and the others are told in a
   assert.equal(it.state, "watching");
   await it.pass(600_000);
   assert.deepEqual(it.believed, it.actual);
-  await end(it);
+  await it.end();
 });
 
 test("a list that is doubted is looked at again, though a watch could go on from before it", async () => {
-  const it = await reflected(3, (of) => void of.throwing++);
+  const it = await Reflection.of(3, (of) => void of.throwing++);
   it.server.store.restore(["o0"], 50);
   it.server.disturb("close");
   await it.settle();
@@ -333,40 +173,40 @@ test("a list that is doubted is looked at again, though a watch could go on from
   await it.pass(10_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
-  await end(it);
+  await it.end();
 });
 
 test("a watch goes on from the last event, without a word before it once all is well again", async () => {
-  const it = await reflected(3, ({ server }) => void server.faults.push({ kind: "refused" }));
+  const it = await Reflection.of(3, ({ server }) => void server.faults.push({ kind: "refused" }));
   await it.pass(20_000);
   it.server.store.put("o1", 7);
   await it.pass(20_000);
   it.server.disturb("close");
   await it.settle();
   assert.match(it.server.asked[2] ?? "", /resourceVersion=104$/);
-  await end(it);
+  await it.end();
 });
 
 test("a bookmark in the midst of initial events is no end of them: pages are", async () => {
-  const it = await reflected(3, ({ server }) => {
+  const it = await Reflection.of(3, ({ server }) => {
     const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "103" } } };
     server.faults.push({ kind: "body", text: `${JSON.stringify(bookmark)}\n` });
   });
   assert.deepEqual(it.believed, it.actual);
   assert.match(it.server.asked[1] ?? "", /limit=500/);
   assert.equal(it.state, "watching");
-  await end(it);
+  await it.end();
 });
 
 test("a list of another kind is garbage", async () => {
   const list = { apiVersion: "other.io/v1", metadata: { resourceVersion: "900" }, items: [] };
-  const it = await reflected(3, ({ server }) => {
+  const it = await Reflection.of(3, ({ server }) => {
     server.faults.push({ kind: "status", status: 400 });
     server.faults.push({ kind: "body", text: JSON.stringify(list) });
   });
   assert.equal(it.state, "garbage");
   assert.equal(it.told.includes("listed"), false);
-  await end(it);
+  await it.end();
 });
 
 test("whoever is told may stop it, and hears nothing of what has already come", async () => {
@@ -377,7 +217,7 @@ test("whoever is told may stop it, and hears nothing of what has already come", 
   await it.start();
   await it.stop();
   assert.deepEqual(it.news(), ["listing", "+shop/o0"]);
-  await end(it);
+  await it.end();
 });
 
 test("stop ends it wherever it is, and nothing is told after", async () => {
@@ -394,7 +234,7 @@ test("stop ends it wherever it is, and nothing is told after", async () => {
     it.server.store.put("o1", 1);
     await stopped;
     await it.pass(400_000);
-    await end(it);
+    await it.end();
     assert.equal(it.server.watches, 0, when);
   }
 });

@@ -58,6 +58,15 @@ export class Reflection {
     });
   }
 
+  /** A reflection of a server with so many objects, `o0` and on, at rest. */
+  static async of(count: number, prepare?: (of: Reflection) => void): Promise<Reflection> {
+    const reflection = new Reflection();
+    for (let i = 0; i < count; i++) reflection.server.store.put(`o${i}`, i);
+    prepare?.(reflection);
+    await reflection.start();
+    return reflection;
+  }
+
   /** What is true of the server: values by key. */
   get actual(): Map<string, number> {
     return new Map([...this.server.store.objects].map(([key, { value }]) => [key, value]));
@@ -78,6 +87,13 @@ export class Reflection {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.reflector.stop();
+  }
+
+  /** Stops it; everything it said must have been right, and nothing may be waiting. */
+  async end(): Promise<void> {
+    await this.stop();
+    assert.deepEqual(this.wrong, []);
+    assert.equal(this.clock.pending, 0);
   }
 
   /** Moves time on, and lets what that causes come to rest, timer by timer. */
