@@ -41,7 +41,7 @@ export interface LeaderElectorEvents {
   /** What we are from now on. */
   state(state: LeaderState): void;
   /** The Lease was read or written: the API server answers. */
-  looked?(): void;
+  looked(): void;
   /** The Lease could not be read or written; it is tried again. */
   failed(fault: ApiFault): void;
 }
@@ -130,7 +130,7 @@ export class LeaderElector {
     while (!signal.aborted) {
       try {
         await this.#round();
-        this.#options.events.looked?.();
+        this.#options.events.looked();
       } catch (thrown) {
         // Whether it was written or not, another look will tell.
         this.#ours = undefined;

@@ -88,3 +88,11 @@ test("a Lease that nobody renews, or that says nothing, tells nothing", () => {
   contact.controllers("garbage");
   assert.deepEqual(told, []);
 });
+
+test("once stopped, nothing is told any more, whoever still speaks", () => {
+  const { clock, contact, told } = reach();
+  contact.stop();
+  contact.asked("election", "stalled");
+  contact.asked("election");
+  assert.deepEqual([told, clock.pending], [[], 0]);
+});

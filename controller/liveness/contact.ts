@@ -39,8 +39,8 @@ export interface ContactEvents {
 /**
  * Whether we hear what happens in a cluster: from its API server, and from its controllers, whose word on readiness is
  * all that the API server has. An API server that stands still says nothing, and a watch finds that only after minutes;
- * a request that is not answered, or the silent Lease of kube-controller-manager, tells within seconds. A Lease that
- * nobody was seen to renew tells nothing.
+ * a request that is not answered, or the silent Lease of kube-controller-manager, tells within seconds: every replica
+ * asks for the Lease of its election every two. A Lease that nobody was seen to renew tells nothing.
  */
 export class Contact {
   readonly #clock: Clock;
@@ -49,6 +49,7 @@ export class Contact {
   /** Who is not heard, and why. */
   readonly #deaf = new Map<string, LossReason>();
   #since = 0;
+  #isStopped = false;
 
   constructor({ clock, events }: { readonly clock: Clock; readonly events: ContactEvents }) {
     this.#clock = clock;
@@ -108,19 +109,20 @@ export class Contact {
 
   /** Tells of nothing any more. */
   stop(): void {
+    this.#isStopped = true;
     this.#controllers.stop();
   }
 
   #lose(source: string, reason: LossReason): void {
     const first = this.#deaf.size === 0;
     this.#deaf.set(source, reason);
-    if (!first) return;
+    if (!first || this.#isStopped) return;
     this.#since = this.#clock.now();
     this.#events.lost(reason);
   }
 
   #hear(source: string): void {
-    if (!this.#deaf.delete(source) || this.#deaf.size > 0) return;
+    if (!this.#deaf.delete(source) || this.#deaf.size > 0 || this.#isStopped) return;
     this.#events.regained(this.#clock.now() - this.#since);
   }
 }

@@ -179,3 +179,49 @@ test("a controller that is started anew in the window goes on where its predeces
   next.clock.advance(WINDOW_MS);
   assert.deepEqual(next.published(), next.truth());
 });
+
+test("who takes over while contact is still lost has a window of its own, and another one when it is regained", () => {
+  const stage = cluster();
+  stage.hold.lost();
+  stage.hold.begin(publishedAsReady(stage.published()));
+  stage.clock.advance(WINDOW_MS);
+  stage.hold.regained();
+  stage.setAll("unready");
+  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
+  stage.clock.advance(WINDOW_MS);
+  assert.deepEqual(stage.published(), stage.truth());
+});
+
+test("who takes over still knows of Services that nobody has published", () => {
+  const stage = cluster();
+  stage.hold.lost();
+  const [published] = stage.published();
+  assert.ok(published);
+  stage.hold.begin(publishedAsReady([published]));
+  stage.setAll("unready");
+  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
+});
+
+test("when all are ready again, the drop is over: one that fails after that is believed", () => {
+  const stage = cluster();
+  stage.hold.lost();
+  stage.hold.regained();
+  stage.setAll("unready");
+  stage.clock.advance(5000);
+  stage.setAll("ready");
+  assert.deepEqual(stage.told, ["held 4 of 5 in 2", "believed 0 of 5 in 0"]);
+  stage.set("demo/a", "10.0.0.1", "unready");
+  stage.clock.advance(PATIENCE_MS);
+  assert.deepEqual(stage.words(), ["unready", "ready", "ready", "ready", "ready"]);
+  stage.setAll("unready");
+  assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
+});
+
+test("once stopped, it waits for nothing, whatever it is told", () => {
+  const stage = cluster();
+  stage.hold.lost();
+  stage.hold.stop();
+  stage.hold.regained();
+  stage.setAll("unready");
+  assert.equal(stage.clock.pending, 0);
+});

@@ -33,9 +33,9 @@ export interface ReadinessHoldOptions {
 export interface ReadinessHoldEvents {
   /** `published` says something else of slices of these Services than before, though they have not changed. */
   changed(services: readonly ObjectKey[]): void;
-  /** Endpoints turned unready together, and are held back until the window ends. Once a window. */
+  /** Endpoints turned unready together, and are held back. Once until `believed`. */
   held(drop: Drop): void;
-  /** The window in which they were held back is over, and the truth is published. */
+  /** All of them are ready again or gone, or the window is over: the truth is published. */
   believed(drop: Drop): void;
 }
 
@@ -43,17 +43,17 @@ export interface ReadinessHoldEvents {
  * Keeps a cluster whose control plane returns from saying that all its endpoints died. Only in the 30 s after contact
  * was regained, and only of endpoints that were ready before it was lost, are still listed, and do not terminate:
  * one that turns unready is published as `ready: false, serving: true` for two seconds; if four fifths of all have
- * turned by then, in two Services or more, for the rest of the 30 s. `ready` is always the truth. Everything else is
- * what it is, at once.
+ * turned by then, in two Services or more, for the rest of the 30 s, or until none of them is left: who turns unready
+ * after that does it for a reason of its own. `ready` is always the truth. Everything else is what it is, at once.
  *
- * There is nothing to remember over a restart: `begin` takes what was ready from what was published, and a start is
- * contact regained. At worst a drop is held back for 30 s more.
+ * There is nothing to remember over a restart: `begin` takes what was ready from what was published, and a start opens
+ * a window, too. At worst a drop is held back for 30 s more.
  */
 export class ReadinessHold {
   readonly #options: ReadinessHoldOptions;
   #isLost = false;
   /** What was ready when contact was lost; undefined: it was not, or the window is over. */
-  #before: Map<ObjectKey, Set<string>> | undefined;
+  #before: Map<ObjectKey, ReadonlySet<string>> | undefined;
   /** When the window ends; undefined: nothing is heard yet that could have to be held back. */
   #end: number | undefined;
   #collective = false;
@@ -64,16 +64,21 @@ export class ReadinessHold {
   /** Services with drops that wait to be joined by others, first come first. */
   #waiting: { readonly service: ObjectKey; readonly until: number }[] = [];
   #cancel: Cancel = () => undefined;
+  #isStopped = false;
 
   constructor(options: ReadinessHoldOptions) {
     this.#options = options;
   }
 
-  /** Once, when slices have been listed after a start: `before` is what `publishedAsReady` makes of own records. */
+  /**
+   * Whenever slices are published from now on, after a start or as a new leader: `before` is what `publishedAsReady`
+   * makes of own records. It opens a window, and says nothing about contact: that may still be lost.
+   */
   begin(before: EndpointSets): void {
-    this.#before = copyOf(before);
-    this.regained();
-    for (const service of before.keys()) this.serviceChanged(service);
+    for (const [service, addresses] of before) this.#addBefore(service, addresses);
+    this.#before ??= new Map();
+    this.#open();
+    for (const service of this.#before.keys()) this.serviceChanged(service);
   }
 
   /** Contact was lost. What is ready now is what was ready. */
@@ -85,9 +90,7 @@ export class ReadinessHold {
   /** Contact was regained: the window is 30 s from now. */
   regained(): void {
     this.#isLost = false;
-    if (this.#before === undefined) return;
-    this.#end = this.#options.clock.now() + WINDOW_MS;
-    this.#wait();
+    if (this.#before !== undefined) this.#open();
   }
 
   /** The slices of a Service are others than before, as `slicesOf` tells. */
@@ -107,6 +110,7 @@ export class ReadinessHold {
     this.#endpoints += turned.size - (known?.size ?? 0);
     if (turned.size > 0) this.#turned.set(service, turned);
     else this.#turned.delete(service);
+    if (this.#collective && this.#endpoints === 0) this.#believe();
     if (joined) this.#join(service, now);
   }
 
@@ -126,6 +130,7 @@ export class ReadinessHold {
 
   /** Tells of nothing any more. */
   stop(): void {
+    this.#isStopped = true;
     this.#cancel();
   }
 
@@ -136,13 +141,19 @@ export class ReadinessHold {
   /** Who has been remembered before stays so: a second loss in the window must not take the unready for the normal. */
   #remember(): void {
     const { services, slicesOf } = this.#options;
-    const before = this.#before ?? new Map<ObjectKey, Set<string>>();
-    this.#before = before;
-    for (const service of services()) {
-      const ready = readyAmong(slicesOf(service));
-      for (const address of before.get(service) ?? []) ready.add(address);
-      if (ready.size > 0) before.set(service, ready);
-    }
+    this.#before ??= new Map();
+    for (const service of services()) this.#addBefore(service, readyAmong(slicesOf(service)));
+  }
+
+  #addBefore(service: ObjectKey, addresses: ReadonlySet<string>): void {
+    if (addresses.size === 0) return;
+    this.#before ??= new Map();
+    this.#before.set(service, new Set([...(this.#before.get(service) ?? []), ...addresses]));
+  }
+
+  #open(): void {
+    this.#end = this.#options.clock.now() + WINDOW_MS;
+    this.#wait();
   }
 
   #join(service: ObjectKey, now: number): void {
@@ -165,6 +176,7 @@ export class ReadinessHold {
   #wait(): void {
     const { clock } = this.#options;
     this.#cancel();
+    if (this.#isStopped) return;
     const due = Math.min(
       this.#end ?? Number.POSITIVE_INFINITY,
       this.#waiting[0]?.until ?? Number.POSITIVE_INFINITY,
@@ -188,28 +200,24 @@ export class ReadinessHold {
   /** The window is over: what is published is the truth. */
   #close(): void {
     const { events } = this.#options;
-    const drop = this.#drop();
     const services = [...this.#turned.keys()];
-    const wasCollective = this.#collective;
+    if (this.#collective) this.#believe();
     this.#before = undefined;
     this.#end = undefined;
-    this.#collective = false;
     this.#turned.clear();
     this.#endpoints = 0;
     this.#waiting = [];
     if (this.#isLost) this.#remember();
-    if (wasCollective) events.believed(drop);
     if (services.length > 0) events.changed(services);
+  }
+
+  #believe(): void {
+    this.#collective = false;
+    this.#options.events.believed(this.#drop());
   }
 
   #drop(): Drop {
     const before = sizeOf(this.#before ?? new Map());
     return { endpoints: this.#endpoints, services: this.#turned.size, before };
   }
-}
-
-function copyOf(sets: EndpointSets): Map<ObjectKey, Set<string>> {
-  const copy = new Map<ObjectKey, Set<string>>();
-  for (const [service, addresses] of sets) copy.set(service, new Set(addresses));
-  return copy;
 }

@@ -1,5 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { publishedAsReady } from "../liveness/collective-drop.ts";
 import { Contact } from "../liveness/contact.ts";
 import { ReadinessHold } from "../liveness/readiness-hold.ts";
@@ -118,6 +119,11 @@ export class HomeCluster {
   /** A slice of a Service as it is to be published now: readiness may be held back. */
   published(slice: SliceFact): SliceFact {
     return this.#hold.published(slice);
+  }
+
+  /** `source` has asked its API server for something, which it answered, or why it did not. */
+  asked(source: string, fault?: FaultReason): void {
+    this.#contact.asked(source, fault);
   }
 
   /** Ranges that endpoints of peers are declared to lie in are these. */

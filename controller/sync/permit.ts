@@ -1,3 +1,4 @@
+import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
 import { type LeaseTimes, leaseTimes } from "../liveness/lease-times.ts";
@@ -12,6 +13,8 @@ export interface PermitOptions
   readonly events: Pick<ControllerOptions["events"], "electionFailed" | "leader">;
   readonly who: WhoWeAre;
   readonly members: Members;
+  /** The API server was asked for the Lease, which it answered, or why it did not. */
+  readonly asked: (fault?: FaultReason) => void;
   /** This replica works from now on, or no more. */
   readonly turned: (isWorking: boolean) => void;
 }
@@ -28,7 +31,7 @@ export class Permit {
   #isEnded = false;
 
   constructor(options: PermitOptions) {
-    const { api, clock, config, events, random, replica, today } = options;
+    const { api, asked, clock, config, events, random, replica, today } = options;
     this.#options = options;
     this.#times = leaseTimes(config.leaseSeconds);
     this.elector = new LeaderElector({
@@ -45,7 +48,11 @@ export class Permit {
           events.leader(state);
           this.look();
         },
-        failed: (fault) => events.electionFailed(fault),
+        looked: () => asked(),
+        failed: (fault) => {
+          asked(fault.reason);
+          events.electionFailed(fault);
+        },
       },
     });
   }

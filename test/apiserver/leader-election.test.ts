@@ -95,7 +95,7 @@ test("where the namespace of the Lease does not exist, nobody leads", async () =
     today: () => new Date(),
     lease: { namespace: "nowhere", name: "leader" },
     identity: "me",
-    events: { state: () => {}, failed: ({ reason }) => resolve(reason) },
+    events: { state: () => {}, looked: () => {}, failed: ({ reason }) => resolve(reason) },
   });
   elector.start();
   assert.equal(await promise, "absent");

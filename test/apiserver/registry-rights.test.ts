@@ -267,6 +267,7 @@ test("the controller's own rights suffice to elect a leader, by its own Lease on
         state: ({ reason }) => {
           if (reason === "leader") resolve(reason);
         },
+        looked: () => undefined,
         failed: ({ reason }) => resolve(reason),
       },
     });
