@@ -69,6 +69,7 @@ export async function bareImport(from: ApiClient, to: ApiClient): Promise<number
 }
 
 /** What somebody would write: neither status nor what the API server adds. Nobody takes it for an import of ours. */
-function bared({ status: _, metadata, ...object }: ApiObject): object {
-  return { ...object, metadata: { namespace: BARE, name: metadata.name, labels: { [COPY]: "" } } };
+function bared(object: ApiObject): object {
+  const metadata = { namespace: BARE, name: object.metadata.name, labels: { [COPY]: "" } };
+  return { ...object, metadata, status: undefined };
 }
