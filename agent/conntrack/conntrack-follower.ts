@@ -18,7 +18,7 @@ export interface ConntrackFollowerOptions extends Omit<SweepOptions, "targets"> 
 /**
  * Milliseconds that a SYN may go unanswered after its endpoint has left. Longer than any way there and back (600 by a
  * satellite), so that no answer under way is cut; and so much shorter than the second after which TCP sends the SYN
- * again (RFC 6298, 2.1; Linux 1 s, 3 s, 7 s) that a walk comes in between: even the last SYN that went to the endpoint is
+ * again (RFC 6298, 2.1) that a walk comes in between: even the last SYN that went to the endpoint is
  * sent elsewhere the next time.
  */
 const ANSWER_MS = 800;

@@ -10,7 +10,7 @@ import { eventually } from "../support/agent-process.ts";
 /** A client's connection that the endpoint has accepted, and whose SYN-ACK never got to the client. */
 const HALF_OPEN = 4001;
 const ABANDONED = 4002;
-/** TCP sends a SYN again after 1, 3, 7 and 15 seconds. */
+/** TCP sends a SYN again after 1, 3, 7 and 15 seconds, or more often. */
 const PATIENCE = 30_000;
 
 for (const way of ["netlink", "conntrack"] as const) {
