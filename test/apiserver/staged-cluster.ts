@@ -21,6 +21,12 @@ const PAGES = "127.0.0.1:10270";
 /** What the controller is called to its own API server. */
 export const USER = "controller";
 
+/** By what the replicas of a controller elect their leader. */
+export const LEADER = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
+};
 export const IMPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
 export const EXPORT = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
 export const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" };
@@ -51,9 +57,9 @@ export class StagedCluster {
     this.#node = node;
   }
 
-  /** Starts the controller, and waits for nothing. */
-  async launch(): Promise<void> {
-    const argv = [...this.#argv, "--log-format", "json"];
+  /** Starts the controller, and waits for nothing. `through`: a command that starts it in turn, such as `env A=b`. */
+  async launch(through: readonly string[] = []): Promise<void> {
+    const argv = [...through, ...this.#argv, "--log-format", "json"];
     if (this.#node !== undefined) {
       this.#process = this.#node.spawn([...argv, "--http-address", PAGES]);
       return;
@@ -93,6 +99,17 @@ export class StagedCluster {
     this.#process?.signal("SIGKILL");
     await this.#process?.exited;
     this.#process = undefined;
+  }
+
+  /**
+   * The controller is killed without a word, and another one started at once. The Lease that it led by is deleted, as a person
+   * may who knows that it is dead: no replica calls itself what another did, so the new one would wait until it runs out.
+   */
+  async replace(through: readonly string[] = []): Promise<void> {
+    await this.kill();
+    const path = await this.plane.admin.pathOf(LEADER);
+    await this.plane.admin.request("DELETE", path);
+    await this.launch(through);
   }
 
   /** What the controller has written to its own API server so far, but for Leases. */

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../support/agent-process.ts";
+import { Chance } from "../support/chance.ts";
+import { Churn } from "./churn.ts";
+import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { ImportWitness } from "./import-witness.ts";
+import { duplicates, eraseWork, type PublishedState, publishedState } from "./published-state.ts";
+
+// Two real controllers that are killed again and again, while what they have to do changes. `SEED=n` repeats what was done by
+// chance, though not when.
+
+/** How often each of the two is killed. */
+const KILLS = 25;
+/** Of a hundred, how many are killed before they may have begun to work. */
+const EARLY = 20;
+/** Milliseconds within which these are killed. */
+const BOOT_MS = 700;
+/** Most writes after which the others are killed: at the moment when the last one is seen, with more under way. */
+const MOST_WRITES = 40;
+/** Milliseconds without so many, after which they are killed while they have nothing to do. */
+const QUIET_MS = 500;
+/** Milliseconds between two changes. */
+const PACE_MS = 40;
+const PATIENCE_MS = 40_000;
+
+const STEADY = Array.from({ length: 8 }, (_, i) => `shop/steady-${i}`);
+const CHANGING = Array.from({ length: 24 }, (_, i) => `${i % 2 ? "shop" : "store"}/web-${i}`);
+
+const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const chance = new Chance(seed);
+let stage: ControllerStage;
+let churn: Churn;
+/** Has Node keep what it makes of our sources: half of the time until a controller works. */
+let cached: string[];
+let found: readonly PublishedState[];
+
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"] });
+  const { clusters } = stage;
+  cached = ["env", `NODE_COMPILE_CACHE=${stage.cluster("c1").plane.directory}/cache`];
+  churn = new Churn({ clusters, changing: CHANGING, steady: STEADY, chance });
+  await churn.prepare();
+  for (const cluster of clusters) await cluster.launch(cached);
+  await settled();
+  for (const cluster of clusters) {
+    // Only one that ends in good order keeps anything.
+    await cluster.stop();
+    await cluster.launch(cached);
+  }
+});
+after(() => stage[Symbol.asyncDispose]());
+
+/** Kills a controller at any moment, and starts another at once, many times. */
+async function killOften(cluster: StagedCluster, witness: ImportWitness): Promise<void> {
+  for (let i = 0; i < KILLS; i++) {
+    if (chance.percent(EARLY)) await sleep(chance.below(BOOT_MS));
+    else {
+      await cluster.untilLogged("this replica works");
+      await witness.writesMore(chance.below(MOST_WRITES), QUIET_MS);
+    }
+    await cluster.replace(cached);
+  }
+}
+
+/** Waits until each cluster has imported just what all of them export, and nobody writes. */
+async function settled(): Promise<void> {
+  for (const cluster of stage.clusters) {
+    await eventually(async () => {
+      const { imported } = await publishedState(cluster);
+      assert.deepEqual(imported, churn.expected(), `${cluster.id}, seed ${seed}\n${cluster.log}`);
+    }, PATIENCE_MS);
+  }
+  await Promise.all(stage.clusters.map((cluster) => cluster.atRest()));
+}
+
+test("controllers that are killed fifty times lose nothing, leave nothing, tell nothing twice, and change no VIP", async () => {
+  const lives = stage.clusters.map((cluster) => ({ cluster, witness: new ImportWitness(cluster) }));
+  let over = false;
+  const killed = Promise.all(lives.map((life) => killOften(life.cluster, life.witness)));
+  const ended = killed.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    await churn.change();
+    await sleep(PACE_MS);
+  }
+  await ended;
+  await settled();
+  found = await Promise.all(stage.clusters.map(publishedState));
+  assert.deepEqual(found.flatMap(duplicates), [], `seed ${seed}`);
+  for (const { witness } of lives) {
+    await witness[Symbol.asyncDispose]();
+    assert.deepEqual(witness.faults, [], `seed ${seed}`);
+    const withdrawn = witness.deleted.filter((key) => STEADY.includes(key));
+    assert.deepEqual(withdrawn, [], `seed ${seed}`);
+  }
+});
+
+test("what they leave is what controllers make that begin with nothing", async () => {
+  const { clusters } = stage;
+  await Promise.all(clusters.map((cluster) => cluster.stop()));
+  await Promise.all(clusters.map(eraseWork));
+  for (const cluster of clusters) await cluster.launch(cached);
+  await settled();
+  const made = await Promise.all(clusters.map(publishedState));
+  assert.deepEqual(found, made, `seed ${seed}`);
+});
