@@ -74,7 +74,8 @@ export class ImportWitness implements AsyncDisposable {
       }
       throw new Error("it was ended");
     } catch (error) {
-      if (!this.#ended) this.#faults.push(`${this.#cluster}: watch of ${kind.kind}: ${String(error)}`);
+      if (!this.#ended)
+        this.#faults.push(`${this.#cluster}: watch of ${kind.kind}: ${String(error)}`);
     }
   }
 
