@@ -7,7 +7,7 @@ import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
 import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
-import { startControllerManager } from "./controllers.ts";
+import { ControllerManager, type ControllerManagerFlags } from "./controllers.ts";
 import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
@@ -31,9 +31,10 @@ export interface ControlPlaneOptions {
   readonly users?: readonly string[];
   /**
    * True: a kube-controller-manager runs, too, and stops, dies and stands still with the API server. It makes
-   * EndpointSlices of Services and pods, empties deleted namespaces, and finds nodes NotReady.
+   * EndpointSlices of Services and pods, empties deleted namespaces, and finds nodes NotReady. Flags: one with these
+   * flags besides.
    */
-  readonly controllerManager?: boolean;
+  readonly controllerManager?: boolean | ControllerManagerFlags;
 }
 
 /**
@@ -61,14 +62,16 @@ export class ControlPlane implements AsyncDisposable {
   readonly #users: Map<string, User>;
   #etcd: Etcd | undefined;
   #server: Process | undefined;
-  #manager: Process | undefined;
-  readonly #managed: boolean;
+  #manager: ControllerManager | undefined;
+  /** Undefined: none is to run. */
+  readonly #managed: ControllerManagerFlags | undefined;
 
   private constructor(
     place: Place,
     { users = [], controllerManager = false }: ControlPlaneOptions,
   ) {
-    this.#managed = controllerManager;
+    const flags = controllerManager === true ? {} : controllerManager;
+    this.#managed = flags === false ? undefined : flags;
     this.#run = newRun();
     this.#guard = new Guard(this.#run);
     this.#place = place;
@@ -110,10 +113,11 @@ export class ControlPlane implements AsyncDisposable {
     const etcdUrl = this.#etcd.url;
     this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
     await untilCrdsServed(client);
-    if (!this.#managed) return;
+    const flags = this.#managed;
+    if (flags === undefined) return;
     const kubeconfig = this.kubeconfig({ user: ADMIN });
     const { key } = apiServerFiles(directory);
-    this.#manager = await startControllerManager({ place, kubeconfig, key, client });
+    this.#manager = await ControllerManager.start({ place, kubeconfig, key, client, flags });
   }
 
   /** Asks the API server to end, as a rollout does: open watches end in good order. Then connections are refused. */
@@ -124,22 +128,23 @@ export class ControlPlane implements AsyncDisposable {
     this.#ended();
   }
 
-  /** The API server is killed: connections end in the midst of a word. */
+  /** The API server is killed, also if it stands still: connections end in the midst of a word. */
   async kill(): Promise<void> {
-    const programs = this.#programs();
-    for (const program of programs) program.signal("SIGKILL");
-    for (const program of programs) await program.exited;
+    const server = this.#running();
+    this.#etcd?.signal("SIGCONT");
+    server.signal("SIGKILL");
+    await Promise.all([this.#manager?.kill(), server.exited]);
     this.#ended();
   }
 
-  /** The API server stands still: connections are still accepted, and nothing is ever said on them. */
+  /** All of it stands still: connections are still accepted, and nothing is ever said on them. */
   freeze(): void {
-    for (const program of this.#programs()) program.signal("SIGSTOP");
+    this.#signal("SIGSTOP");
   }
 
   /** It goes on. */
   thaw(): void {
-    for (const program of this.#programs()) program.signal("SIGCONT");
+    this.#signal("SIGCONT");
   }
 
   /**
@@ -236,9 +241,8 @@ export class ControlPlane implements AsyncDisposable {
     return this.#server;
   }
 
-  /** The API server, and the controller manager if there is one. */
-  #programs(): Process[] {
-    return [this.#running(), ...(this.#manager === undefined ? [] : [this.#manager])];
+  #signal(name: "SIGCONT" | "SIGSTOP"): void {
+    for (const program of [this.#etcd, this.#running(), this.#manager]) program?.signal(name);
   }
 
   #ended(): void {

@@ -1,13 +1,8 @@
-import { registryNamespace } from "../../controller/registry/names.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
-import {
-  controllerRights,
-  memberRights,
-  publisherRights,
-  readerRights,
-} from "./controller-rights.ts";
-import { CONTROLLER, namespaceOf, StagedCluster, USER } from "./staged-cluster.ts";
+import { hubRights, memberRights, meshRights } from "./controller-rights.ts";
+import type { ControllerManagerFlags } from "./controllers.ts";
+import { CONTROLLER, StagedCluster, USER } from "./staged-cluster.ts";
 
 export { CONTROLLER, EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
 
@@ -26,8 +21,8 @@ export interface ControllerStageOptions {
   readonly leaseDuration?: string;
   /** More flags of every controller. */
   readonly flags?: readonly string[];
-  /** True: each cluster has a kube-controller-manager. */
-  readonly controllerManager?: boolean;
+  /** Clusters that have a kube-controller-manager, and flags of it. */
+  readonly controllerManagers?: Readonly<Record<string, ControllerManagerFlags>>;
   /** Where a cluster's control plane and controller run: a node of a lab. Without it: on the loopback. */
   readonly nodeOf?: (cluster: string) => Namespace;
   /** More users of every control plane, without any rights. */
@@ -46,16 +41,21 @@ export class ControllerStage implements AsyncDisposable {
 
   /** Starts all control planes, and tells the clusters of each other. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
-    const { clusters: ids, registry = "mesh", flags = [], controllerManager = false } = options;
+    const { clusters: ids, registry = "mesh", flags = [], controllerManagers = {} } = options;
     const { leaseDuration = "6s", nodeOf, program = [CONTROLLER], users = [] } = options;
     const planes: ControlPlane[] = [];
     try {
-      const known = { controllerManager, users: [USER, PEER, ...users] };
+      const known = ids.map((id) => {
+        const controllerManager = controllerManagers[id] ?? false;
+        const namespace = nodeOf?.(id);
+        const own = { controllerManager, ...(namespace !== undefined && { namespace }) };
+        return { ...own, users: [USER, PEER, ...users] };
+      });
       if (nodeOf === undefined) {
         // One after the other: of several that look for a free port at once, two might find the same.
-        for (const _ of ids) planes.push(await ControlPlane.start(known));
+        for (const one of known) planes.push(await ControlPlane.start(one));
       } else {
-        planes.push(...(await allStarted(ids.map((id) => ({ ...known, namespace: nodeOf(id) })))));
+        planes.push(...(await allStarted(known)));
       }
       const hub = registry === "hub" ? await ControlPlane.start({ users: ids }) : undefined;
       if (hub !== undefined) planes.push(hub);
@@ -75,19 +75,13 @@ export class ControllerStage implements AsyncDisposable {
       });
       const prepare = async ({ id, plane }: StagedCluster) => {
         await plane.installCrds();
-        await applyAll(plane, [
-          namespaceOf(OWN_NAMESPACE),
-          ...controllerRights(USER, OWN_NAMESPACE),
-          ...(hub === undefined ? registryOf(id, USER, [PEER]) : []),
-        ]);
+        const rights = hub === undefined ? meshRights(id, USER, PEER) : memberRights(USER);
+        await applyAll(plane, rights);
       };
       await Promise.all(clusters.map(prepare));
       if (hub !== undefined) {
         await hub.installCrds();
-        for (const id of ids) {
-          const readers = ids.filter((other) => other !== id);
-          await applyAll(hub, [...registryOf(id, id, readers), ...memberRights(id)]);
-        }
+        await applyAll(hub, hubRights(ids));
       }
       const stage = new ControllerStage(clusters, planes);
       if (hub === undefined) await stage.#introduce();
@@ -154,16 +148,6 @@ export async function peerSecret({ id, plane }: StagedCluster): Promise<object> 
     },
     stringData: { kubeconfig: plane.inlineKubeconfig({ user: PEER }) },
   };
-}
-
-/** A registry's namespace, whom it belongs to, and who reads it. */
-function registryOf(id: string, writer: string, readers: readonly string[]): object[] {
-  const name = registryNamespace(id);
-  return [
-    namespaceOf(name, { "clusterset-proxy.io/registry": id }),
-    ...publisherRights(writer, name),
-    ...readers.flatMap((reader) => readerRights(reader, name)),
-  ];
 }
 
 async function applyAll({ admin }: ControlPlane, objects: readonly object[]): Promise<void> {

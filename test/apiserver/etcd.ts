@@ -58,6 +58,10 @@ export class Etcd {
     await this.#call("/v3/kv/compaction", { revision: header.revision, physical: true });
   }
 
+  signal(name: "SIGCONT" | "SIGSTOP"): void {
+    this.#process.signal(name);
+  }
+
   async kill(): Promise<void> {
     this.#process.signal("SIGKILL");
     await this.#process.exited;
