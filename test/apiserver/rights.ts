@@ -27,6 +27,7 @@ export interface RightsObject {
 
 interface Subject {
   readonly kind: string;
+  readonly apiGroup?: string;
   readonly namespace?: string;
   readonly name: string;
 }
@@ -54,12 +55,30 @@ export function boundTo(
   account: string,
   objects: readonly RightsObject[],
 ): RightsObject[] {
+  return withUsers([user], { kind: "ServiceAccount", name: account }, objects);
+}
+
+/** The same objects, with users of a test in the place of all service accounts of a namespace. */
+export function boundToAll(
+  users: readonly string[],
+  namespace: string,
+  objects: readonly RightsObject[],
+): RightsObject[] {
+  const group = { kind: "Group", name: `system:serviceaccounts:${namespace}` };
+  return withUsers(users, group, objects);
+}
+
+function withUsers(
+  users: readonly string[],
+  instead: Pick<Subject, "kind" | "name">,
+  objects: readonly RightsObject[],
+): RightsObject[] {
   return objects.map((object) => {
     if (object.subjects === undefined) return object;
-    const subjects = object.subjects.map((subject) =>
-      subject.kind === "ServiceAccount" && subject.name === account
-        ? { kind: "User", apiGroup: RBAC, name: user }
-        : subject,
+    const subjects = object.subjects.flatMap((subject): Subject[] =>
+      subject.kind === instead.kind && subject.name === instead.name
+        ? users.map((name) => ({ kind: "User", apiGroup: RBAC, name }))
+        : [subject],
     );
     return { ...object, subjects };
   });
