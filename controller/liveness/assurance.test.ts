@@ -41,7 +41,7 @@ test("nothing is known of what is not there before all is watched, without a Lea
   assert.equal(stage.given, 1);
 });
 
-test("after a break it takes a renewal that is seen while all is watched, not one that a list shows", () => {
+test("after a break it takes two renewals that are seen while all is watched, and not what a list shows", () => {
   const stage = Stage.assured();
   const { assurance } = stage;
   assurance.connected(false);
@@ -52,8 +52,10 @@ test("after a break it takes a renewal that is seen while all is watched, not on
   assurance.renewed(lease(2));
   assert.equal(assurance.isGiven, false, "nobody has renewed it");
   assurance.renewed(lease(3));
-  assert.deepEqual([assurance.isGiven, stage.given], [true, 2]);
+  assert.equal(assurance.isGiven, false, "records may be late");
   assurance.renewed(lease(4));
+  assert.deepEqual([assurance.isGiven, stage.given], [true, 2]);
+  assurance.renewed(lease(5));
   assert.equal(stage.given, 2, "told once");
 });
 
@@ -61,7 +63,7 @@ test("a cluster that takes its word back is not believed about what is not there
   const { assurance } = Stage.assured();
   assurance.renewed(lease(2, false));
   assert.equal(assurance.isGiven, false);
-  assurance.renewed(lease(3));
+  for (const renewal of [3, 4]) assurance.renewed(lease(renewal));
   assert.equal(assurance.isGiven, true);
 });
 
@@ -72,6 +74,6 @@ test("an older server's records are old until its cluster says that all is there
   assurance.renewed(lease(0));
   assurance.connected(true);
   assert.deepEqual([assurance.isGiven, assurance.isRewound], [false, true]);
-  assurance.renewed(lease(5));
+  for (const renewal of [5, 6]) assurance.renewed(lease(renewal));
   assert.deepEqual([assurance.isGiven, assurance.isRewound], [true, false]);
 });

@@ -6,8 +6,9 @@ import type { ClusterFact } from "../model/facts.ts";
  * and has not written its records yet. Only the cluster itself knows: it says with a renewal of its Lease that all that it
  * exports lies there (`ClusterFact.complete`).
  *
- * At the start its last word counts. Once a connection was lost, it takes a renewal that is seen to arrive while all of
- * the registry is watched: what a list shows may have been said to a server that is no more.
+ * At the start its last word counts. Once a connection was lost, it takes renewals that are seen to arrive while all of
+ * the registry is watched: what a list shows may have been said to a server that is no more. It takes two: a watch of
+ * Leases may be ahead of those of records by seconds.
  */
 export class Assurance {
   readonly #given: () => void;
@@ -16,6 +17,8 @@ export class Assurance {
   #isWatched = false;
   #wasWatched = false;
   #wasGiven = false;
+  /** It has said once, since a connection was lost, that all is there. */
+  #isSaid = false;
   /** Its last renewal, and what that says. */
   #renewal: string | undefined;
   #isComplete = false;
@@ -43,7 +46,7 @@ export class Assurance {
   /** How the registry is read: all of it is watched, or not. */
   connected(isWatched: boolean): void {
     this.#isWatched = isWatched;
-    if (!isWatched) this.#isGiven = false;
+    if (!isWatched) this.#take();
     else if (!this.#wasWatched) {
       this.#wasWatched = true;
       if (this.#isComplete) this.#give();
@@ -52,7 +55,7 @@ export class Assurance {
 
   /** The server is older than it was. */
   rewound(): void {
-    this.#isGiven = false;
+    this.#take();
     this.#isRewound = true;
     this.#wasWatched = true;
   }
@@ -63,8 +66,16 @@ export class Assurance {
     const isNew = renewal !== this.#renewal;
     this.#renewal = renewal;
     this.#isComplete = cluster?.complete === true;
-    if (!this.#isComplete) this.#isGiven = false;
-    else if (isNew && this.#isWatched) this.#give();
+    if (!this.#isComplete) this.#take();
+    else if (isNew && this.#isWatched) {
+      if (this.#isSaid || !this.#wasGiven) this.#give();
+      this.#isSaid = true;
+    }
+  }
+
+  #take(): void {
+    this.#isGiven = false;
+    this.#isSaid = false;
   }
 
   #give(): void {

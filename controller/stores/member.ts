@@ -63,6 +63,7 @@ export class Member {
     readonly slices: MissedFacts<SliceFact>;
   };
   #endpointCidrs: readonly Cidr[] = [];
+  #reading: { readonly follow: Follow; readonly known: readonly ObjectKey[] } | undefined;
   #feeds: Readonly<Record<keyof ReturnType<typeof registryQueries>, Feed>> | undefined;
   #listed = false;
   #wasHeard = false;
@@ -184,16 +185,16 @@ export class Member {
   ): Promise<void> {
     const before = this.#feeds;
     this.#endpointCidrs = endpointCidrs;
+    this.#reading = { follow, known: this.#listed ? [] : [...known] };
     const { records, slices, leases } = this;
     const recorded = new Set([...[...known].map((key) => this.recordKey(key)), ...records.keys()]);
     const queries = registryQueries(this.namespace);
     const events = {
       listed: () => this.#complete(),
       state: (resource: string, state: ReflectorState) => {
-        if (state.reason === "rewound") this.#assurance.rewound();
-        this.#assurance.connected(this.isWatched);
-        this.#hear();
         this.#options.told.state(resource, state);
+        if (state.reason === "rewound") this.rewound();
+        else this.#connected();
       },
     };
     this.#feeds = {
@@ -224,9 +225,26 @@ export class Member {
     for (const feed of Object.values(this.#feeds)) feed.start();
   }
 
+  /**
+   * The API server is older than it was. All is listed anew, and told again: of those who watch, not everybody may notice,
+   * since versions are given twice.
+   */
+  rewound(): void {
+    this.#assurance.rewound();
+    this.#connected();
+    const reading = this.#reading;
+    if (reading !== undefined)
+      void this.connect(reading.follow, this.#endpointCidrs, reading.known);
+  }
+
   /** Reads no more. */
   async stop(): Promise<void> {
     await stopAll(this.#feeds);
+  }
+
+  #connected(): void {
+    this.#assurance.connected(this.isWatched);
+    this.#hear();
   }
 
   /** What was missed is gone. */

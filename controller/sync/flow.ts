@@ -88,8 +88,6 @@ export class Flow {
       }),
       vips: home.vips,
       exports: (key) => members.exportsOf(key),
-      isHeard: (cluster) => members.isHeard(cluster),
-      allHeard: () => members.allHeard(),
       isStale: (cluster) => members.sight(cluster)?.state === "stale",
       problems: (cluster, object, problems) => events.problems(cluster, object, problems),
       today: now,

@@ -19,6 +19,10 @@ export interface Exports {
   readonly contributions: readonly Contribution[];
   /** What is left out of a cluster's share. */
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
+  /** Whether it was known, at that moment, what a cluster does not export. */
+  readonly isHeard: (cluster: string) => boolean;
+  /** True if it was known of every cluster. */
+  readonly allHeard: boolean;
 }
 
 /** What an `Importer` is made of. */
@@ -27,10 +31,8 @@ export interface ImporterOptions {
   readonly imports: Applier;
   readonly slices: Applier;
   readonly vips: VipBook;
-  /** What those clusters export by a name that are heard. */
+  /** What is known, as of now, of what clusters export by a name. */
   readonly exports: (key: ObjectKey) => Exports;
-  readonly isHeard: (cluster: string) => boolean;
-  readonly allHeard: () => boolean;
   /** True for a cluster whose Lease is silent. */
   readonly isStale: (cluster: string) => boolean;
   /** The time of day in milliseconds since 1970, for conditions. */
@@ -53,12 +55,14 @@ export class Importer {
 
   /** Makes what is imported by one name what it should be. Throws what the API server answered. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, exports, imported, isHeard, vips } = this.#options;
+    const { own, imported, vips } = this.#options;
     const [namespace = ""] = key.split("/");
     // What is in a namespace that goes, goes with it.
     if (!own.takesObjects(namespace)) return;
     const seen = own.imports.fact(key);
-    const { merged, contributions, problems } = exports(key);
+    // All of it from one moment: who is heard by the time that something is written may not have been when it was read.
+    const exports = this.#options.exports(key);
+    const { merged, contributions, problems, isHeard } = exports;
     for (const { record } of contributions) {
       const list = problems.get(record.cluster) ?? [];
       this.#options.problems(record.cluster, `all that it exports as ${key}`, list);
@@ -69,13 +73,13 @@ export class Importer {
       ...(merged !== undefined && { merged }),
       ...(seen !== undefined && { seen }),
       isHeard,
-      allHeard: this.#isAllHeard(key),
+      allHeard: this.#isAllHeard(key, exports),
       pool: vips.pool,
     });
     // Until the import is seen with them, nobody else is given its VIPs.
     vips.take(reservation(key), ipsOf(wanted?.object));
     try {
-      await this.#write(key, wanted, contributions);
+      await this.#write(key, wanted, exports);
     } finally {
       vips.take(reservation(key), []);
     }
@@ -86,9 +90,9 @@ export class Importer {
    * True if nobody can be exporting this name without our knowing: all clusters are heard, or at least all whose part in it
    * shows here. A cluster that is dead for good must not keep what others have withdrawn.
    */
-  #isAllHeard(key: ObjectKey): boolean {
-    const { own, allHeard, isHeard } = this.#options;
-    if (allHeard()) return true;
+  #isAllHeard(key: ObjectKey, { allHeard, isHeard }: Exports): boolean {
+    const { own } = this.#options;
+    if (allHeard) return true;
     const clusters = own.imports.fact(key)?.clusters ?? [];
     const sources = own.importedSlices.factsOf(key).map(({ cluster }) => cluster);
     // Nothing shows in an import whose status was not written yet.
@@ -98,7 +102,7 @@ export class Importer {
   async #write(
     key: ObjectKey,
     wanted: ImportWanted | undefined,
-    contributions: readonly Contribution[],
+    { contributions, isHeard }: Exports,
   ): Promise<void> {
     const { own, imports, slices } = this.#options;
     const { object, remove, importing, reason, status } = wanted ?? {};
@@ -111,14 +115,18 @@ export class Importer {
       inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
     ]);
     if (remove !== undefined && seen !== undefined) await imports.remove(seen);
-    await this.#removeSlices(key, new Set(list.map(keyOf)));
-    await this.#ageSlices(key);
+    await this.#removeSlices(key, new Set(list.map(keyOf)), isHeard);
+    await this.#ageSlices(key, isHeard);
     if (status !== undefined) await this.#writeStatus(key, status);
   }
 
   /** Slices of clusters that are not heard stay. */
-  async #removeSlices(key: ObjectKey, kept: ReadonlySet<string>): Promise<void> {
-    const { own, slices, isHeard } = this.#options;
+  async #removeSlices(
+    key: ObjectKey,
+    kept: ReadonlySet<string>,
+    isHeard: Exports["isHeard"],
+  ): Promise<void> {
+    const { own, slices } = this.#options;
     const gone = [...own.importedSlices.keysOf(key)].filter((slice) => {
       if (kept.has(slice)) return false;
       const cluster = own.importedSlices.fact(slice)?.cluster;
@@ -131,8 +139,8 @@ export class Importer {
   }
 
   /** Slices of a cluster that was not heard since we began, and is silent for too long, stay and grow old. */
-  async #ageSlices(key: ObjectKey): Promise<void> {
-    const { own, slices, isHeard, isStale } = this.#options;
+  async #ageSlices(key: ObjectKey, isHeard: Exports["isHeard"]): Promise<void> {
+    const { own, slices, isStale } = this.#options;
     const old = own.importedSlices
       .factsOf(key)
       .filter(({ cluster, ready }) => ready && !isHeard(cluster) && isStale(cluster));

@@ -152,7 +152,7 @@ export class Members {
     return this.#known && this.#members.keys().every((id) => this.isHeard(id));
   }
 
-  /** What those clusters export by a name that have been listed. */
+  /** What those clusters export by a name that have been listed; and who is heard, as of now. */
   exportsOf(key: ObjectKey): Exports {
     const contributions: Contribution[] = [];
     const problems = new Map<string, readonly Problem[]>();
@@ -171,7 +171,15 @@ export class Members {
       });
     }
     const merged = merge(contributions.map(({ record }) => record));
-    return { merged, contributions, problems };
+    const heard = new Map([...this.#members.keys()].map((id) => [id, this.isHeard(id)]));
+    const isKnown = this.#known;
+    return {
+      merged,
+      contributions,
+      problems,
+      isHeard: (id) => heard.get(id) ?? isKnown,
+      allHeard: this.allHeard(),
+    };
   }
 
   /** Every name that anybody exports. */

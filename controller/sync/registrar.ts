@@ -6,6 +6,7 @@ import {
 } from "../../api/keys.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { isOlder } from "../../common/kubernetes/object-meta.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES, microTime } from "../../common/lease/lease.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
@@ -196,7 +197,10 @@ export class Registrar {
     } catch (thrown) {
       if (thrown instanceof ApiFault && thrown.reason === "write-conflict") {
         const found = await writer.get(LEASES, manifest.metadata);
-        if (found !== undefined) feed?.wrote(found.object);
+        // Nobody else would tell: no event is to come, and a Lease that is older is not taken for news.
+        if (isOlder(found?.meta.resourceVersion ?? "", seen?.resourceVersion ?? ""))
+          member.rewound();
+        else if (found !== undefined) feed?.wrote(found.object);
         else if (seen !== undefined) feed?.erased(seen);
       }
       throw thrown;

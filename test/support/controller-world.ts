@@ -242,8 +242,8 @@ export class ControllerWorld {
   }
 
   /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
-  static withHub(names: readonly string[]): ControllerWorld {
-    const world = new ControllerWorld([]);
+  static withHub(names: readonly string[], random?: () => number): ControllerWorld {
+    const world = new ControllerWorld([], random);
     const hub = new MemoryApiServer("hub", world.clock, world.random);
     world.hub = hub;
     world.clusters = names.map((name) => new MemoryCluster(world, name, name.split("-")[0]));

@@ -16,6 +16,12 @@ export interface Change {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
 }
 
+/** All objects as they were at a version: a snapshot of etcd. */
+export interface Saved {
+  readonly version: number;
+  readonly stored: ReadonlyMap<string, Stored>;
+}
+
 /** A refusal, as an API server has it. */
 export class Refusal extends Error {
   readonly status: number;
@@ -38,7 +44,7 @@ const SEPARATOR = "\u0000";
  */
 export class MemoryObjects {
   version = 100;
-  readonly #stored = new Map<string, Stored>();
+  #stored = new Map<string, Stored>();
   readonly #listeners = new Set<(change: Change) => void>();
   #history: Change[] = [];
   #compacted = 0;
@@ -133,6 +139,21 @@ export class MemoryObjects {
   since(version: number): readonly Change[] | undefined {
     if (version < this.#compacted) return undefined;
     return this.#history.filter((change) => change.version > version);
+  }
+
+  /** All objects of these kinds, or of all, as they are. */
+  save(kinds?: readonly string[]): Saved {
+    const stored = [...this.#stored].filter(
+      ([id]) => kinds?.includes(id.split(" ")[0] ?? "") ?? true,
+    );
+    return { version: this.version, stored: structuredClone(new Map(stored)) };
+  }
+
+  /** Objects and version become what they were, and nobody is told. `version`: another one. */
+  restore({ stored, version }: Saved, to = version): void {
+    this.#stored = structuredClone(new Map(stored));
+    this.version = to;
+    this.compact();
   }
 
   listen(listener: (change: Change) => void): () => void {
