@@ -1,3 +1,5 @@
+import type { Recovery } from "./recovery.ts";
+
 /** A request: to read something, or to write. */
 export interface ApiRequest {
   /** Path and query. */
@@ -40,6 +42,8 @@ export interface ApiResponse {
 export interface ApiServer {
   /** Where it is, for people. */
   readonly address: string;
+  /** What all learn from each other who ask it by way of this. */
+  readonly recovery: Recovery;
   /**
    * Asks; gives any answer that there is. Throws an ApiFault: `unreachable`, `stalled` or `no-credentials`. Of a write
    * nobody knows then whether it was done. It is sent once, whatever becomes of it.

@@ -11,6 +11,7 @@ import { ApiFault } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
 import { decoded } from "./body.ts";
 import type { Credentials } from "./credentials.ts";
+import { Recovery } from "./recovery.ts";
 import { faultOfTransport } from "./transport.ts";
 
 /** Milliseconds in which a TCP connection is made. */
@@ -46,6 +47,8 @@ export class HttpApiServer implements ApiServer {
     this.#userAgent = userAgent;
     this.#clock = clock;
   }
+
+  readonly recovery = new Recovery();
 
   get address(): string {
     return this.#credentials.address;

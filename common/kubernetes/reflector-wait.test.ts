@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { RequestFault } from "../../test/support/model-api-server.ts";
 import { Reflection } from "../../test/support/reflection.ts";
 
 /** A reflector that watches some objects, and has for long. */
@@ -76,26 +77,51 @@ test("a rejected list is looked for as pages: only then it is forbidden", async 
   await it.end();
 });
 
+/** What is waited after each of these faults, once the watch has ended. */
+async function waits(it: Reflection, ...faults: readonly RequestFault[]): Promise<number[]> {
+  it.server.disturb("close");
+  it.server.faults.push(...faults);
+  await it.settle();
+  const all: number[] = [];
+  while (it.server.faults.length > 0) {
+    all.push(it.clock.next ?? 0);
+    await it.pass(it.clock.next ?? 0);
+  }
+  return [...all, it.clock.next ?? 0];
+}
+
+const REFUSED: RequestFault = { kind: "refused" };
+const FORBIDDEN: RequestFault = { kind: "status", status: 403 };
+
 test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
   const it = await Reflection.of(1);
   await it.pass(20_000);
-  it.server.disturb("reset");
-  const outage = (count: number) =>
-    it.server.faults.push(...Array(count).fill({ kind: "refused" }));
-  outage(8);
-  await it.settle();
-  const waits: number[] = [];
-  while (it.server.faults.length > 0) {
-    waits.push(it.clock.next ?? 0);
-    await it.pass(it.clock.next ?? 0);
-  }
-  assert.deepEqual(waits, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
+  const all = await waits(it, ...Array(8).fill(FORBIDDEN));
+  assert.deepEqual(all, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
   await it.pass(60_000);
   assert.equal(it.state, "watching");
-  it.server.disturb("reset");
-  outage(1);
-  await it.settle();
-  assert.equal(it.clock.next, 1200);
+  assert.deepEqual(await waits(it, REFUSED), [1200]);
+  await it.end();
+});
+
+test("where nobody answers, who is alone asks every ten seconds at least", async () => {
+  const it = await Reflection.of(1);
+  await it.pass(20_000);
+  const all = await waits(it, ...Array(6).fill(REFUSED));
+  assert.deepEqual(all, [1200, 2400, 4800, 7500, 7500, 7500]);
+  await it.pass(60_000);
+  assert.equal(it.state, "watching");
+  await it.end();
+});
+
+test("what a server refuses as it starts is asked for again as if it had never been away, once", async () => {
+  const it = await Reflection.of(1);
+  await it.pass(20_000);
+  const away = Array(6).fill(REFUSED);
+  const all = await waits(it, ...away, FORBIDDEN, FORBIDDEN, REFUSED, FORBIDDEN, FORBIDDEN);
+  assert.deepEqual(all.slice(6), [1200, 2400, 4800, 9600, 19_200]);
+  await it.pass(60_000);
+  assert.equal(it.state, "watching");
   await it.end();
 });
 

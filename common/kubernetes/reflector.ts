@@ -1,11 +1,11 @@
-import { backoff } from "../backoff.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
-import { sleep } from "../sleep.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
 import type { ApiServer } from "./api-server.ts";
 import { ListWatch } from "./list-watch.ts";
 import type { ObjectMeta } from "./object-meta.ts";
+import { Patience } from "./patience.ts";
+import type { Wait } from "./recovery.ts";
 import type { ReflectorEvents, ReflectorReason } from "./reflector-events.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 
@@ -29,10 +29,6 @@ export interface ReflectorOptions {
   readonly known?: Iterable<string>;
 }
 
-/** Milliseconds to wait after failures: a restart is over in seconds, an outage is asked about gently. */
-const BACKOFF = { min: 800, max: 30_000 };
-/** By what share a wait that the server asks for may grow, so that not everybody comes back at once. */
-const RETRY_AFTER_SPREAD = 0.25;
 /** Milliseconds after which a watch was a success, and failures before it are forgotten. */
 const SETTLED_MS = 10_000;
 /**
@@ -45,6 +41,8 @@ const MISSING_AGAIN_MS = 1000;
 /** Milliseconds between later looks for it: a CRD may be installed at any time. */
 const OPTIONAL_AGAIN_MS = 30_000;
 
+const NONE: Wait = { ms: 0, least: 0 };
+
 /** Lists objects of an API server and follows their changes, through every fault, until it is stopped. */
 export class Reflector {
   readonly #options: ReflectorOptions;
@@ -56,16 +54,14 @@ export class Reflector {
   /** An optional kind was found missing by the last look. */
   #missing = false;
   #reason: ReflectorReason | undefined;
-  /** History was lost since a watch last was a success. */
-  #expired = false;
-  /** Failures in a row. */
-  #failures = 0;
+  readonly #patience: Patience;
   /** When the last watch began; undefined once that has been reckoned with. */
   #watchingSince: number | undefined;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
     const { api, query, clock, random, known } = options;
+    this.#patience = new Patience(random);
     this.#listWatch = new ListWatch({
       ...(known !== undefined && { known }),
       api,
@@ -80,6 +76,7 @@ export class Reflector {
         listed: () => this.#complete(),
         watching: () => {
           this.#watchingSince = clock.now();
+          api.recovery.succeeded(this);
           this.#be("watching");
         },
       },
@@ -113,56 +110,51 @@ export class Reflector {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+    this.#options.api.recovery.forget(this);
   }
 
   async #run(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      let wait: number;
+    const { api, clock, random } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      let wait: Wait;
       try {
         wait = this.#afterEnd(await this.#listWatch.round());
       } catch (thrown) {
-        if (this.#stop.signal.aborted) return;
+        if (signal.aborted) return;
         wait = this.#afterFault(this.#faultOf(thrown));
       }
-      if (wait > 0) await sleep(this.#options.clock, wait, this.#stop.signal);
+      await api.recovery.wait(wait, { clock, random, signal });
     }
   }
 
-  /** Milliseconds to wait after a round that went well. */
-  #afterEnd(end: "closed" | "doubtful"): number {
+  /** What is waited after a round that went well. */
+  #afterEnd(end: "closed" | "doubtful"): Wait {
     if (end === "doubtful") {
       this.#be("doubtful");
-      return SECOND_LOOK_MS;
+      return { ms: SECOND_LOOK_MS, least: SECOND_LOOK_MS };
     }
-    if (this.#settle()) return 0;
-    this.#failures++;
-    // One early end is a server that restarts; only a row of them is a loop.
-    return this.#failures === 1 ? 0 : this.#backoff();
+    return this.#settle() ? NONE : this.#patience.afterEarlyEnd();
   }
 
-  /** Milliseconds to wait after a round that failed. */
-  #afterFault(fault: ApiFault): number {
+  /** What is waited after a round that failed. */
+  #afterFault(fault: ApiFault): Wait {
     this.#faults.set(fault.reason, (this.#faults.get(fault.reason) ?? 0) + 1);
     const quiet = fault.reason === "stalled" && this.#watchingSince !== undefined;
     this.#settle();
     // The next round looks whether the server is well; that alone says whether anything is wrong.
-    if (quiet) return 0;
-    this.#failures++;
+    if (quiet) return NONE;
+    const { recovery } = this.#options.api;
+    const isScout = recovery.gaveUp(this, fault.reason);
     this.#be(fault.reason, fault.message);
-    // A server that says so is well, as after a restart that was long in coming; only a row of them is a loop.
-    const lost = fault.reason === "expired" && !this.#expired;
-    this.#expired ||= lost;
-    if (lost) return 0;
+    const wait = this.#patience.afterFault(fault, isScout);
     const missing = fault.reason === "not-served" && this.#options.query.optional === true;
     const again = missing && this.#missing;
     this.#missing = missing;
-    if (missing && !this.#listed && !again) return MISSING_AGAIN_MS;
-    if (missing) {
-      this.#complete();
-      return OPTIONAL_AGAIN_MS;
-    }
-    const asked = (fault.retryAfter ?? 0) * (1 + RETRY_AFTER_SPREAD * this.#options.random());
-    return Math.max(asked, this.#backoff());
+    if (!missing) return wait;
+    if (!this.#listed && !again) return { ms: MISSING_AGAIN_MS, least: MISSING_AGAIN_MS };
+    this.#complete();
+    return { ms: OPTIONAL_AGAIN_MS, least: MISSING_AGAIN_MS };
   }
 
   /** A fault as it is. Anything else is a mistake of ours: the log has its stack, and a new list may get past it. */
@@ -177,15 +169,8 @@ export class Reflector {
     const since = this.#watchingSince;
     this.#watchingSince = undefined;
     const settled = since !== undefined && this.#options.clock.now() - since >= SETTLED_MS;
-    if (settled) {
-      this.#failures = 0;
-      this.#expired = false;
-    }
+    if (settled) this.#patience.forget();
     return settled;
-  }
-
-  #backoff(): number {
-    return backoff(this.#failures, BACKOFF, this.#options.random());
   }
 
   #complete(): void {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Connection } from "./connection.ts";
+import { Recovery } from "./recovery.ts";
 import { NoInitialEvents, watchStream } from "./watch-stream.ts";
 
 const END = { "k8s.io/initial-events-end": "true" };
@@ -25,6 +26,7 @@ async function heard(lines: readonly (readonly [number, object])[]): Promise<str
   }
   const api = {
     address: "memory:",
+    recovery: new Recovery(),
     request: async () => ({ status: 200, header: () => undefined, body: said() }),
     close: async () => undefined,
   };

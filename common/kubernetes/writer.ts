@@ -17,6 +17,7 @@ import {
   type ObjectState,
   replaceRequest,
 } from "./object-request.ts";
+import { isDeaf } from "./recovery.ts";
 
 export type { ApplyOptions, ObjectState } from "./object-request.ts";
 
@@ -152,15 +153,19 @@ export class ApiWriter {
     try {
       const parts: Uint8Array[] = [];
       let length = 0;
-      for await (const part of await ask(api, request, reasonOfObject)) {
+      const body = await ask(api, request, reasonOfObject);
+      api.recovery.succeeded(this);
+      for await (const part of body) {
         parts.push(part);
         length += part.length;
         if (length > LONGEST_OBJECT) throw new ApiFault("garbage", "An answer without an end");
       }
       return Buffer.concat(parts);
     } catch (thrown) {
-      request.signal.throwIfAborted();
-      throw thrown;
+      const fault: unknown = request.signal.aborted ? request.signal.reason : thrown;
+      // What is refused to one is not what others wait for.
+      if (fault instanceof ApiFault && isDeaf(fault.reason)) api.recovery.failed(this);
+      throw fault;
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../common/kubernetes/api-server.ts";
+import type { Recovery } from "../../common/kubernetes/recovery.ts";
 
 /** What was asked of an API server, and what became of it. */
 export interface AskedOf {
@@ -22,6 +23,10 @@ export class CountedApiServer implements ApiServer {
     this.#server = server;
     this.#clock = clock;
     this.#asked = asked;
+  }
+
+  get recovery(): Recovery {
+    return this.#server.recovery;
   }
 
   get address(): string {

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problemText } from "../../api/problem.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
 import type { ReflectorEvents } from "../../common/kubernetes/reflector-events.ts";
 import { HubRoster } from "./hub-roster.ts";
 
 const HUB: ApiServer = {
   address: "https://hub",
+  recovery: new Recovery(),
   request: () => Promise.reject(new Error("nobody is asked")),
   close: () => Promise.resolve(),
 };

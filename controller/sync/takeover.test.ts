@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ControllerWorld } from "../../test/support/controller-world.ts";
-import { LEASE_CHOICE } from "../liveness/lease-times.ts";
+import { LEASE_CHOICE, leaseTimes } from "../liveness/lease-times.ts";
 
+/** The Lease of c1 in its registry. */
+const CLUSTER_LEASE = "clusterset-registry-c1/cluster";
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
-test("when a leader is killed, another replica goes on before anybody takes the cluster for stale, whatever --lease-duration is", async () => {
+test("when a leader is killed right before it would renew, another replica goes on before anybody takes the cluster for stale, whatever --lease-duration is", async () => {
   const seconds = fc.oneof(
     fc.constantFrom(LEASE_CHOICE.least, 7, 30),
     fc.integer({ min: 6, max: 60 }),
@@ -23,8 +25,10 @@ test("when a leader is killed, another replica goes on before anybody takes the 
       world.start();
       await world.pass(5000);
       c1.start();
-      // Somewhere between two renewals.
       await world.pass(leaseSeconds * (1000 + part));
+      const renewals = () => c1.server.writes.filter(({ key }) => key === CLUSTER_LEASE).length;
+      for (const before = renewals(); renewals() === before; ) await world.pass(10);
+      await world.pass(leaseTimes(leaseSeconds).renewEvery - 50);
       c1.kill();
       c1.serve("shop/web", ["10.1.0.8"]);
       await world.pass(leaseSeconds * 1000);

@@ -1,21 +1,15 @@
 import { PROPERTY_REGION } from "../../api/keys.ts";
 import { Lab } from "../lab/lab.ts";
-import { cutOff, forgetUnanswered, reconnect } from "../lab/outage.ts";
+import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
-import { AgentProcess } from "../support/agent-process.ts";
+import { AgentProcess, eventually } from "../support/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
 import { Connections } from "./connections.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 
 const AGENT = "agent";
 const CONTROL_PLANE = "control-plane";
-/** The election of a cluster's controllers. */
-const LEADER = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
-};
 /** The Service that every cluster has. */
 export const SERVICE = "shop/web";
 
@@ -89,15 +83,26 @@ export class ClusterSetStage implements AsyncDisposable {
     await Promise.all([cluster.plane.kill(), cluster.kill()]);
   }
 
-  /**
-   * They are started again, with what the API server knew. The Lease of the leader that was killed is deleted, as a person may
-   * who knows that it is dead: how long a new one waits else is another test's.
-   */
+  /** They are started again, with what the API server knew: that the controller leads which was killed, too. */
   async reviveControlPlane(id: ClusterName): Promise<void> {
     const cluster = this.cluster(id);
     await cluster.plane.start();
-    await cluster.plane.admin.delete(LEADER);
     await cluster.launch();
+  }
+
+  /** How many connects the agent has had forgotten so far that were never answered. */
+  async forgotten(): Promise<number> {
+    const metrics = await this.agent.page("/metrics");
+    const name = "clusterset_agent_conntrack_deleted_entries_total";
+    const found = new RegExp(`^${name}{.*reason="unanswered"} (\\d+)$`, "gm");
+    return [...metrics.matchAll(found)].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  /** Waits until there are more of them than `before`. */
+  async untilForgotten(before: number): Promise<void> {
+    await eventually(async () => {
+      if ((await this.forgotten()) <= before) throw new Error(`none forgotten:\n${this.agent.log}`);
+    });
   }
 
   /** Everything in the cluster ends at once, and not even the kernel says so: no connection is closed or refused. */
@@ -143,7 +148,6 @@ export class ClusterSetStage implements AsyncDisposable {
     const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels } };
     for (const object of [...agentRights(AGENT), node]) await admin.apply(object);
     await this.#controllers.start();
-    await forgetUnanswered(this.lab.node("c1", "n1"));
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
     await this.agent.start();
   }

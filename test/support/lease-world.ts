@@ -3,6 +3,7 @@ import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../common/kubernetes/api-server.ts";
 import { field, textField } from "../../common/kubernetes/json.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
 import { LEASE_MS, LeaderElector } from "../../common/lease/leader-elector.ts";
 import { FakeClock } from "./fake-clock.ts";
 
@@ -186,7 +187,7 @@ export class Replica {
       else clock.after(random() * delay, arrive);
       return answer.promise;
     };
-    return { address: "memory:", request, close: async () => {} };
+    return { address: "memory:", recovery: new Recovery(), request, close: async () => {} };
   }
 }
 

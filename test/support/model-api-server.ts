@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
 import { ByteStream } from "./byte-stream.ts";
 import { ObjectStore, type StoredEvent, type StoredObject } from "./object-store.ts";
 
@@ -42,6 +43,7 @@ const BOOKMARKS = 60_000;
 /** An API server of one kind, in memory: lists in pages and watches as kube-apiserver does, faults as told. */
 export class ModelApiServer implements ApiServer {
   readonly address = "memory:";
+  readonly recovery = new Recovery();
   readonly store = new ObjectStore();
   /** What becomes of the next requests; then they succeed. */
   readonly faults: RequestFault[] = [];

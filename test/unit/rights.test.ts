@@ -6,6 +6,7 @@ import { queries } from "../../agent/sources/kubernetes/queries.ts";
 import { ANNOTATION_ENDPOINT_CIDRS, LABEL_PEER, LABEL_RECORD } from "../../api/keys.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../common/kubernetes/recovery.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES } from "../../common/lease/lease.ts";
@@ -55,6 +56,7 @@ async function writing(act: (writer: ApiWriter) => Promise<unknown>): Promise<Ri
   const rights: Right[] = [];
   const api: ApiServer = {
     address: "memory:",
+    recovery: new Recovery(),
     request: async (request) => {
       rights.push(...rightsOf(request));
       return { status: 409, header: () => undefined, body: (async function* () {})() };

@@ -6,6 +6,7 @@ import type {
   ApiServer,
   ApiWrite,
 } from "../../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../../common/kubernetes/recovery.ts";
 import { ByteStream } from "../byte-stream.ts";
 import { at, type Fields, isFields } from "./fields.ts";
 import { type Change, MemoryObjects, Refusal } from "./object-table.ts";
@@ -34,6 +35,7 @@ export const FINE: Weather = { delay: 3, lost: 0 };
  */
 export class MemoryApiServer implements ApiServer {
   readonly address: string;
+  readonly recovery = new Recovery();
   readonly objects: MemoryObjects;
   /** All writes that were let in, changes or not. */
   readonly writes: Written[] = [];

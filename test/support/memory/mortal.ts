@@ -1,5 +1,6 @@
 import type { Clock } from "../../../common/clock.ts";
 import type { ApiResponse, ApiServer } from "../../../common/kubernetes/api-server.ts";
+import { Recovery } from "../../../common/kubernetes/recovery.ts";
 
 /** A process that may be killed: from then on nothing falls due in it, nothing reaches it, and it sends nothing. */
 export class Mortal {
@@ -28,6 +29,7 @@ export class Mortal {
   api(server: ApiServer): ApiServer {
     return {
       address: server.address,
+      recovery: new Recovery(),
       request: async (request) => {
         if (this.#dead) return never();
         const response = await server.request(request).catch((thrown: unknown) => {

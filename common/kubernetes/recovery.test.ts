@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { logLines } from "../../test/support/log-lines.ts";
+import { MemoryApiServer } from "../../test/support/memory/memory-api-server.ts";
+import type { ApiRequest, ApiServer } from "./api-server.ts";
+import { Recovery, type Wait } from "./recovery.ts";
+import { Reflector } from "./reflector.ts";
+import { ApiWriter } from "./writer.ts";
+
+const RESOURCES = ["services", "endpointslices", "namespaces", "leases"] as const;
+
+/** A process that follows some kinds of one API server, and what became of that. */
+class Followers {
+  readonly clock = new FakeClock();
+  readonly server: MemoryApiServer;
+  /** When each kind was asked for, but for its first time. */
+  readonly asked = new Map<string, number[]>(RESOURCES.map((resource) => [resource, []]));
+  /** How each kind is followed. */
+  readonly states = new Map<string, string>();
+  readonly api: ApiServer;
+  readonly #reflectors: readonly Reflector[];
+
+  constructor(random: () => number) {
+    this.server = new MemoryApiServer("one", this.clock, random);
+    this.api = {
+      address: "memory:one",
+      recovery: new Recovery(),
+      request: (request) => this.#request(request),
+      close: async () => undefined,
+    };
+    this.#reflectors = RESOURCES.map(
+      (resource) =>
+        new Reflector({
+          api: this.api,
+          query: { group: "", versions: ["v1"], resource },
+          clock: this.clock,
+          random,
+          ...logLines(),
+          events: {
+            changed: () => undefined,
+            removed: () => undefined,
+            listed: () => undefined,
+            state: ({ reason }) => void this.states.set(resource, reason),
+          },
+        }),
+    );
+    for (const reflector of this.#reflectors) reflector.start();
+  }
+
+  get areWatching(): boolean {
+    return [...this.states.values()].every((state) => state === "watching");
+  }
+
+  /** Moves time on, timer by timer. */
+  async pass(ms: number, until: () => boolean = () => false): Promise<number> {
+    const began = this.clock.now();
+    const settle = async () => {
+      for (let turn = 0; turn < 4; turn++) await setImmediate();
+    };
+    await settle();
+    while (!until() && this.clock.now() < began + ms) {
+      this.clock.advance(Math.min(began + ms - this.clock.now(), this.clock.next ?? ms));
+      await settle();
+    }
+    return this.clock.now() - began;
+  }
+
+  async stop(): Promise<void> {
+    const stopped = Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+    await this.pass(1000);
+    await stopped;
+  }
+
+  #request(request: ApiRequest) {
+    const [, resource = ""] = /\/v1\/(\w+)/.exec(request.path) ?? [];
+    this.asked.get(resource)?.push(this.clock.now());
+    return this.server.request(request);
+  }
+}
+
+/** Chance that is the same every time. */
+function chance(): () => number {
+  let state = 1;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+describe("an API server that was away for minutes", () => {
+  test("is followed again by all within a second and a half after one of them was answered, at most ten after it was back", async () => {
+    const it = new Followers(chance());
+    await it.pass(20_000);
+    assert.equal(it.areWatching, true);
+    for (let outage = 0; outage < 10; outage++) {
+      it.server.down = true;
+      it.server.cut();
+      await it.pass(120_000 + outage * 1700);
+      it.server.down = false;
+      const one = await it.pass(60_000, () => [...it.states.values()].includes("watching"));
+      const rest = await it.pass(60_000, () => it.areWatching);
+      assert.ok(one <= 10_100, `the first after ${one} ms`);
+      assert.ok(rest <= 1500, `the others ${rest} ms later`);
+      await it.pass(20_000);
+    }
+    await it.stop();
+  });
+
+  test("is asked every ten seconds by one of them, and by the others as rarely as before", async () => {
+    const it = new Followers(chance());
+    await it.pass(20_000);
+    it.server.down = true;
+    it.server.cut();
+    await it.pass(120_000);
+    for (const times of it.asked.values()) times.splice(0);
+    await it.pass(600_000);
+    const counts = [...it.asked.values()].map(({ length }) => length).sort((a, b) => b - a);
+    const [scout = 0, ...others] = counts;
+    assert.ok(scout >= 60 && scout <= 120, counts.join(" "));
+    for (const count of others) assert.ok(count >= 20 && count <= 40, counts.join(" "));
+    await it.stop();
+  });
+
+  test("is followed again within seconds after a write was answered", async () => {
+    const it = new Followers(chance());
+    const { api, clock } = it;
+    const writer = new ApiWriter({ api, clock, fieldManager: "test" });
+    const leases = {
+      group: "coordination.k8s.io",
+      versions: ["v1"],
+      resource: "leases",
+      kind: "Lease",
+    };
+    const look = async () => {
+      await Promise.all([
+        writer.get(leases, { namespace: "here", name: "leader" }).catch(() => undefined),
+        it.pass(100),
+      ]);
+    };
+    await it.pass(20_000);
+    it.server.objects.apply("namespaces", "here", { metadata: { name: "here" } }, "test");
+    const lease = { metadata: { namespace: "here", name: "leader" } };
+    it.server.objects.apply("leases", "here/leader", lease, "test");
+    it.server.down = true;
+    it.server.cut();
+    await it.pass(120_000);
+    await look();
+    it.server.down = false;
+    await look();
+    const all = await it.pass(60_000, () => it.areWatching);
+    assert.ok(all <= 1500, `${all} ms`);
+    await it.stop();
+  });
+});
+
+describe("who waits after a failure", () => {
+  /** Milliseconds that a wait lasts, if another who had failed is answered after `at`. */
+  async function waited(wait: Wait, at: number, random = 0.5): Promise<number> {
+    const clock = new FakeClock();
+    const recovery = new Recovery();
+    const other = {};
+    recovery.failed(other);
+    clock.after(at, () => recovery.succeeded(other));
+    let end: number | undefined;
+    const { signal } = new AbortController();
+    void recovery.wait(wait, { clock, random: () => random, signal }).then(() => {
+      end = clock.now();
+    });
+    while (end === undefined) {
+      clock.advance(1);
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+    assert.equal(clock.pending, at > end ? 1 : 0);
+    return end - 1;
+  }
+
+  test("waits no longer than up to a second after another is answered, by chance", async () => {
+    assert.ok(Math.abs((await waited({ ms: 30_000, least: 800 }, 5000, 0)) - 5000) <= 2);
+    assert.ok(Math.abs((await waited({ ms: 30_000, least: 800 }, 5000, 0.9)) - 5900) <= 2);
+    assert.ok(Math.abs((await waited({ ms: 5200, least: 800 }, 5000, 0.9)) - 5200) <= 2);
+  });
+
+  test("is not asked back before its least wait: a Retry-After is obeyed", async () => {
+    assert.ok(Math.abs((await waited({ ms: 30_000, least: 20_000 }, 5000)) - 20_000) <= 2);
+    assert.ok(Math.abs((await waited({ ms: 30_000, least: 30_000 }, 5000)) - 30_000) <= 2);
+  });
+
+  test("hears nothing of those who go on being answered", async () => {
+    const clock = new FakeClock();
+    const recovery = new Recovery();
+    const stop = new AbortController();
+    let over = false;
+    const options = { clock, random: () => 0, signal: stop.signal };
+    void recovery.wait({ ms: 30_000, least: 0 }, options).then(() => {
+      over = true;
+    });
+    for (let second = 0; second < 29; second++) {
+      recovery.succeeded(recovery);
+      clock.advance(1000);
+      await setImmediate();
+    }
+    assert.equal(over, false);
+    stop.abort();
+    await setImmediate();
+    assert.equal(over, true);
+    assert.equal(clock.pending, 0);
+  });
+
+  test("is the scout if it was the first whom nobody answered, until it is answered or asks no more", () => {
+    const recovery = new Recovery();
+    const [first, second, third] = [{}, {}, {}];
+    recovery.failed(third);
+    assert.equal(recovery.gaveUp(first, "forbidden"), false);
+    assert.equal(recovery.gaveUp(second, "unreachable"), true);
+    assert.equal(recovery.gaveUp(first, "stalled"), false);
+    assert.equal(recovery.gaveUp(second, "forbidden"), false);
+    assert.equal(recovery.gaveUp(first, "server-error"), true);
+    recovery.gaveUp(second, "unreachable");
+    recovery.forget(first);
+    assert.equal(recovery.gaveUp(second, "unreachable"), true);
+  });
+});
