@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { cutOff, forgetUnanswered, reconnect } from "../lab/outage.ts";
+import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { AgentProcess } from "../support/agent-process.ts";
@@ -145,7 +145,6 @@ export class Stage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    await forgetUnanswered(this.#node);
     await Promise.all([this.#agent.start(), ...CLUSTERS.map(({ id }) => this.#startServers(id))]);
     const { vip, since } = await this.#publication.publish();
     this.#vip = vip;

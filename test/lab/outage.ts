@@ -1,5 +1,4 @@
 import type { Lab } from "./lab.ts";
-import type { Namespace } from "./namespace.ts";
 
 /**
  * Nothing comes from a cluster's nodes any more, and nothing gets to them: the router drops it all, and tells nobody, as
@@ -12,16 +11,6 @@ export async function cutOff(lab: Lab, cluster: string): Promise<void> {
 /** Ends what `cutOff` began. */
 export async function reconnect(lab: Lab, cluster: string): Promise<void> {
   await dropping("-D", lab, cluster);
-}
-
-/**
- * A node forgets after a second, and not after two minutes, whom a SYN was sent to that nobody answers. Until then, a client's
- * port that comes again is led there, whatever the rules say; and a client that makes hundreds of connections while
- * a cluster dies soon uses some of its ports again.
- */
-export async function forgetUnanswered(node: Namespace): Promise<void> {
-  const setting = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent";
-  await node.exec(["sh", "-c", `echo 1 >${setting}`]);
 }
 
 async function dropping(verb: "-I" | "-D", lab: Lab, cluster: string): Promise<void> {
