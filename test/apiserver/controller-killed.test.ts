@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../support/agent-process.ts";
+import { BundledController } from "../support/bundled-controller.ts";
 import { Chance } from "../support/chance.ts";
 import { Churn } from "./churn.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
@@ -16,11 +17,13 @@ const KILLS = 25;
 /** Of a hundred, how many are killed before they may have begun to work. */
 const EARLY = 20;
 /** Milliseconds within which these are killed. */
-const BOOT_MS = 700;
+const BOOT_MS = 250;
 /** Most writes after which the others are killed: at the moment when the last one is seen, with more under way. */
 const MOST_WRITES = 40;
 /** Milliseconds without so many, after which they are killed while they have nothing to do. */
 const QUIET_MS = 500;
+/** Changes after both have been killed for the last time. */
+const UNSEEN = 60;
 /** Milliseconds between two changes. */
 const PACE_MS = 40;
 const PATIENCE_MS = 40_000;
@@ -30,27 +33,23 @@ const CHANGING = Array.from({ length: 24 }, (_, i) => `${i % 2 ? "shop" : "store
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const chance = new Chance(seed);
+let controller: BundledController;
 let stage: ControllerStage;
 let churn: Churn;
-/** Has Node keep what it makes of our sources: half of the time until a controller works. */
-let cached: string[];
 let found: readonly PublishedState[];
 
 before(async () => {
-  stage = await ControllerStage.open({ clusters: ["c1", "c2"] });
-  const { clusters } = stage;
-  cached = ["env", `NODE_COMPILE_CACHE=${stage.cluster("c1").plane.directory}/cache`];
-  churn = new Churn({ clusters, changing: CHANGING, steady: STEADY, chance });
+  controller = await BundledController.build();
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"], program: controller.program });
+  churn = new Churn({ clusters: stage.clusters, changing: CHANGING, steady: STEADY, chance });
   await churn.prepare();
-  for (const cluster of clusters) await cluster.launch(cached);
+  await stage.start();
   await settled();
-  for (const cluster of clusters) {
-    // Only one that ends in good order keeps anything.
-    await cluster.stop();
-    await cluster.launch(cached);
-  }
 });
-after(() => stage[Symbol.asyncDispose]());
+after(async () => {
+  await stage[Symbol.asyncDispose]();
+  controller[Symbol.dispose]();
+});
 
 /** Kills a controller at any moment, and starts another at once, many times. */
 async function killOften(cluster: StagedCluster, witness: ImportWitness): Promise<void> {
@@ -60,7 +59,7 @@ async function killOften(cluster: StagedCluster, witness: ImportWitness): Promis
       await cluster.untilLogged("this replica works");
       await witness.writesMore(chance.below(MOST_WRITES), QUIET_MS);
     }
-    await cluster.replace(cached);
+    await cluster.replace();
   }
 }
 
@@ -87,6 +86,10 @@ test("controllers that are killed fifty times lose nothing, leave nothing, tell 
     await sleep(PACE_MS);
   }
   await ended;
+  // And what changes while nobody is there to see it.
+  await Promise.all(stage.clusters.map((cluster) => cluster.kill()));
+  for (let i = 0; i < UNSEEN; i++) await churn.change();
+  for (const cluster of stage.clusters) await cluster.replace();
   await settled();
   found = await Promise.all(stage.clusters.map(publishedState));
   assert.deepEqual(found.flatMap(duplicates), [], `seed ${seed}`);
@@ -102,7 +105,7 @@ test("what they leave is what controllers make that begin with nothing", async (
   const { clusters } = stage;
   await Promise.all(clusters.map((cluster) => cluster.stop()));
   await Promise.all(clusters.map(eraseWork));
-  for (const cluster of clusters) await cluster.launch(cached);
+  await stage.start();
   await settled();
   const made = await Promise.all(clusters.map(publishedState));
   assert.deepEqual(found, made, `seed ${seed}`);
