@@ -69,9 +69,9 @@ export const REASONS = {
   "invalid-protocol": "Not TCP, UDP or SCTP.",
   "duplicate-port": "Two ports share a name, or a number and protocol; the first counts.",
   "too-many-endpoints":
-    "A slice lists more than 1,000 endpoints, a cluster's share of a service more than 10,000, or an import more than 200,000, counted once for each port; the rest is left out.",
+    "A slice lists more than 1,000 endpoints, a cluster's share of a service more than 10,000, its registry more than 500,000, or an import more than 200,000, counted once for each port; the rest is left out.",
   "too-many-ports":
-    "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000); the rest is left out.",
+    "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000, all slices of a registry over 500,000); the rest is left out.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest is left out.",
   "invalid-policy": "A value that this policy field does not know; the field's default applies.",
   "invalid-selector":
@@ -118,6 +118,7 @@ export const REASONS = {
     "The object has changed since it was seen, or exists already (409): it is looked at again.",
   invalid: "The API server finds the object that is written wrong (422).",
   "namespace-terminating": "The namespace is being deleted and takes no new objects (403).",
+  unforeseen: "A fault of our own: the log has where it happened, and it is tried again.",
 
   // Who of several replicas writes.
   leader: "This replica holds the Lease and does the work.",
@@ -137,9 +138,11 @@ export const REASONS = {
   "reserved-key":
     "A label or annotation key of Kubernetes' own domains, or of ours: it is not exported.",
   "too-many-keys":
-    "More than 64 labels or annotations are exported, or more than 32,768 characters of them; the rest is left out.",
+    "More than 64 labels or annotations are exported, or more than 32,768 characters of them, or 16 Mi characters by a cluster; the rest is left out.",
   "too-many-slices":
-    "A cluster's share of a service is in too many slices, or listens on too many sets of ports; the rest is left out.",
+    "A cluster's share of a service is in too many slices, or listens on too many sets of ports, or a registry holds more than 50,000 slices; the rest is left out.",
+  "too-many-records":
+    "A registry holds more than 10,000 exports: those that came last are left out, until there is room.",
 
   // Whether a cluster is alive, and whether we hear of our own.
   renewing: "The cluster renews its Lease.",

@@ -106,7 +106,7 @@ test("C20: the same name with another number gets none of the port's traffic", (
   ];
   assert.deepEqual(targets(contributions), ["c1: http 8080"]);
   assert.deepEqual(imported(contributions).omitted, [
-    { cluster: "c2", slice: slice().key, reason: "port-not-merged" },
+    { cluster: "c2", slice: slice().key, reason: "port-not-merged", has: "http/TCP" },
   ]);
 });
 
@@ -156,7 +156,7 @@ test("slices of a family that the import is not of are left out", () => {
     slices: [slice(), slice({ key: objectKey("r", "six"), family: "IPv6" })],
   });
   assert.deepEqual(imported([both], ["IPv4"]).omitted, [
-    { cluster: "c1", slice: "r/six", reason: "family-not-merged" },
+    { cluster: "c1", slice: "r/six", reason: "family-not-merged", has: "IPv6" },
   ]);
   assert.equal(imported([both], ["IPv6", "IPv4"]).slices.length, 2);
 });

@@ -45,6 +45,8 @@ export interface OmittedSlice {
   /** In its cluster's registry. */
   readonly slice: ObjectKey;
   readonly reason: Extract<Reason, "family-not-merged" | "port-not-merged">;
+  /** The family, or the ports, that it has and the import has not: `http/TCP`. */
+  readonly has: string;
 }
 
 /** What is wanted in the service's namespace, of the clusters that were asked for. */
@@ -80,7 +82,9 @@ export function importedSlices(
       const isEmpty = slice.endpoints.length === 0;
       const omit = (reason: OmittedSlice["reason"]): void => {
         // Of a slice without endpoints, nothing is lost.
-        if (!isEmpty) omitted.push({ cluster: record.cluster, slice: slice.key, reason });
+        if (isEmpty) return;
+        const has = reason === "family-not-merged" ? slice.family : portsText(slice.ports);
+        omitted.push({ cluster: record.cluster, slice: slice.key, reason, has });
       };
       const isBare = bare || (isEmpty && slice.ports.length === 0);
       if (!service.families.includes(slice.family)) omit("family-not-merged");
@@ -96,6 +100,10 @@ function exposedPorts(ports: readonly ServicePort[], record: ExportRecord): Read
   const numbered = (port: ServicePort) => `${joint(port)} ${port.port}`;
   const imported = new Set(ports.map(numbered));
   return new Set(record.ports.filter((port) => imported.has(numbered(port))).map(joint));
+}
+
+function portsText(ports: readonly ServicePort[]): string {
+  return ports.map(({ name, protocol }) => `${name}/${protocol}`).join();
 }
 
 /** What joins a port of a Service and a port of its slices. */

@@ -1,7 +1,10 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { Controller } from "../sync/controller.ts";
-import type { Levels } from "./metrics.ts";
+import type { ControllerMetrics, Levels } from "./metrics.ts";
+
+/** Who counts what is refused. */
+type Refusals = Pick<ControllerMetrics, "refusedOf">;
 
 /** What is believed of one cluster, for people. */
 export interface ClusterView {
@@ -10,7 +13,7 @@ export interface ClusterView {
   readonly state: string;
   readonly because: Reason;
   /** Whether what it publishes is believed, and why. */
-  readonly verdict: Reason | "not-known-yet";
+  readonly verdict: Reason;
   readonly detail?: string;
   readonly records: "use" | "keep" | "drop";
   /** True once all of it has been listed since we began. */
@@ -23,6 +26,8 @@ export interface ClusterView {
   readonly region?: string;
   readonly exports: number;
   readonly slices: number;
+  /** Parts of what it publishes that are refused, or cannot be imported here: how many, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
 }
 
 /** What `/debug` shows. */
@@ -32,12 +37,14 @@ export interface DebugView {
   readonly holder?: string;
   readonly working: boolean;
   readonly imports: number;
+  /** Parts of objects of our own cluster that are refused: how many, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
   readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
   readonly clusters: readonly ClusterView[];
 }
 
 /** What a controller believes, as of now. */
-export function debugView(controller: Controller): DebugView {
+export function debugView(controller: Controller, metrics: Refusals): DebugView {
   const { identity, elector, isWorking, own, queue } = controller;
   const holder = elector.state?.holder;
   return {
@@ -46,28 +53,31 @@ export function debugView(controller: Controller): DebugView {
     ...(holder !== undefined && { holder }),
     working: isWorking,
     imports: own.imports.size,
+    refused: metrics.refusedOf(undefined),
     queue: {
       waiting: queue.depth,
       working: queue.working,
       failing: queue.failing,
     },
-    clusters: clustersOf(controller),
+    clusters: clustersOf(controller, metrics),
   };
 }
 
 /** What a controller has to count, as of now. */
-export function levelsOf(controller: Controller): Levels {
+export function levelsOf(controller: Controller, metrics: Refusals): Levels {
   const { elector, queue, members, heldBack } = controller;
-  const clusters = clustersOf(controller).map(({ cluster, state, records, connections }) => {
-    const isUp = Object.values(connections).every((one) => one === "watching");
-    const level = {
-      isAlive: state === "alive",
-      isUp,
-      isBelieved: records === "use",
-      records: members.get(cluster)?.records.size ?? 0,
-    };
-    return [cluster, level] as const;
-  });
+  const clusters = clustersOf(controller, metrics).map(
+    ({ cluster, state, records, connections }) => {
+      const isUp = Object.values(connections).every((one) => one === "watching");
+      const level = {
+        isAlive: state === "alive",
+        isUp,
+        isBelieved: records === "use",
+        records: members.get(cluster)?.records.size ?? 0,
+      };
+      return [cluster, level] as const;
+    },
+  );
   return {
     waiting: queue.depth,
     working: queue.working,
@@ -79,7 +89,7 @@ export function levelsOf(controller: Controller): Levels {
   };
 }
 
-function clustersOf({ members }: Controller): ClusterView[] {
+function clustersOf({ members }: Controller, metrics: Refusals): ClusterView[] {
   return [...members].map((member): ClusterView => {
     const sight = members.sight(member.id);
     const verdict = members.verdict(member.id);
@@ -88,7 +98,7 @@ function clustersOf({ members }: Controller): ClusterView[] {
       cluster: member.id,
       state: sight?.state ?? "alive",
       because: sight?.reason ?? "awaited",
-      verdict: verdict?.reason ?? "not-known-yet",
+      verdict: verdict?.reason ?? "not-introduced",
       ...(verdict?.detail !== undefined && { detail: verdict.detail }),
       records: verdict?.records ?? "keep",
       listed: member.listed,
@@ -103,6 +113,7 @@ function clustersOf({ members }: Controller): ClusterView[] {
       ...(region !== undefined && { region }),
       exports: member.records.size,
       slices: member.slices.size,
+      refused: metrics.refusedOf(member.id),
     };
   });
 }

@@ -32,7 +32,7 @@ export const COUNTERS = {
   },
   taskFailures: {
     name: "task_failures_total",
-    help: "Times that something could not be written, by task and reason (docs/REASONS.md; unforeseen for a fault of our own).",
+    help: "Times that something could not be written, by task and reason (docs/REASONS.md).",
     labelNames: ["task", "reason"],
   },
   refusals: {
@@ -81,7 +81,7 @@ export const GAUGES = {
   },
   refused: {
     name: "refused_parts",
-    help: "Parts of objects that are refused now, by whose they are (own, member) and reason.",
+    help: "Parts of objects that are refused now, or cannot be imported, by whose they are (own, member) and reason; /debug says how many of each cluster.",
     labelNames: ["from", "reason"],
   },
   clusterAlive: {

@@ -49,6 +49,8 @@ export class ControllerMetrics {
   readonly #histograms = histograms(HISTOGRAMS, METRIC_PREFIX, this.#registry);
   readonly #counters = counters(COUNTERS, METRIC_PREFIX, this.#registry);
   readonly #gauges = gauges(GAUGES, METRIC_PREFIX, this.#registry);
+  /** Parts that are refused now, by whose they are and reason. */
+  readonly #refused = new Map<string | undefined, Map<Reason, number>>();
 
   /** Media type of `text`. */
   get contentType(): string {
@@ -82,7 +84,7 @@ export class ControllerMetrics {
     this.#histograms.changeSeconds.observe({ task }, seconds);
   }
 
-  failed(task: TaskKind, reason: string): void {
+  failed(task: TaskKind, reason: Reason): void {
     this.#counters.taskFailures.inc({ task, reason });
   }
 
@@ -92,6 +94,12 @@ export class ControllerMetrics {
 
   turned(cluster: string, state: string): void {
     this.#counters.clusterTurns.inc({ cluster, state });
+  }
+
+  /** Parts of objects that are refused now, by reason: of a cluster's registry, or of our own cluster. */
+  refusedOf(cluster: string | undefined): Readonly<Record<string, number>> {
+    const counts = [...(this.#refused.get(cluster) ?? [])].filter(([, count]) => count > 0);
+    return Object.fromEntries(counts.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   /** A cluster is a member no more: nothing is said of it. */
@@ -104,12 +112,24 @@ export class ControllerMetrics {
     ]) {
       gauge.remove({ cluster });
     }
+    this.#refused.delete(cluster);
   }
 
-  /** One object was read anew: what was wrong with it, and what is. */
-  refused(from: Origin, previous: readonly Problem[], next: readonly Problem[]): void {
-    for (const { reason } of previous) this.#gauges.refused.dec({ from, reason });
-    for (const { reason } of next) this.#gauges.refused.inc({ from, reason });
+  /** One object was read anew, of a cluster's registry or of our own cluster: what was wrong with it, and what is. */
+  refused(
+    cluster: string | undefined,
+    previous: readonly Problem[],
+    next: readonly Problem[],
+  ): void {
+    const from: Origin = cluster === undefined ? "own" : "member";
+    const counts = this.#refused.get(cluster) ?? new Map<Reason, number>();
+    this.#refused.set(cluster, counts);
+    const count = (reason: Reason, by: 1 | -1): void => {
+      counts.set(reason, (counts.get(reason) ?? 0) + by);
+      this.#gauges.refused.inc({ from, reason }, by);
+    };
+    for (const { reason } of previous) count(reason, -1);
+    for (const { reason } of next) count(reason, 1);
     const known = new Set(previous.map(partOf));
     for (const problem of next) {
       if (!known.has(partOf(problem)))

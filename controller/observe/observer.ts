@@ -65,7 +65,7 @@ export class Observer implements ControllerEvents {
     const key = `${cluster ?? ""} ${object}`;
     const before = this.#problems.get(key) ?? [];
     if (before.length === 0 && problems.length === 0) return;
-    this.#metrics.refused(originOf(cluster), before, problems);
+    this.#metrics.refused(cluster, before, problems);
     if (problems.length === 0) this.#problems.delete(key);
     else this.#problems.set(key, problems);
     const known = new Set(before.map(problemText));
@@ -136,6 +136,11 @@ export class Observer implements ControllerEvents {
   }
 
   left(cluster: string): void {
+    for (const [key, problems] of this.#problems) {
+      if (!key.startsWith(`${cluster} `)) continue;
+      this.#metrics.refused(cluster, problems, []);
+      this.#problems.delete(key);
+    }
     this.#metrics.left(cluster);
     this.#log.info("A cluster is no member any more.", { cluster });
   }

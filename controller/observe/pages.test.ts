@@ -67,7 +67,49 @@ test("/debug tells what is believed of each cluster, and why", async () => {
     uid: c1.uid,
     exports: 1,
     slices: 1,
+    refused: {},
   });
+  await world.stop();
+});
+
+test("what cannot be imported of a cluster is counted and shown, until it can be, or is no more", async () => {
+  const { world, c1, c2 } = await twoClusters();
+  c1.namespace("shop");
+  const gauge = async () =>
+    (await metric(c1, "refused_parts{")).filter((line) => !line.endsWith(" 0"));
+  const refused = async () => {
+    const { clusters } = JSON.parse((await page(c1, "/debug")).slice(4));
+    return Object.fromEntries(
+      clusters.map((one: { cluster: string; refused: object }) => [one.cluster, one.refused]),
+    );
+  };
+  for (const [cluster, port] of [
+    [c1, 80],
+    [c2, 8080],
+  ] as const) {
+    cluster.serve("shop/web", [`10.${cluster.id.slice(1)}.0.7`]);
+    const ports = [{ name: "http", protocol: "TCP", port }];
+    const spec = { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports };
+    cluster.apply({ kind: "Service", metadata: { namespace: "shop", name: "web" }, spec });
+    cluster.export("shop/web");
+    await world.pass(5000);
+  }
+  assert.deepEqual(await refused(), { c1: {}, c2: { "port-not-merged": 1 } });
+  assert.deepEqual(await gauge(), ['from="member",reason="port-not-merged"} 1']);
+  assert.match(c1.log.join("\n"), /^Refused\.$/m);
+  c1.delete("ServiceExport", "shop/web");
+  await world.pass(5000);
+  assert.deepEqual(await refused(), { c1: {}, c2: {} }, "it is the only one now");
+  c1.export("shop/web");
+  c2.delete("ServiceExport", "shop/web");
+  await world.pass(5000);
+  c2.export("shop/web");
+  await world.pass(5000);
+  assert.deepEqual(await refused(), { c1: {}, c2: { "port-not-merged": 1 } });
+  c1.delete("Secret", "clusterset-proxy/peer-c2");
+  await world.pass(5000);
+  assert.deepEqual(await refused(), { c1: {} });
+  assert.deepEqual(await gauge(), []);
   await world.stop();
 });
 

@@ -15,14 +15,14 @@ export function pages(controller: Controller, metrics: ControllerMetrics): Route
     {
       path: "/readyz",
       answer: ({ query }) =>
-        checksReply("readyz", readiness(controller), query, remarks(controller)),
+        checksReply("readyz", readiness(controller), query, remarks(controller, metrics)),
     },
     {
       path: "/metrics",
       answer: async () => ({
         status: 200,
         type: metrics.contentType,
-        body: await metrics.text(levelsOf(controller)),
+        body: await metrics.text(levelsOf(controller, metrics)),
       }),
     },
     {
@@ -30,7 +30,7 @@ export function pages(controller: Controller, metrics: ControllerMetrics): Route
       answer: () => ({
         status: 200,
         type: "application/json; charset=utf-8",
-        body: `${JSON.stringify(debugView(controller), undefined, 2)}\n`,
+        body: `${JSON.stringify(debugView(controller, metrics), undefined, 2)}\n`,
       }),
     },
   ];
@@ -53,10 +53,12 @@ export function readiness(controller: Controller): Check[] {
 }
 
 /** One line for each cluster: `[-]cluster-c2 stale: lease-silent`. */
-function remarks(controller: Controller): string[] {
-  return debugView(controller).clusters.map(({ cluster, state, because, verdict, listed }) => {
-    const isWell = state === "alive" && verdict === "member" && listed;
-    const heard = listed ? "" : ", not listed yet";
-    return `[${isWell ? "+" : "-"}]cluster-${cluster} ${state} (${because}), ${verdict}${heard}`;
-  });
+function remarks(controller: Controller, metrics: ControllerMetrics): string[] {
+  return debugView(controller, metrics).clusters.map(
+    ({ cluster, state, because, verdict, listed }) => {
+      const isWell = state === "alive" && verdict === "member" && listed;
+      const heard = listed ? "" : ", not listed yet";
+      return `[${isWell ? "+" : "-"}]cluster-${cluster} ${state} (${because}), ${verdict}${heard}`;
+    },
+  );
 }

@@ -1,8 +1,13 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import { type ImportWanted, importOf } from "../import/import-of.ts";
-import { type Contribution, importedSlices } from "../import/imported-slices.ts";
+import {
+  type Contribution,
+  type ImportedSlices,
+  importedSlices,
+} from "../import/imported-slices.ts";
 import { type News, newsworthy } from "../import/newsworthy.ts";
+import { omissionsOf } from "../import/omissions.ts";
 import { staleInPlace } from "../import/stale-in-place.ts";
 import { importStatus } from "../import/status-manifest.ts";
 import type { MergedService } from "../merge/merged.ts";
@@ -11,6 +16,7 @@ import type { Seen } from "../stores/fact-store.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
 import type { Applier } from "./applier.ts";
 import { inParallel } from "./in-parallel.ts";
+import { OmissionReport, type Omissions } from "./omission-report.ts";
 import type { VipBook } from "./vip-book.ts";
 
 /** What all clusters say of one name. */
@@ -18,7 +24,7 @@ export interface Exports {
   readonly merged: MergedService | undefined;
   readonly contributions: readonly Contribution[];
   /** What is left out of a cluster's share. */
-  readonly problems: ReadonlyMap<string, readonly Problem[]>;
+  readonly problems: Omissions;
   /** Whether it was known, at that moment, what a cluster does not export. */
   readonly isHeard: (cluster: string) => boolean;
   /** True if it was known of every cluster. */
@@ -48,9 +54,11 @@ export interface ImporterOptions {
 /** Imports into our cluster what all clusters export: a ServiceImport and its slices. */
 export class Importer {
   readonly #options: ImporterOptions;
+  readonly #omissions: OmissionReport;
 
   constructor(options: ImporterOptions) {
     this.#options = options;
+    this.#omissions = new OmissionReport(options.problems);
   }
 
   /** Makes what is imported by one name what it should be. Throws what the API server answered. */
@@ -58,15 +66,14 @@ export class Importer {
     const { own, imported, vips } = this.#options;
     const [namespace = ""] = key.split("/");
     // What is in a namespace that goes, goes with it.
-    if (!own.takesObjects(namespace)) return;
+    if (!own.takesObjects(namespace)) {
+      this.#omissions.report(key);
+      return;
+    }
     const seen = own.imports.fact(key);
     // All of it from one moment: who is heard by the time that something is written may not have been when it was read.
     const exports = this.#options.exports(key);
     const { merged, contributions, problems, isHeard } = exports;
-    for (const { record } of contributions) {
-      const list = problems.get(record.cluster) ?? [];
-      this.#options.problems(record.cluster, `all that it exports as ${key}`, list);
-    }
     vips.take(reservation(key), []);
     const wanted = importOf({
       key,
@@ -76,10 +83,13 @@ export class Importer {
       allHeard: this.#isAllHeard(key, exports),
       pool: vips.pool,
     });
+    const importing = wanted?.importing;
+    const slices = importing && importedSlices(importing, contributions);
+    this.#omissions.report(key, problems, omissionsOf(slices?.omitted ?? []));
     // Until the import is seen with them, nobody else is given its VIPs.
     vips.take(reservation(key), ipsOf(wanted?.object));
     try {
-      await this.#write(key, wanted, exports);
+      await this.#write(key, wanted, slices?.slices ?? [], isHeard);
     } finally {
       vips.take(reservation(key), []);
     }
@@ -102,14 +112,14 @@ export class Importer {
   async #write(
     key: ObjectKey,
     wanted: ImportWanted | undefined,
-    { contributions, isHeard }: Exports,
+    list: ImportedSlices["slices"],
+    isHeard: Exports["isHeard"],
   ): Promise<void> {
     const { own, imports, slices } = this.#options;
-    const { object, remove, importing, reason, status } = wanted ?? {};
+    const { object, remove, reason, status } = wanted ?? {};
     // First: once its marks are gone, nobody knows any more that its status is ours, should the second write fail.
     if (reason === "released" && status !== undefined) await this.#writeStatus(key, status);
     const seen = own.imports.seen(key);
-    const list = importing === undefined ? [] : importedSlices(importing, contributions).slices;
     await Promise.all([
       object !== undefined && imports.apply(object, seen),
       inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
