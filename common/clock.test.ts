@@ -22,6 +22,17 @@ test("the system clock runs what is due, and nothing that was cancelled", async 
   assert.deepEqual(ran, ["due"]);
 });
 
+test("the system clock runs nothing before its time by that very clock", async () => {
+  const waits = Array.from({ length: 200 }, async (_, i) => {
+    const ms = 1 + i * 0.1;
+    const due = systemClock.now() + ms;
+    await new Promise<void>((resolve) => systemClock.after(ms, resolve));
+    return systemClock.now() - due;
+  });
+  const early = (await Promise.all(waits)).filter((late) => late < 0);
+  assert.deepEqual(early, []);
+});
+
 test("a wait beyond Node's longest timer does not fire at once", async () => {
   let ran = false;
   const cancel = systemClock.after(2 ** 40, () => {
