@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { homedir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pidsInGroup, removeGroup, topGroups } from "./cgroups.ts";
 import { isAlive, type Run, runOf } from "./run.ts";
 
 /** Where `ip netns` keeps its names. */
@@ -8,6 +10,12 @@ const NAMESPACES = "/run/netns";
 
 /** Where each run has a directory of its own: lock files, and what its user puts there. */
 export const SCRATCH = "/run/clusterset-lab";
+
+/** What is built once and kept, outside the tree: the same folder as test/kubernetes/build has. */
+export const CACHE = `${process.env.XDG_CACHE_HOME ?? `${homedir()}/.cache`}/clusterset-proxy`;
+
+/** Where a run has a directory for what is large, or has to be on one file system with what is kept. */
+export const STORE = `${CACHE}/runs`;
 
 /** A process that does not die within this time hangs in the kernel; more waiting would not help. */
 const PATIENCE_MS = 5_000;
@@ -20,7 +28,7 @@ export function namespacesOf(run: Run): string[] {
 /** Every run that has left a trace on this machine and whose owner has died. */
 export function deadRuns(): Run[] {
   const runs = new Map<string, Run>();
-  for (const name of [...list(NAMESPACES), ...list(SCRATCH)]) {
+  for (const name of [...list(NAMESPACES), ...list(SCRATCH), ...list(STORE), ...topGroups()]) {
     const run = runOf(name);
     if (run !== undefined) runs.set(run.id, run);
   }
@@ -29,8 +37,8 @@ export function deadRuns(): Run[] {
 
 /**
  * Removes all that a run has made: first every process inside its namespaces (a namespace lives on, nameless,
- * while a process is in it), then the namespaces with their links, then its directory. May be repeated, and
- * may be done by two at once.
+ * while a process is in it), then the namespaces with their links, then its control groups with all in them, then its
+ * directories. May be repeated, and may be done by two at once.
  */
 export async function removeRun(run: Run): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
@@ -41,7 +49,21 @@ export async function removeRun(run: Run): Promise<void> {
     // What is left now, someone else has unmounted and is about to unlink.
     if (namespacesOf(run).length > 0) await sleep(10);
   }
-  rmSync(`${SCRATCH}/${run.id}`, { recursive: true, force: true });
+  await removeGroups(run);
+  // Mounts of a node end when its last process has, which may be a moment later.
+  const options = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const;
+  for (const folder of [SCRATCH, STORE]) rmSync(`${folder}/${run.id}`, options);
+}
+
+/** Containers are in namespaces of their own, but in control groups of the run. */
+async function removeGroups(run: Run): Promise<void> {
+  const end = performance.now() + PATIENCE_MS;
+  while (!removeGroup(run.id)) {
+    const pids = pidsInGroup(run.id);
+    if (performance.now() > end) throw new Error(`cannot be removed: ${run.id}: ${pids.join(" ")}`);
+    for (const pid of pids) kill(pid);
+    await sleep(5);
+  }
 }
 
 async function killAll(run: Run, names: readonly string[]): Promise<void> {

@@ -1,0 +1,91 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { CACHE } from "../lab/removal.ts";
+
+/** An image to build. */
+export interface Recipe {
+  /** Registry, name and tag, in full. */
+  readonly tag: string;
+  /** A folder with a Dockerfile. */
+  readonly folder: string;
+  /** Files and folders that the Dockerfile copies, besides what is in its folder. */
+  readonly context: readonly string[];
+  /** Image that it is built from: built before. */
+  readonly base?: BuiltImage;
+}
+
+export interface BuiltImage {
+  readonly tag: string;
+  /** An OCI archive. Its name follows from all that went into it. */
+  readonly archive: string;
+  /** Says what went into it. */
+  readonly key: string;
+}
+
+const STORAGE = `${CACHE}/buildah`;
+
+/** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
+export async function build({ tag, folder, context, base }: Recipe): Promise<BuiltImage> {
+  const hash = createHash("sha256").update(`${tag}\n${base?.key ?? ""}\n`);
+  for (const path of [folder, ...context]) digest(hash, path);
+  const key = hash.digest("hex").slice(0, 12);
+  const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
+  if (existsSync(archive)) return { tag, archive, key };
+  mkdirSync(`${CACHE}/images`, { recursive: true });
+  const work = mkdtempSync(`${CACHE}/images/building-`);
+  try {
+    for (const path of [folder, ...context]) {
+      const target = path === folder ? work : join(work, basename(path));
+      cpSync(path, target, { recursive: true, dereference: true });
+    }
+    await buildah("bud", "--isolation", "chroot", "--pull-never", "--tag", tag, work);
+    await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
+    renameSync(`${work}/archive.tar`, archive);
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+  return { tag, archive, key };
+}
+
+/**
+ * What buildah writes below /var/lib and /run is in our cache, or nowhere. Its configuration names a folder for networks, or
+ * it would make /etc/cni.
+ */
+const APART =
+  'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec buildah "$@"';
+
+async function buildah(...args: readonly string[]): Promise<void> {
+  mkdirSync(`${STORAGE}/lib`, { recursive: true });
+  const config = `${STORAGE}/containers.conf`;
+  writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
+  const argv = ["--mount", "--propagation", "private", "sh", "-c", APART, "sh", `${STORAGE}/lib`];
+  const env = { ...process.env, CONTAINERS_CONF: config };
+  const limits = { maxBuffer: 64 * 1024 * 1024 };
+  await promisify(execFile)("unshare", [...argv, ...args], { env, ...limits });
+}
+
+/** Small files by what is in them, large ones (programs) by when they were made. */
+function digest(hash: ReturnType<typeof createHash>, path: string): void {
+  const stat = statSync(path);
+  if (stat.isDirectory()) {
+    for (const name of readdirSync(path).sort()) digest(hash, join(path, name));
+    return;
+  }
+  hash.update(`${basename(path)} ${stat.size}\n`);
+  if (stat.size > 1024 * 1024) hash.update(`${path} ${stat.mtimeMs}\n`);
+  else hash.update(readFileSync(path));
+}

@@ -1,0 +1,158 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import type { NodePlace } from "../lab/topology.ts";
+import { commandPath } from "./commands.ts";
+import { untilContainerdAnswers } from "./containerd.ts";
+import { type ClusterControlPlane, KUBE_PROXY, nodeUser } from "./control-plane.ts";
+import { Host } from "./host.ts";
+import {
+  cniConfig,
+  containerdConfig,
+  kubeletConfig,
+  kubeProxyConfig,
+  nodeFiles,
+} from "./node-files.ts";
+import { copySeed } from "./seed.ts";
+import { type ClusterPlan, clusterCidrs, type NodePlan, type ProxyMode } from "./spec.ts";
+
+export interface NodeOptions {
+  readonly plan: NodePlan;
+  readonly cluster: ClusterPlan;
+  readonly place: NodePlace;
+  readonly namespace: Namespace;
+  readonly group: string;
+  readonly directory: string;
+  readonly proxy: ProxyMode;
+  /** A containerd root to begin with. */
+  readonly seed: string;
+}
+
+/** A Node: a host with containerd, kubelet and kube-proxy. */
+export class ClusterNode {
+  /** The Node's name: cluster-1-node-1. */
+  readonly name: string;
+  readonly host: Host;
+  readonly #options: NodeOptions;
+  #containerd: Process | undefined;
+  #kubelet: Process | undefined;
+  #kubeProxy: Process | undefined;
+
+  constructor(options: NodeOptions) {
+    const { plan, namespace, group, directory } = options;
+    this.name = plan.name;
+    this.host = new Host({ namespace, group, directory, hostname: plan.name });
+    this.#options = options;
+  }
+
+  /** The host with containerd, which need no API server. */
+  async boot(): Promise<void> {
+    const { directory } = this.#options;
+    const files = nodeFiles(directory);
+    mkdirSync(files.cni, { recursive: true });
+    await copySeed(this.#options.seed, files.containerdRoot);
+    writeFileSync(files.containerd, containerdConfig(directory));
+    writeFileSync(files.cniConfig, JSON.stringify(cniConfig(this.#options.place)));
+    // No other DNS server than the cluster's: nothing beyond the lab can be asked.
+    writeFileSync(files.resolvConf, "");
+    await this.#switchOn();
+  }
+
+  /** The Node as its kubelet finds it: with the pod ranges that its network has, and where it stands. */
+  get object(): object {
+    const { plan, cluster, place } = this.#options;
+    const podCIDRs = place.podCidrs.map(({ text }) => text);
+    return {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: {
+        name: this.name,
+        labels: {
+          "kubernetes.io/hostname": this.name,
+          "topology.kubernetes.io/region": cluster.region,
+          "topology.kubernetes.io/zone": plan.zone,
+        },
+      },
+      spec: { podCIDR: podCIDRs[0], podCIDRs },
+    };
+  }
+
+  /** Joins the cluster: kubelet and kube-proxy start. */
+  join(plane: ClusterControlPlane): void {
+    const { directory, cluster, proxy } = this.#options;
+    const files = nodeFiles(directory);
+    writeFileSync(files.kubeletKubeconfig, plane.kubeconfig(nodeUser(this.name)), { mode: 0o600 });
+    writeFileSync(files.kubeProxyKubeconfig, plane.kubeconfig(KUBE_PROXY), { mode: 0o600 });
+    writeFileSync(files.kubelet, JSON.stringify(kubeletConfig(directory)));
+    const ranges = clusterCidrs(cluster);
+    const config = kubeProxyConfig(directory, this.name, proxy, ranges);
+    writeFileSync(files.kubeProxy, JSON.stringify(config));
+    this.startKubelet();
+    this.startKubeProxy();
+  }
+
+  startKubelet(): void {
+    const { directory, place } = this.#options;
+    const files = nodeFiles(directory);
+    this.#kubelet = this.host.spawn([
+      commandPath("kubelet"),
+      ...["--config", files.kubelet, "--kubeconfig", files.kubeletKubeconfig],
+      ...["--hostname-override", this.name],
+      ...["--node-ip", place.addresses.map(({ text }) => text).join(",")],
+    ]);
+  }
+
+  /** Kills the kubelet. Pods run on. */
+  async killKubelet(): Promise<void> {
+    this.#kubelet?.signal("SIGKILL");
+    await this.#kubelet?.exited;
+  }
+
+  startKubeProxy(): void {
+    const { kubeProxy } = nodeFiles(this.#options.directory);
+    this.#kubeProxy = this.host.spawn([commandPath("kube-proxy"), "--config", kubeProxy]);
+  }
+
+  /** The power goes: all that runs on it is killed, and nobody is told. */
+  async powerOff(): Promise<void> {
+    await this.host.cutPower();
+  }
+
+  /** The power comes back: the kubelet starts every pod again. */
+  async powerOn(): Promise<void> {
+    await this.#switchOn();
+    this.startKubelet();
+    this.startKubeProxy();
+  }
+
+  /** The power goes, and comes back. */
+  async restart(): Promise<void> {
+    await this.powerOff();
+    await this.powerOn();
+  }
+
+  /** Loads an image archive (OCI or Docker) that every node can read, from wherever the machine has it. */
+  async load(archive: string): Promise<void> {
+    const argv = ["ctr", "-n", "k8s.io", "images", "import", archive];
+    await this.host.exec(argv, { timeout: 300_000 });
+  }
+
+  /** The last words of each program, for who wants to know why something is not ready. */
+  get errors(): string {
+    const programs = {
+      containerd: this.#containerd,
+      kubelet: this.#kubelet,
+      proxy: this.#kubeProxy,
+    };
+    return Object.entries(programs)
+      .map(([name, program]) => `--- ${this.name}: ${name}\n${program?.errors.slice(-4_000) ?? ""}`)
+      .join("\n");
+  }
+
+  async #switchOn(): Promise<void> {
+    await this.host.boot();
+    const { containerd } = nodeFiles(this.#options.directory);
+    this.#containerd = this.host.spawn(["containerd", "--config", containerd]);
+    await untilContainerdAnswers(this.host, this.#containerd);
+  }
+}

@@ -1,0 +1,159 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { Lab } from "../lab/lab.ts";
+import { STORE } from "../lab/removal.ts";
+import { pathOf } from "../lab/topology.ts";
+import type { BuiltImage } from "./buildah.ts";
+import { Cluster } from "./cluster.ts";
+import { ClusterNode } from "./cluster-node.ts";
+import { commandPath } from "./commands.ts";
+import { ClusterControlPlane } from "./control-plane.ts";
+import { type Cut, type CutKind, rulesOf } from "./cut.ts";
+import { labImages } from "./images.ts";
+import { kubeconfigOf } from "./kubeconfig.ts";
+import { Relay } from "./relay.ts";
+import { seedOf } from "./seed.ts";
+import {
+  type ClusterPlan,
+  type ClustersSpec,
+  CONTROL_PLANE,
+  labSpecOf,
+  type NodePlan,
+  plansOf,
+} from "./spec.ts";
+
+const MAX_OUTPUT = 64 * 1024 * 1024;
+
+/** What a set of clusters begins with, besides its spec. */
+export interface ClustersOptions extends ClustersSpec {
+  /** Images that every node has from the beginning, besides the lab's own. */
+  readonly images?: readonly BuiltImage[];
+}
+
+/**
+ * Real clusters on this machine, for as long as a test lasts: etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+ * and nodes with containerd, kubelet and kube-proxy, each a host of its own; CoreDNS. Their pods reach each other.
+ *
+ *     await using clusters = await Clusters.create({ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] });
+ *     await clusters.cluster("cluster-1").admin.apply({ … });
+ *
+ * Needs root. Everything ends with this process, however that ends.
+ */
+export class Clusters implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly all: readonly Cluster[];
+  /** A kubeconfig for programs on the machine, with a context for each cluster, called like it: cluster-1. */
+  readonly kubeconfig: string;
+  readonly #relays: Relay[] = [];
+  #cuts: readonly Cut[] = [];
+
+  private constructor(lab: Lab, all: readonly Cluster[]) {
+    this.lab = lab;
+    this.all = all;
+    // Not in the lab's own directory: whoever has that in its environment is taken for a part of the lab.
+    this.kubeconfig = `${STORE}/${lab.id}/kubeconfig`;
+  }
+
+  /** Brings them up side by side; returns when all Nodes are Ready and DNS answers everywhere. */
+  static async create(options: ClustersOptions = {}): Promise<Clusters> {
+    const plans = plansOf(options);
+    const seed = await seedOf([...(await labImages()), ...(options.images ?? [])]);
+    const lab = await Lab.create(labSpecOf(plans));
+    const { proxy = "iptables" } = options;
+    const place = (plan: ClusterPlan, node: NodePlan) => {
+      const found = lab.topology.nodes.find((one) => pathOf(one) === `${plan.id}/${node.place}`);
+      if (found === undefined) throw new Error(`no place for ${node.name}`);
+      return found;
+    };
+    const all = plans.map((plan) => {
+      const host = lab.node(plan.id, CONTROL_PLANE);
+      const names = plan.nodes.map(({ name }) => name);
+      const plane = new ClusterControlPlane(host, `${lab.directory}/${plan.id}`, names);
+      const nodes = plan.nodes.map(
+        (node) =>
+          new ClusterNode({
+            plan: node,
+            cluster: plan,
+            place: place(plan, node),
+            namespace: lab.node(plan.id, node.place),
+            group: `${lab.id}/${node.name}`,
+            directory: `${STORE}/${lab.id}/${node.name}`,
+            proxy,
+            seed,
+          }),
+      );
+      return new Cluster(plan, plane, nodes);
+    });
+    const clusters = new Clusters(lab, all);
+    try {
+      await Promise.all(all.map((cluster) => cluster.start()));
+      await clusters.#open();
+    } catch (error) {
+      await clusters.remove();
+      throw error;
+    }
+    return clusters;
+  }
+
+  cluster(id: string): Cluster {
+    const cluster = this.all.find((one) => one.id === id);
+    if (cluster === undefined) throw new Error(`there is no ${id}`);
+    return cluster;
+  }
+
+  /** Runs kubectl against a cluster, from the machine, and gives its standard output. Throws unless it ends with code 0. */
+  async kubectl(id: string, args: readonly string[], { stdin = "" } = {}): Promise<string> {
+    const { kubeconfig } = this;
+    const argv = ["--kubeconfig", kubeconfig, "--context", this.cluster(id).id, ...args];
+    const run = promisify(execFile)(commandPath("kubectl"), argv, { maxBuffer: MAX_OUTPUT });
+    run.child.stdin?.end(stdin);
+    return (await run).stdout;
+  }
+
+  /** From now on two clusters do not reach each other, or each other's control planes, or nodes and pods only. */
+  async cut(a: string, b: string, kind: CutKind = "all"): Promise<void> {
+    await this.#cutOnly([...this.#cuts, { clusters: [a, b], kind }]);
+  }
+
+  /** From now on a cluster and all others do not reach each other. Inside, everything goes on. */
+  async isolate(id: string): Promise<void> {
+    const others = this.all.filter((cluster) => cluster !== this.cluster(id));
+    const cuts = others.map((other): Cut => ({ clusters: [id, other.id], kind: "all" }));
+    await this.#cutOnly([...this.#cuts, ...cuts]);
+  }
+
+  /** Ends all cuts. */
+  async heal(): Promise<void> {
+    await this.#cutOnly([]);
+  }
+
+  /** Kills everything and removes it. May be repeated. */
+  async remove(): Promise<void> {
+    for (const relay of this.#relays) relay[Symbol.dispose]();
+    for (const { plane } of this.all) await plane.close();
+    await this.lab.remove();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.remove();
+  }
+
+  async #cutOnly(cuts: readonly Cut[]): Promise<void> {
+    const stdin = rulesOf(this.lab.topology, cuts);
+    await this.lab.router.exec(["nft", "-f", "-"], { stdin });
+    this.#cuts = cuts;
+  }
+
+  /** Lets programs on the machine in. */
+  async #open(): Promise<void> {
+    const entrances = await Promise.all(
+      this.all.map(async ({ id, plane }) => {
+        const relay = await Relay.open(plane.place);
+        this.#relays.push(relay);
+        return { id, port: relay.port, ...plane.credentials };
+      }),
+    );
+    writeFileSync(this.kubeconfig, kubeconfigOf(entrances), { mode: 0o600 });
+  }
+}

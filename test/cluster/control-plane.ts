@@ -1,0 +1,181 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { ApiClient } from "../apiserver/api-client.ts";
+import { apiServerFiles, writeServiceAccountKey } from "../apiserver/api-server.ts";
+import { writeAuditPolicy } from "../apiserver/audit.ts";
+import { Etcd } from "../apiserver/etcd.ts";
+import { inNamespace, type Place } from "../apiserver/place.ts";
+import { untilReady } from "../apiserver/readiness.ts";
+import { ADMIN, inlineKubeconfigOf, newUser, tokenFile, type User } from "../apiserver/user.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import { commandPath } from "./commands.ts";
+import { SERVICE_CIDRS } from "./node-files.ts";
+
+const CONTROLLERS = "system:kube-controller-manager";
+const SCHEDULER = "system:kube-scheduler";
+
+/** Whom the API server lets do what a kube-proxy has to. */
+export const KUBE_PROXY = "system:kube-proxy";
+
+/** As whom a kubelet comes: the API server lets it touch its own Node and pods only. */
+export function nodeUser(node: string): string {
+  return `system:node:${node}`;
+}
+
+/**
+ * etcd, kube-apiserver, kube-controller-manager and kube-scheduler of a cluster, on a host of their own. Everybody comes with
+ * the rights of a real cluster: RBAC, and the node authorizer.
+ */
+export class ClusterControlPlane {
+  /** `https://address:port`, for those in the lab. */
+  readonly url: string;
+  /** May do everything. */
+  readonly admin: ApiClient;
+  readonly place: Place;
+  readonly #directory: string;
+  readonly #users: ReadonlyMap<string, User>;
+  #etcd: Etcd | undefined;
+  #programs: Process[] = [];
+
+  /** `nodes`: the names of the Nodes that may join. */
+  constructor(namespace: Namespace, directory: string, nodes: readonly string[]) {
+    this.#directory = directory;
+    this.place = inNamespace(namespace, 6443);
+    this.url = `https://${this.place.address}:${this.place.port}`;
+    const users = [
+      ...[ADMIN, CONTROLLERS, SCHEDULER, KUBE_PROXY].map(newUser),
+      ...nodes.map((node) => ({ ...newUser(nodeUser(node)), groups: ["system:nodes"] })),
+    ];
+    this.#users = new Map(users.map((user) => [user.name, user]));
+    this.admin = new ApiClient({
+      url: this.url,
+      connect: () => this.place.connect(),
+      caFile: apiServerFiles(directory).ca,
+      token: () => this.#user(ADMIN).token,
+    });
+  }
+
+  /** Starts all of it, the first time or after `kill`, with the same data; returns when the API server is ready. */
+  async start(): Promise<void> {
+    if (this.#programs.length > 0) throw new Error(`${this.url} runs`);
+    const files = apiServerFiles(this.#directory);
+    if (this.#etcd === undefined) this.#prepare();
+    this.#etcd = await Etcd.start(this.place, this.#directory);
+    const server = this.#spawn("kube-apiserver", {
+      "etcd-servers": this.#etcd.url,
+      "secure-port": this.place.port,
+      "bind-address": this.place.address,
+      "advertise-address": this.place.address,
+      "cert-dir": files.certificates,
+      "token-auth-file": files.tokens,
+      "authorization-mode": "Node,RBAC",
+      "enable-admission-plugins": "NodeRestriction",
+      "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
+      "service-account-key-file": files.key,
+      "service-account-signing-key-file": files.key,
+      "service-cluster-ip-range": SERVICE_CIDRS,
+      "allow-privileged": true,
+      // It has no kube-proxy, and cannot resolve the names of nodes.
+      "enable-aggregator-routing": true,
+      "kubelet-preferred-address-types": "InternalIP",
+      "shutdown-watch-termination-grace-period": "1s",
+      profiling: false,
+      "audit-policy-file": files.auditPolicy,
+      "audit-log-path": files.audit,
+    });
+    await untilReady(server, "kube-apiserver", () => this.#isReady());
+    const common = { "leader-elect": false, "secure-port": 0 };
+    this.#spawn("kube-controller-manager", {
+      ...common,
+      kubeconfig: this.#write(CONTROLLERS),
+      // The lab says which Node has which pods.
+      controllers: "*,-nodeipam",
+      // It would make its default, below /usr.
+      "flex-volume-plugin-dir": `${this.#directory}/plugins`,
+      "service-account-private-key-file": files.key,
+      "root-ca-file": files.ca,
+      "use-service-account-credentials": true,
+    });
+    this.#spawn("kube-scheduler", { ...common, kubeconfig: this.#write(SCHEDULER) });
+  }
+
+  /** Everything dies in the midst of a word, etcd as well. */
+  async kill(): Promise<void> {
+    for (const program of this.#programs) program.signal("SIGKILL");
+    await Promise.all(this.#programs.map((program) => program.exited));
+    this.#programs = [];
+    await this.#etcd?.kill();
+  }
+
+  /** The API server, controllers and scheduler stand still: connections are accepted, and nothing is ever said on them. */
+  freeze(): void {
+    for (const program of this.#programs) program.signal("SIGSTOP");
+  }
+
+  /** They go on. */
+  thaw(): void {
+    for (const program of this.#programs) program.signal("SIGCONT");
+  }
+
+  /** The text of a user's kubeconfig. It names no file. */
+  kubeconfig(user: string): string {
+    const ca = readFileSync(apiServerFiles(this.#directory).ca);
+    return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
+  }
+
+  /** What trusts and opens it: the certificate of who has signed its own (PEM), and the admin's token. */
+  get credentials(): { readonly ca: string; readonly token: string } {
+    const ca = readFileSync(apiServerFiles(this.#directory).ca, "utf8");
+    return { ca, token: this.#user(ADMIN).token };
+  }
+
+  /** What everybody but the admin has asked, one JSON object a line. */
+  get auditFile(): string {
+    return apiServerFiles(this.#directory).audit;
+  }
+
+  /** Lets go of it. Whoever removes the lab kills it. */
+  async close(): Promise<void> {
+    await this.admin.close();
+    this.place[Symbol.dispose]();
+  }
+
+  #prepare(): void {
+    const files = apiServerFiles(this.#directory);
+    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    writeServiceAccountKey(files.key);
+    writeAuditPolicy(files.auditPolicy);
+    writeFileSync(files.tokens, tokenFile(this.#users.values()), { mode: 0o600 });
+  }
+
+  #spawn(
+    name: "kube-apiserver" | "kube-controller-manager" | "kube-scheduler",
+    flags: Readonly<Record<string, string | number | boolean>>,
+  ): Process {
+    const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+    const program = this.place.spawn([commandPath(name), ...argv]);
+    this.#programs.push(program);
+    return program;
+  }
+
+  #write(user: string): string {
+    const path = `${this.#directory}/${user.replaceAll(":", "-")}.kubeconfig`;
+    writeFileSync(path, this.kubeconfig(user), { mode: 0o600 });
+    return path;
+  }
+
+  #user(name: string): User {
+    const user = this.#users.get(name);
+    if (user === undefined) throw new Error(`${this.url}: there is no user ${name}`);
+    return user;
+  }
+
+  async #isReady(): Promise<boolean> {
+    try {
+      return (await this.admin.request("GET", "/readyz", { timeout: 2_000 })).status === 200;
+    } catch {
+      // Not listening yet, or its certificate is not written yet: the answer, not a fault.
+      return false;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import type { ExecOptions, Namespace } from "../lab/namespace.ts";
+import type { Process, SpawnOptions } from "../lab/process.ts";
+
+const INIT = `${import.meta.dirname}/host-init`;
+
+/** Dies with the process that started it, however that ends. */
+const WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
+
+/**
+ * What enters by its namespaces is not in the node's control groups yet. The tree of version 2, or those of version 1: in a
+ * node, each has its own `init`.
+ */
+const JOIN = `for group in /sys/fs/cgroup/init /sys/fs/cgroup/*/init; do
+  [ ! -f $group/cgroup.procs ] || echo 0 >$group/cgroup.procs
+done
+exec "$@"`;
+
+const ISOLATED = ["cgroup", "mnt", "uts", "ipc", "pid"] as const;
+
+export interface HostOptions {
+  /** Its network. */
+  readonly namespace: Namespace;
+  /** Its control group, below the top of every tree: `<run>/<name>`. */
+  readonly group: string;
+  /** Where /var/lib and /var/log are kept while it is off. */
+  readonly directory: string;
+  readonly hostname: string;
+}
+
+/**
+ * A host as programs see one: with a network, a name, processes, control groups, /run, /var/lib and /var/log of its own. The
+ * rest of its file system is the machine's.
+ */
+export class Host {
+  readonly options: HostOptions;
+  #init: Process | undefined;
+  #pid: string | undefined;
+
+  constructor(options: HostOptions) {
+    this.options = options;
+  }
+
+  /** Switches it on. */
+  async boot(): Promise<void> {
+    const { namespace, group, directory, hostname } = this.options;
+    mkdirSync(directory, { recursive: true });
+    this.#init = namespace.spawn([...WITH_PARENT, INIT, group, directory, hostname]);
+    this.#pid = await this.#init.line(/^\d+$/, 30_000);
+  }
+
+  /** Cuts its power: all that runs on it is killed, nothing is told, what is below /run is forgotten. */
+  async cutPower(): Promise<void> {
+    // With `unshare` dies the first process of the node, and with that all others.
+    this.#init?.signal("SIGKILL");
+    await this.#init?.exited;
+    this.#init = undefined;
+    this.#pid = undefined;
+  }
+
+  /** Starts a program on it that dies with this process. */
+  spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
+    return this.options.namespace.spawn(this.#enter(argv), withLock(options));
+  }
+
+  /** Runs a program on it to its end, and gives its standard output. Throws unless it ends with code 0. */
+  exec(argv: readonly string[], options: ExecOptions = {}): Promise<string> {
+    return this.options.namespace.exec(this.#enter(argv), withLock(options));
+  }
+
+  #enter(argv: readonly string[]): string[] {
+    if (this.#pid === undefined) throw new Error(`${this.options.hostname} is off`);
+    const namespaces = ISOLATED.map((kind) => {
+      const flag = kind === "mnt" ? "mount" : kind;
+      return `--${flag}=/proc/${this.#pid}/ns/${kind}`;
+    });
+    const join = ["sh", "-c", JOIN, "sh"];
+    return [...WITH_PARENT, "nsenter", ...namespaces, "--", ...WITH_PARENT, ...join, ...argv];
+  }
+}
+
+/** Asks a program of a host to end, and waits until it has. `Process.stop` would kill who entered the host for it. */
+export async function endOnHost(program: Process): Promise<void> {
+  const children = readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, "utf8");
+  for (const pid of children.trim().split(" ").filter(Boolean)) {
+    execFileSync("kill", ["-TERM", pid]);
+  }
+  await program.exited;
+}
+
+/** A lab's namespaces have a lock of iptables each below the machine's /run; a host has its own /run. */
+function withLock<T extends SpawnOptions>(options: T): T {
+  return { ...options, env: { XTABLES_LOCKFILE: "/run/xtables.lock", ...options.env } };
+}

@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, renameSync } from "node:fs";
+import { promisify } from "node:util";
+import { CACHE } from "../lab/removal.ts";
+import { type BuiltImage, build } from "./buildah.ts";
+import { commandPath } from "./commands.ts";
+import { PAUSE_IMAGE } from "./node-files.ts";
+
+/** The cluster's DNS server, as Kubernetes has it. */
+export const COREDNS_IMAGE = "lab.local/coredns:1";
+
+/** `serve` and `request`, to see who reaches whom: `node /app/serve/serve.ts`, `node /app/request/request.ts`. */
+export const PROBE_IMAGE = "lab.local/probe:1";
+
+const FOLDER = `${import.meta.dirname}/images`;
+const REPOSITORY = `${import.meta.dirname}/../..`;
+
+/** What every node has from the beginning. Builds what is not there yet: a minute the first time, then nothing. */
+export async function labImages(): Promise<BuiltImage[]> {
+  const catatonit = await whereIs("catatonit");
+  const node = await nodeImage();
+  return [
+    await build({ tag: PAUSE_IMAGE, folder: `${FOLDER}/pause`, context: [catatonit] }),
+    await build({
+      tag: COREDNS_IMAGE,
+      folder: `${FOLDER}/coredns`,
+      context: [commandPath("coredns")],
+    }),
+    await build({
+      tag: PROBE_IMAGE,
+      folder: `${FOLDER}/probe`,
+      context: [`${REPOSITORY}/images/serve`, `${REPOSITORY}/images/request`],
+      base: node,
+    }),
+  ];
+}
+
+/** What Dockerfiles of this repository begin with: `node:24-bookworm-slim`, made of Debian's packages and our Node. */
+export async function nodeImage(): Promise<BuiltImage> {
+  const debian = await build({
+    tag: "docker.io/library/debian:bookworm-slim",
+    folder: `${FOLDER}/debian`,
+    context: [await debianRoot()],
+  });
+  return build({
+    tag: "docker.io/library/node:24-bookworm-slim",
+    folder: `${FOLDER}/node`,
+    context: [process.execPath],
+    base: debian,
+  });
+}
+
+/** A Debian without anything that it can do without, as an archive of its files. */
+async function debianRoot(): Promise<string> {
+  const archive = `${CACHE}/debian-bookworm/debian.tar`;
+  if (existsSync(archive)) return archive;
+  mkdirSync(`${CACHE}/debian-bookworm`, { recursive: true });
+  const unfinished = `${CACHE}/debian-bookworm/unfinished-${process.pid}.tar`;
+  const left = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/var/cache/apt/*"];
+  const without = left.map((path) => `--dpkgopt=path-exclude=${path}`);
+  await promisify(execFile)("mmdebstrap", [
+    ...["--variant=minbase", "--include=ca-certificates", ...without],
+    ...["bookworm", unfinished],
+  ]);
+  renameSync(unfinished, archive);
+  return archive;
+}
+
+async function whereIs(program: string): Promise<string> {
+  const { stdout } = await promisify(execFile)("sh", ["-c", `command -v ${program}`]);
+  return stdout.trim();
+}

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { SCRATCH } from "../lab/removal.ts";
+import { type ClustersSpec, PROXY_MODES } from "./spec.ts";
+
+/** Where the keeper of `make lab` listens: there is one at a time. */
+export const SOCKET = `${SCRATCH}/keeper.sock`;
+
+export const KEEPER = `${import.meta.dirname}/keeper.ts`;
+
+/** What a keeper tells the command that has started it. */
+export type KeeperNews =
+  | { readonly ready: KeptClusters; readonly failed?: undefined }
+  | { readonly failed: string; readonly ready?: undefined };
+
+export interface KeptClusters {
+  readonly kubeconfig: string;
+  readonly contexts: readonly { readonly id: string; readonly region: string }[];
+  readonly nodes: readonly string[];
+}
+
+/** The clusters that CLUSTERS, NODES, REGIONS and PROXY ask for. Throws on what cannot be. */
+export function specOf(env: Readonly<Record<string, string | undefined>>): ClustersSpec {
+  const {
+    CLUSTERS = "3",
+    NODES = "1",
+    REGIONS = "eu-west eu-west us-east",
+    PROXY = "iptables",
+  } = env;
+  const proxy = PROXY_MODES.find((mode) => mode === PROXY);
+  if (proxy === undefined) throw new Error(`PROXY=${PROXY}: expected ${PROXY_MODES.join(" or ")}`);
+  const regions = REGIONS.split(/[\s,]+/).filter(Boolean);
+  return {
+    clusters: Number(CLUSTERS),
+    nodes: Number(NODES),
+    proxy,
+    ...(regions.length > 0 ? { regions } : {}),
+  };
+}
+
+/** The pids of living keepers. */
+export function keepers(): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => argvOf(pid)[1] === KEEPER);
+}
+
+/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+function argvOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
+}

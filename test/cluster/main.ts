@@ -1,0 +1,105 @@
+/**
+ * The lab for people: clusters that stay until they are taken down.
+ *
+ *     make lab CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables
+ *     test/cluster/lab cut cluster-1 cluster-2
+ *     make lab-down
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, openSync } from "node:fs";
+import { request } from "node:http";
+import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { deadRuns, removeRun, SCRATCH } from "../lab/removal.ts";
+import { commandPath } from "./commands.ts";
+import { KEEPER, type KeeperNews, type KeptClusters, keepers, SOCKET, specOf } from "./keeping.ts";
+import { plansOf } from "./spec.ts";
+import { listOf, VERBS } from "./verbs.ts";
+
+const PROGRAM = "test/cluster/lab";
+
+/** What a keeper says that no one else hears. */
+const LOG = `${SCRATCH}/keeper.log`;
+
+const [verb = "help", ...args] = process.argv.slice(2);
+if (process.getuid?.() !== 0) {
+  console.error("the lab makes namespaces: run it as root");
+  process.exit(1);
+}
+try {
+  if (verb === "up") await up();
+  else if (verb === "down") await down();
+  else if (Object.hasOwn(VERBS, verb)) await ask([verb, ...args]);
+  else usage();
+} catch (error) {
+  console.error(`lab: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
+
+function usage(): void {
+  console.log(`  make lab, make lab-down\n${listOf(PROGRAM)}`);
+  if (verb !== "help") process.exitCode = 1;
+}
+
+async function up(): Promise<void> {
+  const began = performance.now();
+  const spec = specOf(process.env);
+  const plans = plansOf(spec);
+  if (keepers().length > 0) throw new Error("clusters are up already; make lab-down");
+  const nodes = plans.flatMap((plan) => plan.nodes).length;
+  console.log(`${plans.length} clusters with ${nodes} nodes, kube-proxy with ${spec.proxy} …`);
+  mkdirSync(SCRATCH, { recursive: true });
+  const log = openSync(LOG, "w");
+  const keeper = spawn(process.execPath, [KEEPER], {
+    // A Ctrl-C here reaches it by way of the channel, and later ones not at all.
+    detached: true,
+    stdio: ["ignore", log, log, "ipc"],
+  });
+  const news = await new Promise<KeeperNews>((resolve) => {
+    keeper.once("message", (message) => resolve(message as KeeperNews));
+    keeper.once("exit", () => resolve({ failed: `the keeper ended; see ${LOG}` }));
+  });
+  if (news.ready === undefined) throw new Error(news.failed);
+  keeper.disconnect();
+  keeper.unref();
+  console.log(`ready in ${((performance.now() - began) / 1000).toFixed(0)} s\n`);
+  introduce(news.ready);
+}
+
+function introduce({ kubeconfig, contexts }: KeptClusters): void {
+  const tools = dirname(commandPath("kubectl"));
+  console.log(`  export KUBECONFIG=${kubeconfig} PATH=${tools}:$PATH\n`);
+  for (const { id, region } of contexts) {
+    console.log(`  kubectl --context ${id} get pods -A -o wide    # ${region}`);
+  }
+  console.log(`\n${listOf(PROGRAM)}\n  make lab-down`);
+}
+
+/** Ends whatever is up, and removes what any crashed run has left. */
+async function down(): Promise<void> {
+  for (const pid of keepers()) {
+    process.kill(pid, "SIGTERM");
+    for (let waits = 0; keepers().includes(pid) && waits < 300; waits++) await sleep(100);
+    if (!keepers().includes(pid)) continue;
+    console.log(`the keeper ${pid} does not end, and is killed`);
+    process.kill(pid, "SIGKILL");
+    while (keepers().includes(pid)) await sleep(10);
+  }
+  for (const run of deadRuns()) await removeRun(run);
+}
+
+/** Has the keeper do something. */
+async function ask(argv: readonly string[]): Promise<void> {
+  if (keepers().length === 0) throw new Error("no clusters are up; make lab");
+  await new Promise<void>((resolve, reject) => {
+    const call = request({ socketPath: SOCKET, method: "POST" }, (response) => {
+      text(response).then((said) => {
+        if (response.statusCode === 200) resolve();
+        else reject(new Error(said));
+      }, reject);
+    });
+    call.once("error", reject);
+    call.end(JSON.stringify(argv));
+  });
+}

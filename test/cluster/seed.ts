@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import { Lab } from "../lab/lab.ts";
+import { CACHE, STORE } from "../lab/removal.ts";
+import type { BuiltImage } from "./buildah.ts";
+import { untilContainerdAnswers } from "./containerd.ts";
+import { endOnHost, Host } from "./host.ts";
+import { containerdConfig, nodeFiles } from "./node-files.ts";
+
+const run = promisify(execFile);
+
+/**
+ * The root of a containerd that has these images unpacked, to be copied for each node. Made once: to import an image costs
+ * seconds of CPU, for every node again.
+ */
+export async function seedOf(images: readonly BuiltImage[]): Promise<string> {
+  const { stdout: version } = await run("containerd", ["--version"]);
+  const parts = [version, ...images.map(({ tag, key }) => `${tag} ${key}`)];
+  const key = createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 12);
+  const seed = `${CACHE}/containerd/${key}`;
+  if (!existsSync(seed)) await makeSeed(seed, images);
+  return seed;
+}
+
+/** Gives a node a root of its own: databases are copied, everything else is linked, since nothing changes it in place. */
+export async function copySeed(seed: string, root: string): Promise<void> {
+  mkdirSync(dirname(root), { recursive: true });
+  const databases = `find . -name '*.db' -exec cp --remove-destination {} '${root}/{}' ';'`;
+  await run("sh", ["-c", `cp -al . '${root}' && ${databases}`], { cwd: seed });
+}
+
+async function makeSeed(seed: string, images: readonly BuiltImage[]): Promise<void> {
+  await using lab = await Lab.create({ clusters: [{ id: "seed", nodes: [{ name: "host" }] }] });
+  const directory = `${STORE}/${lab.id}/host`;
+  const namespace = lab.node("seed", "host");
+  const host = new Host({ namespace, group: `${lab.id}/host`, directory, hostname: "seed" });
+  await host.boot();
+  const files = nodeFiles(directory);
+  mkdirSync(files.cni);
+  writeFileSync(files.containerd, containerdConfig(directory));
+  const containerd = host.spawn(["containerd", "--config", files.containerd]);
+  await untilContainerdAnswers(host, containerd);
+  for (const { archive } of images) {
+    const argv = ["ctr", "-n", "k8s.io", "images", "import", archive];
+    await host.exec(argv, { timeout: 300_000 });
+  }
+  await endOnHost(containerd);
+  await host.cutPower();
+  mkdirSync(dirname(seed), { recursive: true });
+  try {
+    renameSync(files.containerdRoot, seed);
+  } catch (error) {
+    // Somebody else has made the same meanwhile, or this did not work.
+    if (!existsSync(seed)) throw error;
+  }
+  rmSync(directory, { recursive: true, force: true });
+}
