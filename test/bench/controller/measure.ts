@@ -11,6 +11,7 @@ import { Arrivals } from "./arrivals.ts";
 import { bareChanges, bareImport } from "./bare.ts";
 import { type Calls, callsSince, writesOf } from "./calls.ts";
 import { type CrossedChanges, callsOf, crossedChanges } from "./changes.ts";
+import { kubeSlices } from "./kube-slices.ts";
 import { type Taken, takenBy } from "./memory.ts";
 import { SliceWatch } from "./slice-watch.ts";
 import { CLUSTERS, type ClusterName, MeshStage } from "./stage.ts";
@@ -31,6 +32,8 @@ export interface Measured {
   readonly all: CrossedChanges;
   /** Milliseconds from an acknowledgement to a copy, made by a bare watch and apply. */
   readonly bareChanges: readonly number[];
+  /** The same from a pod's status to a slice of its own cluster, by kube-controller-manager. */
+  readonly kubeSlices: readonly number[];
   /** Milliseconds until two clusters had imported everything of each other, from the start of their controllers. */
   readonly inStep: number;
   /** Milliseconds until the third cluster had imported everything of the two, and a bare apply of the same objects. */
@@ -70,6 +73,8 @@ export async function measured(options: Options, say: (what: string) => void): P
   await Promise.all([c1.stop(), c2.stop()]);
   say("the same by a bare watch and apply");
   const bare = await bareChanges(stage, effort.changes);
+  say("a pod's address into a slice by kube-controller-manager");
+  const kube = await kubeSlices(stage.lab.router, effort.changes);
 
   say(`controllers: ${count(exports)} exports of two clusters come in step`);
   await Promise.all([stage.load("c1", exports), stage.load("c2", exports)]);
@@ -101,7 +106,16 @@ export async function measured(options: Options, say: (what: string) => void): P
   say(`controllers: at rest, ${effort.idleSeconds} s`);
   const rest = await atRestFor(stage, effort.idleSeconds);
   return {
-    ...{ exports, one, all, bareChanges: bare, inStep, fresh, bareImport: bareMs },
+    ...{
+      exports,
+      one,
+      all,
+      bareChanges: bare,
+      kubeSlices: kube,
+      inStep,
+      fresh,
+      bareImport: bareMs,
+    },
     ...{ idle, loaded, restarted, ready, rewritten, rest },
   };
 }

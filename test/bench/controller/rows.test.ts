@@ -17,7 +17,7 @@ const CHANGES: CrossedChanges = {
 };
 const TAKEN = { resident: 75, peak: 90, heap: 12, held: 3, cpuSeconds: 1 };
 const MEASURED: Measured = {
-  ...{ exports: 1_000, one: CHANGES, all: CHANGES, bareChanges: [10, 10] },
+  ...{ exports: 1_000, one: CHANGES, all: CHANGES, bareChanges: [10, 10], kubeSlices: [9] },
   ...{ inStep: 20_000, fresh: 10_000, bareImport: 5_000, ready: 900, rewritten: new Map() },
   ...{ idle: TAKEN, loaded: TAKEN, restarted: TAKEN },
   rest: { seconds: 60, calls: new Map([["patch leases", 12]]), share: 0.002 },

@@ -8,10 +8,10 @@ const MOST = { p50: 50, p99: 250, writes: 3, idleMB: 80, loadedMB: 160, seconds:
 
 /** What controllers did in three clusters. */
 export function controllerRows(measured: Measured): Row[] {
-  const { exports, one, all, bareChanges } = measured;
+  const { exports, one, all, bareChanges, kubeSlices } = measured;
   return [
-    ...changeRows(one, "1 export", bareChanges),
-    ...changeRows(all, `${count(exports)} exports`, bareChanges),
+    ...changeRows(one, "1 export", bareChanges, kubeSlices),
+    ...changeRows(all, `${count(exports)} exports`, bareChanges, kubeSlices),
     ...importRows(measured),
     ...memoryRows(measured),
     ...restRows(measured),
@@ -22,9 +22,11 @@ function changeRows(
   { changes, writes, connections }: CrossedChanges,
   exports: string,
   bare: readonly number[],
+  kube: readonly number[],
 ): Row[] {
   const imported = figuresOf(changes.map((one) => one.imported));
   const beside = figuresOf(bare);
+  const ofKube = figuresOf(kube);
   const first = figuresOf(changes.map((one) => one.first));
   const p50 = (of: (one: CrossedChanges["changes"][number]) => number) =>
     figuresOf(changes.map((one) => Math.max(0, of(one)))).p50;
@@ -47,6 +49,7 @@ function changeRows(
         p50((change) => change.published),
         p50((change) => change.imported - change.published),
       ),
+      beside: `${time(ofKube.p50, ofKube.p99)} from a pod to its slice in one cluster, by Kubernetes`,
     },
     {
       what: "  -> first answer of the new endpoints in c2: p50 / p99",
