@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ClusterFact } from "../model/facts.ts";
 import { Assurance } from "./assurance.ts";
 
@@ -10,7 +11,16 @@ function lease(renewal: number, complete = true): ClusterFact {
 
 class Stage {
   given = 0;
-  readonly assurance = new Assurance(() => this.given++);
+  readonly clock = new FakeClock();
+  readonly assurance = new Assurance(this.clock, () => this.given++);
+
+  /** It renews its Lease, and again after a while. */
+  renew(...renewals: readonly number[]): void {
+    for (const renewal of renewals) {
+      this.assurance.renewed(lease(renewal));
+      this.clock.advance(2000);
+    }
+  }
 
   /** A registry that is watched, and whose cluster has said that all is there. */
   static assured(): Stage {
@@ -51,29 +61,31 @@ test("after a break it takes two renewals that are seen while all is watched, an
   assert.equal(assurance.isGiven, false);
   assurance.renewed(lease(2));
   assert.equal(assurance.isGiven, false, "nobody has renewed it");
-  assurance.renewed(lease(3));
+  for (const renewal of [3, 4]) assurance.renewed(lease(renewal));
   assert.equal(assurance.isGiven, false, "records may be late");
-  assurance.renewed(lease(4));
+  stage.renew(5, 6);
   assert.deepEqual([assurance.isGiven, stage.given], [true, 2]);
-  assurance.renewed(lease(5));
+  stage.renew(7);
   assert.equal(stage.given, 2, "told once");
 });
 
 test("a cluster that takes its word back is not believed about what is not there until it gives it again", () => {
-  const { assurance } = Stage.assured();
+  const stage = Stage.assured();
+  const { assurance } = stage;
   assurance.renewed(lease(2, false));
   assert.equal(assurance.isGiven, false);
-  for (const renewal of [3, 4]) assurance.renewed(lease(renewal));
+  stage.renew(3, 4);
   assert.equal(assurance.isGiven, true);
 });
 
 test("an older server's records are old until its cluster says that all is there", () => {
-  const { assurance } = Stage.assured();
+  const stage = Stage.assured();
+  const { assurance } = stage;
   assurance.rewound();
   assurance.connected(false);
   assurance.renewed(lease(0));
   assurance.connected(true);
   assert.deepEqual([assurance.isGiven, assurance.isRewound], [false, true]);
-  for (const renewal of [5, 6]) assurance.renewed(lease(renewal));
+  stage.renew(5, 6);
   assert.deepEqual([assurance.isGiven, assurance.isRewound], [true, false]);
 });

@@ -1,4 +1,8 @@
+import type { Clock } from "../../common/clock.ts";
 import type { ClusterFact } from "../model/facts.ts";
+
+/** Milliseconds by which a watch of Leases may be ahead of those of records: nothing orders them. */
+const AHEAD_MS = 1500;
 
 /**
  * Whether what a registry lacks is not exported. An API server that was restored from a backup, or built anew, lists with
@@ -7,24 +11,26 @@ import type { ClusterFact } from "../model/facts.ts";
  * exports lies there (`ClusterFact.complete`).
  *
  * At the start its last word counts. Once a connection was lost, it takes renewals that are seen to arrive while all of
- * the registry is watched: what a list shows may have been said to a server that is no more. It takes two: a watch of
- * Leases may be ahead of those of records by seconds.
+ * the registry is watched: what a list shows may have been said to a server that is no more. It takes two, and
+ * some time between them: the watch of Leases may be ahead of those of records.
  */
 export class Assurance {
+  readonly #clock: Clock;
   readonly #given: () => void;
   #isGiven = false;
   #isRewound = false;
   #isWatched = false;
   #wasWatched = false;
   #wasGiven = false;
-  /** It has said once, since a connection was lost, that all is there. */
-  #isSaid = false;
+  /** When it has said first, since a connection was lost, that all is there. */
+  #said: number | undefined;
   /** Its last renewal, and what that says. */
   #renewal: string | undefined;
   #isComplete = false;
 
   /** `given`: it is given, or given again. */
-  constructor(given: () => void) {
+  constructor(clock: Clock, given: () => void) {
+    this.#clock = clock;
     this.#given = given;
   }
 
@@ -68,14 +74,15 @@ export class Assurance {
     this.#isComplete = cluster?.complete === true;
     if (!this.#isComplete) this.#take();
     else if (isNew && this.#isWatched) {
-      if (this.#isSaid || !this.#wasGiven) this.#give();
-      this.#isSaid = true;
+      const now = this.#clock.now();
+      this.#said ??= now;
+      if (!this.#wasGiven || now - this.#said >= AHEAD_MS) this.#give();
     }
   }
 
   #take(): void {
     this.#isGiven = false;
-    this.#isSaid = false;
+    this.#said = undefined;
   }
 
   #give(): void {

@@ -32,3 +32,16 @@ export const MOST_KEY_CHARACTERS = 32_768;
 
 /** Seconds that a cluster may claim to be alive without a renewal: who says "for ever" is never found stale. */
 export const MOST_LEASE_SECONDS = 3600;
+
+/** Exports of one cluster. */
+export const MOST_RECORDS = 10_000;
+
+/** Characters of all labels and annotations that one cluster exports. */
+export const MOST_RECORD_CHARACTERS = 16_777_216;
+
+/** Slices of all exports of one cluster. */
+export const MOST_REGISTRY_SLICES = 50_000;
+
+/** Endpoints of all exports of one cluster; and ports of all slices. */
+export const MOST_REGISTRY_ENDPOINTS = 500_000;
+export const MOST_REGISTRY_PORTS = 500_000;

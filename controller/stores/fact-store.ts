@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import type { Allowance } from "./allowance.ts";
 import { contentDigest, statusDigest } from "./content-digest.ts";
 
 /** An object of a kind that we write, as it was last seen: what a write of it is conditional on, and compared with. */
@@ -22,6 +24,12 @@ export interface FactStoreOptions<Fact> {
   readonly written?: boolean;
   /** What several objects are asked for by, such as their Service; absent: nothing. */
   readonly groupOf?: (key: string, object: unknown) => string | undefined;
+  /** How much of it is believed; absent: all. */
+  readonly allowance?: {
+    readonly allowance: Allowance<Fact>;
+    /** What it is all part of, for people. */
+    readonly of: string;
+  };
   readonly told: FactsTold<Fact>;
 }
 
@@ -29,8 +37,10 @@ export interface FactStoreOptions<Fact> {
 export interface FactsTold<Fact> {
   /** What is believed of an object has changed, or, of a kind that we write, what it says; undefined: nothing is. */
   changed(key: string, fact: Fact | undefined, before: Fact | undefined, group?: string): void;
-  /** All that is wrong with one object, if that is not what was told before. */
+  /** All that is wrong with one object, or with all of them, if that is not what was told before. */
   problems(object: string, problems: readonly Problem[]): void;
+  /** There may be room for what was refused: whoever wants it believed has to tell of it again. */
+  room?(): void;
 }
 
 interface Entry<Fact> {
@@ -95,7 +105,14 @@ export class FactStore<Fact> {
   changed(key: string, object: unknown): void {
     const { groupOf, parse, told, written = false } = this.#options;
     const before = this.#entries.get(key);
-    const parsed = parse(object);
+    const read = parse(object);
+    const isTaken = this.#takes(key, read.fact, before?.fact);
+    if (!isTaken && !written) {
+      // Even to remember that it is there would be to remember without a limit.
+      this.#removed(key, before);
+      return;
+    }
+    const parsed: Parsed<Fact> = isTaken ? read : { object: read.object, problems: [] };
     const unchanged = isDeepStrictEqual(before?.fact, parsed.fact);
     const entry: Entry<Fact> = {
       // What has not changed stays the value that others hold: it is in memory once.
@@ -121,12 +138,29 @@ export class FactStore<Fact> {
   /** An object is gone. */
   removed(key: string): void {
     const before = this.#entries.get(key);
+    this.#takes(key, undefined, before?.fact);
+    this.#removed(key, before);
+  }
+
+  #removed(key: string, before: Entry<Fact> | undefined): void {
     if (before === undefined) return;
     const { told } = this.#options;
     this.#entries.delete(key);
     this.#leave(key, before.group);
     if (before.problems.length > 0) told.problems(before.object, []);
     told.changed(key, undefined, before.fact, before.group);
+  }
+
+  /** True if all that is there may be believed with `next` in the place of `before`. */
+  #takes(key: string, next: Fact | undefined, before: Fact | undefined): boolean {
+    const { told, allowance: options } = this.#options;
+    if (options === undefined) return true;
+    const { allowance, of } = options;
+    const reason = allowance.reason;
+    const taken = allowance.take(key, next, before);
+    if (allowance.reason !== reason) told.problems(of, overflow(of, allowance.reason));
+    if (allowance.reason !== undefined && before !== undefined && next === undefined) told.room?.();
+    return taken;
   }
 
   #put(key: string, entry: Entry<Fact>, before: Entry<Fact> | undefined): void {
@@ -144,6 +178,11 @@ export class FactStore<Fact> {
     group?.delete(key);
     if (group?.size === 0) this.#groups.delete(name);
   }
+}
+
+/** What is told of all that is refused for want of room: once, however much it is. */
+function overflow(of: string, reason: Reason | undefined): Problem[] {
+  return reason === undefined ? [] : [{ reason, object: of, field: "metadata", value: "" }];
 }
 
 function seenOf(object: unknown): Seen | undefined {

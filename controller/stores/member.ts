@@ -2,6 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
+import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
 import { Assurance } from "../liveness/assurance.ts";
@@ -12,8 +13,9 @@ import { decodeSlice } from "../registry/decode-slice.ts";
 import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 import type { Registry } from "../registry/registry.ts";
 import { FactStore } from "./fact-store.ts";
-import { Feed, type Follow } from "./feed.ts";
+import { Feed, type Follow, type Sink } from "./feed.ts";
 import { MissedFacts } from "./missed-facts.ts";
+import { RegistryAllowance } from "./registry-allowance.ts";
 import { registryQueries } from "./resources.ts";
 
 /** The Lease of a registry. */
@@ -43,7 +45,10 @@ export interface MemberOptions {
   readonly id: string;
   /** Where its registry is. */
   readonly namespace: string;
+  /** True for our own registry: we write what is in there. */
+  readonly isOurs: boolean;
   readonly clusterSetCidrs: readonly Cidr[];
+  readonly clock: Clock;
   readonly told: MemberTold;
 }
 
@@ -58,6 +63,7 @@ export class Member {
   readonly leases: FactStore<LeaseSight>;
   readonly #options: MemberOptions;
   readonly #assurance: Assurance;
+  readonly #allowance: RegistryAllowance;
   readonly #missed: {
     readonly records: MissedFacts<ExportRecord>;
     readonly slices: MissedFacts<SliceFact>;
@@ -69,26 +75,31 @@ export class Member {
   #wasHeard = false;
 
   constructor(options: MemberOptions) {
-    const { id, namespace, told } = options;
+    const { clock, id, isOurs, namespace, told } = options;
     this.#options = options;
     this.id = id;
     this.namespace = namespace;
-    this.#assurance = new Assurance(() => this.#assured());
+    this.#assurance = new Assurance(clock, () => this.#assured());
+    this.#allowance = new RegistryAllowance(() => this.#readAgain());
+    const allowance = this.#allowance;
+    const room = allowance.room.bind(allowance);
     const problems = told.problems.bind(told);
     const changed = (_key: string, _fact: unknown, _before: unknown, service?: string): void => {
       if (service !== undefined) told.exported(keyOf(service));
     };
     this.records = new FactStore<ExportRecord>({
       parse: (object) => decodeRecord(object, this.#registry()),
-      written: true,
+      written: isOurs,
       groupOf: (key) => serviceOfRecord(nameOf(key)),
-      told: { changed, problems },
+      allowance: { allowance: allowance.records, of: `all ServiceImports of ${namespace}` },
+      told: { changed, problems, room },
     });
     this.slices = new FactStore<SliceFact>({
       parse: (object) => decodeSlice(object, this.#registry()),
-      written: true,
+      written: isOurs,
       groupOf: (key) => serviceOfSlice(nameOf(key)),
-      told: { changed, problems },
+      allowance: { allowance: allowance.slices, of: `all EndpointSlices of ${namespace}` },
+      told: { changed, problems, room },
     });
     const isGone = () => this.isAssured;
     this.#missed = {
@@ -183,11 +194,13 @@ export class Member {
     endpointCidrs: readonly Cidr[],
     known: Iterable<ObjectKey> = [],
   ): Promise<void> {
-    const before = this.#feeds;
+    const feeds = this.#feeds;
     this.#endpointCidrs = endpointCidrs;
     this.#reading = { follow, known: this.#listed ? [] : [...known] };
     const { records, slices, leases } = this;
-    const recorded = new Set([...[...known].map((key) => this.recordKey(key)), ...records.keys()]);
+    const before = [...known].map((key) => this.recordKey(key));
+    const recorded = new Set([...before, ...records.keys()]);
+    this.#allowance.begin(before.filter((key) => records.fact(key) === undefined));
     const queries = registryQueries(this.namespace);
     const events = {
       listed: () => this.#complete(),
@@ -214,14 +227,14 @@ export class Member {
       }),
       leases: new Feed({
         query: queries.leases,
-        sink: leases,
+        sink: onlyTheLease(leases),
         known: leases.keys(),
         follow,
         events,
       }),
     };
-    if (before !== undefined) this.#assurance.connected(false);
-    await stopAll(before);
+    if (feeds !== undefined) this.#assurance.connected(false);
+    await stopAll(feeds);
     for (const feed of Object.values(this.#feeds)) feed.start();
   }
 
@@ -232,14 +245,19 @@ export class Member {
   rewound(): void {
     this.#assurance.rewound();
     this.#connected();
-    const reading = this.#reading;
-    if (reading !== undefined)
-      void this.connect(reading.follow, this.#endpointCidrs, reading.known);
+    this.#readAgain();
   }
 
   /** Reads no more. */
   async stop(): Promise<void> {
     await stopAll(this.#feeds);
+  }
+
+  #readAgain(): void {
+    const reading = this.#reading;
+    if (reading !== undefined) {
+      void this.connect(reading.follow, this.#endpointCidrs, reading.known);
+    }
   }
 
   #connected(): void {
@@ -263,6 +281,7 @@ export class Member {
 
   #complete(): void {
     const all = Object.values(this.#feeds ?? {}).every(({ listed }) => listed);
+    if (all) this.#allowance.end();
     if (this.#listed || !all) return;
     this.#listed = true;
     this.#options.told.listed();
@@ -277,6 +296,16 @@ export class Member {
 
 async function stopAll(feeds: Readonly<Record<string, Feed>> = {}): Promise<void> {
   await Promise.all(Object.values(feeds).map((feed) => feed.stop()));
+}
+
+/** Whatever else is there, it is one Lease that says who the cluster is. */
+function onlyTheLease(leases: FactStore<LeaseSight>): Sink {
+  return {
+    changed: (key, object) => {
+      if (nameOf(key) === LEASE_NAME) leases.changed(key, object);
+    },
+    removed: (key) => leases.removed(key),
+  };
 }
 
 function parseLease(object: unknown, registry: Registry): Parsed<LeaseSight> {

@@ -33,6 +33,8 @@ export interface NewMember {
   readonly namespace: string;
   /** How it was seen before we began, as its imported slices tell. */
   readonly was: ClusterState;
+  /** True for our own. */
+  readonly isOurs: boolean;
 }
 
 /** How a registry is to be read. */
@@ -111,10 +113,10 @@ export class Members {
   }
 
   /** A cluster is a member from now on. Until its registry has been read, it is not heard. */
-  admit({ id, namespace, was }: NewMember): Member {
+  admit({ id, namespace, was, isOurs }: NewMember): Member {
     const before = this.#members.get(id);
     if (before !== undefined) return before;
-    const member = this.#newMember(id, namespace);
+    const member = this.#newMember(id, namespace, isOurs);
     this.#members.set(id, member);
     this.#watch.expect(id, was);
     this.#judge(id);
@@ -193,12 +195,14 @@ export class Members {
     await Promise.all([...this.#members.values()].map((member) => member.stop()));
   }
 
-  #newMember(id: string, namespace: string): Member {
-    const { clusterSetCidrs, events, told } = this.#options;
+  #newMember(id: string, namespace: string, isOurs: boolean): Member {
+    const { clock, clusterSetCidrs, events, told } = this.#options;
     let about: string | undefined;
     return new Member({
       id,
       namespace,
+      isOurs,
+      clock,
       clusterSetCidrs,
       told: {
         exported: (service) => told.exported(service, id),

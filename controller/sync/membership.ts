@@ -45,7 +45,7 @@ export class Membership {
   /** It is known who we are: the first member. The others are looked for from now on. Once. */
   begin(own: string): Member {
     const { follow, registryApi } = this.#options;
-    const member = this.#admit(own);
+    const member = this.#admit(own, true);
     void this.#read(own, [], follow(registryApi));
     this.#roster = this.#rosterWithout(own);
     this.#roster.start();
@@ -67,7 +67,9 @@ export class Membership {
       joined: (id, endpointCidrs, reach) => {
         if (id !== own) this.#join(id, endpointCidrs, reach);
       },
-      named: (id) => void this.#admit(id),
+      named: (id) => {
+        if (id !== own) this.#admit(id);
+      },
       left: (id) => {
         if (id !== own) this.#leave(id);
       },
@@ -109,10 +111,10 @@ export class Membership {
     });
   }
 
-  #admit(id: string): Member {
+  #admit(id: string, isOurs = false): Member {
     const { members, own } = this.#options;
     const { was } = believedBefore(own, id);
-    return members.admit({ id, namespace: registryNamespace(id), was });
+    return members.admit({ id, namespace: registryNamespace(id), was, isOurs });
   }
 
   #inTurn(id: string, act: () => Promise<void>): void {

@@ -7,7 +7,7 @@ import { ControllerWorld } from "../../test/support/controller-world.ts";
 // nothing that a list lacks: it is said by slices that are there, and holds at once, however it falls in with a relist.
 
 /** Enough to find what is wrong in each run of the suite; `RUNS=1000` looks for what is rare. */
-const RUNS = Number(process.env.RUNS ?? 10);
+const RUNS = Number(process.env.RUNS ?? 6);
 /** Milliseconds: less than a second look takes to come. */
 const AT_ONCE = 8000;
 
