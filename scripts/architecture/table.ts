@@ -302,6 +302,7 @@ export const RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
+      "common/clock.ts",
       "common/kubernetes/**",
       "controller/identity/**",
       "controller/liveness/**",
