@@ -83,6 +83,8 @@ test("a body that breaks off, compressed or not, is no whole body", async () => 
   for (const answer of cases) {
     await assert.rejects(it.answering(answer), { reason: "unreachable" });
   }
+  const [half = assert.fail()] = cases;
+  await assert.rejects(it.answering(half), { message: "The answer was cut off" });
 });
 
 test("what is no HTTP, or not compressed as it says, is garbage", async () => {

@@ -19,5 +19,7 @@ function wordsOf(thrown: unknown): { readonly code: string; readonly message: st
   if (thrown instanceof AggregateError && thrown.message === "") return wordsOf(thrown.errors[0]);
   if (!(thrown instanceof Error)) return { code: "", message: String(thrown) };
   const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
-  return { code, message: thrown.message };
+  // All that Node says where a connection ends in the midst of an answer.
+  const message = thrown.message === "aborted" ? "The answer was cut off" : thrown.message;
+  return { code, message };
 }

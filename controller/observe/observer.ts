@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
-import { problemText, shown } from "../../api/problem.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { problemText } from "../../api/problem.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LeaderState } from "../../common/lease/leader-elector.ts";
 import type { Logger } from "../../common/log.ts";
@@ -16,10 +16,14 @@ import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ControllerEvents } from "../sync/controller-events.ts";
 import type { TaskKind } from "../sync/task.ts";
-import type { ControllerMetrics, ImportLevel, Origin } from "./metrics.ts";
+import { Connections } from "./connections.ts";
+import { hintFor } from "./hint.ts";
+import type { ControllerMetrics, ImportLevel } from "./metrics.ts";
 
 /** Failures of one task that are told: the first, and then every time that they have doubled. */
 const isTold = (failures: number): boolean => (failures & (failures - 1)) === 0;
+/** Failures in a row after which what is usual is not. */
+const MOST_RETRIES = 4;
 /** Problems of one object that are told one by one. */
 const MOST_LINES = 5;
 
@@ -28,37 +32,20 @@ export class Observer implements ControllerEvents {
   readonly #log: Logger;
   readonly #metrics: ControllerMetrics;
   readonly #problems = new Map<string, readonly Problem[]>();
-  readonly #lost = new Map<string, string>();
+  readonly #connections: Connections;
   readonly #imports = new Map<ObjectKey, ImportLevel>();
   readonly #claims = new Map<ObjectKey, readonly Claim[]>();
+  /** Why the Lease of the election is not reached, as far as that was told. */
+  #electionFault: FaultReason | undefined;
 
   constructor(log: Logger, metrics: ControllerMetrics) {
     this.#log = log;
     this.#metrics = metrics;
+    this.#connections = new Connections(log, metrics);
   }
 
-  connection(
-    cluster: string | undefined,
-    resource: string,
-    { reason, detail }: ReflectorState,
-  ): void {
-    this.#metrics.connection(originOf(cluster), resource, reason);
-    const source = `${cluster ?? ""} ${resource}`;
-    const lost = this.#lost.get(source);
-    const fields = {
-      ...(cluster !== undefined && { cluster }),
-      resource,
-      reason,
-      ...(detail !== undefined && { detail: shown(detail) }),
-    };
-    const isUsual = ["watching", "listing", "expired"].includes(reason);
-    if (!isUsual && reason !== lost) {
-      this.#lost.set(source, reason);
-      this.#log.warn("An API server is not followed; what is known stays.", fields);
-    } else if (reason === "watching" && lost !== undefined) {
-      this.#lost.delete(source);
-      this.#log.info("An API server is followed again.", { ...fields, was: lost });
-    } else this.#log.debug("A connection is in another state.", fields);
+  connection(cluster: string | undefined, resource: string, state: ReflectorState): void {
+    this.#connections.observe(cluster, resource, state);
   }
 
   problems(cluster: string | undefined, object: string, problems: readonly Problem[]): void {
@@ -90,11 +77,19 @@ export class Observer implements ControllerEvents {
   }
 
   leader({ reason, holder }: LeaderState): void {
+    this.#electionFault = undefined;
     this.#log.info("This replica has another part.", { reason, holder });
   }
 
   electionFailed(fault: ApiFault): void {
-    this.#log.debug("The Lease of the election is not reached.", { error: fault });
+    const { reason } = fault;
+    const isTold = isUsual(reason) || reason === this.#electionFault;
+    if (!isUsual(reason)) this.#electionFault = reason;
+    this.#log.write({
+      level: isTold ? "debug" : "warn",
+      message: "The Lease of the election is not reached; without it, nobody writes.",
+      fields: { reason, ...hintFor(reason), error: fault },
+    });
   }
 
   registering({ reason, other }: LeaseStep): void {
@@ -104,8 +99,22 @@ export class Observer implements ControllerEvents {
     } else this.#log.info("The Lease of our registry was looked at.", fields);
   }
 
-  registeringFailed(thrown: unknown): void {
-    this.#log.warn("What says who we are could not be written.", { error: thrown });
+  registeringFailed(namespace: string, thrown: unknown, failures: number): void {
+    const reason = reasonOf(thrown);
+    const fields = { namespace, reason, failures, ...hintFor(reason), error: thrown };
+    if (isUsual(reason) && failures < MOST_RETRIES)
+      this.#log.debug("The Lease of our registry is looked at again.", fields);
+    else if (isTold(failures)) {
+      this.#log.warn("The Lease of our registry could not be written; it is tried again.", fields);
+    }
+  }
+
+  propertyFailed(name: string, thrown: unknown): void {
+    const reason = reasonOf(thrown);
+    const fields = { property: name, reason, error: thrown };
+    // Somebody else has created it meanwhile.
+    if (isUsual(reason)) this.#log.debug("A ClusterProperty is there already.", fields);
+    else this.#log.warn("A ClusterProperty could not be created.", fields);
   }
 
   working(isWorking: boolean): void {
@@ -210,17 +219,21 @@ export class Observer implements ControllerEvents {
   }
 
   failed(kind: TaskKind, key: ObjectKey, thrown: unknown, failures: number, wait: number): void {
-    const reason = thrown instanceof ApiFault ? thrown.reason : "unforeseen";
+    const reason = reasonOf(thrown);
     this.#metrics.failed(kind, reason);
     const fields = { kind, key, reason, failures, wait: Math.round(wait), error: thrown };
-    const isUsual = reason === "write-conflict" || reason === "not-leader";
-    if (isUsual) this.#log.debug("A task is done again.", fields);
+    if (isUsual(reason)) this.#log.debug("A task is done again.", fields);
     else if (isTold(failures)) this.#log.warn("A task failed; it is tried again.", fields);
   }
 }
 
-function originOf(cluster: string | undefined): Origin {
-  return cluster === undefined ? "own" : "member";
+function reasonOf(thrown: unknown): FaultReason | "unforeseen" {
+  return thrown instanceof ApiFault ? thrown.reason : "unforeseen";
+}
+
+/** True for failures that belong to several writers. */
+function isUsual(reason: string): boolean {
+  return reason === "write-conflict" || reason === "not-leader";
 }
 
 function levelOf({ reason, status }: ImportWanted): ImportLevel {

@@ -28,8 +28,10 @@ export interface ControllerEvents {
   electionFailed(fault: ApiFault): void;
   /** What is done about the Lease of our own registry, where that is something else than before. */
   registering(step: LeaseStep): void;
-  /** The Lease of our own registry, or what it takes, could not be written; it is tried again. */
-  registeringFailed(thrown: unknown): void;
+  /** The Lease of our own registry could not be written, for the so-manieth time in a row; it is tried again. */
+  registeringFailed(namespace: string, thrown: unknown, failures: number): void;
+  /** A ClusterProperty that flags say could not be created. */
+  propertyFailed(name: string, thrown: unknown): void;
   /** Everything that there is has been seen, and this replica works from now on; or it does so no more. */
   working(isWorking: boolean): void;
   /** What is made of a cluster. */

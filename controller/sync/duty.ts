@@ -53,7 +53,7 @@ export class Duty {
       makesNamespace: config.registry === "mesh",
       events: {
         registering: (step) => events.registering(step),
-        failed: (thrown) => events.registeringFailed(thrown),
+        failed: (...failure) => events.registeringFailed(member.namespace, ...failure),
         elsewhere: () => {
           completeness.begin();
           work.exportAll();

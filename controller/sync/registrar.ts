@@ -32,7 +32,7 @@ export interface RegistrarOptions {
   /** Seconds that our Lease is good for. */
   readonly leaseSeconds: number;
   /** We, as our registry shows us. */
-  readonly member: Member;
+  readonly member: Pick<Member, "feeds" | "id" | "lease" | "leases" | "namespace" | "rewound">;
   /** uid of kube-system. */
   readonly uid: string;
   readonly identity: () => Identity;
@@ -45,7 +45,8 @@ export interface RegistrarOptions {
   readonly events: {
     /** What is done about the Lease is something else than before. */
     registering(step: LeaseStep): void;
-    failed(thrown: unknown): void;
+    /** The Lease could not be written, for the so-manieth time in a row; it is tried again. */
+    failed(thrown: unknown, failures: number): void;
     /** The registry is somebody else's, so that exports have to wait. */
     elsewhere(): void;
     /** Records may be published from now on. */
@@ -59,12 +60,15 @@ export class Registrar {
   readonly #writer: ApiWriter;
   readonly #contester: ApiWriter;
   #renewals = 0;
+  /** In a row. */
+  #failures = 0;
   #step: LeaseStep | undefined;
   #isRegistered = false;
   #cancel: Cancel = () => undefined;
   /** All rounds that have begun, to their end: one after the other. */
   #rounds: Promise<void> = Promise.resolve();
   #running = false;
+  #isBusy = false;
   /** There is something new to be said. */
   #isDue = false;
 
@@ -96,7 +100,8 @@ export class Registrar {
   again(): void {
     if (!this.#running) return;
     this.#isDue = true;
-    this.#wait(0);
+    // Else it follows the round that is under way.
+    if (!this.#isBusy) this.#wait(0);
   }
 
   /** Says nothing any more. The Lease stays. Settles when what is being written has been answered. */
@@ -119,18 +124,21 @@ export class Registrar {
   async #round(): Promise<void> {
     if (!this.#running) return;
     this.#isDue = false;
+    this.#isBusy = true;
     const { clock, events, leaseSeconds } = this.#options;
     const { renewEvery } = leaseTimes(leaseSeconds);
     const began = clock.now();
     let wait: number;
     try {
       await this.#act(this.#decide());
+      this.#failures = 0;
       // A slow answer makes no renewal late.
       wait = Math.max(0, began + renewEvery - clock.now());
     } catch (thrown) {
       wait = renewEvery * AGAIN;
-      events.failed(thrown);
+      events.failed(thrown, ++this.#failures);
     }
+    this.#isBusy = false;
     if (this.#running) this.#wait(this.#isDue ? 0 : wait);
   }
 

@@ -19,7 +19,7 @@ export const SYSTEM = "kube-system";
 export interface WhoWeAreOptions {
   readonly flags: IdentityFlags;
   readonly own: OwnCluster;
-  readonly events: Pick<ControllerEvents, "identified" | "registeringFailed">;
+  readonly events: Pick<ControllerEvents, "identified" | "propertyFailed">;
 }
 
 /** Who our own cluster is, by flags and ClusterProperties, and the uid that tells it from all others. */
@@ -80,7 +80,7 @@ export class WhoWeAre {
         const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
         feed.wrote(object);
       } catch (thrown) {
-        this.#options.events.registeringFailed(thrown);
+        this.#options.events.propertyFailed(manifest.metadata.name, thrown);
       }
     }
   }
