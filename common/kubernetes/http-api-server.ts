@@ -104,15 +104,20 @@ export class HttpApiServer implements ApiServer {
     for (let kept = payload === undefined; ; ) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
-      const end = (fault: ApiFault) => (): void => void asked.destroy(fault);
-      const late = new ApiFault("unreachable", `No connection within ${CONNECT_MS / 1000} seconds`);
-      const silent = new ApiFault("stalled", `No answer within ${ANSWER_MS / 1000} seconds`);
-      let cancel = deadline(this.#clock, CONNECT_MS, end(late));
+      // Made only when they are needed: the stack that an error takes is the dearest thing of a request.
+      const late = (): void => {
+        const message = `No connection within ${CONNECT_MS / 1000} seconds`;
+        asked.destroy(new ApiFault("unreachable", message));
+      };
+      const silent = (): void => {
+        asked.destroy(new ApiFault("stalled", `No answer within ${ANSWER_MS / 1000} seconds`));
+      };
+      let cancel = deadline(this.#clock, CONNECT_MS, late);
       asked.on("socket", (socket) => {
         socket.setKeepAlive(true, KEEPALIVE_MS);
         const connected = (): void => {
           cancel();
-          cancel = deadline(this.#clock, ANSWER_MS, end(silent));
+          cancel = deadline(this.#clock, ANSWER_MS, silent);
         };
         if (socket.connecting) socket.once("connect", connected);
         else connected();

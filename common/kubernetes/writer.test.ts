@@ -6,6 +6,7 @@ import { setImmediate } from "node:timers/promises";
 import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { logLines } from "../../test/support/log-lines.ts";
+import { Slots } from "../queue/slots.ts";
 import type { ApiFault } from "./api-fault.ts";
 import type { ApiResource, Manifest } from "./api-resource.ts";
 import { Credentials } from "./credentials.ts";
@@ -44,7 +45,9 @@ async function stage(options: Partial<ApiWriterOptions> = {}) {
     await fake[Symbol.asyncDispose]();
     assert.equal(clock.pending, 0);
   };
-  return { fake, clock, writer, sent, answer, [Symbol.asyncDispose]: dispose };
+  const another = (more: Partial<ApiWriterOptions>) =>
+    new ApiWriter({ api, clock, fieldManager: "another", ...more });
+  return { fake, clock, writer, another, sent, answer, [Symbol.asyncDispose]: dispose };
 }
 
 interface Sent {
@@ -261,4 +264,27 @@ test("nothing is sent without permission to write; reading needs none", async ()
   assert.equal(it.fake.requests.length, 0);
   it.answer(200);
   await it.writer.get(IMPORTS, WEB.metadata);
+});
+
+test("Writers that share their places never have more under way than there are", async () => {
+  const slots = new Slots(2);
+  await using it = await stage({ slots });
+  const other = it.another({ slots });
+  const underWay: (() => void)[] = [];
+  let most = 0;
+  for (let n = 0; n < 6; n++) {
+    it.fake.answers.push((request, response) => {
+      void text(request).then(() => {
+        const reply = () => response.writeHead(200).end(JSON.stringify(STORED));
+        most = Math.max(most, underWay.push(reply));
+      });
+    });
+  }
+  const all = [0, 1, 2].flatMap(() => [it.writer.apply(IMPORTS, WEB), other.apply(IMPORTS, WEB)]);
+  for (let left = 6; left > 0; left--) {
+    while (underWay.length < Math.min(2, left)) await setImmediate();
+    underWay.shift()?.();
+  }
+  assert.equal((await Promise.all(all)).length, 6);
+  assert.equal(most, 2);
 });

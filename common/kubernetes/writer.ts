@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { Slots } from "../queue/slots.ts";
 import { ask } from "./answers.ts";
 import { ApiFault } from "./api-fault.ts";
 import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
@@ -36,6 +37,11 @@ export interface ApiWriterOptions {
    * Asked right before each write: may it begin, if it ends within `ms` milliseconds? A leader knows. Absent: always.
    */
   readonly permit?: (ms: number) => boolean;
+  /**
+   * Each read or write waits for a place here before its time begins to run. Writers of one API server may share it: every
+   * request that is under way at the same time costs a connection of its own. Absent: nothing waits.
+   */
+  readonly slots?: Slots;
 }
 
 /** An object as the API server has it. */
@@ -108,8 +114,13 @@ export class ApiWriter {
     }
   }
 
+  #ask(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
+    const ask = () => this.#askNow(resource, request);
+    return this.#options.slots?.hold(ask) ?? ask();
+  }
+
   /** Asks in the version that was served last, then in the others. */
-  async #ask(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
+  async #askNow(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
     const { clock, within = LONGEST_WRITE_MS } = this.#options;
     const limit = new AbortController();
     const end = clock.now() + within;
