@@ -41,13 +41,15 @@ export function pages(controller: Controller, metrics: ControllerMetrics): Route
  * nothing: it says so on /debug, and a restart would find the same peer.
  */
 export function readiness(controller: Controller): Check[] {
-  const { listed, whoWeAre, queue } = controller;
+  const { elector, listed, whoWeAre, queue } = controller;
   const fault = whoWeAre?.reason;
   return [
     check("own-cluster", listed, "not-listed"),
     ...(fault === undefined || fault === "identified"
       ? [check("identity", fault !== undefined, "not-listed")]
       : [{ name: "identity", reason: fault }]),
+    // Who has never seen the Lease of the election cannot take over either.
+    check("election", elector.state !== undefined, "not-listed"),
     check("tasks", queue.oldest <= LONGEST_WAIT, "task-waiting"),
   ];
 }
