@@ -121,6 +121,20 @@ describe("a follower", () => {
     assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
   });
 
+  test("looks at answered entries as well where a walk is for two reasons", async () => {
+    await settled([udpService([A, B]), tcpService([A, B])], true);
+    await accept([udpService([A, B]), tcpService([A])]);
+    clock.advance(750);
+    await accept([udpService([A]), tcpService([A])]);
+    clock.advance(60);
+    netlink.entries = [entry({ at: `${B}:5353`, replied: true }), waiting(B, 4001)];
+    await accept([udpService([]), tcpService([A])]);
+    clock.advance(40);
+    await turn();
+    assert.deepEqual(netlink.lists.at(-1), { family: "IPv4", destination: hex(VIP) });
+    assert.deepEqual(netlink.entries, []);
+  });
+
   test("sweeps all at once that was not answered by endpoints that left about the same time", async () => {
     const other = (pods: string[]) => tcpService(pods, undefined, { port: 81 });
     await settled([tcpService([A, B]), other([A, B])], true);
@@ -322,6 +336,13 @@ describe("a follower", () => {
     await turn();
     assert.equal(swept.length, 1);
     assert.equal(netlink.lists.length, 1);
+    assert.equal(clock.pending, 0);
+  });
+
+  test("that is stopped waits for no answer any more", async () => {
+    await settled([tcpService([A, B])], true);
+    await accept([tcpService([A])]);
+    await follower.stop();
     assert.equal(clock.pending, 0);
   });
 

@@ -96,6 +96,18 @@ test("a filter is what the kernel takes", () => {
       "0800020000000000",
   );
   assert.equal(
+    hex(encodeFilter({ family: "IPv6", protocol: "TCP", unanswered: true })),
+    "0a000000" +
+      "10000180" +
+      "0c000280" +
+      "0500010006000000" +
+      "14001980" +
+      "0800010008000000" +
+      "0800020000000000" +
+      "0800030000000000" +
+      "08001a0000000002",
+  );
+  assert.equal(
     hex(encodeFilter({ family: "IPv4", destination: "f1000001" })),
     "02000000" +
       "10000180" +

@@ -70,6 +70,12 @@ test("clients of the same endpoint are deleted by one call, and UDP that was nev
     `${common("tcp")} ${untranslated} --orig-src 10.1.0.13 --orig-port-src 4000`,
     `${common("tcp")} ${untranslated} --orig-src 10.1.0.13 --orig-port-src 4001`,
   ]);
+  const tried = all
+    .slice(0, 2)
+    .map((one) => ({ ...one, protocol: "TCP", tcp: "SYN_SENT" }) as const);
+  assert.deepEqual(calls(tried), [
+    "-D -f ipv4 -p tcp --state SYN_SENT --orig-dst 241.0.0.10 --orig-port-dst 53 --reply-src 10.1.0.11 --reply-port-src 8080",
+  ]);
   const zoned = deleteArguments([{ ...entry, zone: 7 }]);
   assert.deepEqual(zoned[0]?.slice(-2), ["-w", "7"]);
 });
@@ -79,4 +85,6 @@ test("what is asked for becomes arguments", () => {
   assert.equal(all.join(" "), "-L -f ipv6 -o id");
   const one = listArguments({ family: "IPv4", protocol: "UDP", destination: "f100000a" });
   assert.equal(one.join(" "), "-L -f ipv4 -o id -p udp --orig-dst 241.0.0.10");
+  const tried = listArguments({ family: "IPv4", protocol: "TCP", unanswered: true });
+  assert.equal(tried.join(" "), "-L -f ipv4 -o id -p tcp --state SYN_SENT");
 });
