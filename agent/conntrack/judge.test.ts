@@ -263,66 +263,6 @@ test("an explicit VIP that was given up is looked after until that has been done
   assert.equal(verdict(led), undefined);
 });
 
-test("what was sent to an endpoint before it left may be answered until its departure is settled", () => {
-  const targets = new Targets(RANGE);
-  const verdicts = () =>
-    [A, B].map((at) => new Judge(targets).verdict(entry({ ...TRY, at: `${at}:8080` })));
-  const change = (services: readonly VirtualService[], complete = false) => {
-    const proposed = targets.proposal();
-    proposed.set("demo/serve", services.map(targetOf));
-    return targets.accept(proposed, complete).departure;
-  };
-  const settle = (departure: ReturnType<typeof change>) => {
-    assert.ok(departure);
-    targets.departures.settle(departure);
-  };
-  const start = change([tcpService([A])], true);
-  assert.deepEqual(verdicts(), [undefined, undefined], "nobody knows who took connections before");
-  settle(start);
-  assert.deepEqual(verdicts(), [undefined, "unanswered"]);
-  assert.equal(change([tcpService([A, B])]), undefined, "who comes does not leave");
-  const first = change([tcpService([A])]);
-  const second = change([]);
-  assert.deepEqual(verdicts(), [undefined, undefined]);
-  settle(first);
-  assert.deepEqual(verdicts(), [undefined, "unanswered"]);
-  settle(second);
-  assert.deepEqual(verdicts(), ["unanswered", "unanswered"]);
-});
-
-test("a process that does not know everything yet calls nothing unanswered that may have led to somebody just now", () => {
-  const targets = new Targets(RANGE);
-  const proposed = targets.proposal();
-  proposed.set("demo/serve", [targetOf(tcpService([A]))]);
-  const { departure } = targets.accept(proposed, false);
-  const verdict = () => new Judge(targets).verdict(entry({ ...TRY, at: `${B}:8080` }));
-  assert.equal(verdict(), undefined);
-  assert.ok(departure);
-  targets.departures.settle(departure);
-  assert.equal(verdict(), "unanswered");
-});
-
-test("an explicit VIP that was given up is looked after until nobody who left it may answer", () => {
-  const targets = new Targets(RANGE);
-  const vips = ["198.51.100.7"];
-  const change = (services: readonly VirtualService[], complete: boolean) => {
-    const proposed = targets.proposal();
-    proposed.set("demo/serve", services.map(targetOf));
-    return targets.accept(proposed, complete).departure;
-  };
-  const tried = entry({ ...TRY, to: "198.51.100.7:80", at: `${A}:8080` });
-  for (const complete of [false, true]) {
-    accept(targets, [["demo/serve", [tcpService([A], undefined, { vips })]]], true);
-    const departure = change([], complete);
-    targets.forget(targets.former());
-    assert.ok(departure);
-    targets.departures.settle(departure);
-    assert.equal(new Judge(targets).verdict(tried), "unanswered");
-    targets.forget(targets.former());
-    assert.equal(new Judge(targets).verdict(tried), undefined, "somebody else's now");
-  }
-});
-
 const pods = fc.subarray([A, B, "10.1.0.13"]);
 const services = fc.record({ udp: fc.option(pods), tcp: fc.option(pods), listed: fc.option(pods) });
 type Pods = readonly string[] | null;
