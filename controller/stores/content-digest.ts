@@ -1,5 +1,8 @@
-import { createHash } from "node:crypto";
-import { fieldAt, isFields } from "../../api/parse/fields.ts";
+import { hash } from "node:crypto";
+import { type Fields, fieldAt, isFields } from "../../api/parse/fields.ts";
+
+/** Fields of an object that say nothing of their own about it. */
+const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
  * Stands for all that an object says, whoever wrote it: labels, annotations, and every field beside its metadata, kind and
@@ -7,37 +10,41 @@ import { fieldAt, isFields } from "../../api/parse/fields.ts";
  * API servers turn the one into the other.
  */
 export function contentDigest(object: unknown): string {
-  const content: Record<string, unknown> = isFields(object) ? { ...object } : {};
-  for (const name of ["apiVersion", "kind", "metadata", "status"]) delete content[name];
   return digestOf({
-    labels: fieldAt(object, "metadata", "labels"),
-    annotations: fieldAt(object, "metadata", "annotations"),
-    content,
+    labels: canonical(fieldAt(object, "metadata", "labels")),
+    annotations: canonical(fieldAt(object, "metadata", "annotations")),
+    content: isFields(object) ? canonicalFields(object, APART) : undefined,
   });
 }
 
 /** Stands for the status of an object. */
 export function statusDigest(object: unknown): string {
-  return digestOf(fieldAt(object, "status"));
+  return digestOf(canonical(fieldAt(object, "status")));
 }
 
+/** Of a value that is canonical. */
 function digestOf(value: unknown): string {
-  return createHash("sha256")
-    .update(JSON.stringify(canonical(value)) ?? "")
-    .digest("base64");
+  return hash("sha256", JSON.stringify(value) ?? "", "base64");
 }
 
 /** The same value with its fields in order, and without empty ones; undefined if nothing is left. */
 function canonical(value: unknown): unknown {
-  if (value === null) return undefined;
-  if (Array.isArray(value)) {
-    // The place of an item is part of what a list says.
-    return value.length === 0 ? undefined : value.map((item) => canonical(item) ?? null);
+  if (typeof value !== "object" || value === null) return value ?? undefined;
+  if (!Array.isArray(value)) return isFields(value) ? canonicalFields(value) : undefined;
+  // The place of an item is part of what a list says.
+  return value.length === 0 ? undefined : value.map((item) => canonical(item) ?? null);
+}
+
+/** `apart`: fields that are left out. */
+function canonicalFields(fields: Fields, apart?: ReadonlySet<string>): Fields | undefined {
+  // Without a prototype, a field may have any name, and is kept. This is asked of every object that comes or goes.
+  const kept: Record<string, unknown> = { __proto__: null };
+  let isEmpty = true;
+  for (const name of Object.keys(fields).sort()) {
+    const value = apart?.has(name) === true ? undefined : canonical(fields[name]);
+    if (value === undefined) continue;
+    kept[name] = value;
+    isEmpty = false;
   }
-  if (!isFields(value)) return value;
-  const fields = Object.keys(value)
-    .sort()
-    .map((name) => [name, canonical(value[name])] as const)
-    .filter(([, field]) => field !== undefined);
-  return fields.length === 0 ? undefined : Object.fromEntries(fields);
+  return isEmpty ? undefined : kept;
 }
