@@ -32,7 +32,8 @@ test("Where refusal is wanted it is no failure, and anything else still is", () 
 });
 
 test("In an outage, what timed out is lost if it was begun before the first attempt got through, and has failed after", () => {
-  const attempts = [at(101, "timeout", 50), at(110, "c2/a", 30), at(109, "timeout", 50)];
+  const waited = at(101, "c2/a", 50);
+  const attempts = [at(101, "timeout", 50), at(107, "c2/a", 3), at(109, "timeout", 50), waited];
   const judged = judge([...attempts, at(111, "timeout", 50), at(105, "reset")], 100, "c2", true);
   assert.deepEqual(
     { lost: judged.lost, failures: judged.failures },

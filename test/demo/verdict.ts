@@ -18,7 +18,7 @@ export interface Verdict {
 /**
  * Judges the attempts of one step. `changed`: just before the slice was written; `wanted`: the place
  * (a cluster, or `refused`) that all attempts should come to. `outage`: the old place has died without a word, so that
- * attempts are lost until the first one gets to the new place.
+ * attempts are lost until the first one gets to the new place. Some of those that wait then get there, too.
  */
 export function judge(
   attempts: readonly Attempt[],
@@ -30,7 +30,7 @@ export function judge(
   const good = after.filter((attempt) => placeOf(attempt) === wanted);
   const others = after.filter((attempt) => placeOf(attempt) !== wanted);
   const failures: Record<string, number> = {};
-  const moved = outage ? Math.min(...good.map(({ begun }) => begun)) : 0;
+  const moved = outage ? Math.min(...good.map(({ ended }) => ended)) : 0;
   let lost = 0;
   for (const { begun, error } of attempts) {
     if (error === undefined || error === wanted) continue;
