@@ -13,19 +13,36 @@ async function load(fake: FakeApiServer, clock = new FakeClock()) {
   const credentials = await Credentials.load({ kubeconfig: fake.kubeconfig, log, clock });
   const stop = new AbortController();
   const authorization = async () => (await credentials.access(stop.signal)).headers.authorization;
-  return { credentials, authorization, lines, stop };
+  /** As of a second later. */
+  const later = async () => {
+    clock.advance(1000);
+    return authorization();
+  };
+  return { credentials, authorization, later, lines, stop };
 }
 
-test("a token file is read for every request, and its line feed is no part of the token", async () => {
+test("a token file is read once a second, and its line feed is no part of the token", async () => {
   await using fake = await FakeApiServer.start();
   writeFileSync(fake.file("token"), "one\n");
   fake.writeKubeconfig({ tokenFile: "token" });
-  const { authorization } = await load(fake);
+  const { authorization, later } = await load(fake);
   assert.equal(await authorization(), "Bearer one");
   writeFileSync(fake.file("token"), "two\n");
-  assert.equal(await authorization(), "Bearer two");
+  assert.equal(await authorization(), "Bearer one");
+  assert.equal(await later(), "Bearer two");
   rmSync(fake.file("token"));
-  await assert.rejects(authorization(), { reason: "no-credentials", message: /ENOENT/ });
+  await assert.rejects(later(), { reason: "no-credentials", message: /ENOENT/ });
+});
+
+test("a token that was refused is read anew at once", async () => {
+  await using fake = await FakeApiServer.start();
+  writeFileSync(fake.file("token"), "one");
+  fake.writeKubeconfig({ tokenFile: "token" });
+  const { credentials, authorization } = await load(fake);
+  assert.equal(await authorization(), "Bearer one");
+  writeFileSync(fake.file("token"), "two");
+  credentials.refused();
+  assert.equal(await authorization(), "Bearer two");
 });
 
 test("a file that is half replaced gives no credentials, and is no mistake of whoever connects", async () => {
@@ -44,17 +61,17 @@ test("a file that is half replaced gives no credentials, and is no mistake of wh
 
 test("a kubeconfig that is replaced is followed; while it is broken, the last good one stays", async () => {
   await using fake = await FakeApiServer.start();
-  const { authorization, lines } = await load(fake);
-  assert.equal(await authorization(), "Bearer first");
+  const { later, lines } = await load(fake);
+  assert.equal(await later(), "Bearer first");
   fake.writeKubeconfig({ username: "u", password: "p" });
-  assert.equal(await authorization(), `Basic ${btoa("u:p")}`);
+  assert.equal(await later(), `Basic ${btoa("u:p")}`);
   writeFileSync(fake.kubeconfig, "{");
-  assert.equal(await authorization(), `Basic ${btoa("u:p")}`);
+  assert.equal(await later(), `Basic ${btoa("u:p")}`);
   rmSync(fake.kubeconfig);
-  assert.equal(await authorization(), `Basic ${btoa("u:p")}`);
+  assert.equal(await later(), `Basic ${btoa("u:p")}`);
   assert.deepEqual(lines, ["The kubeconfig cannot be read; the last one stays."]);
   fake.writeKubeconfig({ token: "third" });
-  assert.equal(await authorization(), "Bearer third");
+  assert.equal(await later(), "Bearer third");
 });
 
 /** A user whose token a shell script prints. */

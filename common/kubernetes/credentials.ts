@@ -11,6 +11,12 @@ import { type KubeconfigOrigin, type LoadedConfig, loadKubeconfig } from "./kube
 /** Milliseconds that it may take to get credentials: client-node asks an OIDC provider without a limit. */
 const CREDENTIALS_MS = PLUGIN_MS + 5000;
 
+/**
+ * Milliseconds for which files are not read again: whoever rotates them lets the old ones be good for longer than that. Three
+ * files for each of hundreds of requests a second are a thirtieth of a busy controller's time.
+ */
+const READ_MS = 1000;
+
 /** How to reach an API server, and how to prove who asks, as of now. */
 export interface Access {
   /** Such as `https://10.0.0.1:6443`; it may have a path. */
@@ -35,7 +41,7 @@ export interface CredentialsOptions {
 }
 
 /**
- * The credentials of a kubeconfig, read anew for every request, since all of it may be rotated under way: the
+ * The credentials of a kubeconfig, read anew while requests are made, since all of it may be rotated under way: the
  * kubeconfig itself, the files that it names, and what its plugin gave.
  */
 export class Credentials {
@@ -45,6 +51,8 @@ export class Credentials {
   #version: string;
   #unreadable = false;
   #pending: Promise<Access> | undefined;
+  /** What was read last, and until when it is good. */
+  #latest: { readonly access: Access; readonly until: number } | undefined;
 
   private constructor(options: CredentialsOptions, loaded: LoadedConfig, version: string) {
     this.#options = options;
@@ -70,6 +78,7 @@ export class Credentials {
   /** The server refused them: what a plugin gave is given up, too. */
   refused(): void {
     this.#version = "";
+    this.#latest = undefined;
   }
 
   /** Ends what runs to get some; what was got stays good. */
@@ -80,12 +89,21 @@ export class Credentials {
   /** The credentials as of now. Throws an ApiFault, `no-credentials`, or what the signal says. */
   async access(signal: AbortSignal): Promise<Access> {
     signal.throwIfAborted();
+    const { clock } = this.#options;
+    if (this.#latest !== undefined && clock.now() < this.#latest.until) return this.#latest.access;
     // What hangs is not started again and again.
-    this.#pending ??= this.#read().finally(() => {
-      this.#pending = undefined;
-    });
+    this.#pending ??= this.#read()
+      .then((access) => {
+        // What a plugin gives knows itself how long it is good for.
+        if (this.#loaded.plugin === undefined)
+          this.#latest = { access, until: clock.now() + READ_MS };
+        return access;
+      })
+      .finally(() => {
+        this.#pending = undefined;
+      });
     const { promise, reject } = Promise.withResolvers<never>();
-    const cancel = this.#options.clock.after(CREDENTIALS_MS, () =>
+    const cancel = clock.after(CREDENTIALS_MS, () =>
       reject(new ApiFault("no-credentials", "Whoever gives the credentials does not answer")),
     );
     const stopped = (): void => reject(signal.reason);
