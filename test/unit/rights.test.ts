@@ -215,3 +215,35 @@ test("documents name files, labels and annotations of rights that there are", ()
   const page = readFileSync(`${ROOT}/agent/sources/kubernetes/README.md`, "utf8");
   assert.ok(role.includes("kind: ClusterRole\n") && page.includes(role));
 });
+
+/** Resources that the Roles of files are about. */
+function resourcesOf(files: readonly string[]): Set<string> {
+  const rules = rightsIn(files).flatMap((object) => object.rules ?? []);
+  const resources = rules.flatMap((rule) => rule.resources);
+  return new Set(resources.map((resource) => resource.replace(/\/.*/, "")));
+}
+
+test("the guide's table of rights names every kind that a file grants anything on, and no other", () => {
+  const files = ["agent", "controller", "registry-roles", "mesh/peers", "hub/hub"];
+  const all = resourcesOf(files.map((file) => `${file}.yaml`));
+  const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
+  const [, section = ""] = guide.split("## Rights\n");
+  const said = new Map<string, Set<string>>();
+  for (const row of section.split("\n").filter((line) => line.includes(".yaml` |"))) {
+    const [, , may = "", where = ""] = row.split("|");
+    const named = [...where.replace("hub/*", "hub/hub").matchAll(/`([\w/-]+\.yaml)`/g)];
+    const words = may.match(/\b[A-Z]\w+/g) ?? [];
+    // `its own Lease` is about leases, too.
+    const kinds = words.map((word) => word.toLowerCase().replace(/s?$/, "s"));
+    const granted = resourcesOf(named.map(([, file = ""]) => file));
+    for (const kind of kinds.filter((one) => all.has(one))) assert.ok(granted.has(kind), row);
+    for (const [, file = ""] of named) {
+      said.set(file, new Set([...(said.get(file) ?? []), ...kinds]));
+    }
+  }
+  for (const file of files.map((name) => `${name}.yaml`)) {
+    for (const kind of resourcesOf([file])) {
+      assert.ok(said.get(file)?.has(kind), `${file} grants something on ${kind}`);
+    }
+  }
+});
