@@ -57,3 +57,18 @@ test("what was not taken is news again, and is still there", () => {
   assert.equal(known.size, 1);
   assert.equal(known.listed(meta("5")), true);
 });
+
+test("what was told since a list began stays, and an object that is older than it was before shows that the server is", () => {
+  const known = new KnownObjects();
+  known.changed(meta("10", "u1", "a"));
+  known.changed(meta("11", "u2", "b"));
+  known.beginList();
+  known.changed(meta("15", "u2", "b"));
+  assert.equal(known.isRewound(meta("11", "u2", "b")), false);
+  assert.equal(known.listed(meta("11", "u2", "b")), false);
+  assert.equal(known.isRewound(meta("9", "u1", "a")), true);
+  assert.deepEqual(known.missing(), ["a"]);
+  known.distrust();
+  assert.equal(known.isRewound(meta("9", "u1", "a")), false);
+  assert.equal(known.listed(meta("9", "u1", "a")), true);
+});

@@ -34,11 +34,21 @@ export class KnownObjects {
     this.#list++;
   }
 
-  /** An object is in the list: true unless just this version of it is known. */
+  /**
+   * An object is in the list: true unless just this version of it is known, or a later one that was told of since the list
+   * began.
+   */
   listed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
+    if (entry?.list === this.#list && isPast(entry, meta)) return false;
     if (entry !== undefined) entry.list = this.#list;
     return !isSame(entry, meta) && this.#set(meta);
+  }
+
+  /** True if an object that is in the list is older than it was when the list began: so is the server. */
+  isRewound(meta: ObjectMeta): boolean {
+    const entry = this.#entries.get(meta.key);
+    return entry?.list !== this.#list && isPast(entry, meta);
   }
 
   /** An object was added or modified: true unless that is known, or was true before what is known. */
@@ -51,6 +61,11 @@ export class KnownObjects {
   deleted(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
     return entry !== undefined && !isPast(entry, meta) && this.forget(meta.key);
+  }
+
+  /** Nothing is sure of any object but that it was there: the next list tells of all of them again. */
+  distrust(): void {
+    for (const entry of this.#entries.values()) entry.resourceVersion = "";
   }
 
   /** Who was told of an object has failed: the next list tells of it again. */

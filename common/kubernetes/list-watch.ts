@@ -66,6 +66,8 @@ export class ListWatch {
   #doubted: ReadonlySet<string> | undefined;
   /** The last round failed: who answers next may be another server, or an older state of the same. */
   #broken = false;
+  /** Ends the watch that is open, and nothing else. */
+  #interruption = new AbortController();
   #noInitialEventsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: ListWatchOptions) {
@@ -84,6 +86,8 @@ export class ListWatch {
     } catch (thrown) {
       this.#broken = true;
       if (thrown instanceof ApiFault && LOST.has(thrown.reason)) this.#since = undefined;
+      // Versions are given twice: the same one need not be the same object.
+      if (thrown instanceof ApiFault && thrown.reason === "rewound") this.#known.distrust();
       throw thrown;
     }
   }
@@ -96,9 +100,14 @@ export class ListWatch {
   }
 
   /** An object was deleted, as the answer to a request shows: told like an event, unless something later is known. */
-  erased(meta: ObjectMeta): void {
+  erased(meta: ObjectMeta, how: Removal): void {
     const { clock, events } = this.#options;
-    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now(), "deleted");
+    if (this.#known.deleted(meta)) events.removed(meta.key, clock.now(), how);
+  }
+
+  /** The server is older than it was, as the answer to a request shows: a watch would never tell of what is no more. */
+  rewound(): void {
+    this.#interruption.abort();
   }
 
   /** Lists and watches the first version that is served. */
@@ -128,13 +137,24 @@ export class ListWatch {
     }
     this.#beginList();
     const version = await listPages(this.#connection, query, this.#version, (object, meta, at) => {
-      if (this.#known.listed(meta)) this.#tell(meta.key, object, at);
+      if (this.#isListed(meta)) this.#tell(meta.key, object, at);
     });
     return (await this.#complete(version)) ? this.#watch(version) : "doubtful";
   }
 
   /** Follows changes after `since`; where that is undefined, lists first by the same request. */
   async #watch(since: string | undefined): Promise<RoundEnd> {
+    this.#interruption = new AbortController();
+    const { signal } = this.#interruption;
+    try {
+      return await this.#follow(since, signal);
+    } catch (thrown) {
+      if (!signal.aborted) throw thrown;
+      throw new ApiFault("rewound", "An object is older than it was.", { cause: thrown });
+    }
+  }
+
+  async #follow(since: string | undefined, cancel: AbortSignal): Promise<RoundEnd> {
     const { clock, events, query, random } = this.#options;
     const { min, max } = WATCH_SECONDS;
     const timeoutSeconds = Math.round(min + (max - min) * random());
@@ -143,6 +163,7 @@ export class ListWatch {
       path: watchPath(query, this.#version, { timeoutSeconds, since }),
       clock,
       initial: listing,
+      cancel,
       opened: () => {
         if (listing) this.#beginList();
         else this.#beginWatch();
@@ -159,7 +180,7 @@ export class ListWatch {
       const { meta, object, type } = event;
       if (type === "DELETED") {
         if (this.#known.deleted(meta)) events.removed(meta.key, at, "deleted");
-      } else if (listing ? this.#known.listed(meta) : this.#known.changed(meta)) {
+      } else if (listing ? this.#isListed(meta) : this.#known.changed(meta)) {
         this.#tell(meta.key, object, at);
       }
       if (!listing) this.#goOnFrom(meta.resourceVersion);
@@ -177,6 +198,15 @@ export class ListWatch {
   #beginWatch(): void {
     this.#broken = false;
     this.#options.events.watching();
+  }
+
+  /** True if an object of a list is to be told. Throws if the server is older than it was. */
+  #isListed(meta: ObjectMeta): boolean {
+    if (this.#known.isRewound(meta)) {
+      const { key, resourceVersion } = meta;
+      throw new ApiFault("rewound", `Version ${resourceVersion} of ${key} is older than it was.`);
+    }
+    return this.#known.listed(meta);
   }
 
   #goOnFrom(version: string): void {

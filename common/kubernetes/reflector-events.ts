@@ -20,7 +20,7 @@ export interface ReflectorEvents {
   state(state: ReflectorState): void;
 }
 
-/** How it is known that an object is gone: by an event, or an answer to a request; or by a list that is believed. */
+/** How it is known that an object is gone: somebody has deleted it; or a list that is believed, or an answer, lacks it. */
 export type Removal = "deleted" | "missing";
 
 /** How a reflector's connection is. */

@@ -69,7 +69,7 @@ test("a list that would take most away is believed at the second look, ten secon
   it.server.disturb("expired");
   it.server.store.restore(["o4"], 50);
   it.server.store.compact();
-  await it.pass(2000);
+  await it.pass(4000);
   assert.equal(it.state, "doubtful");
   assert.equal(it.believed.size, 5);
   await it.pass(10_000);

@@ -6,7 +6,7 @@ import { ListWatch } from "./list-watch.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 import { Patience } from "./patience.ts";
 import type { Wait } from "./recovery.ts";
-import type { ReflectorEvents, ReflectorReason } from "./reflector-events.ts";
+import type { ReflectorEvents, ReflectorReason, Removal } from "./reflector-events.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 
 export type { ReflectorEvents, ReflectorReason, ReflectorState } from "./reflector-events.ts";
@@ -102,8 +102,13 @@ export class Reflector {
   }
 
   /** An object is gone, as the answer to a request of ours shows. Told at once, unless a later state is known. */
-  erased(meta: ObjectMeta): void {
-    this.#listWatch.erased(meta);
+  erased(meta: ObjectMeta, how: Removal): void {
+    this.#listWatch.erased(meta, how);
+  }
+
+  /** The server is older than it was, as the answer to a request of ours shows. All is listed anew, and told again. */
+  rewound(): void {
+    this.#listWatch.rewound();
   }
 
   /** Ends everything. No event comes after the call, whatever is under way. */

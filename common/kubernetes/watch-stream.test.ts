@@ -33,7 +33,8 @@ async function heard(lines: readonly (readonly [number, object])[]): Promise<str
   const { signal } = new AbortController();
   const connection = new Connection({ api, clock, signal });
   const types: string[] = [];
-  const options = { path: "/", clock, initial: true, opened: () => undefined };
+  const cancel = signal;
+  const options = { path: "/", clock, initial: true, opened: () => undefined, cancel };
   for await (const { event } of watchStream(connection, options)) types.push(event.type);
   assert.equal(clock.pending, 0);
   return types;

@@ -28,6 +28,8 @@ export interface WatchOptions {
   readonly initial: boolean;
   /** The server has begun. */
   readonly opened: () => void;
+  /** Ends this watch. */
+  readonly cancel: AbortSignal;
 }
 
 /** A line of a watch, and when it came, in milliseconds of the clock. */
@@ -51,7 +53,8 @@ export async function* watchStream(
     options.opened();
   };
   const { path } = options;
-  const reading = { path, silence: WATCH_SILENCE_MS, opened, cancel: patience.lost };
+  const cancel = AbortSignal.any([patience.lost, options.cancel]);
+  const reading = { path, silence: WATCH_SILENCE_MS, opened, cancel };
   const splitter = new LineSplitter(LONGEST_OBJECT);
   try {
     for await (const { bytes, at } of connection.read(reading)) {

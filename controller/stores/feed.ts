@@ -13,7 +13,9 @@ export interface Following {
   /** What a write of ours was answered with. */
   wrote(object: unknown): void;
   /** An object is gone, as the answer to a request of ours shows. */
-  erased(meta: ObjectMeta): void;
+  erased(meta: ObjectMeta, how: Removal): void;
+  /** The API server is older than it was, as the answer to a request of ours shows. */
+  rewound(): void;
 }
 
 /** Makes what follows a query on one API server. It tells nothing before it is started. `known`: keys from before. */
@@ -95,7 +97,12 @@ export class Feed {
   }
 
   /** An object is gone, as the answer to a request of ours shows. */
-  erased(meta: ObjectMeta): void {
-    this.#following.erased(meta);
+  erased(meta: ObjectMeta, how: Removal): void {
+    this.#following.erased(meta, how);
+  }
+
+  /** The API server is older than it was, as the answer to a request of ours shows: all is listed anew. */
+  rewound(): void {
+    this.#following.rewound();
   }
 }

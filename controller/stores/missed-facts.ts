@@ -30,7 +30,7 @@ export class MissedFacts<Fact> implements Sink {
     const { groupOf, isGone, store } = this.#options;
     const group = groupOf(key);
     const fact = store.fact(key);
-    // An event, and an answer to a request, is believed at once.
+    // That somebody has deleted it is believed at once.
     if (how === "missing" && group !== undefined && fact !== undefined && !isGone()) {
       const facts = this.#missed.get(group) ?? new Map<string, Fact>();
       this.#missed.set(group, facts.set(key, fact));

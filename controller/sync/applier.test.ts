@@ -22,6 +22,7 @@ class Bench {
     told: { changed: () => undefined, problems: () => undefined },
   });
   writes = 0;
+  rewinds = 0;
   readonly applier = new Applier({
     resource: SERVICE_IMPORTS,
     writer: {
@@ -33,6 +34,7 @@ class Bench {
     feed: () => ({
       wrote: (object) => this.store.changed(KEY, object),
       erased: ({ key }) => this.store.removed(key),
+      rewound: () => this.rewinds++,
     }),
   });
 
@@ -147,4 +149,14 @@ test("only what was seen is deleted", async () => {
   await bench.applier.remove(now);
   assert.equal(bench.objects.get(KIND, KEY), undefined);
   assert.equal(bench.store.seen(KEY), undefined);
+});
+
+test("an object that is older than it was is told of as what its API server is", async () => {
+  const bench = new Bench();
+  await bench.apply(["241.0.0.1"]);
+  const backup = bench.objects.save();
+  await bench.apply(["241.0.0.2"]);
+  bench.objects.restore(backup);
+  await assert.rejects(bench.apply(["241.0.0.3"]), { reason: "write-conflict" });
+  assert.equal(bench.rewinds, 1);
 });

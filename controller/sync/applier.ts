@@ -1,6 +1,7 @@
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
-import type { ObjectMeta } from "../../common/kubernetes/object-meta.ts";
+import { isOlder, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
+import type { Removal } from "../../common/kubernetes/reflector-events.ts";
 import type { ApiObject, ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { contentDigest, statusDigest } from "../stores/content-digest.ts";
@@ -10,7 +11,8 @@ import { UndeclaredFields } from "./undeclared-fields.ts";
 /** What is told what a write was answered with: the feed of the kind. */
 export interface Answered {
   wrote(object: unknown): void;
-  erased(meta: ObjectMeta): void;
+  erased(meta: ObjectMeta, how: Removal): void;
+  rewound(): void;
 }
 
 /** What an `Applier` is made of. */
@@ -77,7 +79,7 @@ export class Applier {
       await writer.delete(resource, name, seen);
       this.#outcomes.content.delete(seen.key);
       this.#outcomes.status.delete(seen.key);
-      feed()?.erased(seen);
+      feed()?.erased(seen, "deleted");
     } catch (thrown) {
       await this.#lookAgain(thrown, name, seen);
       throw thrown;
@@ -119,8 +121,10 @@ export class Applier {
     if (thrown.reason !== "write-conflict" && thrown.reason !== "absent") return;
     const { resource, writer, feed } = this.#options;
     const found = await writer.get(resource, name);
-    if (found !== undefined) feed()?.wrote(found.object);
-    else if (seen !== undefined) feed()?.erased(seen);
+    // No event is to come of an object that is older than it was.
+    if (isOlder(found?.meta.resourceVersion ?? "", seen?.resourceVersion ?? "")) feed()?.rewound();
+    else if (found !== undefined) feed()?.wrote(found.object);
+    else if (seen !== undefined) feed()?.erased(seen, "missing");
   }
 }
 

@@ -29,6 +29,7 @@ class Told {
         stop: () => Promise.resolve(),
         wrote: () => undefined,
         erased: () => undefined,
+        rewound: () => undefined,
       };
     },
     told: {

@@ -207,9 +207,9 @@ export class Registrar {
         const found = await writer.get(LEASES, manifest.metadata);
         // Nobody else would tell: no event is to come, and a Lease that is older is not taken for news.
         if (isOlder(found?.meta.resourceVersion ?? "", seen?.resourceVersion ?? ""))
-          member.rewound();
+          feed?.rewound();
         else if (found !== undefined) feed?.wrote(found.object);
-        else if (seen !== undefined) feed?.erased(seen);
+        else if (seen !== undefined) feed?.erased(seen, "missing");
       }
       throw thrown;
     }

@@ -18,6 +18,7 @@ class Told {
         stop: () => Promise.resolve(),
         wrote: () => undefined,
         erased: () => undefined,
+        rewound: () => undefined,
       };
     },
     connect: () => Promise.reject(new ApiFault("unreachable", "reached")),

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
 import { Guard } from "../lab/guard.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
@@ -61,6 +62,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly #place: Place;
   readonly #users: Map<string, User>;
   #etcd: Etcd | undefined;
+  #backups = 0;
   #server: Process | undefined;
   #manager: ControllerManager | undefined;
   /** Undefined: none is to run. */
@@ -154,6 +156,26 @@ export class ControlPlane implements AsyncDisposable {
   async compact(): Promise<void> {
     await this.stop();
     await this.#etcd?.compact();
+    await this.start();
+  }
+
+  /** Copies what etcd has. Returns where the copy is: what `restore` takes. */
+  async backup(): Promise<string> {
+    const copy = `${this.directory}/backup-${++this.#backups}`;
+    await this.#etcd?.copyTo(copy);
+    return copy;
+  }
+
+  /**
+   * All of it is killed, and comes back with what a backup has, or with nothing: versions of objects go back, and those that
+   * clients have seen are given again. Without a backup, CRDs and rights have to be made anew.
+   */
+  async restore(backup?: string): Promise<void> {
+    if (this.#server !== undefined) await this.kill();
+    await this.#etcd?.kill();
+    await rm(`${this.directory}/etcd`, { recursive: true });
+    if (backup !== undefined) await cp(backup, `${this.directory}/etcd`, { recursive: true });
+    this.#etcd = await Etcd.start(this.#place, this.directory);
     await this.start();
   }
 

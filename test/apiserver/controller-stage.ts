@@ -79,12 +79,9 @@ export class ControllerStage implements AsyncDisposable {
         await applyAll(plane, rights);
       };
       await Promise.all(clusters.map(prepare));
-      if (hub !== undefined) {
-        await hub.installCrds();
-        await applyAll(hub, hubRights(ids));
-      }
       const stage = new ControllerStage(clusters, planes);
       if (hub === undefined) await stage.#introduce();
+      else await stage.prepareHub();
       return stage;
     } catch (error) {
       await Promise.all(planes.map((plane) => plane.remove()));
@@ -97,6 +94,12 @@ export class ControllerStage implements AsyncDisposable {
     const hub = this.#planes[this.clusters.length];
     if (hub === undefined) throw new Error("this stage has no hub");
     return hub;
+  }
+
+  /** What an operator makes on an empty hub: kinds, namespaces, and rights. */
+  async prepareHub(): Promise<void> {
+    await this.hub.installCrds();
+    await applyAll(this.hub, hubRights(this.clusters.map(({ id }) => id)));
   }
 
   /** The cluster of this id. */

@@ -1,3 +1,4 @@
+import { cp } from "node:fs/promises";
 import { request } from "node:http";
 import type { Process } from "../lab/process.ts";
 import { kubernetesCommand } from "./commands.ts";
@@ -13,14 +14,16 @@ export class Etcd {
   readonly url: string;
   readonly #socket: string;
   readonly #process: Process;
+  readonly #data: string;
 
   private constructor(place: Place, directory: string) {
     // etcd wants "host:port" even of a Unix socket, and makes a socket of that name where it runs.
     this.#socket = `${directory}/etcd:0`;
     this.url = `unix://${this.#socket}`;
+    this.#data = `${directory}/etcd`;
     const options = {
       name: "test",
-      "data-dir": `${directory}/etcd`,
+      "data-dir": this.#data,
       "listen-client-urls": "unix://etcd:0",
       "advertise-client-urls": "unix://etcd:0",
       "listen-peer-urls": "unix://peer:0",
@@ -60,6 +63,16 @@ export class Etcd {
 
   signal(name: "SIGCONT" | "SIGSTOP"): void {
     this.#process.signal(name);
+  }
+
+  /** Copies all data as they are at this moment, as a machine would find them that lost its power. */
+  async copyTo(directory: string): Promise<void> {
+    this.#process.signal("SIGSTOP");
+    try {
+      await cp(this.#data, directory, { recursive: true });
+    } finally {
+      this.#process.signal("SIGCONT");
+    }
   }
 
   async kill(): Promise<void> {

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { Losses } from "./losses.ts";
+
+// A hub that goes away, and comes back with what it had, with less, or with nothing: no cluster loses what it knew.
+
+let stage: ControllerStage;
+let c1: StagedCluster;
+let c2: StagedCluster;
+let losses: readonly Losses[];
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"], registry: "hub" });
+  [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  await stage.start();
+  for (const [cluster, address] of [
+    [c1, "10.1.0.7"],
+    [c2, "10.2.0.7"],
+  ] as const) {
+    await cluster.serve("shop/web", [address]);
+    await cluster.export("shop/web");
+  }
+  await everywhere("shop/web", ["10.1.0.7", "10.2.0.7"]);
+  losses = [new Losses(c1), new Losses(c2)];
+});
+after(async () => {
+  for (const one of losses) await one[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+});
+
+/** Waits until both clusters import just these endpoints, all of them ready. */
+async function everywhere(key: string, addresses: readonly string[]): Promise<void> {
+  for (const cluster of [c1, c2]) {
+    await cluster.untilImported(key, addresses);
+    await cluster.untilReady(key, Object.fromEntries(addresses.map((one) => [one, "ready"])));
+  }
+}
+
+function taken(): string[] {
+  return losses.flatMap((one) => one.taken());
+}
+
+test("what changes while the hub is away is everywhere once it is back", async () => {
+  await stage.hub.kill();
+  await c1.serve("shop/cart", ["10.1.0.8"]);
+  await c1.export("shop/cart");
+  await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9"]);
+  await stage.hub.start();
+  await everywhere("shop/web", ["10.1.0.7", "10.2.0.7", "10.2.0.9"]);
+  await everywhere("shop/cart", ["10.1.0.8"]);
+  assert.deepEqual(taken(), []);
+});
+
+test("a hub that is restored from a backup is given what was exported since, and nobody misses it meanwhile", async () => {
+  const backup = await stage.hub.backup();
+  await c1.serve("shop/late", ["10.1.0.10"]);
+  await c1.export("shop/late");
+  await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9", "10.2.0.11"]);
+  await everywhere("shop/late", ["10.1.0.10"]);
+  await everywhere("shop/web", ["10.1.0.7", "10.2.0.7", "10.2.0.9", "10.2.0.11"]);
+  await stage.hub.restore(backup);
+  // What is changed now has to go all of the way, so that all that was to be done before is done.
+  await c1.endpoints("shop/late", ["10.1.0.10", "10.1.0.12"]);
+  await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12"]);
+  await everywhere("shop/late", ["10.1.0.10", "10.1.0.12"]);
+  await everywhere("shop/web", ["10.1.0.7", "10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12"]);
+  assert.deepEqual(taken(), []);
+});
+
+test("a hub that is built anew is filled again by its members, and nobody misses anything meanwhile", async () => {
+  await stage.hub.restore();
+  await stage.prepareHub();
+  await c1.endpoints("shop/late", ["10.1.0.10", "10.1.0.12", "10.1.0.13"]);
+  await c2.endpoints("shop/web", ["10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12", "10.2.0.13"]);
+  await everywhere("shop/late", ["10.1.0.10", "10.1.0.12", "10.1.0.13"]);
+  const web = ["10.1.0.7", "10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12", "10.2.0.13"];
+  await everywhere("shop/web", web);
+  await everywhere("shop/cart", ["10.1.0.8"]);
+  assert.deepEqual(taken(), []);
+});
