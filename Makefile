@@ -7,12 +7,12 @@ NPM := npm run --silent
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo test check unit kernel bench build clean
+.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel bench build clean
 # One after the other, whatever -j says: their output is for reading, and the machine may be small.
 .NOTPARALLEL:
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 prepare: ## install what is missing, root needed for Debian packages
 	@scripts/prepare
@@ -22,6 +22,13 @@ kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes
 
 demo: prepare $(if $(filter kubernetes controller,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
 	@node test/demo/main.ts $(SOURCE)
+
+lab: ## real clusters to play with, CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables, needs root and Go
+	@scripts/prepare lab
+	@node test/cluster/main.ts up
+
+lab-down: ## take them down, and remove what crashed runs have left
+	@node test/cluster/main.ts down
 
 test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root and Go
 

@@ -6,6 +6,7 @@ import { buffer } from "node:stream/consumers";
 const FILES = [
   "{api,common,agent,controller}/**/*.test.ts",
   "test/{unit,fake,packets,states,scenarios,demo,bench}/**/*.test.ts",
+  "test/cluster/{cut,spec}.test.ts",
 ];
 /** Processes that share the files. Each compiles what its files import: more than four would do so for nothing. */
 const SHARDS = Math.min(availableParallelism(), 4);

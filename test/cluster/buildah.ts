@@ -45,6 +45,7 @@ export async function build({ tag, folder, context, base }: Recipe): Promise<Bui
   const key = hash.digest("hex").slice(0, 12);
   const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
   if (existsSync(archive)) return { tag, archive, key };
+  console.error(`lab: building ${tag}`);
   mkdirSync(`${CACHE}/images`, { recursive: true });
   const work = mkdtempSync(`${CACHE}/images/building-`);
   try {

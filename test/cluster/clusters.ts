@@ -131,8 +131,9 @@ export class Clusters implements AsyncDisposable {
   /** Kills everything and removes it. May be repeated. */
   async remove(): Promise<void> {
     for (const relay of this.#relays) relay[Symbol.dispose]();
-    for (const { plane } of this.all) await plane.close();
     await this.lab.remove();
+    // Not before: requests may wait for a control plane that stands still.
+    for (const { plane } of this.all) await plane.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

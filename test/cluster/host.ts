@@ -17,6 +17,9 @@ const JOIN = `for group in /sys/fs/cgroup/init /sys/fs/cgroup/*/init; do
 done
 exec "$@"`;
 
+/** A lab's namespaces have a lock of iptables each, below the machine's /run. A host has a /run of its own. */
+const LOCK = ["env", "XTABLES_LOCKFILE=/run/xtables.lock"];
+
 const ISOLATED = ["cgroup", "mnt", "uts", "ipc", "pid"] as const;
 
 export interface HostOptions {
@@ -61,12 +64,17 @@ export class Host {
 
   /** Starts a program on it that dies with this process. */
   spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
-    return this.options.namespace.spawn(this.#enter(argv), withLock(options));
+    return this.options.namespace.spawn(this.#enter(argv), options);
   }
 
   /** Runs a program on it to its end, and gives its standard output. Throws unless it ends with code 0. */
   exec(argv: readonly string[], options: ExecOptions = {}): Promise<string> {
-    return this.options.namespace.exec(this.#enter(argv), withLock(options));
+    return this.options.namespace.exec(this.#enter(argv), options);
+  }
+
+  /** What to put before a command so that it runs here. */
+  get within(): readonly string[] {
+    return [...this.options.namespace.within, ...this.#enter([])];
   }
 
   #enter(argv: readonly string[]): string[] {
@@ -76,7 +84,8 @@ export class Host {
       return `--${flag}=/proc/${this.#pid}/ns/${kind}`;
     });
     const join = ["sh", "-c", JOIN, "sh"];
-    return [...WITH_PARENT, "nsenter", ...namespaces, "--", ...WITH_PARENT, ...join, ...argv];
+    const enter = ["nsenter", ...namespaces, "--", ...WITH_PARENT];
+    return [...WITH_PARENT, ...enter, ...LOCK, ...join, ...argv];
   }
 }
 
@@ -87,9 +96,4 @@ export async function endOnHost(program: Process): Promise<void> {
     execFileSync("kill", ["-TERM", pid]);
   }
   await program.exited;
-}
-
-/** A lab's namespaces have a lock of iptables each below the machine's /run; a host has its own /run. */
-function withLock<T extends SpawnOptions>(options: T): T {
-  return { ...options, env: { XTABLES_LOCKFILE: "/run/xtables.lock", ...options.env } };
 }

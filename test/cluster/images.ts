@@ -54,6 +54,9 @@ export async function nodeImage(): Promise<BuiltImage> {
 async function debianRoot(): Promise<string> {
   const archive = `${CACHE}/debian-bookworm/debian.tar`;
   if (existsSync(archive)) return archive;
+  console.error(
+    "lab: making a Debian out of its packages; a minute the first time, then never again",
+  );
   mkdirSync(`${CACHE}/debian-bookworm`, { recursive: true });
   const unfinished = `${CACHE}/debian-bookworm/unfinished-${process.pid}.tar`;
   const left = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/var/cache/apt/*"];

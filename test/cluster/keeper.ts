@@ -30,7 +30,7 @@ try {
 function listen(clusters: Clusters): Promise<void> {
   const server = createServer((request, response) => {
     perform(clusters, request).then(
-      () => response.end(),
+      (given) => response.end(JSON.stringify(given ?? [])),
       (error: unknown) => response.writeHead(400).end(wordsOf(error)),
     );
   });
@@ -43,12 +43,12 @@ function listen(clusters: Clusters): Promise<void> {
   });
 }
 
-async function perform(clusters: Clusters, request: IncomingMessage): Promise<void> {
+async function perform(clusters: Clusters, request: IncomingMessage): Promise<unknown> {
   const argv: unknown = JSON.parse(await text(request));
   const [name = "", ...args] = Array.isArray(argv) ? argv.map(String) : [];
   const verb = VERBS[name];
   if (verb === undefined) throw new Error(`there is no verb "${name}"`);
-  await verb.run(clusters, args);
+  return verb.run(clusters, args);
 }
 
 function wordsOf(error: unknown): string {

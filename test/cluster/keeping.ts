@@ -5,6 +5,9 @@ import { type ClustersSpec, PROXY_MODES } from "./spec.ts";
 /** Where the keeper of `make lab` listens: there is one at a time. */
 export const SOCKET = `${SCRATCH}/keeper.sock`;
 
+const NAME = "/test/cluster/keeper.ts";
+
+/** The program: of these sources. */
 export const KEEPER = `${import.meta.dirname}/keeper.ts`;
 
 /** What a keeper tells the command that has started it. */
@@ -37,10 +40,10 @@ export function specOf(env: Readonly<Record<string, string | undefined>>): Clust
   };
 }
 
-/** The pids of living keepers. */
+/** The pids of living keepers, of whatever sources: there is one on a machine. */
 export function keepers(): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return pids.map(Number).filter((pid) => argvOf(pid)[1] === KEEPER);
+  return pids.map(Number).filter((pid) => argvOf(pid)[1]?.endsWith(NAME) === true);
 }
 
 /** Empty for a process that has ended, whether or not its parent has asked for its exit code. */

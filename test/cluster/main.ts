@@ -6,14 +6,17 @@
  *     make lab-down
  */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, openSync } from "node:fs";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deadRuns, removeRun, SCRATCH } from "../lab/removal.ts";
 import { commandPath } from "./commands.ts";
+import { labImages } from "./images.ts";
 import { KEEPER, type KeeperNews, type KeptClusters, keepers, SOCKET, specOf } from "./keeping.ts";
+import { seedOf } from "./seed.ts";
 import { plansOf } from "./spec.ts";
 import { listOf, VERBS } from "./verbs.ts";
 
@@ -30,6 +33,7 @@ if (process.getuid?.() !== 0) {
 try {
   if (verb === "up") await up();
   else if (verb === "down") await down();
+  else if (verb === "enter") await enter(args);
   else if (Object.hasOwn(VERBS, verb)) await ask([verb, ...args]);
   else usage();
 } catch (error) {
@@ -47,6 +51,8 @@ async function up(): Promise<void> {
   const spec = specOf(process.env);
   const plans = plansOf(spec);
   if (keepers().length > 0) throw new Error("clusters are up already; make lab-down");
+  // Here, where it is seen what takes so long, and not by the keeper.
+  await seedOf(await labImages());
   const nodes = plans.flatMap((plan) => plan.nodes).length;
   console.log(`${plans.length} clusters with ${nodes} nodes, kube-proxy with ${spec.proxy} …`);
   mkdirSync(SCRATCH, { recursive: true });
@@ -89,17 +95,26 @@ async function down(): Promise<void> {
   for (const run of deadRuns()) await removeRun(run);
 }
 
-/** Has the keeper do something. */
-async function ask(argv: readonly string[]): Promise<void> {
+/** Runs a program on a node, with this terminal. */
+async function enter([node = "", ...command]: readonly string[]): Promise<void> {
+  const [program = "", ...within] = await ask(["enter", node]);
+  const argv = command.length > 0 ? command : ["bash"];
+  const child = spawn(program, [...within, ...argv], { stdio: "inherit" });
+  // The terminal's signals are for the program.
+  for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => undefined);
+  const [code] = await once(child, "exit");
+  process.exitCode = typeof code === "number" ? code : 1;
+}
+
+/** Has the keeper do something; gives what it says. */
+async function ask(argv: readonly string[]): Promise<string[]> {
   if (keepers().length === 0) throw new Error("no clusters are up; make lab");
-  await new Promise<void>((resolve, reject) => {
-    const call = request({ socketPath: SOCKET, method: "POST" }, (response) => {
-      text(response).then((said) => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(said));
-      }, reject);
-    });
-    call.once("error", reject);
-    call.end(JSON.stringify(argv));
-  });
+  const call = request({ socketPath: SOCKET, method: "POST" });
+  call.end(JSON.stringify(argv));
+  const [response]: IncomingMessage[] = await once(call, "response");
+  if (response === undefined) throw new Error("the keeper said nothing");
+  const said = await text(response);
+  if (response.statusCode !== 200) throw new Error(said);
+  const given: unknown = JSON.parse(said);
+  return Array.isArray(given) ? given.map(String) : [];
 }

@@ -33,6 +33,7 @@ export async function copySeed(seed: string, root: string): Promise<void> {
 }
 
 async function makeSeed(seed: string, images: readonly BuiltImage[]): Promise<void> {
+  console.error(`lab: unpacking ${images.map(({ tag }) => tag).join(", ")}`);
   await using lab = await Lab.create({ clusters: [{ id: "seed", nodes: [{ name: "host" }] }] });
   const directory = `${STORE}/${lab.id}/host`;
   const namespace = lab.node("seed", "host");

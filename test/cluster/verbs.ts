@@ -8,8 +8,8 @@ export interface Verb {
   /** What it is given, for the list of verbs. */
   readonly takes: string;
   readonly does: string;
-  /** Throws on what it cannot be given. */
-  readonly run: (clusters: Clusters, args: readonly string[]) => Promise<void> | void;
+  /** Does it, or promises to. Only `enter` gives something: the beginning of a command. Throws on what it cannot be given. */
+  readonly run: (clusters: Clusters, args: readonly string[]) => unknown;
 }
 
 /** All of them by name. */
@@ -79,6 +79,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       const nodes = clusters.all.flatMap((cluster) => cluster.nodes);
       for (const node of nodes) await node.load(named(archive));
     },
+  },
+  enter: {
+    takes: "NODE [COMMAND…]",
+    does: "runs a program on the node: a shell, if none is said",
+    run: (clusters, [node]) => nodeOf(clusters, named(node)).host.within,
   },
 };
 

@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, test } from "node:test";
+import { eventually } from "../support/agent-process.ts";
+import { Clusters } from "./clusters.ts";
+import { PROBE_IMAGE } from "./images.ts";
+
+/** What `request` says of one attempt. */
+interface Said {
+  readonly name?: string;
+  readonly source?: string;
+  readonly error?: string;
+}
+
+interface Pod {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly nodeName: string };
+  readonly status: {
+    readonly podIPs: readonly { readonly ip: string }[];
+    readonly containerStatuses: readonly { readonly restartCount: number }[];
+  };
+}
+
+const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
+
+describe("real clusters", () => {
+  let clusters: Clusters;
+  before(async () => {
+    clusters = await Clusters.create({
+      clusters: 2,
+      nodes: 2,
+      regions: ["eu-west", "us-east"],
+      proxy: "nftables",
+    });
+    await Promise.all([HERE, THERE].map(deploy));
+  });
+  afterEach(() => clusters.heal());
+  after(() => clusters?.remove());
+
+  test("a Node says where it stands, and has the pods that its network leads to", async () => {
+    const nodes = JSON.parse(await clusters.kubectl(THERE, ["get", "nodes", "-o", "json"])).items;
+    const facts = nodes.map(({ metadata, spec }: NodeObject) => [
+      metadata.name,
+      metadata.labels["topology.kubernetes.io/region"],
+      metadata.labels["topology.kubernetes.io/zone"],
+      ...spec.podCIDRs,
+    ]);
+    assert.deepEqual(facts, [
+      ["cluster-2-node-1", "us-east", "us-east-a", "10.2.1.0/24", "fd00:10:2:1::/64"],
+      ["cluster-2-node-2", "us-east", "us-east-b", "10.2.2.0/24", "fd00:10:2:2::/64"],
+    ]);
+    for (const { spec, status } of await pods(THERE, "web")) {
+      const number = spec.nodeName.at(-1);
+      assert.ok(status.podIPs[0]?.ip.startsWith(`10.2.${number}.`), JSON.stringify(status));
+      assert.ok(status.podIPs[1]?.ip.startsWith(`fd00:10:2:${number}::`), JSON.stringify(status));
+    }
+  });
+
+  test("a pod finds a Service by its name, and is answered by its pods on both nodes", async () => {
+    const url = "http://web.default.svc.cluster.local";
+    const names = new Set((await ask(HERE, "--count", "40", url)).map(({ name }) => name));
+    names.delete(undefined); // The sums.
+    const own = (await pods(HERE, "web")).map(({ metadata }) => metadata.name);
+    assert.deepEqual(names, new Set(own));
+  });
+
+  test("pods of two clusters reach each other, and see who calls", async () => {
+    const [client] = await pods(HERE, "client");
+    for (const [i, url] of (await urlsOf(THERE)).entries()) {
+      const [said] = await ask(HERE, url);
+      assert.equal(said?.source, client?.status.podIPs[i]?.ip);
+    }
+  });
+
+  test("two clusters are cut where they are said to be, and nowhere else", async () => {
+    const [pod = ""] = await urlsOf(THERE);
+    // It says in plain HTTP that it wants TLS.
+    const api = clusters.cluster(THERE).plane.url.replace("https:", "http:");
+    const reached = async () => ({
+      pod: (await ask(HERE, pod))[0]?.error !== "timeout",
+      api: (await ask(HERE, api))[0]?.error !== "timeout",
+      own: (await ask(HERE, ...(await urlsOf(HERE)).slice(0, 1)))[0]?.error !== "timeout",
+    });
+    await clusters.cut(HERE, THERE, "pods");
+    assert.deepEqual(await reached(), { pod: false, api: true, own: true });
+    await clusters.heal();
+    await clusters.cut(THERE, HERE, "api");
+    assert.deepEqual(await reached(), { pod: true, api: false, own: true });
+    await clusters.heal();
+    await clusters.isolate(THERE);
+    assert.deepEqual(await reached(), { pod: false, api: false, own: true });
+    await clusters.heal();
+    assert.deepEqual(await reached(), { pod: true, api: true, own: true });
+  });
+
+  test("without a control plane pods go on, and it comes back with what it knew", async () => {
+    const { plane } = clusters.cluster(THERE);
+    const [url = ""] = await urlsOf(THERE);
+    const list = () => clusters.kubectl(THERE, ["--request-timeout", "2s", "get", "deployments"]);
+    plane.freeze();
+    try {
+      await assert.rejects(list());
+      assert.ok((await ask(HERE, url))[0]?.name);
+    } finally {
+      plane.thaw();
+    }
+    assert.match(await eventually(list, 30_000), /web/);
+    await plane.kill();
+    await assert.rejects(list());
+    assert.ok((await ask(HERE, url))[0]?.name);
+    await plane.start();
+    assert.match(await eventually(list, 30_000), /web/);
+  });
+
+  test("a node whose power was cut comes back with its pods, started again", async () => {
+    const [pod] = await pods(THERE, "web");
+    assert.ok(pod);
+    const node = clusters.cluster(THERE).nodes.find(({ name }) => name === pod.spec.nodeName);
+    await node?.restart();
+    await eventually(async () => {
+      const now = (await pods(THERE, "web")).find((one) => one.metadata.name === pod.metadata.name);
+      assert.equal(now?.status.containerStatuses[0]?.restartCount, 1);
+      const [said] = await ask(HERE, `http://${now.status.podIPs[0]?.ip}:8080`);
+      assert.equal(said?.name, pod.metadata.name);
+    }, 60_000);
+  });
+
+  /** Two servers, one on each node, behind a Service; and a pod to ask from. */
+  async function deploy(cluster: string): Promise<void> {
+    const stdin = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects() });
+    await clusters.kubectl(cluster, ["apply", "-f", "-"], { stdin });
+    const wait = ["rollout", "status", "--timeout", "120s"];
+    for (const name of ["web", "client"])
+      await clusters.kubectl(cluster, [...wait, `deployment/${name}`]);
+  }
+
+  async function pods(cluster: string, app: string): Promise<Pod[]> {
+    const argv = ["get", "pods", "-o", "json", "-l", `app=${app}`];
+    return JSON.parse(await clusters.kubectl(cluster, argv)).items;
+  }
+
+  /** Of a server pod, in both families. */
+  async function urlsOf(cluster: string): Promise<string[]> {
+    const [pod] = await pods(cluster, "web");
+    return (pod?.status.podIPs ?? []).map(({ ip }) =>
+      ip.includes(":") ? `http://[${ip}]:8080` : `http://${ip}:8080`,
+    );
+  }
+
+  /** Has the client pod of a cluster ask; throws if it could not be told to. */
+  async function ask(cluster: string, ...args: readonly string[]): Promise<Said[]> {
+    const script = 'node /app/request/request.ts "$@" || true';
+    const argv = ["exec", "deployment/client", "--", "sh", "-c", script, "sh", ...args];
+    const lines = (await clusters.kubectl(cluster, argv)).trim().split("\n");
+    return lines.map((line): Said => JSON.parse(line));
+  }
+});
+
+interface NodeObject {
+  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly spec: { readonly podCIDRs: readonly string[] };
+}
+
+function objects(): object[] {
+  const port = { port: 80, targetPort: 8080 };
+  return [
+    deployment("web", 2),
+    deployment("client", 1),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "web" },
+      spec: { selector: { app: "web" }, ports: [port] },
+    },
+  ];
+}
+
+function deployment(app: string, replicas: number): object {
+  const labels = { app };
+  const container = {
+    name: app,
+    image: PROBE_IMAGE,
+    imagePullPolicy: "Never",
+    readinessProbe: { httpGet: { path: "/healthz", port: 8080 }, periodSeconds: 1 },
+  };
+  const spread = {
+    maxSkew: 1,
+    topologyKey: "kubernetes.io/hostname",
+    whenUnsatisfiable: "DoNotSchedule",
+    labelSelector: { matchLabels: labels },
+  };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: app },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { topologySpreadConstraints: [spread], containers: [container] },
+      },
+    },
+  };
+}
