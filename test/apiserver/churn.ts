@@ -1,4 +1,7 @@
+import assert from "node:assert/strict";
+import { eventually } from "../support/agent-process.ts";
 import type { Chance } from "../support/chance.ts";
+import { publishedState } from "./published-state.ts";
 import { EXPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
 
 /** A Service of one cluster, as it should be at the moment. */
@@ -17,6 +20,8 @@ export interface ChurnOptions {
   readonly chance: Chance;
 }
 
+/** Longer than the longest backoff of a machine that is busy, after ten seconds that a second look may take. */
+const PATIENCE_MS = 40_000;
 /** Endpoints of a Service that takes more than one slice. */
 const MANY = 120;
 
@@ -96,6 +101,20 @@ export class Churn {
       found[key]?.sort();
     }
     return found;
+  }
+
+  /** Waits until each cluster has imported just that, and nobody writes. */
+  async settled(): Promise<void> {
+    const namespaces = new Set(this.#names.map(namespaceOf));
+    for (const cluster of this.#clusters) {
+      await eventually(async () => {
+        const { imported } = await publishedState(cluster);
+        const ours = Object.entries(imported).filter(([key]) => namespaces.has(namespaceOf(key)));
+        const found = Object.fromEntries(ours);
+        assert.deepEqual(found, this.expected(), `${cluster.id}\n${cluster.log}`);
+      }, PATIENCE_MS);
+    }
+    await Promise.all(this.#clusters.map((cluster) => cluster.atRest()));
   }
 
   async #toggle(cluster: StagedCluster, key: string, served: Served): Promise<void> {

@@ -20,12 +20,10 @@ export class ImportWitness implements AsyncDisposable {
   constructor({ id, plane }: StagedCluster) {
     this.#cluster = id;
     this.#client = plane.client("admin");
-    void this.#watch(IMPORT, {}, ({ type, object }) => {
-      if (!JSON.stringify(object.metadata.labels ?? {}).includes(RECORD))
-        this.#imported(type, object);
+    void this.#watch(IMPORT, {});
+    void this.#watch(SLICE, {
+      labelSelector: "endpointslice.kubernetes.io/managed-by=clusterset-controller",
     });
-    const labelSelector = "endpointslice.kubernetes.io/managed-by=clusterset-controller";
-    void this.#watch(SLICE, { labelSelector }, () => undefined);
   }
 
   /** How often anything was written. */
@@ -38,7 +36,7 @@ export class ImportWitness implements AsyncDisposable {
     return this.#faults;
   }
 
-  /** Imports that were deleted, as `namespace/name`. */
+  /** Imports and imported slices that were deleted, as `ServiceImport namespace/name`. */
   get deleted(): readonly string[] {
     return this.#deleted;
   }
@@ -61,14 +59,10 @@ export class ImportWitness implements AsyncDisposable {
     await this.#client.close();
   }
 
-  async #watch(
-    kind: ApiReference,
-    query: Readonly<Record<string, string>>,
-    see: (event: { type: string; object: ApiObject }) => void,
-  ): Promise<void> {
+  async #watch(kind: ApiReference, query: Readonly<Record<string, string>>): Promise<void> {
     try {
-      for await (const event of this.#client.watch(kind, query)) {
-        see(event);
+      for await (const { type, object } of this.#client.watch(kind, query)) {
+        if (!JSON.stringify(object.metadata.labels ?? {}).includes(RECORD)) this.#see(type, object);
         this.#writes++;
         for (const listener of this.#listeners) listener();
       }
@@ -79,15 +73,15 @@ export class ImportWitness implements AsyncDisposable {
     }
   }
 
-  #imported(type: string, { metadata, spec }: ApiObject): void {
+  #see(type: string, { kind, metadata, spec }: ApiObject): void {
     const { namespace, name } = metadata;
     const uid = String(metadata.uid);
-    const key = `${namespace}/${name}`;
-    if (type === "DELETED") this.#deleted.push(key);
+    if (type === "DELETED") this.#deleted.push(`${kind} ${namespace}/${name}`);
     const vips = ((spec as { readonly ips?: readonly string[] } | undefined)?.ips ?? []).join();
     const before = this.#vips.get(uid) ?? "";
     if (before !== "" && before !== vips) {
-      this.#faults.push(`${this.#cluster}: ${key} had ${before}, and has ${vips || "none"}`);
+      const now = vips || "none";
+      this.#faults.push(`${this.#cluster}: ${namespace}/${name} had ${before}, and has ${now}`);
     }
     this.#vips.set(uid, vips);
   }

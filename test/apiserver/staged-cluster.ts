@@ -39,22 +39,26 @@ export interface StagedClusterOptions {
   readonly argv: readonly string[];
   /** Where the controller runs; absent: on the loopback. */
   readonly node?: Namespace;
+  /** What the controller is called to its own API server; `USER`, if it is not said. */
+  readonly user?: string;
 }
 
 /** One cluster of a stage: a real control plane, and the real controller. */
-export class StagedCluster {
+export class StagedCluster implements AsyncDisposable {
   readonly id: string;
   readonly plane: ControlPlane;
   readonly #argv: readonly string[];
   readonly #node: Namespace | undefined;
+  readonly #user: string;
   #process: Process | undefined;
   #pages = "";
 
-  constructor({ id, plane, argv, node }: StagedClusterOptions) {
+  constructor({ id, plane, argv, node, user = USER }: StagedClusterOptions) {
     this.id = id;
     this.plane = plane;
     this.#argv = argv;
     this.#node = node;
+    this.#user = user;
   }
 
   /** Starts the controller, and waits for nothing. `through`: a command that starts it in turn, such as `env A=b`. */
@@ -101,6 +105,11 @@ export class StagedCluster {
     this.#process = undefined;
   }
 
+  /** The controller ends; its control plane is left alone. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
+
   /**
    * The controller is killed without a word, and another one started at once. The Lease that it led by is deleted, as a person
    * may who knows that it is dead: no replica calls itself what another did, so the new one would wait until it runs out.
@@ -114,7 +123,7 @@ export class StagedCluster {
 
   /** What the controller has written to its own API server so far, but for Leases. */
   writes(): Asked[] {
-    const writes = this.plane.asked(USER).filter(({ verb }) => !READS.includes(verb));
+    const writes = this.plane.asked(this.#user).filter(({ verb }) => !READS.includes(verb));
     return writes.filter(({ uri }) => !uri.includes("/leases"));
   }
 

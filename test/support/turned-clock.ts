@@ -1,12 +1,12 @@
 /*
- * Loaded into an agent before it starts (`node --import`), so that SIGUSR2 sets its time of day: ten years ahead, at the next
- * one twenty back, and so on. The machine's own is left alone.
+ * Loaded into a program of ours before it starts (`node --import`), so that SIGUSR2 sets its time of day: ten years ahead, at the next
+ * one twenty back, and so on. CLOCK_OFF: seconds by which it is wrong from the start. The machine's own is left alone.
  */
 
 const YEARS = 365 * 86_400_000;
 const TURNS = [10 * YEARS, -10 * YEARS];
 const RealDate = Date;
-let turned = 0;
+let turned = Number(process.env.CLOCK_OFF ?? 0) * 1000;
 
 class TurnedDate extends RealDate {
   constructor(...given: [] | [number | string | Date]) {

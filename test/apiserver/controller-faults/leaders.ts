@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ImportWitness } from "../import-witness.ts";
+import type { StagedCluster } from "../staged-cluster.ts";
+import { FELLOW, type Pair } from "./pair.ts";
+
+const RBAC = "rbac.authorization.k8s.io";
+const CHANGES = 50;
+/** Milliseconds of rest in which nothing may be written. */
+const REST_MS = 3000;
+
+/** Lets c1's second controller have a Lease of any name, which no file of deploy/rbac does. */
+async function allowAnyLease({ plane: { admin } }: StagedCluster): Promise<void> {
+  const apiVersion = `${RBAC}/v1`;
+  const metadata = { namespace: "clusterset-proxy", name: "any-lease" };
+  const rules = [
+    { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "update"] },
+  ];
+  const subjects = [{ kind: "User", apiGroup: RBAC, name: FELLOW }];
+  const roleRef = { kind: "Role", apiGroup: RBAC, name: metadata.name };
+  await admin.apply({ apiVersion, kind: "Role", metadata, rules });
+  await admin.apply({ apiVersion, kind: "RoleBinding", metadata, subjects, roleRef });
+}
+
+/** Two controllers of one cluster. */
+export function leaderItems(pair: () => Pair): void {
+  test("a controller that elects by another Lease than its fellow has no right to, and says so; with it, both end alike, and rest", async () => {
+    const { c1, churn } = pair();
+    await using fellow = pair().fellow("--leader-election-id", "by-mistake");
+    await fellow.launch();
+    await fellow.untilLogged("The Lease of the election is not reached");
+    assert.match(await fellow.page("/readyz"), /\[-\]election failed: not-listed/);
+    await allowAnyLease(c1);
+    await fellow.untilLogged("this replica works");
+
+    await using witness = new ImportWitness(c1);
+    await pair().change(CHANGES);
+    await Promise.all([churn.settled(), fellow.atRest()]);
+    const writes = () => [c1, fellow].map((one) => one.writes().length);
+    const before = writes();
+    assert.ok(
+      before.every((count) => count > 0),
+      `both have written: ${before.join()}`,
+    );
+    await sleep(REST_MS);
+    assert.deepEqual(writes(), before);
+    assert.deepEqual(witness.faults, []);
+  });
+
+  test("a leader that stood still in the midst of its work, until another took over, writes nothing when it goes on", async () => {
+    const { c1, churn } = pair();
+    await using fellow = pair().fellow();
+    await fellow.launch();
+    await fellow.untilLogged('"reason":"standby"');
+    await using witness = new ImportWitness(c1);
+    const burst = pair().change(CHANGES);
+    await witness.writesMore(CHANGES, REST_MS);
+    c1.process.signal("SIGSTOP");
+    await burst;
+    await fellow.untilLogged("this replica works");
+    await pair().change(CHANGES);
+    const before = c1.writes();
+    c1.process.signal("SIGCONT");
+    await c1.untilLogged('"reason":"standby"');
+    await churn.settled();
+    assert.deepEqual(c1.writes().slice(before.length), []);
+    assert.deepEqual(witness.faults, []);
+    await fellow.stop();
+  });
+}
