@@ -36,6 +36,8 @@ export interface DebugView {
   readonly leader: boolean;
   readonly holder?: string;
   readonly working: boolean;
+  /** Why it does not work. */
+  readonly because?: Reason;
   readonly imports: number;
   /** Parts of objects of our own cluster that are refused: how many, by reason. */
   readonly refused: Readonly<Record<string, number>>;
@@ -45,13 +47,14 @@ export interface DebugView {
 
 /** What a controller believes, as of now. */
 export function debugView(controller: Controller, metrics: Refusals): DebugView {
-  const { identity, elector, isWorking, own, queue } = controller;
+  const { identity, elector, isWorking, lacks, own, queue } = controller;
   const holder = elector.state?.holder;
   return {
     ...(identity !== undefined && { identity }),
     leader: elector.isLeader(),
     ...(holder !== undefined && { holder }),
     working: isWorking,
+    ...(lacks !== undefined && { because: lacks }),
     imports: own.imports.size,
     refused: metrics.refusedOf(undefined),
     queue: {

@@ -15,6 +15,7 @@ import type { Drop } from "../liveness/collective-drop.ts";
 import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ControllerEvents } from "../sync/controller-events.ts";
+import type { PermitReason } from "../sync/permit.ts";
 import type { TaskKind } from "../sync/task.ts";
 import { Connections } from "./connections.ts";
 import { hintFor } from "./hint.ts";
@@ -117,10 +118,9 @@ export class Observer implements ControllerEvents {
     else this.#log.warn("A ClusterProperty could not be created.", fields);
   }
 
-  working(isWorking: boolean): void {
-    this.#log.info(
-      isWorking ? "All is listed; this replica works." : "This replica writes nothing.",
-    );
+  working(isWorking: boolean, lacks: PermitReason | undefined): void {
+    if (isWorking) this.#log.info("All is listed; this replica works.");
+    else this.#log.info("This replica writes nothing.", { reason: lacks });
   }
 
   judged(cluster: string, { reason, records, detail }: PeerVerdict): void {

@@ -47,6 +47,24 @@ test("a replica is ready once it has seen its own cluster and knows who it is, w
   await world.stop();
 });
 
+test("/debug tells why a replica does not work", async () => {
+  const { world, c1 } = await twoClusters();
+  const says = async () => {
+    const { working, because } = JSON.parse((await page(c1, "/debug")).slice(4));
+    return [working, because];
+  };
+  assert.deepEqual(await says(), [false, "not-listed"]);
+  await world.pass(5000);
+  assert.deepEqual(await says(), [true, undefined]);
+  c1.start();
+  await world.pass(5000);
+  c1.kill();
+  assert.deepEqual(await says(), [false, "standby"], "it is the other one that is asked now");
+  await world.pass(20_000);
+  assert.deepEqual(await says(), [true, undefined]);
+  await world.stop();
+});
+
 test("/debug tells what is believed of each cluster, and why", async () => {
   const { world, c1 } = await twoClusters();
   c1.serve("shop/web", ["10.1.0.7"]);

@@ -12,6 +12,7 @@ import type { ClusterSight } from "../liveness/cluster-watch.ts";
 import type { Drop } from "../liveness/collective-drop.ts";
 import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
+import type { PermitReason } from "./permit.ts";
 import type { TaskKind } from "./task.ts";
 
 /** Who hears what the controller sees, decides and does. None of it throws. */
@@ -32,8 +33,8 @@ export interface ControllerEvents {
   registeringFailed(namespace: string, thrown: unknown, failures: number): void;
   /** A ClusterProperty that flags say could not be created. */
   propertyFailed(name: string, thrown: unknown): void;
-  /** Everything that there is has been seen, and this replica works from now on; or it does so no more. */
-  working(isWorking: boolean): void;
+  /** Everything that there is has been seen, and this replica works from now on; or it does so no more, for what it lacks. */
+  working(isWorking: boolean, lacks: PermitReason | undefined): void;
   /** What is made of a cluster. */
   judged(cluster: string, verdict: PeerVerdict): void;
   /** A cluster is stale, or alive again. */

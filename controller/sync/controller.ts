@@ -45,11 +45,7 @@ export class Controller {
       importing: (key) => work.add("import", key),
     });
     const { own } = this.#home;
-    this.#who = new WhoWeAre({
-      flags: config,
-      own,
-      events,
-    });
+    this.#who = new WhoWeAre({ flags: config, own, events });
     const members = new Members({
       clock,
       clusterSetCidrs: config.clusterSetCidrs,
@@ -84,7 +80,7 @@ export class Controller {
       members,
       asked: (fault) => this.#home.asked("election", fault),
       turned: (isWorking) => {
-        events.working(isWorking);
+        events.working(isWorking, this.lacks);
         if (isWorking) this.#duty?.begin();
         else void this.#duty?.end();
       },
@@ -124,6 +120,11 @@ export class Controller {
   /** True while everything is known that is needed, and this replica writes. */
   get isWorking(): boolean {
     return this.#permit.isGranted;
+  }
+
+  /** Why it does not write; undefined if it may. */
+  get lacks(): Permit["lacks"] {
+    return this.#permit.lacks;
   }
 
   /** What is to be done, to be looked at. */

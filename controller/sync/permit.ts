@@ -1,6 +1,8 @@
+import type { Reason } from "../../api/reasons.ts";
 import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import type { OwnIdentity } from "../identity/own-identity.ts";
 import { type LeaseTimes, leaseTimes } from "../liveness/lease-times.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Members } from "./members.ts";
@@ -18,6 +20,12 @@ export interface PermitOptions
   /** This replica works from now on, or no more. */
   readonly turned: (isWorking: boolean) => void;
 }
+
+/** Reasons why a replica does not work. */
+export type PermitReason = Extract<
+  Reason,
+  "not-listed" | "not-renewed" | "standby" | OwnIdentity["reason"]
+>;
 
 /**
  * Whether this replica works: it is known who we are, for which all of our own cluster must have been listed; our own
@@ -62,6 +70,17 @@ export class Permit {
     return this.#isGranted;
   }
 
+  /** Why this replica does not work; undefined if it may. */
+  get lacks(): PermitReason | undefined {
+    const { members, who } = this.#options;
+    if (who.state === undefined) return "not-listed";
+    if (who.state.reason !== "identified") return who.state.reason;
+    if (members.get(who.state.identity.id)?.listed !== true) return "not-listed";
+    if (this.elector.isLeader()) return undefined;
+    const { reason } = this.elector.state ?? { reason: "standby" };
+    return reason === "leader" ? "not-renewed" : reason;
+  }
+
   /** True once this replica is being stopped: it takes nothing new on. */
   get isEnded(): boolean {
     return this.#isEnded;
@@ -76,10 +95,8 @@ export class Permit {
 
   /** Looks again: something that it hangs on may have changed. */
   look(): void {
-    const { members, turned, who } = this.#options;
-    const member = members.get(who.identity?.id ?? "");
-    const isGranted =
-      !this.#isEnded && who.isKnown && member?.listed === true && this.elector.isLeader();
+    const { turned } = this.#options;
+    const isGranted = !this.#isEnded && this.lacks === undefined;
     if (isGranted === this.#isGranted) return;
     this.#isGranted = isGranted;
     turned(isGranted);
