@@ -15,7 +15,7 @@ import type { Drop } from "../liveness/collective-drop.ts";
 import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
 import type { ControllerEvents } from "../sync/controller-events.ts";
-import type { PermitReason } from "../sync/permit.ts";
+import type { PermitReason } from "../sync/permit-reason.ts";
 import type { TaskKind } from "../sync/task.ts";
 import { Connections } from "./connections.ts";
 import { hintFor } from "./hint.ts";

@@ -12,7 +12,7 @@ import type { ClusterSight } from "../liveness/cluster-watch.ts";
 import type { Drop } from "../liveness/collective-drop.ts";
 import type { LossReason } from "../liveness/contact.ts";
 import type { Claim } from "../model/condition.ts";
-import type { PermitReason } from "./permit.ts";
+import type { PermitReason } from "./permit-reason.ts";
 import type { TaskKind } from "./task.ts";
 
 /** Who hears what the controller sees, decides and does. None of it throws. */

@@ -1,11 +1,10 @@
-import type { Reason } from "../../api/reasons.ts";
 import type { FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
-import type { OwnIdentity } from "../identity/own-identity.ts";
 import { type LeaseTimes, leaseTimes } from "../liveness/lease-times.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Members } from "./members.ts";
+import type { PermitReason } from "./permit-reason.ts";
 import type { WhoWeAre } from "./who-we-are.ts";
 import type { Writing } from "./writing.ts";
 
@@ -20,12 +19,6 @@ export interface PermitOptions
   /** This replica works from now on, or no more. */
   readonly turned: (isWorking: boolean) => void;
 }
-
-/** Reasons why a replica does not work. */
-export type PermitReason = Extract<
-  Reason,
-  "not-listed" | "not-renewed" | "standby" | OwnIdentity["reason"]
->;
 
 /**
  * Whether this replica works: it is known who we are, for which all of our own cluster must have been listed; our own
