@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { after, before, test } from "node:test";
+import { ControllerStage, PEER, peerSecret, type StagedCluster } from "./controller-stage.ts";
+import { Losses } from "./losses.ts";
+import { HONEST, type Meddling, PeerProxy, SLOW } from "./peer-proxy.ts";
+
+// c1's API server fails in every way that it can; c2 is well; c3 reads both. Nothing is lost, c2 is not disturbed, and
+// when it is over, all is as it should be by itself.
+
+let stage: ControllerStage;
+let c1: StagedCluster;
+let c2: StagedCluster;
+let c3: StagedCluster;
+let proxy: PeerProxy;
+let losses: Losses;
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["c1", "c2", "c3"] });
+  [c1, c2, c3] = [stage.cluster("c1"), stage.cluster("c2"), stage.cluster("c3")];
+  proxy = await PeerProxy.open(c1.plane);
+  await c3.plane.admin.apply({
+    ...(await peerSecret(c1)),
+    stringData: { kubeconfig: proxy.kubeconfig(PEER) },
+  });
+  await stage.start();
+  for (const [cluster, key] of [
+    [c1, "shop/web"],
+    [c1, "shop/cart"],
+    [c2, "shop/web"],
+  ] as const) {
+    await cluster.serve(key, [addressOf(cluster, 0)]);
+    await cluster.export(key);
+    await c3.namespace("shop");
+  }
+  await c3.untilImported("shop/web", [addressOf(c1, 0), addressOf(c2, 0)]);
+  await c3.untilImported("shop/cart", [addressOf(c1, 0)]);
+  losses = new Losses(c3);
+});
+after(async () => {
+  await losses[Symbol.asyncDispose]();
+  await stage[Symbol.asyncDispose]();
+  await proxy[Symbol.asyncDispose]();
+});
+
+/** Endpoints only ever come: whatever is gone is a loss. */
+let count = 0;
+function addressOf({ id }: StagedCluster, i: number): string {
+  return `10.${id.slice(1)}.0.${10 + i}`;
+}
+function all(cluster: StagedCluster): string[] {
+  return Array.from({ length: count + 1 }, (_, i) => addressOf(cluster, i));
+}
+function ready(cluster: StagedCluster): Record<string, string> {
+  return Object.fromEntries(all(cluster).map((one) => [one, "ready"]));
+}
+
+/** c2 has one more endpoint, and c3 sees it, whatever c1 is like. */
+async function elsewhere(): Promise<void> {
+  count++;
+  await c2.endpoints("shop/web", all(c2));
+  await c3.untilReady("shop/web", ready(c2));
+}
+
+/** c1 has one more endpoint, too, and c3 sees all that there is. */
+async function recovered(): Promise<void> {
+  await c1.endpoints("shop/web", all(c1));
+  await c3.untilReady("shop/web", { ...ready(c1), ...ready(c2) });
+  assert.deepEqual(losses.taken(), []);
+}
+
+test("a peer whose API server stands still is a last resort until it goes on", async () => {
+  c1.plane.freeze();
+  await elsewhere();
+  await c3.untilReady("shop/web", { [addressOf(c1, 0)]: "serving" });
+  await c3.untilReady("shop/cart", { [addressOf(c1, 0)]: "serving" });
+  c1.plane.thaw();
+  await recovered();
+});
+
+test("a peer whose API server is killed, and comes back, is as before", async () => {
+  await c1.plane.kill();
+  await elsewhere();
+  await c1.plane.start();
+  await recovered();
+});
+
+test("a peer that is slow is followed slowly", async () => {
+  proxy.meddle(SLOW);
+  await elsewhere();
+  await recovered();
+  proxy.meddle(HONEST);
+});
+
+/** Whatever is asked: this is answered, with success. */
+function says(type: string, text: string): Meddling {
+  return (_url, response: ServerResponse) => {
+    response.writeHead(200, { "content-type": type }).end(text);
+    return undefined;
+  };
+}
+
+const STRANGER = { apiVersion: "v1", kind: "Pod", metadata: { name: "x", resourceVersion: "1" } };
+const GARBAGE: Readonly<Record<string, Meddling>> = {
+  "a page of a proxy": says("text/html", "<!doctype html><title>Sign in</title>"),
+  "JSON that breaks off": says("application/json", '{"kind":"List","metadata":{"resourceVer'),
+  "a list of something else": says(
+    "application/json",
+    JSON.stringify({ kind: "PodList", metadata: {}, items: [STRANGER, null, 7] }),
+  ),
+  "events of something else": says(
+    "application/json",
+    `${JSON.stringify({ type: "ADDED", object: STRANGER })}\n{"type":"ADDED","object":null}\n`,
+  ),
+  "an object without end": says(
+    "application/json",
+    `{"type":"ADDED","object":{"metadata":{"name":"${"x".repeat(20_000_000)}"}}}\n`,
+  ),
+};
+
+test("a peer that answers garbage is not followed, whatever garbage that is", async () => {
+  for (const garbage of Object.values(GARBAGE)) {
+    proxy.meddle(garbage);
+    await elsewhere();
+    assert.deepEqual(losses.taken(), []);
+  }
+  await c3.untilLogged('"garbage"');
+  proxy.meddle(HONEST);
+  await recovered();
+});
+
+/** Lists are empty, with success, as those of a server that has not loaded its objects. */
+const EMPTY: Meddling = (url, response) => {
+  const { pathname, searchParams } = url;
+  if (!pathname.includes("/namespaces/clusterset-registry-c1/")) return "pass";
+  const metadata = { resourceVersion: "9999999" };
+  if (searchParams.get("watch") === null) {
+    const list = { kind: "List", apiVersion: "v1", metadata, items: [] };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(list));
+  } else if (searchParams.get("sendInitialEvents") === "true") {
+    const annotations = { "k8s.io/initial-events-end": "true" };
+    const object = { metadata: { ...metadata, annotations } };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+  } else response.writeHead(410).end();
+  return undefined;
+};
+
+test("a peer that lists nothing after a break loses nothing, if that is so at the first look alone", async () => {
+  proxy.meddle(EMPTY);
+  await c3.untilLogged('"doubtful"');
+  await elsewhere();
+  proxy.meddle(HONEST);
+  await recovered();
+});
+
+test("a peer that is restored from a backup keeps what that has, and what it does not have is withdrawn in the end", async () => {
+  const backup = await c1.plane.backup();
+  await c1.serve("shop/late", ["10.1.0.200"]);
+  await c1.export("shop/late");
+  await c3.untilImported("shop/late", ["10.1.0.200"]);
+  await c1.plane.restore(backup);
+  await elsewhere();
+  await c1.endpoints("shop/web", all(c1));
+  await c3.untilReady("shop/web", { ...ready(c1), ...ready(c2) });
+  await c3.untilGone("shop/late");
+  const lost = losses.taken();
+  assert.deepEqual(
+    lost.filter((one) => !one.includes("shop/late")),
+    [],
+  );
+  assert.ok(lost.length > 0, "a loss is seen where there is one");
+});
