@@ -26,7 +26,7 @@ const SLICE_LIMITS: readonly Limit<SliceFact>[] = [
 ];
 
 /**
- * How much of one registry is believed. What is refused is not remembered, so when there is room for more, all of it is
+ * How much of one registry is believed. What is refused is not kept, so when there is room for more, all of it is
  * read again: once at a time, however often there is.
  */
 export class RegistryAllowance {
