@@ -46,7 +46,6 @@ class Bench {
           told: { changed: () => undefined, problems: () => undefined },
         }),
         feeds: undefined,
-        rewound: () => undefined,
       },
       uid: "u1",
       identity: () => ({ id: "c1" }),
