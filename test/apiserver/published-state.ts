@@ -4,6 +4,8 @@ import { EXPORT, IMPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
 const RECORD = "clusterset-proxy.io/record";
 const SERVICE_NAME = "multicluster.kubernetes.io/service-name";
 const MANAGED = "endpointslice.kubernetes.io/managed-by=clusterset-controller";
+/** An address of 241.0.0.0/8, where controllers take VIPs from unless they are told otherwise. */
+const VIP = /\b241(\.\d+){3}\b/g;
 /** What tells when, by whom and how often something was written, and not what it says. */
 const HISTORY = [
   "creationTimestamp",
@@ -19,6 +21,8 @@ const HISTORY = [
 export interface PublishedState {
   /** Addresses of all that was imported, sorted, by name. A name without slices is in it, and so is one without an import. */
   readonly imported: Readonly<Record<string, readonly string[]>>;
+  /** VIPs of all imports. In all that follows, `VIP` stands for them. */
+  readonly vips: readonly string[];
   readonly imports: readonly unknown[];
   readonly records: readonly unknown[];
   readonly exports: readonly unknown[];
@@ -53,6 +57,7 @@ export async function publishedState({ plane }: StagedCluster): Promise<Publishe
   }
   return {
     imported: sorted(addresses),
+    vips: imports.flatMap(({ spec }) => (spec as { readonly ips?: readonly string[] }).ips ?? []),
     imports: imports.map(content),
     records: objects.filter(isRecord).map(content),
     exports: exports.map(content),
@@ -98,5 +103,5 @@ function sorted(map: ReadonlyMap<string, readonly string[]>): Record<string, rea
 /** An object without its history. API servers list by namespace and name. */
 function content(object: ApiObject): unknown {
   const text = JSON.stringify(object, (key, value) => (HISTORY.includes(key) ? undefined : value));
-  return JSON.parse(text);
+  return JSON.parse(text.replaceAll(VIP, "VIP"));
 }
