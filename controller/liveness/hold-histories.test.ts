@@ -37,6 +37,7 @@ const event = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ do: fc.constantFrom("lost" as const, "regained" as const) }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("takeOver" as const) }) },
 );
 type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 
@@ -47,6 +48,7 @@ function play(stage: HoldStage, one: Event): void {
   if (one.do === "late") stage.clock.standStill(one.ms);
   if (one.do === "lost") stage.hold.lost();
   if (one.do === "regained") stage.hold.regained();
+  if (one.do === "takeOver") stage.takeOver();
 }
 
 /** A cluster with three ready endpoints in each Service. */
@@ -97,7 +99,7 @@ test("in any history, who looks only when he is told to publishes what he would 
   );
 });
 
-test("in any history, the truth is published at the latest 30 s after the last word on contact, or drop while it is lost", () => {
+test("in any history, the truth is published at the latest 30 s after the last word on contact or takeover, or drop while it is lost", () => {
   fc.assert(
     fc.property(histories, (history) => {
       const stage = cluster();
@@ -108,10 +110,12 @@ test("in any history, the truth is published at the latest 30 s after the last w
   );
 });
 
-test("in any history without an outage, nothing is ever touched", () => {
+test("in any history without an outage or a takeover, nothing is ever touched", () => {
   fc.assert(
     fc.property(
-      histories.map((history) => history.filter((one) => one.do !== "lost")),
+      histories.map((history) =>
+        history.filter(({ do: did }) => did !== "lost" && did !== "takeOver"),
+      ),
       (history) => {
         const stage = cluster();
         for (const one of history) {

@@ -1,4 +1,5 @@
 import { type ObjectKey, objectKey } from "../../api/names.ts";
+import { publishedAsReady } from "../../controller/liveness/collective-drop.ts";
 import { ReadinessHold } from "../../controller/liveness/readiness-hold.ts";
 import type { EndpointFact, SliceFact } from "../../controller/model/facts.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -48,6 +49,12 @@ export class HoldStage {
     for (const [service, fates] of this.#fates) {
       for (const address of fates.keys()) this.set(service, address, fate);
     }
+  }
+
+  /** Another replica has led, and this one takes over: it knows what was published, and looks at all of it. */
+  takeOver(): void {
+    this.hold.begin(publishedAsReady(this.seen()));
+    for (const service of this.#fates.keys()) this.#look(service);
   }
 
   /** The slice of a Service as it is. */
