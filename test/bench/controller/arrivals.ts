@@ -59,11 +59,15 @@ export class Arrivals implements AsyncDisposable {
   ): Promise<void> {
     const query = labelSelector === "" ? {} : { labelSelector };
     const objects = { ...kind, metadata: { namespace: NAMESPACE } };
-    for await (const { type, object } of this.#client.watch(objects, query)) {
-      const { name } = object.metadata;
-      if (type !== "DELETED" && counts(object.spec ?? {})) names.add(name);
-      else names.delete(name);
-      this.#look();
+    // Of whoever reads too slowly an API server ends the watch. The next one begins with all that there is.
+    while (!this.#stopped) {
+      names.clear();
+      for await (const { type, object } of this.#client.watch(objects, query)) {
+        const { name } = object.metadata;
+        if (type !== "DELETED" && counts(object.spec ?? {})) names.add(name);
+        else names.delete(name);
+        this.#look();
+      }
     }
   }
 }

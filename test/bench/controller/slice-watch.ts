@@ -42,10 +42,13 @@ export class SliceWatch implements AsyncDisposable {
 
   async #watch(namespace: string, labelSelector: string): Promise<void> {
     const slices = { ...SLICE, metadata: { namespace } };
-    for await (const { object } of this.#client.watch(slices, { labelSelector })) {
-      const at = now();
-      for (const address of addressesIn(object.endpoints)) {
-        if (!this.#seen.has(address)) this.#seen.set(address, at);
+    // An API server ends every watch some time.
+    while (!this.#stopped) {
+      for await (const { object } of this.#client.watch(slices, { labelSelector })) {
+        const at = now();
+        for (const address of addressesIn(object.endpoints)) {
+          if (!this.#seen.has(address)) this.#seen.set(address, at);
+        }
       }
     }
   }
