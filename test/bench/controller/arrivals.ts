@@ -35,6 +35,7 @@ export class Arrivals implements AsyncDisposable {
       reject(new Error(`${found}, not ${imports} and ${slices}, within ${patience} ms`));
     };
     const timer = setTimeout(late, patience);
+    this.#watching.catch(reject);
     this.#look();
     return promise.finally(() => clearTimeout(timer));
   }
