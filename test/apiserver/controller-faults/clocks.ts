@@ -24,9 +24,12 @@ async function renewed({ id, plane }: StagedCluster): Promise<number> {
 export function clockItems(pair: () => Pair): void {
   test("clusters with clocks an hour behind and an hour ahead are not stale while they renew, and the older export counts", async () => {
     const { c1, c2 } = pair();
-    const began = [await renewed(c1), await renewed(c2)];
-    const off = began.map((time) => Math.round((time - Date.now()) / (HOUR * 1000)));
-    assert.deepEqual(off, [-1, 1]);
+    const began = await eventually(async () => {
+      const times = [await renewed(c1), await renewed(c2)];
+      const off = times.map((time) => Math.round((time - Date.now()) / (HOUR * 1000)));
+      assert.deepEqual(off, [-1, 1]);
+      return times;
+    }, PATIENCE_MS);
     for (const cluster of [c1, c2]) await cluster.namespace("clock");
     await c2.serve(KEY, [ADDRESS.c2 ?? ""], { sessionAffinity: "ClientIP" });
     await c2.export(KEY);

@@ -48,7 +48,7 @@ export function leaderItems(pair: () => Pair): void {
     assert.deepEqual(witness.faults, []);
   });
 
-  test("a leader that stood still in the midst of its work, until another took over, writes nothing when it goes on", async () => {
+  test("a leader that stood still in the midst of its work, until another took over, changes nothing when it goes on", async () => {
     const { c1, churn } = pair();
     await using fellow = pair().fellow();
     await fellow.launch();
@@ -64,7 +64,10 @@ export function leaderItems(pair: () => Pair): void {
     c1.process.signal("SIGCONT");
     await c1.untilLogged('"reason":"standby"');
     await churn.settled();
-    assert.deepEqual(c1.writes().slice(before.length), []);
+    // What waited for a connection is sent before anything else happens: it meets objects that are others by now.
+    const late = c1.writes().slice(before.length);
+    const done = late.filter(({ code }) => code !== 409);
+    assert.deepEqual(done, []);
     assert.deepEqual(witness.faults, []);
     await fellow.stop();
   });
