@@ -73,10 +73,22 @@ async function buildah(...args: readonly string[]): Promise<void> {
   mkdirSync(`${STORAGE}/lib`, { recursive: true });
   const config = `${STORAGE}/containers.conf`;
   writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);
-  const argv = ["--mount", "--propagation", "private", "sh", "-c", APART, "sh", `${STORAGE}/lib`];
+  // One at a time: two would not see what the other has mounted.
+  const alone = [`${STORAGE}/lock`, "unshare"];
+  const argv = [
+    ...alone,
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    APART,
+    "sh",
+    `${STORAGE}/lib`,
+  ];
   const env = { ...process.env, CONTAINERS_CONF: config };
   const limits = { maxBuffer: 64 * 1024 * 1024 };
-  await promisify(execFile)("unshare", [...argv, ...args], { env, ...limits });
+  await promisify(execFile)("flock", [...argv, ...args], { env, ...limits });
 }
 
 /** Small files by what is in them, large ones (programs) by when they were made. */

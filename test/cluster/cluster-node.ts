@@ -3,7 +3,7 @@ import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import type { NodePlace } from "../lab/topology.ts";
 import { commandPath } from "./commands.ts";
-import { untilContainerdAnswers } from "./containerd.ts";
+import { loadImage, startContainerd } from "./containerd.ts";
 import { type ClusterControlPlane, KUBE_PROXY, nodeUser } from "./control-plane.ts";
 import { Host } from "./host.ts";
 import {
@@ -34,9 +34,7 @@ export class ClusterNode {
   readonly name: string;
   readonly host: Host;
   readonly #options: NodeOptions;
-  #containerd: Process | undefined;
   #kubelet: Process | undefined;
-  #kubeProxy: Process | undefined;
 
   constructor(options: NodeOptions) {
     const { plan, namespace, group, directory } = options;
@@ -94,7 +92,7 @@ export class ClusterNode {
   startKubelet(): void {
     const { directory, place } = this.#options;
     const files = nodeFiles(directory);
-    this.#kubelet = this.host.spawn([
+    this.#kubelet = this.host.serve("kubelet", [
       commandPath("kubelet"),
       ...["--config", files.kubelet, "--kubeconfig", files.kubeletKubeconfig],
       ...["--hostname-override", this.name],
@@ -110,7 +108,7 @@ export class ClusterNode {
 
   startKubeProxy(): void {
     const { kubeProxy } = nodeFiles(this.#options.directory);
-    this.#kubeProxy = this.host.spawn([commandPath("kube-proxy"), "--config", kubeProxy]);
+    this.host.serve("kube-proxy", [commandPath("kube-proxy"), "--config", kubeProxy]);
   }
 
   /** The power goes: all that runs on it is killed, and nobody is told. */
@@ -133,26 +131,20 @@ export class ClusterNode {
 
   /** Loads an image archive (OCI or Docker) that every node can read, from wherever the machine has it. */
   async load(archive: string): Promise<void> {
-    const argv = ["ctr", "-n", "k8s.io", "images", "import", archive];
-    await this.host.exec(argv, { timeout: 300_000 });
+    await loadImage(this.host, archive);
   }
 
-  /** The last words of each program, for who wants to know why something is not ready. */
-  get errors(): string {
-    const programs = {
-      containerd: this.#containerd,
-      kubelet: this.#kubelet,
-      proxy: this.#kubeProxy,
-    };
-    return Object.entries(programs)
-      .map(([name, program]) => `--- ${this.name}: ${name}\n${program?.errors.slice(-4_000) ?? ""}`)
+  /** For who wants to know why something is not ready. */
+  get lastWords(): string {
+    const programs = ["containerd", "kubelet", "kube-proxy"];
+    return programs
+      .map((name) => `--- ${this.name}: ${name}\n${this.host.lastWords(name)}`)
       .join("\n");
   }
 
   async #switchOn(): Promise<void> {
     await this.host.boot();
     const { containerd } = nodeFiles(this.#options.directory);
-    this.#containerd = this.host.spawn(["containerd", "--config", containerd]);
-    await untilContainerdAnswers(this.host, this.#containerd);
+    await startContainerd(this.host, containerd);
   }
 }

@@ -115,7 +115,10 @@ describe("real clusters", () => {
     const [pod] = await pods(THERE, "web");
     assert.ok(pod);
     const node = clusters.cluster(THERE).nodes.find(({ name }) => name === pod.spec.nodeName);
-    await node?.restart();
+    assert.ok(node);
+    await node.host.exec(["nft", "add table ip leftover"]);
+    await node.restart();
+    assert.doesNotMatch(await node.host.exec(["nft", "list tables"]), /leftover/);
     await eventually(async () => {
       const now = (await pods(THERE, "web")).find((one) => one.metadata.name === pod.metadata.name);
       assert.equal(now?.status.containerStatuses[0]?.restartCount, 1);

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import type { ExecOptions, Namespace } from "../lab/namespace.ts";
-import type { Process, SpawnOptions } from "../lab/process.ts";
+import type { Process } from "../lab/process.ts";
 
 const INIT = `${import.meta.dirname}/host-init`;
 
@@ -17,8 +17,28 @@ const JOIN = `for group in /sys/fs/cgroup/init /sys/fs/cgroup/*/init; do
 done
 exec "$@"`;
 
+/**
+ * The network namespace stays, and what a kernel forgets with the power is taken out of it: rules, connections, and the links to
+ * pods, which go by themselves as their namespaces do, but later.
+ */
+const FORGET = `nft flush ruleset
+for family in ip ip6; do
+  for table in $(cat /proc/net/$family'_tables_names' 2>/dev/null); do
+    $family'tables-legacy' -t $table -F
+    $family'tables-legacy' -t $table -X
+  done
+done
+conntrack -F 2>/dev/null
+for link in $(ip -o link show type veth | sed -n 's/^[0-9]*: \\(veth[^@:]*\\).*/\\1/p'); do
+  ip link delete $link 2>/dev/null
+done
+true`;
+
 /** A lab's namespaces have a lock of iptables each, below the machine's /run. A host has a /run of its own. */
 const LOCK = ["env", "XTABLES_LOCKFILE=/run/xtables.lock"];
+
+/** Characters of a log that are shown when something fails. */
+const LAST_WORDS = 4_000;
 
 const ISOLATED = ["cgroup", "mnt", "uts", "ipc", "pid"] as const;
 
@@ -60,11 +80,19 @@ export class Host {
     await this.#init?.exited;
     this.#init = undefined;
     this.#pid = undefined;
+    await this.options.namespace.exec(["sh", "-c", FORGET]);
   }
 
-  /** Starts a program on it that dies with this process. */
-  spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
-    return this.options.namespace.spawn(this.#enter(argv), options);
+  /** Starts a program on it that dies with this process. What it says is added to /var/log/NAME.log. */
+  serve(name: string, argv: readonly string[]): Process {
+    const logging = ["sh", "-c", `exec "$@" >>/var/log/${name}.log 2>&1`, "sh"];
+    return this.options.namespace.spawn(this.#enter([...logging, ...argv]));
+  }
+
+  /** The last words of a program that was started with `serve`. */
+  lastWords(name: string): string {
+    const log = `${this.options.directory}/log/${name}.log`;
+    return existsSync(log) ? readFileSync(log, "utf8").slice(-LAST_WORDS) : "";
   }
 
   /** Runs a program on it to its end, and gives its standard output. Throws unless it ends with code 0. */

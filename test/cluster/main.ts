@@ -79,6 +79,7 @@ function introduce({ kubeconfig, contexts }: KeptClusters): void {
   for (const { id, region } of contexts) {
     console.log(`  kubectl --context ${id} get pods -A -o wide    # ${region}`);
   }
+  console.log(`\n  ${dirname(kubeconfig)}/NODE/log/: what kubelet, containerd and kube-proxy say`);
   console.log(`\n${listOf(PROGRAM)}\n  make lab-down`);
 }
 

@@ -1,4 +1,3 @@
-import { basename } from "node:path";
 import type { ClusterNode } from "./cluster-node.ts";
 import type { Clusters } from "./clusters.ts";
 import { CUTS } from "./cut.ts";
@@ -90,7 +89,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
 /** The list of verbs, for people. `program`: what to type before them. */
 export function listOf(program: string): string {
   const rows = Object.entries(VERBS).map(([name, { takes, does }]) => {
-    return `  ${basename(program)} ${`${name} ${takes}`.padEnd(40)} ${does}\n`;
+    return `  ${program} ${`${name} ${takes}`.padEnd(40)} ${does}\n`;
   });
   return rows.join("");
 }
