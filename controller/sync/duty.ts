@@ -4,6 +4,7 @@ import { Completeness } from "./completeness.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { Flow } from "./flow.ts";
 import type { HomeCluster } from "./home-cluster.ts";
+import { LostExports } from "./lost-exports.ts";
 import type { Members } from "./members.ts";
 import type { Permit } from "./permit.ts";
 import { Registrar } from "./registrar.ts";
@@ -12,7 +13,10 @@ import type { Work } from "./work.ts";
 
 /** What a `Duty` is made of. */
 export interface DutyOptions
-  extends Pick<ControllerOptions, "api" | "clock" | "config" | "events" | "registryApi" | "today"> {
+  extends Pick<
+    ControllerOptions,
+    "api" | "clock" | "config" | "events" | "follow" | "registryApi" | "today"
+  > {
   readonly home: HomeCluster;
   /** We, as our registry shows us. */
   readonly member: Member;
@@ -31,6 +35,7 @@ export class Duty {
   readonly #flow: Flow;
   readonly #registrar: Registrar;
   readonly #completeness: Completeness;
+  readonly #lost: LostExports;
 
   constructor(options: DutyOptions) {
     const { api, clock, config, events, home, identity, member, members } = options;
@@ -64,6 +69,12 @@ export class Duty {
         },
       },
     });
+    this.#lost = new LostExports({
+      own: home.own,
+      member,
+      follow: options.follow(api),
+      believed: () => work.exportAll(),
+    });
     this.#flow = new Flow({
       config,
       events,
@@ -73,6 +84,7 @@ export class Duty {
       members,
       registrar: this.#registrar,
       completeness,
+      isDoubted: (key) => this.#lost.isDoubted(key),
       ownWriting: permit.writing(api),
       registryWriting,
       outcome: (key) => work.add("status", key),
@@ -84,15 +96,16 @@ export class Duty {
     const { api, home, member, permit, who, work } = this.#options;
     home.begin(member.slices.facts());
     this.#completeness.begin();
+    this.#lost.begin();
     work.begin(this.#flow);
     this.#registrar.start();
     void who.createProperties(permit.writing(api), home.feeds.clusterproperties);
   }
 
   /** This replica works no more. Settles when what says that our cluster lives is written no more. */
-  end(): Promise<void> {
+  async end(): Promise<void> {
     this.#options.work.pause();
-    return this.#registrar.stop();
+    await Promise.all([this.#registrar.stop(), this.#lost.end()]);
   }
 
   /** How our own registry is read is something else than before. */

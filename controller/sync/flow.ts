@@ -32,6 +32,8 @@ export interface FlowOptions extends Pick<ControllerOptions, "config" | "events"
   /** Knows whether records may be published. */
   readonly registrar: Pick<Registrar, "isElsewhere" | "isRegistered">;
   readonly completeness: Completeness;
+  /** True for what is not exported any more as far as is seen, and is not to be withdrawn yet. */
+  readonly isDoubted: (key: ObjectKey) => boolean;
   /** How our own cluster is written, and how the registry is. */
   readonly ownWriting: Writing;
   readonly registryWriting: Writing;
@@ -132,9 +134,10 @@ export class Flow {
 
   /** Makes what there is of a name what it should be. Throws what the API server answered. */
   async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
-    const { completeness, registrar } = this.#options;
+    const { completeness, isDoubted, registrar } = this.#options;
     switch (kind) {
       case "export":
+        if (isDoubted(key)) return;
         if (registrar.isRegistered) {
           await completeness.publish(key, () => this.#exporter.reconcile(key));
         } else if (registrar.isElsewhere) this.#exporter.postpone(key);

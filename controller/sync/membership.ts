@@ -78,10 +78,13 @@ export class Membership {
       problems: (object, problems) => events.problems(undefined, object, problems),
     };
     const sources = [...this.#options.own.importedSlices.facts()].map(({ cluster }) => cluster);
-    const known = new Set(sources.map(registryNamespace));
-    return config.registry === "hub"
-      ? new HubRoster({ follow: follow(registryApi), hub: registryApi, known, told })
-      : new SecretRoster({ namespace: config.namespace, follow: follow(api), connect, told });
+    const others = new Set(sources.filter((id) => id !== own));
+    if (config.registry === "hub") {
+      const known = [...others].map(registryNamespace);
+      return new HubRoster({ follow: follow(registryApi), hub: registryApi, known, told });
+    }
+    const { namespace } = config;
+    return new SecretRoster({ namespace, follow: follow(api), connect, known: others, told });
   }
 
   /** A cluster is a member, or is to be reached in another way from now on. What was known of it stays. */

@@ -8,7 +8,7 @@ import { at } from "../../test/support/memory/fields.ts";
 // reaches it first: publishers, readers, or some connections of each.
 
 /** `RUNS=1000` looks for what is rare. */
-const RUNS = Number(process.env.RUNS ?? 8);
+const RUNS = Number(process.env.RUNS ?? 4);
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
 /** What was imported and is not any more, in all clusters, from the call on. */

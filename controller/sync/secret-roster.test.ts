@@ -9,10 +9,13 @@ import { SecretRoster } from "./secret-roster.ts";
 class Told {
   readonly lines: string[] = [];
   events: ReflectorEvents | undefined;
+  known: readonly string[] = [];
   readonly roster = new SecretRoster({
     namespace: "clusterset-proxy",
-    follow: (_query, events) => {
+    known: ["c2", "c3"],
+    follow: (_query, events, known) => {
       this.events = events;
+      this.known = [...known];
       return {
         start: () => undefined,
         stop: () => Promise.resolve(),
@@ -100,4 +103,8 @@ test("while a Secret does not say whom it means, it is not known who all members
   told.secret("a", "C2!");
   assert.deepEqual(told.listed(), []);
   assert.deepEqual(told.secret("a", "c2"), ["+c2", "listed"]);
+});
+
+test("a first list without Secrets of those who were members is looked at twice", () => {
+  assert.deepEqual(new Told().known, ["clusterset-proxy/c2", "clusterset-proxy/c3"]);
 });

@@ -13,6 +13,8 @@ export interface SecretRosterOptions {
   readonly namespace: string;
   readonly follow: Follow;
   readonly connect: (peer: PeerFact) => Promise<ApiServer>;
+  /** Clusters that were members before we began: a list without Secrets of most of them is looked at twice. */
+  readonly known: Iterable<string>;
   readonly told: RosterTold;
 }
 
@@ -39,7 +41,7 @@ export class SecretRoster implements Roster {
   #listed = false;
 
   constructor(options: SecretRosterOptions) {
-    const { follow, namespace, told } = options;
+    const { follow, known, namespace, told } = options;
     this.#options = options;
     this.#feed = new Feed({
       query: peersQuery(namespace),
@@ -48,6 +50,8 @@ export class SecretRoster implements Roster {
         removed: (key) => this.#removed(key),
       },
       follow,
+      // What the Secret of a cluster is called is not known. It is enough to count: as many are missed as there were.
+      known: Array.from(known, (cluster) => `${namespace}/${cluster}`),
       events: {
         listed: () => {
           this.#listed = true;
