@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../support/agent-process.ts";
+import type { ApiObject } from "./api-client.ts";
+import { ControllerStage, EXPORT, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
+
+// Two clusters that export many Services each, half of them by names that both have.
+
+/** Exports of each cluster. `EXPORTS=1000` is what is asked for; by default it is less, to be done in time. */
+const EXPORTS = Number(process.env.EXPORTS ?? 300);
+const NAMESPACE = "mass";
+/** For so many writes at once, by two controllers and a test that share the processors. */
+const PATIENCE_MS = 240_000;
+
+let stage: ControllerStage;
+let c1: StagedCluster;
+let c2: StagedCluster;
+before(async () => {
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"], leaseDuration: "30s" });
+  [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  await stage.start();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+/** Names that a cluster exports. */
+function namesOf({ id }: StagedCluster): string[] {
+  const first = id === "c1" ? 0 : EXPORTS / 2;
+  return Array.from({ length: EXPORTS }, (_, i) => `s-${first + i}`);
+}
+
+async function exportAll(cluster: StagedCluster): Promise<void> {
+  await cluster.namespace(NAMESPACE);
+  const metadata = (name: string) => ({ namespace: NAMESPACE, name });
+  const port = { name: "http", port: 80, protocol: "TCP" };
+  const names = namesOf(cluster);
+  const { admin } = cluster.plane;
+  await admin.createAll(
+    names.map((name) => ({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: metadata(name),
+      spec: { ports: [port] },
+    })),
+  );
+  await admin.createAll(
+    names.map((name, i) => ({
+      ...SLICE,
+      metadata: { ...metadata(name), labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      ports: [{ ...port, port: 8080 }],
+      endpoints: [{ addresses: [addressOf(cluster, i)], conditions: { ready: true } }],
+    })),
+  );
+  await admin.createAll(names.map((name) => ({ ...EXPORT, metadata: metadata(name) })));
+}
+
+function addressOf({ id }: StagedCluster, i: number): string {
+  return `10.${id.slice(1)}.${Math.floor(i / 250)}.${1 + (i % 250)}`;
+}
+
+/** VIPs by name, once all imports have one, and all slices that there should be are there. */
+async function imported(cluster: StagedCluster): Promise<ReadonlyMap<string, string>> {
+  return eventually(async () => {
+    const imports = await cluster.list(IMPORT, NAMESPACE);
+    const vips = new Map(imports.flatMap(vipOf));
+    const slices = await cluster.list(
+      SLICE,
+      NAMESPACE,
+      "multicluster.kubernetes.io/source-cluster",
+    );
+    const counts = [imports.length, vips.size, slices.length];
+    assert.deepEqual(counts, [1.5 * EXPORTS, 1.5 * EXPORTS, 2 * EXPORTS], cluster.id);
+    return vips;
+  }, PATIENCE_MS);
+}
+
+function vipOf({ metadata: { name }, spec }: ApiObject): [string, string][] {
+  const { ips = [] } = (spec ?? {}) as { readonly ips?: readonly string[] };
+  return ips.length === 0 ? [] : [[name, ips.join()]];
+}
+
+test(`what two clusters export, ${EXPORTS} each, both import, with the same VIPs`, async (t) => {
+  const began = performance.now();
+  await Promise.all([exportAll(c1), exportAll(c2)]);
+  const written = performance.now();
+  const [here, there] = await Promise.all([imported(c1), imported(c2)]);
+  const last = performance.now();
+  t.diagnostic(
+    `written in ${Math.round(written - began)} ms, all imported ${Math.round(last - written)} ms later`,
+  );
+  assert.deepEqual(here, there);
+  assert.equal(new Set(here.values()).size, here.size, "no two have the same");
+});
+
+test("then nothing is written, also by a controller that starts again", async () => {
+  for (const cluster of [c1, c2]) await cluster.atRest();
+  const before = [c1, c2].map((cluster) => cluster.writes().length);
+  await c2.stop();
+  await c2.launch();
+  await c2.untilLogged("this replica works");
+  await sleep(3000);
+  assert.deepEqual(
+    [c1, c2].map((cluster, i) => cluster.writes().slice(before[i])),
+    [[], []],
+  );
+});
+
+test("a change of one of them goes through, and is one write in each cluster", async () => {
+  const name = `s-${EXPORTS - 1}`;
+  const before = c2.writes().length;
+  await c1.plane.admin.apply({
+    ...SLICE,
+    metadata: { namespace: NAMESPACE, name, labels: { "kubernetes.io/service-name": name } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+    endpoints: [{ addresses: ["10.1.99.99"], conditions: { ready: true } }],
+  });
+  await c2.untilReady(`${NAMESPACE}/${name}`, { "10.1.99.99": "ready" });
+  await c2.atRest();
+  assert.deepEqual(
+    c2
+      .writes()
+      .slice(before)
+      .map(({ verb }) => verb),
+    ["patch"],
+  );
+});
