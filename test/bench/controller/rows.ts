@@ -4,7 +4,7 @@ import { callsText, restlessOf, rounded, sumOf } from "./calls.ts";
 import type { CrossedChanges } from "./changes.ts";
 import type { Measured } from "./measure.ts";
 
-const MOST = { p50: 50, p99: 250, writes: 3, idleMB: 80, loadedMB: 160, seconds: 15, heldMs: 20 };
+const MOST = { p50: 50, p99: 250, writes: 3, idleMB: 80, loadedMB: 160, seconds: 15, heldMs: 100 };
 
 /** What controllers did in three clusters. */
 export function controllerRows(measured: Measured): Row[] {
