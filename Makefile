@@ -41,7 +41,7 @@ unit: prepare ## unit tests: no root, about 20 seconds
 kernel: prepare kubernetes ## tests in network namespaces of this machine, needs root and Go
 	@$(NPM) test:kernel
 
-bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 15 minutes, QUICK=1 three, needs root
+bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 four, needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/
