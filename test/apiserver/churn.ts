@@ -88,6 +88,12 @@ export class Churn {
     if (served !== undefined) served.addresses = addresses;
   }
 
+  /** All Services of a cluster have other endpoints, at once. */
+  async scaleAll(cluster: StagedCluster): Promise<void> {
+    const names = this.#names.filter((key) => this.#served.has(`${cluster.id} ${key}`));
+    await Promise.all(names.map((key) => this.scale(cluster, key)));
+  }
+
   /** What every cluster should have imported: by name, the addresses of all endpoints, sorted. */
   expected(): Record<string, readonly string[]> {
     const found: Record<string, string[]> = {};

@@ -33,7 +33,7 @@ export class Pair implements AsyncDisposable {
     [this.c1, this.c2] = [stage.cluster("c1"), stage.cluster("c2")];
     this.churn = new Churn({
       clusters: stage.clusters,
-      changing: Array.from({ length: 12 }, (_, i) => `shop/web-${i}`),
+      changing: Array.from({ length: 24 }, (_, i) => `shop/web-${i}`),
       steady: ["shop/steady-0", "shop/steady-1", "shop/steady-2"],
       chance: new Chance(7),
     });
