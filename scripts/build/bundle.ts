@@ -65,9 +65,8 @@ export async function bundle(entry: string, out: string): Promise<void> {
       js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
     },
   });
-  const [{ text = "" } = {}] = outputFiles;
   mkdirSync(dirname(out), { recursive: true });
-  writeFileSync(out, escaped(text));
+  for (const { text } of outputFiles) writeFileSync(out, escaped(text));
 }
 
 /**
