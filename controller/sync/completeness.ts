@@ -1,4 +1,5 @@
 import type { ObjectKey } from "../../api/names.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { Member } from "../stores/member.ts";
 
@@ -6,10 +7,15 @@ import type { Member } from "../stores/member.ts";
 export interface CompletenessOptions {
   /** We, as our registry shows us. */
   readonly member: Pick<Member, "isWatched">;
-  /** It is seen from now on, and worth saying. */
+  readonly clock: Clock;
+  /** It is seen, and worth saying now. */
   readonly completed: () => void;
 }
 
+/** Milliseconds between the first words of it: who waits for a second one (`Assurance`) need not wait for long. */
+const WORD_MS = 2000;
+/** How many times it is said so soon: readers come back one after the other. */
+const WORDS = 5;
 /** Answers that are about the export itself: it is not going to be there, and nobody must wait for it. */
 const REFUSED: readonly FaultReason[] = ["invalid", "refused"];
 
@@ -25,6 +31,7 @@ export class Completeness {
   /** Names that are being looked at. */
   #underWay = 0;
   #isSeen = false;
+  #cancel: Cancel = () => undefined;
 
   constructor(options: CompletenessOptions) {
     this.#options = options;
@@ -37,7 +44,13 @@ export class Completeness {
   /** All has to be looked at, whatever was before. */
   begin(): void {
     this.#due.clear();
+    this.end();
+  }
+
+  /** Nothing is seen any more, and nothing said. */
+  end(): void {
     this.#isSeen = false;
+    this.#cancel();
   }
 
   /** A name is about to be looked at. */
@@ -62,11 +75,16 @@ export class Completeness {
 
   /** The connections to our registry may be others than before. */
   look(): void {
-    const { completed, member } = this.#options;
-    if (!member.isWatched) this.#isSeen = false;
+    if (!this.#options.member.isWatched) this.end();
     else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0) {
       this.#isSeen = true;
-      completed();
+      this.#say(WORDS);
     }
+  }
+
+  #say(times: number): void {
+    const { clock, completed } = this.#options;
+    completed();
+    if (times > 1) this.#cancel = clock.after(WORD_MS, () => this.#say(times - 1));
   }
 }

@@ -42,7 +42,11 @@ export class Duty {
     const { permit, registryApi, today, uid, who, work } = options;
     this.#options = options;
     const registryWriting = permit.writing(registryApi);
-    const completeness = new Completeness({ member, completed: () => this.#registrar.again() });
+    const completeness = new Completeness({
+      clock,
+      member,
+      completed: () => this.#registrar.again(),
+    });
     this.#completeness = completeness;
     this.#registrar = new Registrar({
       writing: registryWriting,
@@ -105,6 +109,7 @@ export class Duty {
   /** This replica works no more. Settles when what says that our cluster lives is written no more. */
   async end(): Promise<void> {
     this.#options.work.pause();
+    this.#completeness.end();
     await Promise.all([this.#registrar.stop(), this.#lost.end()]);
   }
 
