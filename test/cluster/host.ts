@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { removeGroup } from "../lab/cgroups.ts";
 import type { ExecOptions, Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 
@@ -80,6 +82,8 @@ export class Host {
     await this.#init?.exited;
     this.#init = undefined;
     this.#pid = undefined;
+    // Groups of pods that are no more would keep the next kubelet busy for some ten seconds.
+    while (!removeGroup(this.options.group)) await sleep(5);
     await this.options.namespace.exec(["sh", "-c", FORGET]);
   }
 

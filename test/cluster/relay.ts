@@ -3,7 +3,7 @@ import type { Place } from "../apiserver/place.ts";
 
 /**
  * A port of the machine's loopback that leads to an API server in a lab: for kubectl, and whoever else is not in there. Bytes are
- * passed on as they come; what happens to one side of a connection, happens to the other.
+ * passed on as they come; when one side of a connection ends, so does the other.
  */
 export class Relay implements Disposable {
   readonly #server: Server;
@@ -17,7 +17,7 @@ export class Relay implements Disposable {
           this.#keep(server);
           join(client, server);
         },
-        () => client.resetAndDestroy(),
+        () => client.destroy(),
       );
     });
   }
@@ -57,7 +57,7 @@ function join(a: Socket, b: Socket): void {
     [b, a],
   ] as const) {
     from.pipe(to);
-    from.once("error", () => to.resetAndDestroy());
+    from.once("error", () => to.destroy());
     from.once("close", () => to.destroySoon());
   }
 }
