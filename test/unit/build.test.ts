@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -40,6 +40,16 @@ test("a bundle does not load the part of Node that none of it uses, undici", asy
   const modules = output(out, "--eval", loaded);
   assert.match(modules, /NativeModule http$/m);
   assert.doesNotMatch(modules, /undici/);
+});
+
+test("a bundle is ASCII, so that V8 keeps its text in one byte a character, and says what it said", async (t) => {
+  const out = folder(t);
+  const source = '/** @license – */ export const [plain, made] = ["–", `→`];\n';
+  writeFileSync(join(out, "source.mjs"), source);
+  await bundle(join(out, "source.mjs"), join(out, "bundled.mjs"));
+  assert.ok(readFileSync(join(out, "bundled.mjs")).every((byte) => byte < 0x80));
+  const printed = 'import("./bundled.mjs").then(({ plain, made }) => console.log(plain + made))';
+  assert.equal(output(out, "--eval", printed), "–→\n");
 });
 
 test("the bundled controller runs far from the tree, and knows its version", async (t) => {
