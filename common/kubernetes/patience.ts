@@ -41,8 +41,11 @@ export class Patience {
     return this.#failures === 1 ? { ms: 0, least: 0 } : this.#backoff(BACKOFF);
   }
 
-  /** `isScout`: others wait for our word. */
-  afterFault({ reason, retryAfter = 0 }: ApiFault, isScout: boolean): Wait {
+  /**
+   * `isScout`: others wait for our word. `wasCutOff`: we were answered since the last wait, which was not to last: that
+   * another is answered now says nothing, or all would wake each other for ever.
+   */
+  afterFault({ reason, retryAfter = 0 }: ApiFault, isScout: boolean, wasCutOff: boolean): Wait {
     this.#failures++;
     const wasDeaf = this.#deaf;
     this.#deaf = isDeaf(reason);
@@ -50,14 +53,15 @@ export class Patience {
     const lost = LOST.has(reason) && !this.#since.lost;
     this.#since.lost ||= lost;
     if (lost) return { ms: 0, least: 0 };
-    // A server that starts refuses what it will grant in a moment: that has nothing to do with how long it was away.
-    if (wasDeaf && !this.#deaf && !this.#since.answered) {
+    // A server that starts refuses what it will grant in a moment, or goes once more: that has nothing to do with how long
+    // it was away.
+    if ((wasCutOff || (wasDeaf && !this.#deaf)) && !this.#since.answered) {
       this.#since.answered = true;
       this.#failures = 1;
     }
     const { ms, least } = this.#backoff(isScout ? SCOUTING : BACKOFF);
     const asked = retryAfter * (1 + RETRY_AFTER_SPREAD * this.#random());
-    return { ms: Math.max(asked, ms), least: Math.max(asked, least) };
+    return { ms: Math.max(asked, ms), least: Math.max(asked, wasCutOff ? ms : least) };
   }
 
   #backoff(bounds: BackoffBounds): Wait {

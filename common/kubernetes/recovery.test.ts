@@ -155,6 +155,41 @@ describe("an API server that was away for minutes", () => {
   });
 });
 
+describe("an API server that answers, and breaks every connection at once", () => {
+  test("is asked ever more rarely: nobody takes the word of one who was cut off as well", async () => {
+    const it = new Followers(chance());
+    await it.pass(20_000);
+    for (let second = 0; second < 120; second++) {
+      it.server.cut();
+      await it.pass(1000);
+    }
+    for (const times of it.asked.values()) times.splice(0);
+    for (let second = 0; second < 600; second++) {
+      it.server.cut();
+      await it.pass(1000);
+    }
+    const counts = [...it.asked.values()].map(({ length }) => length);
+    for (const count of counts) assert.ok(count <= 80, counts.join(" "));
+    await it.pass(60_000);
+    assert.equal(it.areWatching, true);
+    await it.stop();
+  });
+
+  test("is followed again within seconds if it does so once, when it returns after minutes", async () => {
+    const it = new Followers(chance());
+    await it.pass(20_000);
+    it.server.down = true;
+    it.server.cut();
+    await it.pass(300_000);
+    it.server.down = false;
+    await it.pass(60_000, () => it.areWatching);
+    it.server.cut();
+    const all = await it.pass(60_000, () => it.areWatching);
+    assert.ok(all <= 2000, `${all} ms`);
+    await it.stop();
+  });
+});
+
 describe("who waits after a failure", () => {
   /** Milliseconds that a wait lasts, if another who had failed is answered after `at`. */
   async function waited(wait: Wait, at: number, random = 0.5): Promise<number> {

@@ -145,14 +145,15 @@ export class Reflector {
   /** What is waited after a round that failed. */
   #afterFault(fault: ApiFault): Wait {
     this.#faults.set(fault.reason, (this.#faults.get(fault.reason) ?? 0) + 1);
-    const quiet = fault.reason === "stalled" && this.#watchingSince !== undefined;
-    this.#settle();
+    const wasWatching = this.#watchingSince !== undefined;
+    const quiet = fault.reason === "stalled" && wasWatching;
+    const wasCutOff = wasWatching && !this.#settle();
     // The next round looks whether the server is well; that alone says whether anything is wrong.
     if (quiet) return NONE;
     const { recovery } = this.#options.api;
     const isScout = recovery.gaveUp(this, fault.reason);
     this.#be(fault.reason, fault.message);
-    const wait = this.#patience.afterFault(fault, isScout);
+    const wait = this.#patience.afterFault(fault, isScout, wasCutOff);
     const missing = fault.reason === "not-served" && this.#options.query.optional === true;
     const again = missing && this.#missing;
     this.#missing = missing;
