@@ -66,7 +66,7 @@ export class Cluster {
       const missing = await this.#missing();
       if (missing.length === 0) return;
       if (performance.now() > end) {
-        const words = this.nodes.map((node) => node.lastWords).join("\n");
+        const words = [this.plane, ...this.nodes].map((one) => one.lastWords).join("\n");
         throw new Error(`${this.id}: not ready: ${missing.join(", ")}\n${words}`);
       }
       await sleep(100);

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { Lab } from "../lab/lab.ts";
 import { STORE } from "../lab/removal.ts";
@@ -106,7 +107,9 @@ export class Clusters implements AsyncDisposable {
   async kubectl(id: string, args: readonly string[], { stdin = "" } = {}): Promise<string> {
     const { kubeconfig } = this;
     const argv = ["--kubeconfig", kubeconfig, "--context", this.cluster(id).id, ...args];
-    const run = promisify(execFile)(commandPath("kubectl"), argv, { maxBuffer: MAX_OUTPUT });
+    const env = { ...process.env, KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache` };
+    const options = { maxBuffer: MAX_OUTPUT, env };
+    const run = promisify(execFile)(commandPath("kubectl"), argv, options);
     run.child.stdin?.end(stdin);
     return (await run).stdout;
   }

@@ -9,7 +9,10 @@ import { ADMIN, inlineKubeconfigOf, newUser, tokenFile, type User } from "../api
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { commandPath } from "./commands.ts";
+import { endOf } from "./log.ts";
 import { SERVICE_CIDRS } from "./node-files.ts";
+
+const PROGRAMS = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
 const CONTROLLERS = "system:kube-controller-manager";
 const SCHEDULER = "system:kube-scheduler";
@@ -83,7 +86,11 @@ export class ClusterControlPlane {
       "audit-policy-file": files.auditPolicy,
       "audit-log-path": files.audit,
     });
-    await untilReady(server, "kube-apiserver", () => this.#isReady());
+    try {
+      await untilReady(server, "kube-apiserver", () => this.#isReady());
+    } catch (error) {
+      throw new Error(this.lastWords, { cause: error });
+    }
     const common = { "leader-elect": false, "secure-port": 0 };
     this.#spawn("kube-controller-manager", {
       ...common,
@@ -134,6 +141,13 @@ export class ClusterControlPlane {
     return apiServerFiles(this.#directory).audit;
   }
 
+  /** For who wants to know why something is not ready. */
+  get lastWords(): string {
+    return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${endOf(this.#logOf(name))}`).join(
+      "\n",
+    );
+  }
+
   /** Lets go of it. Whoever removes the lab kills it. */
   async close(): Promise<void> {
     await this.admin.close();
@@ -149,13 +163,18 @@ export class ClusterControlPlane {
   }
 
   #spawn(
-    name: "kube-apiserver" | "kube-controller-manager" | "kube-scheduler",
+    name: (typeof PROGRAMS)[number],
     flags: Readonly<Record<string, string | number | boolean>>,
   ): Process {
     const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
-    const program = this.place.spawn([commandPath(name), ...argv]);
+    const logging = ["sh", "-c", `exec "$@" >>'${this.#logOf(name)}' 2>&1`, "sh"];
+    const program = this.place.spawn([...logging, commandPath(name), ...argv]);
     this.#programs.push(program);
     return program;
+  }
+
+  #logOf(program: (typeof PROGRAMS)[number]): string {
+    return `${this.#directory}/${program}.log`;
   }
 
   #write(user: string): string {

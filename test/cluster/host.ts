@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { removeGroup } from "../lab/cgroups.ts";
 import type { ExecOptions, Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
+import { endOf } from "./log.ts";
 
 const INIT = `${import.meta.dirname}/host-init`;
 
@@ -38,9 +39,6 @@ true`;
 
 /** A lab's namespaces have a lock of iptables each, below the machine's /run. A host has a /run of its own. */
 const LOCK = ["env", "XTABLES_LOCKFILE=/run/xtables.lock"];
-
-/** Characters of a log that are shown when something fails. */
-const LAST_WORDS = 4_000;
 
 const ISOLATED = ["cgroup", "mnt", "uts", "ipc", "pid"] as const;
 
@@ -95,8 +93,7 @@ export class Host {
 
   /** The last words of a program that was started with `serve`. */
   lastWords(name: string): string {
-    const log = `${this.options.directory}/log/${name}.log`;
-    return existsSync(log) ? readFileSync(log, "utf8").slice(-LAST_WORDS) : "";
+    return endOf(`${this.options.directory}/log/${name}.log`);
   }
 
   /** Runs a program on it to its end, and gives its standard output. Throws unless it ends with code 0. */

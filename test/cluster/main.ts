@@ -9,7 +9,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, openSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deadRuns, removeRun, SCRATCH } from "../lab/removal.ts";
@@ -74,12 +74,16 @@ async function up(): Promise<void> {
 }
 
 function introduce({ kubeconfig, contexts }: KeptClusters): void {
-  const tools = dirname(commandPath("kubectl"));
-  console.log(`  export KUBECONFIG=${kubeconfig} PATH=${tools}:$PATH\n`);
+  const directory = dirname(kubeconfig);
+  // What kubectl learns of an API server it remembers by address and port, which another one may have tomorrow.
+  console.log(`  export KUBECONFIG=${kubeconfig} KUBECACHEDIR=${directory}/kubectl-cache`);
+  console.log(`  export PATH=${dirname(commandPath("kubectl"))}:$PATH\n`);
   for (const { id, region } of contexts) {
     console.log(`  kubectl --context ${id} get pods -A -o wide    # ${region}`);
   }
-  console.log(`\n  ${dirname(kubeconfig)}/NODE/log/: what kubelet, containerd and kube-proxy say`);
+  console.log(
+    `\n  logs: ${directory}/NODE/log/*.log, ${SCRATCH}/${basename(directory)}/CLUSTER/*.log`,
+  );
   console.log(`\n${listOf(PROGRAM)}\n  make lab-down`);
 }
 
