@@ -105,7 +105,8 @@ export const REASONS = {
   forbidden: "The API server does not allow it (403): a role lacks list or watch.",
   "not-served": "The API server does not serve the kind in any version that is understood (404).",
   throttled: "The API server asks to come back later (429).",
-  refused: "The API server finds the request itself wrong (another 4xx status).",
+  refused:
+    "The API server finds the request itself wrong (another 4xx status), or admission denies the object.",
   "server-error": "The API server cannot answer for a reason of its own (5xx).",
   expired: "The API server no longer knows what changed since (410): everything is listed anew.",
   rewound:

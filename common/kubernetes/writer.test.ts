@@ -72,6 +72,11 @@ function about(reason: string, details: object = { name: "web" }) {
   return { kind: "Status", apiVersion: "v1", reason, message: `it is ${reason}`, details };
 }
 
+/** As API servers say that something is not allowed. */
+function denied(why: string): string {
+  return `serviceimports.multicluster.x-k8s.io "web" is forbidden: ${why}`;
+}
+
 const PATH = "/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/serviceimports";
 
 test("an apply says whose fields they are, and which version it is meant for", async () => {
@@ -139,6 +144,10 @@ test("refusals are told apart", async () => {
     [422, about("Invalid"), "invalid"],
     [403, about("Forbidden", terminating), "namespace-terminating"],
     [403, about("Forbidden"), "forbidden"],
+    [403, { ...about("Forbidden"), message: denied('User "exceeded quota: "') }, "forbidden"],
+    [403, { ...about("Forbidden"), message: denied("exceeded quota: one, ...") }, "refused"],
+    [403, { message: denied("ValidatingAdmissionPolicy 'a' with binding 'b' ...") }, "refused"],
+    [403, { message: 'admission webhook "a.b" denied the request: no' }, "refused"],
     [401, "", "unauthorized"],
     [429, "", "throttled"],
     [500, "<html>", "server-error"],

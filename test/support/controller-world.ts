@@ -126,9 +126,14 @@ export class MemoryCluster {
   }
 
   /** A Service with these endpoints; `dead` ones are not ready. */
-  serve(key: string, addresses: readonly string[], dead: readonly string[] = []): void {
+  serve(
+    key: string,
+    addresses: readonly string[],
+    dead: readonly string[] = [],
+    port: number = 80,
+  ): void {
     const [namespace = "", name = ""] = key.split("/");
-    const ports = [{ name: "http", protocol: "TCP", port: 80 }];
+    const ports = [{ name: "http", protocol: "TCP", port }];
     this.apply({
       kind: "Service",
       metadata: { namespace, name },

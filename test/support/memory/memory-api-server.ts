@@ -42,6 +42,8 @@ export class MemoryApiServer implements ApiServer {
   weather = FINE;
   /** True: nobody reaches it. */
   down = false;
+  /** What admission says to writes of objects, by key. */
+  readonly denied = new Map<string, string>();
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #streams = new Set<ByteStream>();
@@ -101,6 +103,8 @@ export class MemoryApiServer implements ApiServer {
     const named = name ?? String(at(manifest, ["metadata", "name"]));
     const key = namespace === undefined ? named : `${namespace}/${named}`;
     this.writes.push({ method, kind, key });
+    const denial = this.denied.get(key);
+    if (denial !== undefined) throw new Refusal(403, denial, { name: named });
     const there = this.objects.get(kind, key);
     const details = { name: named };
     if (method !== "DELETE" && there === undefined && namespace !== undefined) {
