@@ -18,7 +18,7 @@ describe("a cluster that serves v1alpha1 only, beside one that serves both", {
   });
   after(() => stage[Symbol.asyncDispose]());
 
-  test("section 6, 1: an API server that serves v1alpha1 alone exports, imports and tells of conflicts", async () => {
+  test("trap 1: an API server that serves v1alpha1 alone exports, imports and tells of conflicts", async () => {
     const served = await stage
       .cluster("c1")
       .plane.admin.request("GET", "/apis/multicluster.x-k8s.io/v1beta1/serviceexports");

@@ -7,7 +7,7 @@ import { importingItems } from "./checklist/importing.ts";
 import { restartingItems } from "./checklist/restarting.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
-// What KEP-1645 asks for, item by item of the checklist in docs/design/0010, as far as a control plane shows it and no
+// What KEP-1645 asks for, item by item of docs/MCS-API.md, as far as a control plane shows it and no
 // case of the conformance suite does.
 
 const BOTH_FAMILIES = ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"];

@@ -4,8 +4,8 @@ import { propertyCases } from "./conformance/properties.ts";
 import { sliceCases } from "./conformance/slices.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
-// The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by its numbers:
-// written from what they ask for, with stricter checks where it asks for little.
+// The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by the numbers of
+// docs/MCS-API.md: written from what they ask for, with stricter checks where it asks for little.
 
 const BOTH_FAMILIES = ["--clusterset-cidr", "241.0.0.0/8,fdc5::/64"];
 

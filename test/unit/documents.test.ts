@@ -100,6 +100,48 @@ test("what documents link to is there", () => {
   }
 });
 
+/** The numbers of `1, 2`, `35 to 45` or `C01 to C14`. */
+function numbersOf(text: string): number[] {
+  return [...text.matchAll(/(\d+)(?: to C?(\d+))?/g)].flatMap(([, first, last = first]) =>
+    Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i),
+  );
+}
+
+test("MCS-API.md explains every number that a test is named by, and names files that are there", () => {
+  const [, ...tables] = read("docs/MCS-API.md").split(/^\| (?=Item|Trap|Cases)/m);
+  const rows = tables.map((table) =>
+    [...table.matchAll(/^\| (C?\d[^|]*)\|.*\| ([^|]*) \|$/gm)].map(([, numbers = "", by = ""]) => ({
+      numbers: numbersOf(numbers),
+      by,
+    })),
+  );
+  const [items = [], traps = [], cases = []] = rows.map((table) =>
+    table.flatMap(({ numbers }) => numbers),
+  );
+  assert.ok(items.length > 0 && traps.length > 0 && cases.length > 0);
+  for (const path of filesBelow(root, "test/apiserver", ".ts")) {
+    for (const [, title = ""] of read(path).matchAll(/\btest\(\s*["`]([^"`]+)["`]/g)) {
+      const [, item = ""] = /^items? ([\d, toand]+)/.exec(title) ?? [];
+      for (const n of numbersOf(item)) assert.ok(items.includes(n), `${path}: ${title}`);
+      for (const [, n] of title.matchAll(/\btrap (\d+)/g)) {
+        assert.ok(traps.includes(Number(n)), `${path}: ${title}`);
+      }
+      for (const [, n] of title.matchAll(/\bC(\d\d)\b/g)) {
+        assert.ok(cases.includes(Number(n)), `${path}: ${title}`);
+      }
+    }
+  }
+  for (const { by } of rows.flat()) {
+    for (const [, name = ""] of by.matchAll(/`([^`]+)`/g)) {
+      const places = [`test/apiserver/${name}`, `test/apiserver/${name}.test.ts`, name];
+      assert.ok(
+        places.some((place) => existsSync(join(root, place))),
+        `docs/MCS-API.md: ${name}`,
+      );
+    }
+  }
+});
+
 test("no document names a place on the machine of whoever wrote it", () => {
   for (const document of documents()) {
     assert.doesNotMatch(read(document), /(?<![\w.:/-])\/(work|root|home|Users|farm)\//, document);

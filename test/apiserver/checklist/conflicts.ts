@@ -77,7 +77,7 @@ const DISAGREEMENTS: readonly Disagreement[] = [
   },
 ];
 
-/** Section 1.8: the oldest export wins, and every exporter is told. */
+/** Conflicts: the oldest export wins, and every exporter is told. */
 export function conflictItems(stage: () => ControllerStage): void {
   for (const {
     reason,
@@ -86,7 +86,7 @@ export function conflictItems(stage: () => ControllerStage): void {
     exporting: [first, last] = [{}, {}],
     message,
   } of DISAGREEMENTS) {
-    test(`section 1.8: ${reason} is told to every exporter, with the winner and how many disagree, and the import stays as it was`, async () => {
+    test(`conflicts: ${reason} is told to every exporter, with the winner and how many disagree, and the import stays as it was`, async () => {
       const story = await ServiceCase.open(stage());
       for (const id of ["c1", "c2"]) {
         await story.serve(id, oldest);
@@ -120,7 +120,7 @@ export function conflictItems(stage: () => ControllerStage): void {
     });
   }
 
-  test("section 1.8: when the winner leaves, the next oldest wins, and those who are left hear so", async () => {
+  test("conflicts: when the winner leaves, the next oldest wins, and those who are left hear so", async () => {
     const story = await ServiceCase.open(stage());
     for (const [id, port] of [
       ["c3", 83],

@@ -39,7 +39,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("section 6, 6: no slice but the Service's own has kubernetes.io/service-name, not even in a registry", async () => {
+  test("trap 6: no slice but the Service's own has kubernetes.io/service-name, not even in a registry", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -61,7 +61,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("item 53 and section 6, 11: endpoints travel with all conditions, zone, node and hostname, not ready ones too; hints do not", async () => {
+  test("item 53 and trap 11: endpoints travel with all conditions, zone, node and hostname, not ready ones too; hints do not", async () => {
     const story = await ServiceCase.open(stage());
     const where = { nodeName: "n1", zone: "z1" };
     const expected = ENDPOINTS.map((one, i) => ({ ...one, ...where, hostname: `h${i}` }));
@@ -75,7 +75,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("section 6, 11: an endpoint that does not say whether it is ready is ready", async () => {
+  test("trap 11: an endpoint that does not say whether it is ready is ready", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.1"] }]);

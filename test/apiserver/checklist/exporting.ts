@@ -137,7 +137,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     for (const id of story.clusters) await story.untilImported(id, () => {});
   });
 
-  test("section 1.9: an export may come before its Service, and stays when it goes; the import follows the Service", async () => {
+  test("conditions: an export may come before its Service, and stays when it goes; the import follows the Service", async () => {
     const story = await ServiceCase.open(stage());
     await story.export("c1");
     await story.untilCondition("c1", "Valid", "False NoService");
@@ -157,7 +157,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("section 6, 8: of two exporters one loses its Service: the import stays as it is, with the other's endpoints", async () => {
+  test("trap 8: of two exporters one loses its Service: the import stays as it is, with the other's endpoints", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -186,7 +186,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     );
   });
 
-  test("section 1.9: an export has all three conditions, of the generation that they speak of, with the time of their last transition", async () => {
+  test("conditions: an export has all three conditions, of the generation that they speak of, with the time of their last transition", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");

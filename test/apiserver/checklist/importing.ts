@@ -111,7 +111,7 @@ export function importingItems(stage: () => ControllerStage): void {
     });
   });
 
-  test("section 6, 15: labels, annotations and conditions of others stay, on imports and exports", async () => {
+  test("trap 15: labels, annotations and conditions of others stay, on imports and exports", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1", { exportedLabels: { team: "shop" } });
