@@ -58,8 +58,13 @@ export class Allowance<Fact> {
       this.#reason = over.limit.reason;
       return false;
     }
-    for (const one of this.#limits) one.sum += one.limit.weigh(next);
+    this.keep(next);
     return true;
+  }
+
+  /** What was there goes on to take its place, though it has gone. */
+  keep(fact: Fact): void {
+    for (const one of this.#limits) one.sum += one.limit.weigh(fact);
   }
 
   /** What was there as `before` is gone. */

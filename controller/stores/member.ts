@@ -2,7 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
-import type { Clock } from "../../common/clock.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
 import { Assurance } from "../liveness/assurance.ts";
@@ -52,6 +52,12 @@ export interface MemberOptions {
   readonly told: MemberTold;
 }
 
+/**
+ * Milliseconds between two times that all of a registry is read anew for what it shows: how often it gives cause to is its
+ * owner's choice, and he may be broken.
+ */
+const READ_ANEW_MS = 10_000;
+
 /** A cluster of the clusterset, ourselves included, as its registry shows it. */
 export class Member {
   readonly id: string;
@@ -73,6 +79,11 @@ export class Member {
   #feeds: Readonly<Record<keyof ReturnType<typeof registryQueries>, Feed>> | undefined;
   #listed = false;
   #wasHeard = false;
+  /** When all was read anew last. */
+  #readAnewAt = Number.NEGATIVE_INFINITY;
+  /** All is to be read anew, and until then nothing is sure of what it lacks. */
+  #isDue = false;
+  #cancelReading: Cancel = () => undefined;
 
   constructor(options: MemberOptions) {
     const { clock, id, isOurs, namespace, told } = options;
@@ -80,7 +91,7 @@ export class Member {
     this.id = id;
     this.namespace = namespace;
     this.#assurance = new Assurance(clock, () => this.#assured());
-    this.#allowance = new RegistryAllowance(() => this.#readAgain());
+    this.#allowance = new RegistryAllowance(() => this.#readAnew());
     const allowance = this.#allowance;
     const room = allowance.room.bind(allowance);
     const problems = told.problems.bind(told);
@@ -106,11 +117,13 @@ export class Member {
       records: new MissedFacts({
         store: this.records,
         groupOf: (key) => serviceOfRecord(nameOf(key)),
+        allowance: allowance.records,
         isGone,
       }),
       slices: new MissedFacts({
         store: this.slices,
         groupOf: (key) => serviceOfSlice(nameOf(key)),
+        allowance: allowance.slices,
         isGone,
       }),
     };
@@ -136,7 +149,8 @@ export class Member {
   /** True while changes of all of it arrive. */
   get isWatched(): boolean {
     const feeds = Object.values(this.#feeds ?? {});
-    return feeds.length > 0 && feeds.every(({ state }) => state?.reason === "watching");
+    const areWatching = feeds.every(({ state }) => state?.reason === "watching");
+    return feeds.length > 0 && areWatching && !this.#isDue;
   }
 
   /** True while what it lacks is not exported: its cluster says so. What a list lacks else is only missed. */
@@ -195,6 +209,8 @@ export class Member {
     known: Iterable<ObjectKey> = [],
   ): Promise<void> {
     const feeds = this.#feeds;
+    this.#cancelReading();
+    this.#isDue = false;
     this.#endpointCidrs = endpointCidrs;
     this.#reading = { follow, known: this.#listed ? [] : [...known] };
     const { records, slices, leases } = this;
@@ -244,20 +260,30 @@ export class Member {
    */
   rewound(): void {
     this.#assurance.rewound();
-    this.#connected();
-    this.#readAgain();
+    this.#readAnew();
   }
 
   /** Reads no more. */
   async stop(): Promise<void> {
+    this.#reading = undefined;
+    this.#cancelReading();
     await stopAll(this.#feeds);
   }
 
-  #readAgain(): void {
-    const reading = this.#reading;
-    if (reading !== undefined) {
-      void this.connect(reading.follow, this.#endpointCidrs, reading.known);
-    }
+  /** Reads all of it anew, at once or when it is time again. */
+  #readAnew(): void {
+    const { clock } = this.#options;
+    if (this.#isDue || this.#reading === undefined) return;
+    const { follow, known } = this.#reading;
+    this.#isDue = true;
+    const read = (): void => {
+      this.#readAnewAt = clock.now();
+      void this.connect(follow, this.#endpointCidrs, known);
+    };
+    const wait = this.#readAnewAt + READ_ANEW_MS - clock.now();
+    if (wait <= 0) read();
+    else this.#cancelReading = clock.after(wait, read);
+    this.#connected();
   }
 
   #connected(): void {
@@ -270,6 +296,7 @@ export class Member {
     const { records, slices } = this.#missed;
     const services = new Set([...records.release(), ...slices.release()]);
     for (const service of services) this.#options.told.exported(keyOf(service));
+    if (services.size > 0) this.#allowance.room();
     this.#hear();
   }
 

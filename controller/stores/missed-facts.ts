@@ -1,4 +1,5 @@
 import type { Removal } from "../../common/kubernetes/reflector-events.ts";
+import type { Allowance } from "./allowance.ts";
 import type { FactStore } from "./fact-store.ts";
 import type { Sink } from "./feed.ts";
 
@@ -7,6 +8,8 @@ export interface MissedFactsOptions<Fact> {
   /** Where the objects are kept that there are. */
   readonly store: FactStore<Fact>;
   readonly groupOf: (key: string) => string | undefined;
+  /** How much is believed, of what is there and of what is missed. */
+  readonly allowance: Allowance<Fact>;
   /** True while what a list lacks is gone. */
   readonly isGone: () => boolean;
 }
@@ -27,15 +30,20 @@ export class MissedFacts<Fact> implements Sink {
   }
 
   removed(key: string, _at: number, how?: Removal): void {
-    const { groupOf, isGone, store } = this.#options;
+    const { allowance, groupOf, isGone, store } = this.#options;
     const group = groupOf(key);
     const fact = store.fact(key);
     // That somebody has deleted it is believed at once.
-    if (how === "missing" && group !== undefined && fact !== undefined && !isGone()) {
-      const facts = this.#missed.get(group) ?? new Map<string, Fact>();
-      this.#missed.set(group, facts.set(key, fact));
+    const isMissed = how === "missing" && !isGone();
+    if (!isMissed || group === undefined || fact === undefined) {
+      store.removed(key);
+      return;
     }
+    const facts = this.#missed.get(group) ?? new Map<string, Fact>();
+    this.#missed.set(group, facts.set(key, fact));
     store.removed(key);
+    // It keeps its place: lists that lack all that was before, again and again, add nothing up.
+    allowance.keep(fact);
   }
 
   /** What is believed of a group's objects, be they there or missed. */
@@ -51,14 +59,21 @@ export class MissedFacts<Fact> implements Sink {
   /** What is missed is gone. Returns the groups that it belonged to. */
   release(): string[] {
     const groups = [...this.#missed.keys()];
+    for (const facts of this.#missed.values()) {
+      for (const [key, fact] of facts) this.#options.allowance.drop(key, fact);
+    }
     this.#missed.clear();
     return groups;
   }
 
   #forget(key: string): void {
-    const group = this.#options.groupOf(key);
+    const { allowance, groupOf } = this.#options;
+    const group = groupOf(key);
     const facts = group === undefined ? undefined : this.#missed.get(group);
-    facts?.delete(key);
-    if (group !== undefined && facts?.size === 0) this.#missed.delete(group);
+    const fact = facts?.get(key);
+    if (group === undefined || facts === undefined || fact === undefined) return;
+    allowance.drop(key, fact);
+    facts.delete(key);
+    if (facts.size === 0) this.#missed.delete(group);
   }
 }
