@@ -91,11 +91,26 @@ test("error codes that documents speak of exist", () => {
   }
 });
 
-test("what documents link to is there", () => {
+/** What GitHub calls the headings of a document in links. */
+function anchorsOf(document: string): string[] {
+  return [...read(document).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w -]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+test("what documents link to is there, headings included", () => {
   for (const document of documents()) {
-    for (const [, link = ""] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+    for (const [, link = ""] of read(document).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(link)) continue;
-      assert.ok(existsSync(join(root, dirname(document), link)), `${document}: ${link}`);
+      const [path = "", anchor] = link.split("#");
+      const target = path === "" ? document : join(dirname(document), path);
+      assert.ok(existsSync(join(root, target)), `${document}: ${link}`);
+      if (anchor !== undefined) {
+        assert.ok(anchorsOf(target).includes(anchor), `${document}: ${link}`);
+      }
     }
   }
 });
