@@ -76,6 +76,7 @@ export class Duty {
     this.#lost = new LostExports({
       own: home.own,
       member,
+      feed: home.feeds.serviceexports,
       follow: options.follow(api),
       believed: () => work.exportAll(),
     });

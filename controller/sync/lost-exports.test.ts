@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { objectKey } from "../../api/names.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
+import { parseExport } from "../model/parse-export.ts";
+import { FactStore } from "../stores/fact-store.ts";
+import { LostExports } from "./lost-exports.ts";
 
 const NAMES = ["shop/api", "shop/cart", "shop/web"];
 const ALL = Object.fromEntries(NAMES.map((key) => [key, "vip 10.1.0.7"]));
@@ -50,6 +54,45 @@ test("exports that a cluster does not list after a restart are withdrawn if they
   await world.pass(15_000);
   assert.deepEqual(c2.imported(), {});
   await world.stop();
+});
+
+test("what a second look shows goes by the feed of exports, which knows whether that is news", () => {
+  const exportAt = (resourceVersion: string) => ({
+    metadata: {
+      namespace: "shop",
+      name: "web",
+      uid: "u",
+      resourceVersion,
+      creationTimestamp: "2026-06-01T00:00:00Z",
+    },
+  });
+  const quiet = () => undefined;
+  const exports = new FactStore({
+    parse: parseExport,
+    written: true,
+    told: { changed: quiet, problems: quiet },
+  });
+  exports.changed("shop/web", exportAt("9"));
+  const told: unknown[] = [];
+  const lost = new LostExports({
+    own: { exports },
+    member: { services: () => new Set([objectKey("shop", "gone")]) },
+    feed: { wrote: (object) => told.push(object) },
+    follow: (_query, events) => ({
+      start: () => {
+        events.changed("shop/web", exportAt("7"), 0);
+      },
+      stop: async () => undefined,
+      wrote: quiet,
+      erased: quiet,
+      rewound: quiet,
+    }),
+    believed: quiet,
+  });
+  lost.begin();
+  assert.equal(lost.isDoubted(objectKey("shop", "gone")), true);
+  assert.equal(exports.seen("shop/web")?.resourceVersion, "9");
+  assert.deepEqual(told, [exportAt("7")]);
 });
 
 test("one of three exports that was deleted while the controller was away is withdrawn at once", async () => {

@@ -8,6 +8,8 @@ import { OWN_QUERIES } from "../stores/resources.ts";
 /** What `LostExports` are made of. */
 export interface LostExportsOptions {
   readonly own: Pick<OwnCluster, "exports">;
+  /** Where exports come from. */
+  readonly feed: Pick<Feed, "wrote">;
   /** We, as our registry shows us. */
   readonly member: Pick<Member, "services">;
   /** Of our own cluster. */
@@ -37,17 +39,14 @@ export class LostExports {
 
   /** This replica begins to withdraw. All has been listed. */
   begin(): void {
-    const { own, member, follow, believed } = this.#options;
+    const { own, member, feed, follow, believed } = this.#options;
     const published = [...member.services()];
     const lost = published.filter((key) => own.exports.fact(key) === undefined);
     if (this.#second !== undefined || !isMassLoss(lost.length, published.length)) return;
     const second = new Feed({
       query: OWN_QUERIES.serviceexports,
-      // The feed that was there before may be behind it.
-      sink: {
-        changed: (key, object) => own.exports.changed(key, object),
-        removed: () => undefined,
-      },
+      // The feed that was there before may be behind it, or ahead of it: that knows what is news.
+      sink: { changed: (_key, object) => feed.wrote(object), removed: () => undefined },
       known: published,
       follow,
       events: {
