@@ -144,6 +144,8 @@ export const REASONS = {
     "A cluster's share of a service is in too many slices, or listens on too many sets of ports, or a registry holds more than 50,000 slices; the rest is left out.",
   "too-many-records":
     "A registry holds more than 10,000 exports: those that came last are left out, until there is room.",
+  "too-many-problems":
+    "More is wrong with objects of a registry than is remembered (10,000 problems of one kind of object); the rest is left out, too, and not listed.",
 
   // Whether a cluster is alive, and whether we hear of our own.
   renewing: "The cluster renews its Lease.",

@@ -45,3 +45,6 @@ export const MOST_REGISTRY_SLICES = 50_000;
 /** Endpoints of all exports of one cluster; and ports of all slices. */
 export const MOST_REGISTRY_ENDPOINTS = 500_000;
 export const MOST_REGISTRY_PORTS = 500_000;
+
+/** What may be wrong with objects of one kind in a cluster's registry, as far as it is remembered and told. */
+export const MOST_PROBLEMS = 10_000;

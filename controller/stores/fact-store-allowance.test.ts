@@ -8,11 +8,17 @@ import { FactStore } from "./fact-store.ts";
 function newStore(written: boolean) {
   const told: string[] = [];
   const store = new FactStore<unknown>({
-    parse: (object) => ({ object: "x", fact: field(object, "value"), problems: [] }),
+    parse: (object) => {
+      const value = field(object, "value");
+      if (value !== "wrong") return { object: "x", fact: value, problems: [] };
+      const problem = { reason: "invalid-object", object: "x", field: "value", value } as const;
+      return { object: "x", problems: [problem] };
+    },
     written,
     groupOf: (_key, object) => String(fieldAt(object, "metadata", "name")),
     allowance: {
       allowance: new Allowance([{ reason: "too-many-records", most: 2, weigh: () => 1 }]),
+      faults: new Allowance([{ reason: "too-many-problems", most: 2, weigh: () => 1 }]),
       of: "all of it",
     },
     told: {
@@ -47,6 +53,21 @@ test("what there is no room for is not kept at all, and told of once; room is to
   assert.deepEqual(remove("d"), []);
   assert.deepEqual(remove("a"), ["room", "n/a: 3 -> undefined"]);
   assert.deepEqual(put("c", 2), ["problems of all of it", "n/c: undefined -> 2"]);
+});
+
+test("what is wrong is remembered as far as there is room, and told of; what is neither right nor told is not kept", () => {
+  const { store, put, remove } = newStore(false);
+  const WRONG = "problems of x invalid-object";
+  assert.deepEqual(put("a", "wrong"), [WRONG]);
+  assert.deepEqual(put("b", "wrong"), [WRONG]);
+  assert.deepEqual(put("c", "wrong"), ["problems of all of it too-many-problems"]);
+  for (let i = 0; i < 100; i++) assert.deepEqual(put(`flood-${i}`, "wrong"), []);
+  assert.equal(store.size, 2);
+  assert.deepEqual(put("d", 1), ["n/d: undefined -> 1"], "what is right is believed");
+  for (let i = 0; i < 100; i++) remove(`flood-${i}`);
+  assert.deepEqual(remove("c"), ["problems of all of it"]);
+  assert.deepEqual(remove("a"), ["problems of x", "n/a: undefined -> undefined"]);
+  assert.deepEqual(put("c", "wrong"), [WRONG]);
 });
 
 test("of objects that we write, it is remembered what they are like, believed or not: they are ours to delete", () => {

@@ -27,6 +27,8 @@ export interface FactStoreOptions<Fact> {
   /** How much of it is believed; absent: all. */
   readonly allowance?: {
     readonly allowance: Allowance<Fact>;
+    /** How much is remembered of what is wrong with it. */
+    readonly faults: Allowance<readonly Problem[]>;
     /** What it is all part of, for people. */
     readonly of: string;
   };
@@ -103,16 +105,15 @@ export class FactStore<Fact> {
 
   /** An object is as it is here. One that has become unusable keeps nothing of its old self. */
   changed(key: string, object: unknown): void {
-    const { groupOf, parse, told, written = false } = this.#options;
+    const { allowance, groupOf, parse, told, written = false } = this.#options;
     const before = this.#entries.get(key);
-    const read = parse(object);
-    const isTaken = this.#takes(key, read.fact, before?.fact);
-    if (!isTaken && !written) {
+    const parsed = this.#takes(key, parse(object), before);
+    const isNothing = parsed.fact === undefined && parsed.problems.length === 0;
+    if (isNothing && allowance !== undefined && !written) {
       // Even to remember that it is there would be to remember without a limit.
       this.#removed(key, before);
       return;
     }
-    const parsed: Parsed<Fact> = isTaken ? read : { object: read.object, problems: [] };
     const unchanged = isDeepStrictEqual(before?.fact, parsed.fact);
     const entry: Entry<Fact> = {
       // What has not changed stays the value that others hold: it is in memory once.
@@ -138,7 +139,7 @@ export class FactStore<Fact> {
   /** An object is gone. */
   removed(key: string): void {
     const before = this.#entries.get(key);
-    this.#takes(key, undefined, before?.fact);
+    this.#takes(key, { object: key, problems: [] }, before);
     this.#removed(key, before);
   }
 
@@ -151,16 +152,29 @@ export class FactStore<Fact> {
     told.changed(key, undefined, before.fact, before.group);
   }
 
-  /** True if all that is there may be believed with `next` in the place of `before`. */
-  #takes(key: string, next: Fact | undefined, before: Fact | undefined): boolean {
+  /** As much of what was read as may be believed, and remembered, in the place of what was there. */
+  #takes(key: string, read: Parsed<Fact>, before: Entry<Fact> | undefined): Parsed<Fact> {
     const { told, allowance: options } = this.#options;
-    if (options === undefined) return true;
-    const { allowance, of } = options;
-    const reason = allowance.reason;
-    const taken = allowance.take(key, next, before);
-    if (allowance.reason !== reason) told.problems(of, overflow(of, allowance.reason));
-    if (allowance.reason !== undefined && before !== undefined && next === undefined) told.room?.();
-    return taken;
+    if (options === undefined) return read;
+    const { allowance, faults, of } = options;
+    const reasons = [allowance.reason, faults.reason];
+    const isTaken = allowance.take(key, read.fact, before?.fact);
+    const problems = isTaken ? read.problems : [];
+    const areTaken = faults.take(key, someOf(problems), someOf(before?.problems));
+    const next = [allowance.reason, faults.reason];
+    if (next.join() !== reasons.join())
+      told.problems(
+        of,
+        next.flatMap((why) => overflow(of, why)),
+      );
+    const isLess = before?.fact !== undefined && read.fact === undefined;
+    if (allowance.reason !== undefined && isLess) told.room?.();
+    const { fact, ...rest } = read;
+    return {
+      ...rest,
+      ...(isTaken && fact !== undefined && { fact }),
+      problems: areTaken ? problems : [],
+    };
   }
 
   #put(key: string, entry: Entry<Fact>, before: Entry<Fact> | undefined): void {
@@ -178,6 +192,10 @@ export class FactStore<Fact> {
     group?.delete(key);
     if (group?.size === 0) this.#groups.delete(name);
   }
+}
+
+function someOf(problems: readonly Problem[] = []): readonly Problem[] | undefined {
+  return problems.length === 0 ? undefined : problems;
 }
 
 /** What is told of all that is refused for want of room: once, however much it is. */

@@ -102,14 +102,22 @@ export class Member {
       parse: (object) => decodeRecord(object, this.#registry()),
       written: isOurs,
       groupOf: (key) => serviceOfRecord(nameOf(key)),
-      allowance: { allowance: allowance.records, of: `all ServiceImports of ${namespace}` },
+      allowance: {
+        allowance: allowance.records,
+        faults: allowance.faults.records,
+        of: `all ServiceImports of ${namespace}`,
+      },
       told: { changed, problems, room },
     });
     this.slices = new FactStore<SliceFact>({
       parse: (object) => decodeSlice(object, this.#registry()),
       written: isOurs,
       groupOf: (key) => serviceOfSlice(nameOf(key)),
-      allowance: { allowance: allowance.slices, of: `all EndpointSlices of ${namespace}` },
+      allowance: {
+        allowance: allowance.slices,
+        faults: allowance.faults.slices,
+        of: `all EndpointSlices of ${namespace}`,
+      },
       told: { changed, problems, room },
     });
     const isGone = () => this.isAssured;

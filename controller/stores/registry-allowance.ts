@@ -1,5 +1,7 @@
+import type { Problem } from "../../api/problem.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import {
+  MOST_PROBLEMS,
   MOST_RECORD_CHARACTERS,
   MOST_RECORDS,
   MOST_REGISTRY_ENDPOINTS,
@@ -25,6 +27,11 @@ const SLICE_LIMITS: readonly Limit<SliceFact>[] = [
   { reason: "too-many-ports", most: MOST_REGISTRY_PORTS, weigh: ({ ports }) => ports.length },
 ];
 
+/** How many problems of one kind of object in a registry are remembered. */
+const PROBLEM_LIMITS: readonly Limit<readonly Problem[]>[] = [
+  { reason: "too-many-problems", most: MOST_PROBLEMS, weigh: ({ length }) => length },
+];
+
 /**
  * How much of one registry is believed. What is refused is not kept, so when there is room for more, all of it is
  * read again: once at a time, however often there is.
@@ -32,6 +39,10 @@ const SLICE_LIMITS: readonly Limit<SliceFact>[] = [
 export class RegistryAllowance {
   readonly records = new Allowance(RECORD_LIMITS);
   readonly slices = new Allowance(SLICE_LIMITS);
+  readonly faults = {
+    records: new Allowance(PROBLEM_LIMITS),
+    slices: new Allowance(PROBLEM_LIMITS),
+  };
   readonly #readAgain: () => void;
   #isRead = false;
   /** Something became free while all was being read: what had come before that may have been refused. */
