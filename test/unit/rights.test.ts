@@ -3,7 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
-import { ANNOTATION_ENDPOINT_CIDRS, LABEL_PEER, LABEL_RECORD } from "../../api/keys.ts";
+import {
+  ANNOTATION_COMPLETE,
+  ANNOTATION_ENDPOINT_CIDRS,
+  LABEL_PEER,
+  LABEL_RECORD,
+} from "../../api/keys.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
@@ -210,7 +215,10 @@ test("documents name files, labels and annotations of rights that there are", ()
   assert.ok(files.length > 10);
   for (const file of files) assert.ok(existsSync(`${ROOT}/${file}`), file);
   const named = [...guide.matchAll(/clusterset-proxy\.io\/[a-z-]+/g)].map(([key]) => key);
-  assert.deepEqual(new Set(named), new Set([LABEL_PEER, LABEL_RECORD, ANNOTATION_ENDPOINT_CIDRS]));
+  assert.deepEqual(
+    new Set(named),
+    new Set([LABEL_PEER, LABEL_RECORD, ANNOTATION_COMPLETE, ANNOTATION_ENDPOINT_CIDRS]),
+  );
   const [, role = ""] = readFileSync(`${ROOT}/deploy/rbac/agent.yaml`, "utf8").split("---\n");
   const page = readFileSync(`${ROOT}/agent/sources/kubernetes/README.md`, "utf8");
   assert.ok(role.includes("kind: ClusterRole\n") && page.includes(role));
