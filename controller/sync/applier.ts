@@ -23,7 +23,7 @@ export interface ApplierOptions {
   readonly feed: () => Answered | undefined;
 }
 
-/** What an object was like once this had been applied to it. */
+/** What an object was like once this had been applied to it, where it says more than that. */
 interface Outcome {
   readonly wanted: string;
   readonly left: string;
@@ -104,7 +104,10 @@ export class Applier {
       await this.#lookAgain(thrown, manifest.metadata, seen);
       throw thrown;
     }
-    this.#outcomes[part].set(key, { wanted, left: digest(answer.object) });
+    const left = digest(answer.object);
+    // What says just what is wanted needs no remembering: whoever deletes it would leave that behind.
+    if (left === wanted) this.#outcomes[part].delete(key);
+    else this.#outcomes[part].set(key, { wanted, left });
     feed()?.wrote(answer.object);
     return true;
   }

@@ -68,6 +68,7 @@ export class Importer {
     // What is in a namespace that goes, goes with it.
     if (!own.takesObjects(namespace)) {
       this.#omissions.report(key);
+      imported(key, undefined);
       return;
     }
     const seen = own.imports.fact(key);
