@@ -108,19 +108,20 @@ export class Flow {
       problems: (cluster, object, problems) => events.problems(cluster, object, problems),
       today: now,
       news: (object, news) => recorder.tell(SERVICE_IMPORTS, object, news),
+      attributed: (key) => options.outcome(key),
       imported: (key, wanted) => events.imported(key, wanted),
     });
     this.#status = new ExportStatus({
       own,
-      exports: new Applier({
+      applier: new Applier({
         resource: SERVICE_EXPORTS,
         writer: here,
         feed: () => feeds.serviceexports,
       }),
       registry: config.registry,
       outcome: (key) => this.#exporter.outcome(key),
-      merged: (key) => members.exportsOf(key).merged,
-      isComplete: () => members.allHeard(),
+      exports: (key) => members.exportsOf(key),
+      isComplete: (key, exports) => this.#importer.isAllHeard(key, exports),
       today: now,
       news: (object, news) => recorder.tell(SERVICE_EXPORTS, object, news),
       claimed: (key, claims) => events.claimed(key, claims),

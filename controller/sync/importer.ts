@@ -47,6 +47,8 @@ export interface ImporterOptions {
   readonly problems: (cluster: string, object: string, problems: readonly Problem[]) => void;
   /** What whoever looks at an import should hear of. */
   readonly news: (object: Seen, news: readonly News[]) => void;
+  /** The status of an import was written: whose it is may be somebody else's. */
+  readonly attributed: (key: ObjectKey) => void;
   /** What was made of a name; undefined: there is, and should be, nothing. */
   readonly imported: (key: ObjectKey, wanted: ImportWanted | undefined) => void;
 }
@@ -81,7 +83,7 @@ export class Importer {
       ...(merged !== undefined && { merged }),
       ...(seen !== undefined && { seen }),
       isHeard,
-      allHeard: this.#isAllHeard(key, exports),
+      allHeard: this.isAllHeard(key, exports),
       pool: vips.pool,
     });
     const importing = wanted?.importing;
@@ -99,9 +101,9 @@ export class Importer {
 
   /**
    * True if nobody can be exporting this name without our knowing: all clusters are heard, or at least all whose part in it
-   * shows here. A cluster that is dead for good must not keep what others have withdrawn.
+   * shows here. A cluster that is dead for good, or has never said a word, must not keep what others have withdrawn.
    */
-  #isAllHeard(key: ObjectKey, { allHeard, isHeard }: Exports): boolean {
+  isAllHeard(key: ObjectKey, { allHeard, isHeard }: Exports): boolean {
     const { own } = this.#options;
     if (allHeard) return true;
     const clusters = own.imports.fact(key)?.clusters ?? [];
@@ -169,13 +171,13 @@ export class Importer {
     if (fact === undefined || seen === undefined) return;
     const written = await imports.applyStatus(importStatus(fact, status, today()), seen);
     const news = newsworthy(status.claims, fact.conditions);
+    if (!written) return;
+    this.#options.attributed(key);
     // That it has a VIP is what everybody expects.
-    if (written) {
-      this.#options.news(
-        seen,
-        news.filter(({ level }) => level === "Warning"),
-      );
-    }
+    this.#options.news(
+      seen,
+      news.filter(({ level }) => level === "Warning"),
+    );
   }
 }
 
