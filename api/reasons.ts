@@ -117,6 +117,8 @@ export const REASONS = {
   absent: "The object, or the namespace that it would be in, does not exist (404).",
   "write-conflict":
     "The object has changed since it was seen, or exists already (409): it is looked at again.",
+  overwritten:
+    "Somebody else turns the object back each time that it is written: it is written ever more rarely, once a minute in the end.",
   invalid: "The API server finds the object that is written wrong (422).",
   "namespace-terminating": "The namespace is being deleted and takes no new objects (403).",
   unforeseen: "A fault of our own: the log has where it happened, and it is tried again.",

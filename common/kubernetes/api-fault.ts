@@ -18,6 +18,7 @@ export type FaultReason = Extract<
   | "garbage"
   | "absent"
   | "write-conflict"
+  | "overwritten"
   | "invalid"
   | "namespace-terminating"
   | "not-leader"

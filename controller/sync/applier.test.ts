@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { ApiObject, ApplyOptions } from "../../common/kubernetes/writer.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { type Fields, isFields } from "../../test/support/memory/fields.ts";
 import { MemoryObjects, Refusal } from "../../test/support/memory/object-table.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -23,8 +24,10 @@ class Bench {
   });
   writes = 0;
   rewinds = 0;
+  readonly clock = new FakeClock();
   readonly applier = new Applier({
     resource: SERVICE_IMPORTS,
+    clock: this.clock,
     writer: {
       apply: (_resource, manifest, options) => this.#apply(manifest, options),
       delete: (_resource, _name, seen) =>

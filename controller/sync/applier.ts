@@ -1,3 +1,4 @@
+import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
 import { isOlder, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
@@ -6,6 +7,7 @@ import type { ApiObject, ApiWriter } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { contentDigest, statusDigest } from "../stores/content-digest.ts";
 import type { Seen } from "../stores/fact-store.ts";
+import { Contests } from "./contests.ts";
 import { UndeclaredFields } from "./undeclared-fields.ts";
 
 /** What is told what a write was answered with: the feed of the kind. */
@@ -21,6 +23,7 @@ export interface ApplierOptions {
   readonly writer: Pick<ApiWriter, "apply" | "delete" | "get">;
   /** Where the objects of this kind come from; undefined while that is not known. */
   readonly feed: () => Answered | undefined;
+  readonly clock: Clock;
 }
 
 /** What an object was like once this had been applied to it, where it says more than that. */
@@ -36,19 +39,22 @@ const DIGEST = { content: contentDigest, status: statusDigest } as const;
 /**
  * Makes objects of one kind on one API server as they should be, and writes nothing where they are. An object is as it
  * should be if it says just what is wanted; or if it is as our last write of the same left it, whatever others
- * have added to it: so no two writers can go on for ever. After a restart, an object with fields of others is applied
+ * have added to it: so no two writers can go on for ever. Who turns it back is met ever more rarely (`overwritten`). After a restart, an object with fields of others is applied
  * once more, which changes nothing in it.
  */
 export class Applier {
   readonly #options: ApplierOptions;
   readonly #undeclared = new UndeclaredFields();
+  readonly #contests: Readonly<Record<Part, Contests>>;
   readonly #outcomes: Readonly<Record<Part, Map<string, Outcome>>> = {
     content: new Map(),
     status: new Map(),
   };
 
   constructor(options: ApplierOptions) {
+    const { clock } = options;
     this.#options = options;
+    this.#contests = { content: new Contests(clock), status: new Contests(clock) };
   }
 
   /**
@@ -93,6 +99,9 @@ export class Applier {
     const digest = DIGEST[part];
     const wanted = digest(manifest);
     if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) return false;
+    if (this.#contests[part].isPaused(key, manifest)) {
+      throw new ApiFault("overwritten", "Somebody else turns it back each time that it is written");
+    }
     let answer: ApiObject;
     try {
       answer = await writer.apply(resource, manifest, {
@@ -104,6 +113,7 @@ export class Applier {
       await this.#lookAgain(thrown, manifest.metadata, seen);
       throw thrown;
     }
+    this.#contests[part].wrote(key, manifest);
     const left = digest(answer.object);
     // What says just what is wanted needs no remembering: whoever deletes it would leave that behind.
     if (left === wanted) this.#outcomes[part].delete(key);

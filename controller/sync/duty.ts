@@ -81,6 +81,7 @@ export class Duty {
       believed: () => work.exportAll(),
     });
     this.#flow = new Flow({
+      clock,
       config,
       events,
       today,

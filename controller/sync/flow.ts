@@ -24,7 +24,8 @@ import type { Writing } from "./writing.ts";
 const AT_ONCE = 16;
 
 /** What a `Flow` is made of. */
-export interface FlowOptions extends Pick<ControllerOptions, "config" | "events" | "today"> {
+export interface FlowOptions
+  extends Pick<ControllerOptions, "clock" | "config" | "events" | "today"> {
   readonly home: HomeCluster;
   /** We, as our registry shows us. */
   readonly member: Member;
@@ -55,7 +56,7 @@ export class Flow {
   readonly #status: ExportStatus;
 
   constructor(options: FlowOptions) {
-    const { config, events, home, member, members, today } = options;
+    const { clock, config, events, home, member, members, today } = options;
     const { feeds, own } = home;
     this.#options = options;
     const { ownWriting, registryWriting } = options;
@@ -80,11 +81,13 @@ export class Flow {
         resource: SERVICE_IMPORTS,
         writer: there,
         feed: () => member.feeds?.serviceimports,
+        clock,
       }),
       slices: new Applier({
         resource: ENDPOINT_SLICES,
         writer: there,
         feed: () => member.feeds?.endpointslices,
+        clock,
       }),
       published: (slice) => home.published(slice),
       outcome: (key) => options.outcome(key),
@@ -96,11 +99,13 @@ export class Flow {
         resource: SERVICE_IMPORTS,
         writer: here,
         feed: () => feeds.serviceimports,
+        clock,
       }),
       slices: new Applier({
         resource: ENDPOINT_SLICES,
         writer: here,
         feed: () => feeds.endpointslices,
+        clock,
       }),
       vips: home.vips,
       exports: (key) => members.exportsOf(key),
@@ -117,6 +122,7 @@ export class Flow {
         resource: SERVICE_EXPORTS,
         writer: here,
         feed: () => feeds.serviceexports,
+        clock,
       }),
       registry: config.registry,
       outcome: (key) => this.#exporter.outcome(key),

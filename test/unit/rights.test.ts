@@ -88,7 +88,8 @@ function rightsOf({ path, write }: ApiRequest): Right[] {
 
 /** Rights by which objects of a kind are kept as they should be. */
 async function keeping(resource: ApiResource): Promise<Right[]> {
-  const applier = (writer: ApiWriter) => new Applier({ resource, writer, feed: () => undefined });
+  const applier = (writer: ApiWriter) =>
+    new Applier({ resource, writer, feed: () => undefined, clock: new FakeClock() });
   const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME };
   return [
     ...(await writing((writer) => applier(writer).apply(manifest, undefined))),
@@ -100,7 +101,10 @@ async function keeping(resource: ApiResource): Promise<Right[]> {
 function telling(resource: ApiResource): Promise<Right[]> {
   const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME, status: { a: 1 } };
   return writing((writer) =>
-    new Applier({ resource, writer, feed: () => undefined }).applyStatus(manifest, SEEN),
+    new Applier({ resource, writer, feed: () => undefined, clock: new FakeClock() }).applyStatus(
+      manifest,
+      SEEN,
+    ),
   );
 }
 

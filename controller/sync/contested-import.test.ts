@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ControllerWorld } from "../../test/support/controller-world.ts";
+import { at } from "../../test/support/memory/fields.ts";
+
+test("another controller that puts an import back each time is not fought without a pause", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  c1.namespace("shop");
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(10_000);
+  const theirs = {
+    kind: "ServiceImport",
+    metadata: { namespace: "shop", name: "web" },
+    spec: { type: "Headless" },
+  };
+  const { objects } = c1.server;
+  let isAtPeace = false;
+  objects.listen(({ kind, key, object }) => {
+    if (isAtPeace || kind !== "serviceimports" || key !== "shop/web") return;
+    if (at(object, ["spec", "type"]) === "Headless") return;
+    world.clock.after(5, () => objects.apply(kind, key, theirs, "another"));
+  });
+  objects.apply("serviceimports", "shop/web", theirs, "another");
+  const { length } = c1.server.writes;
+  await world.pass(60_000);
+  const writes = c1.writesAfter(length).length;
+  assert.ok(writes < 30, String(writes));
+  isAtPeace = true;
+  await world.pass(120_000);
+  assert.equal(at(objects.get("serviceimports", "shop/web"), ["spec", "type"]), "ClusterSetIP");
+  await world.stop();
+});
