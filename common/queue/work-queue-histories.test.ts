@@ -8,7 +8,6 @@ import { WorkQueue } from "./work-queue.ts";
 
 type Step =
   | { readonly do: "add"; readonly key: number }
-  | { readonly do: "after"; readonly key: number; readonly ms: number }
   | { readonly do: "end"; readonly which: number; readonly how: "well" | "badly" | "throttled" }
   | { readonly do: "pass"; readonly ms: number }
   | { readonly do: "settle" };
@@ -16,10 +15,6 @@ type Step =
 const key = fc.nat(4);
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant("add" as const), key }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant("after" as const), key, ms: fc.nat(3000) }),
-  },
   {
     weight: 5,
     arbitrary: fc.record({
@@ -41,8 +36,6 @@ class History {
   readonly seen = new Map<number, number>();
   /** Work that is under way, by key. */
   readonly work = new Map<number, { end: PromiseWithResolvers<void>; change: number }>();
-  /** Times at which keys will have changed. */
-  readonly planned: { key: number; at: number }[] = [];
   stopped = false;
   /** What must not have happened. */
   readonly wrong: string[] = [];
@@ -61,15 +54,6 @@ class History {
     if (step.do === "add") {
       this.#change(step.key);
       this.queue.add(step.key);
-    }
-    if (step.do === "after") {
-      const plan = { key: step.key, at: this.clock.now() + step.ms };
-      this.planned.push(plan);
-      this.clock.after(step.ms, () => {
-        this.planned.splice(this.planned.indexOf(plan), 1);
-        this.#change(step.key);
-      });
-      this.queue.after(step.key, step.ms);
     }
     if (step.do === "end") this.end(step.which, step.how);
     if (step.do === "pass") this.clock.advance(step.ms);
@@ -114,10 +98,6 @@ class History {
     const end = Promise.withResolvers<void>();
     this.work.set(key, { end, change: this.changes.get(key) ?? 0 });
     if (this.work.size > workers) this.wrong.push("more work than workers");
-    // Whoever works knows what is still to come.
-    for (const plan of this.planned) {
-      if (plan.key === key) this.queue.after(key, plan.at - this.clock.now());
-    }
     return end.promise;
   }
 }

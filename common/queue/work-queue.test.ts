@@ -131,7 +131,6 @@ test("what a server asks to be left alone for is waited for, though the key is a
   it.queue.add("a");
   await it.end("a", new ApiFault("throttled", "later", { retryAfter: 5000 }));
   it.queue.add("a");
-  it.queue.after("a", 1000);
   await it.pass(4999);
   assert.deepEqual(it.begun, ["a"]);
   await it.pass(1);
@@ -140,26 +139,6 @@ test("what a server asks to be left alone for is waited for, though the key is a
   await it.end("a", FAULT);
   it.queue.add("a");
   await settle();
-  assert.deepEqual(it.begun, ["a", "a", "a"]);
-});
-
-test("a key that is due later is worked on then; of two times the earlier one counts", async () => {
-  const it = stage();
-  it.queue.after("a", 3000);
-  it.queue.after("a", 1000);
-  it.queue.after("a", 2000);
-  await it.pass(999);
-  assert.deepEqual(it.begun, []);
-  await it.pass(1);
-  await it.end("a");
-  await it.pass(10_000);
-  assert.deepEqual(it.begun, ["a"]);
-  // What happens before it does not take its place.
-  it.queue.after("a", 1000);
-  it.queue.add("a");
-  await settle();
-  await it.end("a");
-  await it.pass(1000);
   assert.deepEqual(it.begun, ["a", "a", "a"]);
 });
 
@@ -182,12 +161,10 @@ test("how long the oldest key has been due counts from when it was added until i
 test("after a stop nothing begins, and what is under way is waited for", async () => {
   const it = stage(2);
   for (const key of ["a", "b", "c"]) it.queue.add(key);
-  it.queue.after("d", 10);
   await settle();
   let stopped = 0;
   for (let i = 0; i < 2; i++) void it.queue.stop().then(() => stopped++);
   it.queue.add("e");
-  it.queue.after("e", 10);
   await it.end("a");
   assert.equal(stopped, 0);
   await it.end("b", FAULT);

@@ -50,8 +50,6 @@ export class WorkQueue<Key> {
   /** Keys that are worked on, and since when they were due. */
   readonly #working = new Map<Key, number>();
   readonly #troubles = new Map<Key, Trouble>();
-  /** Keys that are due at a time to come. */
-  readonly #later = new Map<Key, { readonly at: number; readonly cancel: Cancel }>();
   #pending = false;
   #stopped: (() => void) | undefined;
 
@@ -90,24 +88,6 @@ export class WorkQueue<Key> {
     this.#wake();
   }
 
-  /**
-   * Something about this key will have changed in `ms` milliseconds. Of several times the earliest counts: whoever
-   * works on the key then knows what is still to come, and says so.
-   */
-  after(key: Key, ms: number): void {
-    if (this.#stopped !== undefined) return;
-    const { clock } = this.#options;
-    const at = clock.now() + ms;
-    const planned = this.#later.get(key);
-    if (planned !== undefined && planned.at <= at) return;
-    planned?.cancel();
-    const cancel = clock.after(ms, () => {
-      this.#later.delete(key);
-      this.add(key);
-    });
-    this.#later.set(key, { at, cancel });
-  }
-
   /** Nothing begins after the call. Settles when what is under way has ended. */
   stop(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -116,8 +96,7 @@ export class WorkQueue<Key> {
       before?.();
       resolve();
     };
-    for (const { cancel } of [...this.#later.values(), ...this.#troubles.values()]) cancel();
-    this.#later.clear();
+    for (const { cancel } of this.#troubles.values()) cancel();
     this.#due.clear();
     if (this.#working.size === 0) this.#stopped();
     return promise;

@@ -82,16 +82,6 @@ export class ClusterWatch {
     return pulse && this.#sight(cluster, pulse);
   }
 
-  /** How all clusters are that are watched. */
-  sights(): ReadonlyMap<string, ClusterSight> {
-    const sights = new Map<string, ClusterSight>();
-    for (const cluster of this.#uids.keys()) {
-      const sight = this.sight(cluster);
-      if (sight !== undefined) sights.set(cluster, sight);
-    }
-    return sights;
-  }
-
   /** Tells of nothing any more. */
   stop(): void {
     this.#hearts.stop();

@@ -46,8 +46,8 @@ export class Contact {
   readonly #clock: Clock;
   readonly #events: ContactEvents;
   readonly #controllers: Heartbeats;
-  /** Who is not heard, and why. */
-  readonly #deaf = new Map<string, LossReason>();
+  /** Who is not heard. */
+  readonly #deaf = new Set<string>();
   #since = 0;
   #isStopped = false;
 
@@ -61,16 +61,6 @@ export class Contact {
         else if (renewed) this.#lose(name, "controllers-silent");
       },
     });
-  }
-
-  /** True while something is not heard. */
-  get isLost(): boolean {
-    return this.#deaf.size > 0;
-  }
-
-  /** Who is not heard, and why. */
-  get deaf(): ReadonlyMap<string, LossReason> {
-    return this.#deaf;
   }
 
   /** How a reflector of the API server is from now on; `source` tells it from whoever else speaks to it. */
@@ -89,11 +79,6 @@ export class Contact {
     const deaf = fault && deafOf(fault);
     if (deaf !== undefined) this.#lose(source, deaf);
     else this.#hear(source);
-  }
-
-  /** `source` has been stopped: nobody waits for it. */
-  forget(source: string): void {
-    this.#hear(source);
   }
 
   /** `CONTROLLERS_LEASE` as it was listed or has changed. One that is deleted is one that is silent. */
@@ -115,7 +100,7 @@ export class Contact {
 
   #lose(source: string, reason: LossReason): void {
     const first = this.#deaf.size === 0;
-    this.#deaf.set(source, reason);
+    this.#deaf.add(source);
     if (!first || this.#isStopped) return;
     this.#since = this.#clock.now();
     this.#events.lost(reason);

@@ -34,3 +34,31 @@ test("another controller that puts an import back each time is not fought withou
   assert.equal(at(objects.get("serviceimports", "shop/web"), ["spec", "type"]), "ClusterSetIP");
   await world.stop();
 });
+
+test("another controller that says the opposite of an export each time is not fought without a pause", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  c1.namespace("shop");
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(10_000);
+  const { objects } = c1.server;
+  const theirs = {
+    kind: "ServiceExport",
+    metadata: { namespace: "shop", name: "web" },
+    status: { conditions: [{ type: "Valid", status: "False", reason: "NoService" }] },
+  };
+  const said = JSON.stringify(theirs.status);
+  objects.listen(({ kind, key, object }) => {
+    if (kind !== "serviceexports" || JSON.stringify(object?.status) === said) return;
+    world.clock.after(5, () => objects.apply(kind, key, theirs, "another", "status"));
+  });
+  objects.apply("serviceexports", "shop/web", theirs, "another", "status");
+  const { length } = c1.server.writes;
+  await world.pass(60_000);
+  const writes = c1.writesAfter(length).filter(({ kind }) => kind === "serviceexports").length;
+  assert.ok(writes > 3 && writes < 30, String(writes));
+  await world.stop();
+});

@@ -48,11 +48,6 @@ export class WhoWeAre {
     return this.#state;
   }
 
-  /** True while it is known, and nothing contradicts it. */
-  get isKnown(): boolean {
-    return this.#state?.reason === "identified";
-  }
-
   /** ClusterProperties as others may know them. */
   get properties(): Readonly<Record<string, string>> {
     const { own } = this.#options;
