@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Process } from "../lab/process.ts";
 import type { ApiClient } from "./api-client.ts";
@@ -40,6 +41,8 @@ export class ControllerManager {
       "service-account-private-key-file": key,
       // Several of them share the loopback.
       "secure-port": 0,
+      // It would make its default, below /usr.
+      "flex-volume-plugin-dir": join(dirname(kubeconfig), "plugins"),
       ...flags,
     };
     this.#place = place;
