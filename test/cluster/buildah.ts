@@ -20,12 +20,14 @@ import { CACHE } from "../lab/removal.ts";
 export interface Recipe {
   /** Registry, name and tag, in full. */
   readonly tag: string;
-  /** A folder with a Dockerfile. */
+  /** A folder with a Dockerfile, or a Dockerfile alone. */
   readonly folder: string;
   /** Files and folders that the Dockerfile copies, besides what is in its folder. */
   readonly context: readonly string[];
   /** Image that it is built from: built before. */
   readonly base?: BuiltImage;
+  /** Of `buildah bud`: `--build-arg=NAME=VALUE`. */
+  readonly args?: readonly string[];
 }
 
 export interface BuiltImage {
@@ -39,8 +41,9 @@ export interface BuiltImage {
 const STORAGE = `${CACHE}/buildah`;
 
 /** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
-export async function build({ tag, folder, context, base }: Recipe): Promise<BuiltImage> {
-  const hash = createHash("sha256").update(`${tag}\n${base?.key ?? ""}\n`);
+export async function build(recipe: Recipe): Promise<BuiltImage> {
+  const { tag, folder, context, base, args = [] } = recipe;
+  const hash = createHash("sha256").update([tag, base?.key ?? "", ...args, ""].join("\n"));
   for (const path of [folder, ...context]) digest(hash, path);
   const key = hash.digest("hex").slice(0, 12);
   const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
@@ -50,10 +53,13 @@ export async function build({ tag, folder, context, base }: Recipe): Promise<Bui
   const work = mkdtempSync(`${CACHE}/images/building-`);
   try {
     for (const path of [folder, ...context]) {
-      const target = path === folder ? work : join(work, basename(path));
+      const alone = path === folder && statSync(path).isFile();
+      const name = alone ? "Dockerfile" : path === folder ? "." : basename(path);
+      const target = join(work, name);
       cpSync(path, target, { recursive: true, dereference: true });
     }
-    await buildah("bud", "--isolation", "chroot", "--pull-never", "--tag", tag, work);
+    const how = ["--isolation", "chroot", "--pull-never", "--layers"];
+    await buildah("bud", ...how, ...args, "--tag", tag, work);
     await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
     renameSync(`${work}/archive.tar`, archive);
   } finally {
@@ -91,6 +97,9 @@ async function buildah(...args: readonly string[]): Promise<void> {
   await promisify(execFile)("flock", [...argv, ...args], { env, ...limits });
 }
 
+/** Bytes: what has more is a program that others have built, and takes a while to read. */
+const LARGE = 8 * 1024 * 1024;
+
 /** Small files by what is in them, large ones (programs) by when they were made. */
 function digest(hash: ReturnType<typeof createHash>, path: string): void {
   const stat = statSync(path);
@@ -99,6 +108,6 @@ function digest(hash: ReturnType<typeof createHash>, path: string): void {
     return;
   }
   hash.update(`${basename(path)} ${stat.size}\n`);
-  if (stat.size > 1024 * 1024) hash.update(`${path} ${stat.mtimeMs}\n`);
+  if (stat.size > LARGE) hash.update(`${path} ${stat.mtimeMs}\n`);
   else hash.update(readFileSync(path));
 }
