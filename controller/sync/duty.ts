@@ -6,6 +6,7 @@ import { Flow } from "./flow.ts";
 import type { HomeCluster } from "./home-cluster.ts";
 import { LostExports } from "./lost-exports.ts";
 import type { Members } from "./members.ts";
+import { OwnProperties } from "./own-properties.ts";
 import type { Permit } from "./permit.ts";
 import { Registrar } from "./registrar.ts";
 import type { WhoWeAre } from "./who-we-are.ts";
@@ -36,12 +37,21 @@ export class Duty {
   readonly #registrar: Registrar;
   readonly #completeness: Completeness;
   readonly #lost: LostExports;
+  readonly #properties: OwnProperties;
 
   constructor(options: DutyOptions) {
     const { api, clock, config, events, home, identity, member, members } = options;
     const { permit, registryApi, today, uid, who, work } = options;
     this.#options = options;
+    const ownWriting = permit.writing(api);
     const registryWriting = permit.writing(registryApi);
+    this.#properties = new OwnProperties({
+      who,
+      writing: ownWriting,
+      feed: home.feeds.clusterproperties,
+      clock,
+      events,
+    });
     const completeness = new Completeness({
       clock,
       member,
@@ -91,7 +101,7 @@ export class Duty {
       registrar: this.#registrar,
       completeness,
       isDoubted: (key) => this.#lost.isDoubted(key),
-      ownWriting: permit.writing(api),
+      ownWriting,
       registryWriting,
       outcome: (key) => work.add("status", key),
     });
@@ -99,19 +109,20 @@ export class Duty {
 
   /** This replica works from now on. */
   begin(): void {
-    const { api, home, member, permit, who, work } = this.#options;
+    const { home, member, work } = this.#options;
     home.begin(member.slices.facts());
     this.#completeness.begin();
     this.#lost.begin();
     work.begin(this.#flow);
     this.#registrar.start();
-    void who.createProperties(permit.writing(api), home.feeds.clusterproperties);
+    this.#properties.start();
   }
 
   /** This replica works no more. Settles when what says that our cluster lives is written no more. */
   async end(): Promise<void> {
     this.#options.work.pause();
     this.#completeness.end();
+    this.#properties.stop();
     await Promise.all([this.#registrar.stop(), this.#lost.end()]);
   }
 

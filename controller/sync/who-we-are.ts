@@ -1,5 +1,3 @@
-import { CONTROLLER_NAME } from "../../api/keys.ts";
-import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import {
   type Identity,
   type IdentityFlags,
@@ -7,10 +5,7 @@ import {
   ownIdentity,
 } from "../identity/own-identity.ts";
 import type { OwnCluster } from "../stores/own-cluster.ts";
-import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
-import type { Answered } from "./applier.ts";
 import type { ControllerEvents } from "./controller-events.ts";
-import type { Writing } from "./writing.ts";
 
 /** Namespace whose uid tells clusters apart. */
 export const SYSTEM = "kube-system";
@@ -19,7 +14,7 @@ export const SYSTEM = "kube-system";
 export interface WhoWeAreOptions {
   readonly flags: IdentityFlags;
   readonly own: OwnCluster;
-  readonly events: Pick<ControllerEvents, "identified" | "propertyFailed">;
+  readonly events: Pick<ControllerEvents, "identified">;
 }
 
 /** Who our own cluster is, by flags and ClusterProperties, and the uid that tells it from all others. */
@@ -64,20 +59,6 @@ export class WhoWeAre {
     this.#state = ownIdentity(flags, properties, this.#identity);
     if (this.#state.reason === "identified") this.#identity = this.#state.identity;
     if (sayingOf(this.#state) !== sayingOf(before)) events.identified(this.#state);
-  }
-
-  /** Creates ClusterProperties that only flags say; never writes one that is there. `feed`: where they come from. */
-  async createProperties(writing: Writing, feed: Answered): Promise<void> {
-    if (this.#state?.reason !== "identified") return;
-    const writer = new ApiWriter({ ...writing, fieldManager: CONTROLLER_NAME });
-    for (const manifest of this.#state.missing) {
-      try {
-        const { object } = await writer.create(CLUSTER_PROPERTIES, manifest);
-        feed.wrote(object);
-      } catch (thrown) {
-        this.#options.events.propertyFailed(manifest.metadata.name, thrown);
-      }
-    }
   }
 }
 

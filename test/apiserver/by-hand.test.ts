@@ -100,11 +100,15 @@ test("exported.yaml: the import appears in every cluster with the namespace, wit
   const addresses = ["10.10.66.181", "10.10.78.125", "10.10.86.76"];
   for (const cluster of stage.clusters) {
     await cluster.untilImported("demo/nginx-hello", addresses);
-    const { spec, status } = await importOf(cluster, "nginx-hello");
+    // The status is written last.
+    const { spec } = await eventually(async () => {
+      const found = await importOf(cluster, "nginx-hello");
+      assert.deepEqual(found.status?.clusters, [{ cluster: "cls1" }]);
+      return found;
+    });
     assert.equal(spec.type, "ClusterSetIP");
     assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
     assert.partialDeepStrictEqual(spec.ports, [{ port: 80, protocol: "TCP" }]);
-    assert.deepEqual(status?.clusters, [{ cluster: "cls1" }]);
     const selector = "multicluster.kubernetes.io/service-name=nginx-hello";
     for (const { metadata, endpoints } of await cluster.list(SLICE, "demo", selector)) {
       const labels = metadata.labels as Record<string, string>;

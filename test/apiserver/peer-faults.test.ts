@@ -134,7 +134,8 @@ const EMPTY: Meddling = (url, response) => {
   if (!pathname.includes("/namespaces/clusterset-registry-c1/")) return "pass";
   const metadata = { resourceVersion: "9999999" };
   if (searchParams.get("watch") === null) {
-    const list = { kind: "List", apiVersion: "v1", metadata, items: [] };
+    const [, group, version] = /^\/apis\/([^/]+)\/([^/]+)\//.exec(pathname) ?? [];
+    const list = { kind: "List", apiVersion: `${group}/${version}`, metadata, items: [] };
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(list));
   } else if (searchParams.get("sendInitialEvents") === "true") {
     const annotations = { "k8s.io/initial-events-end": "true" };

@@ -198,8 +198,13 @@ export function endpointItems(stage: () => ControllerStage): void {
     const before = await story.untilSlices("c3", (found) => assert.equal(found.length, 2));
     await story.unexport("c1");
     for (const id of story.clusters) {
-      const left = await story.untilSlices(id, (found) => assert.equal(found.length, 1));
-      assert.equal(left[0]?.metadata.name, before[1]?.metadata.name);
+      const names = before.slice(1).map(({ metadata }) => metadata.name);
+      await story.untilSlices(id, (found) =>
+        assert.deepEqual(
+          found.map(({ metadata }) => metadata.name),
+          names,
+        ),
+      );
     }
   });
 }

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ControllerWorld } from "../../test/support/controller-world.ts";
+import { at } from "../../test/support/memory/fields.ts";
+
+const ID = "cluster.clusterset.k8s.io";
+
+test("a ClusterProperty that cannot be created is tried again until it is there, and complained of once", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  assert.ok(c1);
+  c1.server.denied.set(ID, "a webhook is away");
+  world.start();
+  await world.pass(40_000);
+  assert.equal(c1.server.objects.get("clusterproperties", ID), undefined);
+  assert.equal(c1.log.filter((line) => line.includes("could not be created")).length, 1);
+
+  c1.server.denied.clear();
+  await world.pass(60_000);
+  assert.equal(at(c1.server.objects.get("clusterproperties", ID), ["spec", "value"]), "c1");
+  const { length } = c1.server.writes;
+  await world.pass(120_000);
+  const later = c1.server.writes.slice(length).map(({ kind }) => kind);
+  assert.ok(!later.includes("clusterproperties"));
+  await world.stop();
+});
