@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Clusters } from "../cluster/clusters.ts";
+import { eventually } from "../support/agent-process.ts";
+import { deniedIn, oursIn } from "./denied.ts";
+import { blockWith, commandsOf } from "./guide.ts";
+import { productImages } from "./images.ts";
+import { paste } from "./person.ts";
+import { differences, type NodeRules, rulesOfNodes } from "./rules.ts";
+
+// docs/guides/install.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order.
+
+const GUIDE = "install.md";
+const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
+
+describe("the guide of how to install", () => {
+  let clusters: Clusters;
+  let untouched: NodeRules;
+  before(async () => {
+    const images = await productImages();
+    const regions = ["eu-west", "us-east"];
+    clusters = await Clusters.create({ clusters: 2, nodes: 2, regions, images });
+    // kube-proxy is as it will be once it knows of DNS.
+    untouched = await eventually(async () => {
+      const rules = await rulesOfNodes(clusters);
+      for (const of of rules.values()) assert.match([...of].join("\n"), /kube-dns:metrics -> /);
+      return rules;
+    }, 30_000);
+  });
+  after(() => clusters?.remove());
+
+  test("rolls out an agent on every node and two controllers, with only the rights that they have", async () => {
+    const said = await paste(
+      clusters,
+      blockWith("mesh-or-hub.md", "registry_kubeconfig()") + commandsOf(GUIDE, "Install"),
+    );
+    assert.match(said, /daemon set "clusterset-agent" successfully rolled out/);
+    for (const cluster of [HERE, THERE]) {
+      const pods = await podsOf(cluster);
+      const places = (app: string) =>
+        pods.filter(({ name }) => name.startsWith(app)).map(({ node }) => node);
+      const nodes = clusters.cluster(cluster).nodes.map(({ name }) => name);
+      assert.deepEqual(places("clusterset-agent").sort(), nodes);
+      // Apart, as there is room.
+      assert.deepEqual(places("clusterset-controller").sort(), nodes);
+    }
+  });
+
+  test("a pod is answered by pods of the other cluster, at an address that is the import's", async () => {
+    const said = await paste(clusters, commandsOf(GUIDE, "Try it"));
+    const answers = said.split("\n").filter((line) => line.includes('"at"'));
+    assert.equal(answers.length, 3, said);
+    const servers = JSON.parse(
+      await clusters.kubectl(THERE, ["-n", "shop", "get", "pods", "-l", "app=web", "-o", "json"]),
+    ).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    for (const line of answers) assert.ok(servers.includes(JSON.parse(line).name), line);
+    for (const [node, rules] of await rulesOfNodes(clusters)) {
+      const tier = node.startsWith(HERE) ? "global" : "local";
+      assert.match([...rules].join("\n"), new RegExp(`"shop/web ${tier} ${THERE}"`), node);
+    }
+  });
+
+  test("nothing that agents, controllers or peers have asked for was denied", () => {
+    for (const { id, plane } of clusters.all) {
+      const peer = id === HERE ? THERE : HERE;
+      assert.deepEqual(
+        [...oursIn(plane.auditFile)].sort(),
+        [
+          "clusterset-proxy:clusterset-agent",
+          "clusterset-proxy:clusterset-controller",
+          `clusterset-registry-${id}:${peer}`,
+        ].map((name) => `system:serviceaccount:${name}`),
+      );
+      assert.deepEqual(deniedIn(plane.auditFile), []);
+    }
+  });
+
+  test("after what it says of uninstalling, nodes have the rules that they had before", async () => {
+    await paste(clusters, commandsOf(GUIDE, "Uninstall"));
+    for (const cluster of [HERE, THERE]) {
+      await clusters.kubectl(cluster, ["delete", "namespace", "shop", "--timeout=60s"]);
+      const left = await clusters.kubectl(cluster, [
+        ...["get", "crds,clusterroles,clusterrolebindings,namespaces,roles,rolebindings", "-A"],
+        ...["-o", "name"],
+      ]);
+      assert.doesNotMatch(left, /clusterset|multicluster|about\.k8s\.io/);
+    }
+    // kube-proxy follows the end of our Services in its own time.
+    await eventually(async () => {
+      assert.deepEqual(differences(untouched, await rulesOfNodes(clusters)), []);
+    }, 30_000);
+  });
+
+  async function podsOf(cluster: string): Promise<{ name: string; node: string }[]> {
+    const argv = ["-n", "clusterset-proxy", "get", "pods", "-o", "json"];
+    const { items } = JSON.parse(await clusters.kubectl(cluster, argv));
+    return items.map((pod: { metadata: { name: string }; spec: { nodeName: string } }) => ({
+      name: pod.metadata.name,
+      node: pod.spec.nodeName,
+    }));
+  }
+});

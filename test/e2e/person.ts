@@ -1,0 +1,31 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
+import type { Clusters } from "../cluster/clusters.ts";
+import { commandPath } from "../cluster/commands.ts";
+
+const ROOT = `${import.meta.dirname}/../..`;
+
+/**
+ * Does what a person does who pastes commands into a shell, in the top folder of the repository and with the kubeconfig of
+ * the clusters. Ends with the first command that fails, and then throws all that was said. Gives what was printed.
+ */
+export async function paste(clusters: Clusters, commands: string): Promise<string> {
+  const { kubeconfig } = clusters;
+  const env = {
+    ...process.env,
+    KUBECONFIG: kubeconfig,
+    KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
+    PATH: `${dirname(commandPath("kubectl"))}:${process.env.PATH}`,
+  };
+  const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], { cwd: ROOT, env });
+  shell.stdin.end(commands);
+  const [out, errors] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, "close"),
+  ]);
+  if (shell.exitCode !== 0) throw new Error(`exit code ${shell.exitCode}\n${out}\n${errors}`);
+  return out;
+}
