@@ -49,14 +49,15 @@ describe("the guide of how to install", () => {
   test("a pod is answered by pods of the other cluster, at an address that is the import's", async () => {
     const said = await paste(clusters, commandsOf(GUIDE, "Try it"));
     const answers = said.split("\n").filter((line) => line.includes('"at"'));
-    assert.equal(answers.length, 3, said);
+    // Three by the address, one by the name.
+    assert.equal(answers.length, 4, said);
     const servers = JSON.parse(
       await clusters.kubectl(THERE, ["-n", "shop", "get", "pods", "-l", "app=web", "-o", "json"]),
     ).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
     for (const line of answers) assert.ok(servers.includes(JSON.parse(line).name), line);
     for (const [node, rules] of await rulesOfNodes(clusters)) {
       const tier = node.startsWith(HERE) ? "global" : "local";
-      assert.match([...rules].join("\n"), new RegExp(`"shop/web ${tier} ${THERE}"`), node);
+      assert.match([...rules].join("\n"), new RegExp(`"shop/web:?\\S* ${tier} ${THERE}"`), node);
     }
   });
 

@@ -33,8 +33,8 @@ export function differences(before: NodeRules, now: NodeRules): string[] {
   return [...before].flatMap(([node, old]) => {
     const rules = now.get(node) ?? new Set();
     return [
-      ...[...rules.difference(old)].map((rule) => `${node}: new: ${rule}`),
-      ...[...old.difference(rules)].map((rule) => `${node}: gone: ${rule}`),
+      ...[...rules].filter((rule) => !old.has(rule)).map((rule) => `${node}: new: ${rule}`),
+      ...[...old].filter((rule) => !rules.has(rule)).map((rule) => `${node}: gone: ${rule}`),
     ];
   });
 }
