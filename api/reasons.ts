@@ -159,6 +159,8 @@ export const REASONS = {
     "The cluster has not been seen to renew its Lease at all: what was ready of it only serves.",
   "controllers-silent":
     "kube-controller-manager has not renewed its Lease in time: what it says of endpoints is old.",
+  "held-back":
+    "Endpoints turned unready together just after an outage of the control plane: for at most 30 s they are said to serve.",
 
   // Who we are, and who the others are.
   identified: "The cluster's id and clusterset are known, and nothing contradicts them.",

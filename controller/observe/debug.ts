@@ -41,13 +41,15 @@ export interface DebugView {
   readonly imports: number;
   /** Parts of objects of our own cluster that are refused: how many, by reason. */
   readonly refused: Readonly<Record<string, number>>;
+  /** Endpoints of our own cluster whose unreadiness is held back (`held-back`). */
+  readonly heldBack: number;
   readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
   readonly clusters: readonly ClusterView[];
 }
 
 /** What a controller believes, as of now. */
 export function debugView(controller: Controller, metrics: Refusals): DebugView {
-  const { identity, elector, isWorking, lacks, own, queue } = controller;
+  const { identity, elector, heldBack, isWorking, lacks, own, queue } = controller;
   const holder = elector.state?.holder;
   return {
     ...(identity !== undefined && { identity }),
@@ -57,6 +59,7 @@ export function debugView(controller: Controller, metrics: Refusals): DebugView 
     ...(lacks !== undefined && { because: lacks }),
     imports: own.imports.size,
     refused: metrics.refusedOf(undefined),
+    heldBack,
     queue: {
       waiting: queue.depth,
       working: queue.working,

@@ -1,6 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LeaderState } from "../../common/lease/leader-elector.ts";
@@ -167,7 +168,9 @@ export class Observer implements ControllerEvents {
   }
 
   held(drop: Drop): void {
-    this.#log.warn("Endpoints turned unready together after an outage; held back.", { ...drop });
+    const reason: Reason = "held-back";
+    const what = "Endpoints turned unready together after an outage; held back.";
+    this.#log.warn(what, { reason, ...drop });
   }
 
   believed(drop: Drop): void {
