@@ -7,6 +7,9 @@ import { commandPath } from "../cluster/commands.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
 
+/** Longer than anything in a guide takes on a machine that does other things, too. */
+const PATIENCE_MS = 300_000;
+
 /**
  * Does what a person does who pastes commands into a shell, in the top folder of the repository and with the kubeconfig of
  * the clusters. Ends with the first command that fails, and then throws all that was said. Gives what was printed.
@@ -19,7 +22,11 @@ export async function paste(clusters: Clusters, commands: string): Promise<strin
     KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
     PATH: `${dirname(commandPath("kubectl"))}:${process.env.PATH}`,
   };
-  const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], { cwd: ROOT, env });
+  const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], {
+    cwd: ROOT,
+    env,
+    timeout: PATIENCE_MS,
+  });
   shell.stdin.end(commands);
   const [out, errors] = await Promise.all([
     text(shell.stdout),

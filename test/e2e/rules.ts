@@ -8,9 +8,17 @@ const SAVES = ["iptables", "ip6tables"].flatMap((tool) => [
   `${tool}-legacy-save`,
 ]);
 
+/** A rule without counters, and without what names one pod: CoreDNS is another one after it was restarted. */
+function lasting(rule: string): string {
+  return rule
+    .replace(/ \[\d+:\d+\]$/, "")
+    .replaceAll(/KUBE-SEP-\w+/g, "KUBE-SEP")
+    .replaceAll(/\b10\.[12]\.\d+\.\d+\b/g, "POD");
+}
+
 /**
- * The rules of all nodes, without what changes by itself: counters, the time that is written above, and the order in which
- * kube-proxy has Services.
+ * The rules of all nodes, without what changes by itself: the time that is written above, counters, the order in which
+ * kube-proxy has Services, and which pods CoreDNS has.
  */
 export async function rulesOfNodes(clusters: Clusters): Promise<NodeRules> {
   const nodes = clusters.all.flatMap((cluster) => cluster.nodes);
@@ -20,7 +28,7 @@ export async function rulesOfNodes(clusters: Clusters): Promise<NodeRules> {
       const lines = (await node.host.exec([save])).split("\n");
       return lines.flatMap((line) => {
         if (line.startsWith("*")) table = line;
-        return /^[:-]/.test(line) ? [`${save} ${table} ${line.replace(/ \[\d+:\d+\]$/, "")}`] : [];
+        return /^[:-]/.test(line) ? [`${save} ${table} ${lasting(line)}`] : [];
       });
     });
     return [node.name, new Set((await Promise.all(tables)).flat())];
