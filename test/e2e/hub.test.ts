@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
+import { eventually } from "../support/agent-process.ts";
 import { deniedIn } from "./denied.ts";
 import { blockWith, commandsOf } from "./guide.ts";
 import { productImages } from "./images.ts";
+import { Kustomization } from "./kustomization.ts";
 import { paste } from "./person.ts";
 
-// The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server that is nobody's.
+// The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server that is nobody's. Agents and
+// controllers as an operator has them who adds what deploy/components has.
 
 const GUIDE = "mesh-or-hub.md";
 
@@ -15,14 +18,15 @@ describe("two clusters that know only a hub", () => {
   before(async () => {
     const regions = ["eu-west", "us-east"];
     clusters = await Clusters.create({ clusters: 3, regions, images: await productImages() });
+    using own = new Kustomization("hub", ["dual-stack", "preflight"]);
     // The names that the guide has for them.
     await paste(
       clusters,
       `kubectl config rename-context cluster-1 c1
        kubectl config rename-context cluster-2 c2
        kubectl config rename-context cluster-3 hub
-       kubectl --context c1 apply -k deploy/overlays/hub
-       kubectl --context c2 apply -k deploy/overlays/hub`,
+       kubectl --context c1 apply -k ${own.folder}
+       kubectl --context c2 apply -k ${own.folder}`,
     );
   });
   after(() => clusters?.remove());
@@ -33,9 +37,24 @@ describe("two clusters that know only a hub", () => {
     await paste(clusters, `${blockWith(GUIDE, "registry_kubeconfig()")}\n${steps("c1", "1")}`);
     await paste(clusters, `${blockWith(GUIDE, "registry_kubeconfig()")}\n${steps("c2", "2")}`);
     const said = await paste(clusters, TRY);
-    const [server] = said.match(/"name":"web-[^"]*"/) ?? [];
-    assert.ok(server, said);
+    const answers = said.match(/"name":"web-[^"]*","source":"[^"]*"/g) ?? [];
+    assert.equal(answers.length, 2, said);
+    assert.match(answers[0] ?? "", /"source":"10\.1\./);
+    assert.match(answers[1] ?? "", /"source":"fd00:10:1:/);
     for (const { plane } of clusters.all) assert.deepEqual(deniedIn(plane.auditFile), []);
+  });
+
+  test("agents that may enter pods' networks have seen that pods meet the rules", async () => {
+    const node = clusters.cluster("cluster-1").node("node-1");
+    const ready = ["curl", "-s", "127.0.0.1:10269/readyz?verbose"];
+    // Pods are looked at once a minute.
+    await eventually(async () => {
+      const said = await node.host.exec(ready);
+      for (const check of ["route", "pods", "extensions", "forwarding"]) {
+        assert.ok(said.includes(`[+]preflight-${check}-IPv4 ok`), said);
+      }
+      assert.ok(said.includes("[+]preflight-lock ok"), said);
+    }, 120_000);
   });
 
   /** What the guide says of c1, for this cluster; addresses are those that it has here. */
@@ -57,6 +76,7 @@ for cluster in c1 c2; do
 done
 kubectl --context c2 -n shop create deployment web --image=lab.local/probe:1
 kubectl --context c2 -n shop expose deployment web --port=80 --target-port=8080
+kubectl --context c2 -n shop patch service web -p '{"spec":{"ipFamilyPolicy":"PreferDualStack"}}'
 kubectl --context c2 -n shop rollout status --timeout=120s deployment/web
 kubectl --context c1 -n shop run client --image=lab.local/probe:1
 kubectl --context c1 -n shop wait --for=condition=Ready --timeout=60s pod/client
@@ -65,6 +85,9 @@ apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
 metadata: { name: web }
 END
-until vip=$(kubectl --context c1 -n shop get serviceimport web -o 'jsonpath={.spec.ips[0]}') && [ -n "$vip" ]; do sleep 0.2; done
-until kubectl --context c1 -n shop exec client -- node /app/request/request.ts "http://$vip"; do sleep 0.2; done
+address() { kubectl --context c1 -n shop get serviceimport web -o "jsonpath={.spec.ips[$1]}"; }
+ask() { kubectl --context c1 -n shop exec client -- node /app/request/request.ts "$1"; }
+until [ -n "$(address 1)" ]; do sleep 0.2; done
+until ask "http://$(address 0)"; do sleep 0.2; done
+until ask "http://[$(address 1)]"; do sleep 0.2; done
 `;

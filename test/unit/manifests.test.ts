@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { AGENT } from "../../agent/config/program.ts";
+import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
+import { CONTROLLER } from "../../controller/config/program.ts";
+import packageJson from "../../package.json" with { type: "json" };
+
+// What deploy/ and the Dockerfiles say of the programs is so. Whether it works, test/e2e shows.
+
+const ROOT = join(import.meta.dirname, "../..");
+const FILES = globSync("deploy/**/*", { cwd: ROOT }).filter((file) =>
+  /(\.yaml|\/Kustomization)$/.test(file),
+);
+
+/** Any value in YAML. */
+type Value =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Value[]
+  | { readonly [key: string]: Value };
+
+function documents(file: string): Value[] {
+  return parseAllDocuments(readFileSync(join(ROOT, file), "utf8")).map((document): Value => {
+    const [error] = document.errors;
+    if (error !== undefined) throw error;
+    return document.toJS();
+  });
+}
+
+/** All that stands below a key of this name, at any depth. */
+function below(key: string, value: Value): Value[] {
+  if (value === null || typeof value !== "object") return [];
+  if (Array.isArray(value)) return value.flatMap((one: Value) => below(key, one));
+  return Object.entries(value).flatMap(([name, one]) => (name === key ? [one] : below(key, one)));
+}
+
+function all(key: string, files: readonly string[] = FILES): Value[] {
+  return files.flatMap(documents).flatMap((document) => below(key, document));
+}
+
+/** The settings of containers, by name. */
+function settings(files: readonly string[] = FILES): { name: string; value?: string }[] {
+  return all("env", files).flat() as { name: string; value?: string }[];
+}
+
+test("every setting of a container is a flag of the program, and its value is one that it takes", () => {
+  const programs: readonly AnyProgram[] = [AGENT, CONTROLLER];
+  const flags = new Map(
+    programs.flatMap((program) =>
+      flagList(program).map((flag) => [variableOf(program, flag), flag]),
+    ),
+  );
+  const given = settings();
+  assert.ok(given.length > 6);
+  for (const { name, value } of given) {
+    const flag = flags.get(name);
+    assert.ok(flag, name);
+    if (value !== undefined) assert.ok("value" in flag.read(value), `${name}: ${value}`);
+  }
+});
+
+test("a cleanup waits for the agent's lock, and for no other", () => {
+  const [agent = "", cleanup = ""] = ["deploy/base/agent.yaml", "deploy/cleanup/cleanup.yaml"];
+  const lock = lockOf(agent);
+  assert.ok(lock);
+  assert.equal(lockOf(cleanup), lock);
+  // On the host it lies where it does in the container: a cleanup by hand finds it.
+  for (const file of [agent, cleanup]) assert.equal(hostPathAt(dirname(lock), file), dirname(lock));
+});
+
+function lockOf(file: string): string | undefined {
+  return settings([file]).find(({ name }) => name === "CLUSTERSET_AGENT_LOCK_FILE")?.value;
+}
+
+/** The path of the host that containers see at this one. */
+function hostPathAt(path: string, file: string): string | undefined {
+  const mounts = all("volumeMounts", [file]).flat() as { name: string; mountPath: string }[];
+  const volumes = all("volumes", [file]).flat() as { name: string; hostPath: { path: string } }[];
+  const mount = mounts.find(({ mountPath }) => mountPath === path);
+  return volumes.find(({ name }) => name === mount?.name)?.hostPath.path;
+}
+
+test("images are of the version that is released", () => {
+  const tags = all("images").flat() as { name: string; newTag: string }[];
+  assert.ok(tags.length >= 3);
+  for (const { name, newTag } of tags) assert.equal(newTag, packageJson.version, name);
+  for (const file of ["Dockerfile.agent", "images/controller/Dockerfile"]) {
+    const [, version] = readFileSync(join(ROOT, file), "utf8").match(/^ARG VERSION=(.*)$/m) ?? [];
+    assert.equal(version, packageJson.version, file);
+  }
+});
+
+test("every file of deploy/ is applied by some kustomization, or is said to be made for one cluster", () => {
+  const applied = FILES.filter((file) => /kustomization(\.yaml)?$/i.test(file)).flatMap((file) => {
+    const patches = all("patches", [file]).flat() as { path: string }[];
+    const named = [
+      ...(all("resources", [file]).flat() as string[]),
+      ...patches.map(({ path }) => path),
+    ];
+    return named.map((name) => {
+      const path = join(dirname(file), name);
+      assert.ok(existsSync(join(ROOT, path)), `${file}: ${name}`);
+      return path;
+    });
+  });
+  const single = FILES.filter((file) =>
+    readFileSync(join(ROOT, file), "utf8").includes("CLUSTER_ID"),
+  );
+  for (const file of FILES) {
+    if (/kustomization(\.yaml)?$/i.test(file) || single.includes(file)) continue;
+    // A hub is no cluster, and is made by hand.
+    if (file === "deploy/rbac/hub/hub.yaml") continue;
+    assert.ok(applied.includes(file), `${file} is applied by nobody`);
+  }
+  assert.ok(statSync(join(ROOT, "deploy/coredns/names")).mode & 0o100);
+});
