@@ -65,7 +65,7 @@ test("every setting of a container is a flag of the program, and its value is on
 });
 
 test("a cleanup waits for the agent's lock, and for no other", () => {
-  const [agent = "", cleanup = ""] = ["deploy/base/agent.yaml", "deploy/cleanup/cleanup.yaml"];
+  const [agent, cleanup] = ["deploy/base/agent.yaml", "deploy/cleanup/cleanup.yaml"];
   const lock = lockOf(agent);
   assert.ok(lock);
   assert.equal(lockOf(cleanup), lock);
