@@ -18,7 +18,7 @@ describe("two clusters that know only a hub", () => {
   before(async () => {
     const regions = ["eu-west", "us-east"];
     clusters = await Clusters.create({ clusters: 3, regions, images: await productImages() });
-    using own = new Kustomization("hub", ["dual-stack", "preflight"]);
+    using own = new Kustomization("hub", ["dual-stack", "metrics", "preflight"]);
     // The names that the guide has for them.
     await paste(
       clusters,
@@ -46,7 +46,7 @@ describe("two clusters that know only a hub", () => {
 
   test("agents that may enter pods' networks have seen that pods meet the rules", async () => {
     const node = clusters.cluster("cluster-1").node("node-1");
-    const ready = ["curl", "-s", "127.0.0.1:10269/readyz?verbose"];
+    const ready = ["curl", "-s", "172.20.1.12:10269/readyz?verbose"];
     // Pods are looked at once a minute.
     await eventually(async () => {
       const said = await node.host.exec(ready);

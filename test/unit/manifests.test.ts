@@ -58,9 +58,12 @@ test("every setting of a container is a flag of the program, and its value is on
   const given = settings();
   assert.ok(given.length > 6);
   for (const { name, value } of given) {
+    // What another one refers to is what the kubelet puts there.
+    if (given.some((other) => other.value?.includes(`$(${name})`))) continue;
     const flag = flags.get(name);
     assert.ok(flag, name);
-    if (value !== undefined) assert.ok("value" in flag.read(value), `${name}: ${value}`);
+    const text = value?.replace("$(HOST_IP)", "192.0.2.1");
+    if (text !== undefined) assert.ok("value" in flag.read(text), `${name}: ${text}`);
   }
 });
 
