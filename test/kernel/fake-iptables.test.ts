@@ -37,8 +37,9 @@ for (const flavour of ["nft", "legacy"] as const) {
         const { exitCode } = fake.restore(text);
         const real = await node.run([...restore, "--noflush", "-w", "5"], { stdin: text });
         // A bad rule that the same transaction deletes again never reaches the kernel; the fake holds it against
-        // its author all the same.
-        if (exitCode === 4 && codes === "endings" && /^-[DF]/m.test(text)) return;
+        // its author all the same, or finds one rule less to delete.
+        const mayDelete = /^-[DF]/m.test(text) && (exitCode === 4 || text.includes("-j REJECT"));
+        if (exitCode !== 0 && codes === "endings" && mayDelete) return;
         assert.equal(exitCode === 0, real.code === 0, `${text}${real.stderr}`);
         if (flavour === "nft" && codes === "exit codes")
           assert.equal(exitCode, real.code, `${text}${real.stderr}`);
@@ -60,7 +61,7 @@ for (const flavour of ["nft", "legacy"] as const) {
       test(`${family}: any history of transactions`, async () => {
         await fc.assert(
           fc.asyncProperty(restoreTexts(family), (texts) => compare(family, texts, "endings")),
-          { numRuns: 40 },
+          { numRuns: Number(process.env.RUNS ?? 40) },
         );
       });
     }
