@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
@@ -40,6 +41,9 @@ export interface BuiltImage {
 
 const STORAGE = `${CACHE}/buildah`;
 
+/** A day: longer than any work on one set of images is put aside. */
+const KEPT_MS = 24 * 60 * 60 * 1_000;
+
 /** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
 export async function build(recipe: Recipe): Promise<BuiltImage> {
   const { tag, folder, context, base, args = [] } = recipe;
@@ -47,7 +51,11 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
   for (const path of [folder, ...context]) digest(hash, path);
   const key = hash.digest("hex").slice(0, 12);
   const archive = `${CACHE}/images/${basename(tag).replace(":", "-")}-${key}.tar`;
-  if (existsSync(archive)) return { tag, archive, key };
+  if (existsSync(archive)) {
+    const now = new Date();
+    utimesSync(archive, now, now);
+    return { tag, archive, key };
+  }
   console.error(`lab: building ${tag}`);
   mkdirSync(`${CACHE}/images`, { recursive: true });
   const work = mkdtempSync(`${CACHE}/images/building-`);
@@ -62,10 +70,24 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
     await buildah("bud", ...how, ...args, "--tag", tag, work);
     await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
     renameSync(`${work}/archive.tar`, archive);
+    // Images that this one has taken the name of; their layers, unless it has them, too.
+    // Containers are of builds that were killed.
+    await buildah("rm", "--all");
+    await buildah("rmi", "--prune");
   } finally {
     rmSync(work, { recursive: true });
   }
+  forgetUnused();
   return { tag, archive, key };
+}
+
+/** Removes archives that nobody has asked for lately: each time sources change, there are others, of 100 MB each. */
+function forgetUnused(): void {
+  for (const name of readdirSync(`${CACHE}/images`)) {
+    const path = `${CACHE}/images/${name}`;
+    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > KEPT_MS) rmSync(path, { recursive: true, force: true });
+  }
 }
 
 /**
