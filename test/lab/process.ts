@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { untilStill } from "./standstill.ts";
 
 /** How a process ended: `code`, or the `signal` that killed it. */
 export interface Exit {
@@ -91,9 +92,10 @@ export class Process {
     }
   }
 
-  /** Sends a signal, if the program still runs. */
+  /** Sends a signal, if the program still runs. After SIGSTOP it does not run any more when this returns. */
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name);
+    if (name === "SIGSTOP" && this.pid !== undefined) untilStill(this.pid);
   }
 
   /** Asks the program to end, kills it after `patience` ms, and tells how it ended. */
