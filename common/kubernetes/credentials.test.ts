@@ -111,7 +111,9 @@ test("a plugin that hangs is asked once by all who wait, ended after 30 seconds,
   await using fake = await FakeApiServer.start();
   const [runs, go] = [fake.file("runs"), fake.file("go")];
   // What it waits for outlives it, with its standard output.
-  const script = `echo run >> ${runs}; until [ -e ${go} ]; do sleep 0.01; done; wc -l < ${runs}`;
+  // It ends with its folder, too: a test that is killed must not leave it running.
+  const wait = `until [ -e ${go} ] || [ ! -e ${runs} ]; do sleep 0.01; done`;
+  const script = `echo run >> ${runs}; ${wait}; wc -l < ${runs}`;
   fake.writeKubeconfig(plugin(`n=$(${script}); echo '{"status":{"token":"'$n'"}}'`));
   const clock = new FakeClock();
   const { authorization } = await load(fake, clock);
