@@ -12,7 +12,7 @@ import { ControlPlane } from "./control-plane.ts";
 export const AGENT = "agent";
 
 /** Longer than the longest backoff after the faults of these tests. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export interface AgentStageOptions {
   /** Versions of the CRDs that are served from the start on (`all` of them); undefined: there are none. */

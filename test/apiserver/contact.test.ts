@@ -10,7 +10,7 @@ import { ControlPlane } from "./control-plane.ts";
 
 /** Renewed by the test, as kube-controller-manager's leader does it, and good for the least time there is. */
 const LEASE = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: CONTROLLERS_LEASE };
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 let plane: ControlPlane;
 before(async () => {

@@ -6,7 +6,7 @@ import type { ApiClient } from "./api-client.ts";
 /** What users install. */
 const DIRECTORY = new URL("../../deploy/crds/", import.meta.url).pathname;
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 interface Version {
   readonly name: string;

@@ -14,7 +14,7 @@ const LEASE = {
   kind: "Lease",
   metadata: { namespace: "default", name: "leader" },
 };
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 let plane: ControlPlane;
 before(async () => {

@@ -11,7 +11,7 @@ import type { ControlPlane } from "./control-plane.ts";
 import type { Rule } from "./rights.ts";
 import { inlineKubeconfigOf } from "./user.ts";
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview" };
 
 /** A service account with a real token, in our own programs' hands: its kubeconfig is text, as in a peer's Secret. */

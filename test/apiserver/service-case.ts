@@ -4,7 +4,7 @@ import type { ApiObject } from "./api-client.ts";
 import type { ControllerStage, StagedCluster } from "./controller-stage.ts";
 
 /** Longer than the longest backoff of a machine that is busy. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const VERSION = "multicluster.x-k8s.io/v1beta1";
 
 /** A port of a Service. */

@@ -14,7 +14,7 @@ export const CONTROLLER = fileURLToPath(
 );
 
 /** Longer than the longest backoff after the faults of these tests. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 const READS = ["get", "list", "watch"];
 /** Where a controller that has a node to itself answers. */
 const PAGES = "127.0.0.1:10270";
