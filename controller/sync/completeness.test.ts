@@ -19,6 +19,7 @@ class Stage {
     const act = async () => {
       if (reason !== undefined) throw new ApiFault(reason, "no");
     };
+    // What it throws is the fault that was given to it.
     await this.completeness.publish("shop/web", act).catch(() => undefined);
   }
 }

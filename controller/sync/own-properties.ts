@@ -26,6 +26,7 @@ export class OwnProperties {
   readonly #writer: ApiWriter;
   #cancel: Cancel = () => undefined;
   #running = false;
+  #isBusy = false;
   #wait: number = AGAIN.first;
   /** What was said last of each that could not be created: the same is not said twice. */
   readonly #said = new Map<string, string>();
@@ -50,10 +51,23 @@ export class OwnProperties {
 
   async #create(): Promise<void> {
     this.#cancel();
-    const { clock, feed, who } = this.#options;
-    if (who.state?.reason !== "identified") return;
+    // A round that is under way goes on, and sees itself that all is wanted again.
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    const isDone = await this.#createMissing();
+    this.#isBusy = false;
+    if (isDone || !this.#running) return;
+    this.#cancel = this.#options.clock.after(this.#wait, () => void this.#create());
+    this.#wait = Math.min(this.#wait * 2, AGAIN.most);
+  }
+
+  /** True if nothing lacks any more. */
+  async #createMissing(): Promise<boolean> {
+    const { feed, who } = this.#options;
+    if (who.state?.reason !== "identified") return true;
     let isDone = true;
     for (const manifest of who.state.missing) {
+      if (!this.#running) return false;
       try {
         const { object } = await this.#writer.create(CLUSTER_PROPERTIES, manifest);
         feed.wrote(object);
@@ -62,9 +76,7 @@ export class OwnProperties {
         this.#failed(manifest.metadata.name, thrown);
       }
     }
-    if (isDone || !this.#running) return;
-    this.#cancel = clock.after(this.#wait, () => void this.#create());
-    this.#wait = Math.min(this.#wait * 2, AGAIN.most);
+    return isDone;
   }
 
   #failed(name: string, thrown: unknown): void {

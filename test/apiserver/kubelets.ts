@@ -133,6 +133,7 @@ async function repeat(round: () => Promise<void>, signal: AbortSignal): Promise<
   while (!signal.aborted) {
     // Nobody answers, or something has changed in between: the next round looks again.
     await round().catch(() => undefined);
+    // An end in between throws, and is what the loop looks at next.
     await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -23,6 +23,7 @@ export class Arrivals implements AsyncDisposable {
     ]).catch((error: unknown) => {
       if (!this.#stopped) throw error;
     });
+    // Whoever waits for arrivals hears of it; nobody has to wait.
     this.#watching.catch(() => undefined);
   }
 
