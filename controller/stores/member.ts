@@ -220,9 +220,10 @@ export class Member {
     this.#cancelReading();
     this.#isDue = false;
     this.#endpointCidrs = endpointCidrs;
-    this.#reading = { follow, known: this.#listed ? [] : [...known] };
+    const names = [...known];
+    this.#reading = { follow, known: this.#listed ? [] : names };
     const { records, slices, leases } = this;
-    const before = [...known].map((key) => this.recordKey(key));
+    const before = names.map((key) => this.recordKey(key));
     const recorded = new Set([...before, ...records.keys()]);
     this.#allowance.begin(before.filter((key) => records.fact(key) === undefined));
     const queries = registryQueries(this.namespace);

@@ -4,14 +4,9 @@ import { ControllerWorld } from "../../test/support/controller-world.ts";
 import { at } from "../../test/support/memory/fields.ts";
 
 test("another controller that puts an import back each time is not fought without a pause", async () => {
-  const world = new ControllerWorld(["c1"]);
+  const world = await ControllerWorld.withExport(["c1"]);
   const [c1] = world.clusters;
   assert.ok(c1);
-  c1.namespace("shop");
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  world.start();
-  await world.pass(10_000);
   const theirs = {
     kind: "ServiceImport",
     metadata: { namespace: "shop", name: "web" },
@@ -36,14 +31,9 @@ test("another controller that puts an import back each time is not fought withou
 });
 
 test("another controller that says the opposite of an export each time is not fought without a pause", async () => {
-  const world = new ControllerWorld(["c1"]);
+  const world = await ControllerWorld.withExport(["c1"]);
   const [c1] = world.clusters;
   assert.ok(c1);
-  c1.namespace("shop");
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  world.start();
-  await world.pass(10_000);
   const { objects } = c1.server;
   const theirs = {
     kind: "ServiceExport",

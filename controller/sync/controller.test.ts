@@ -24,14 +24,9 @@ test("an export is imported by every cluster that has its namespace, and a world
 });
 
 test("what a dead cluster exported stays as a last resort over a restart of ours, and comes back with it", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  world.start();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  await world.pass(5000);
   c1.server.down = true;
   c1.server.cut();
   await c2.stop();
@@ -161,14 +156,9 @@ test("a cluster that is dead since before our start keeps what came from it, and
 });
 
 test("a Secret that leads nowhere takes nothing away, over a restart neither, and one that leads there again goes on", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  world.start();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  await world.pass(5000);
   world.misguided.add("c1");
   await c2.stop();
   c2.start();

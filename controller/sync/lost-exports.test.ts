@@ -106,14 +106,9 @@ test("one of three exports that was deleted while the controller was away is wit
 });
 
 test("Secrets of all peers that are not listed after a restart take nothing away for ten seconds", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  world.start();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  await world.pass(5000);
   await c2.stop();
   c2.delete("Secret", "clusterset-proxy/peer-c1");
   c2.start();

@@ -3,14 +3,9 @@ import { test } from "node:test";
 import { ControllerWorld } from "../../test/support/controller-world.ts";
 
 test("an import that goes with its namespace is counted no more, and one in a namespace that comes back is", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
-  for (const cluster of world.clusters) cluster.namespace("shop");
-  world.start();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
-  await world.pass(5000);
   const counted = async () =>
     /clusterset_controller_imports\{reason="exported"\} (\d+)/.exec(await c2.metrics.text())?.[1];
   assert.equal(await counted(), "1");

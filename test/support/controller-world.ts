@@ -246,6 +246,17 @@ export class ControllerWorld {
     }
   }
 
+  /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
+  static async withExport(ids: readonly string[]): Promise<ControllerWorld> {
+    const world = new ControllerWorld(ids);
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    world.clusters[0]?.serve("shop/web", ["10.1.0.7"]);
+    world.clusters[0]?.export("shop/web");
+    world.start();
+    await world.pass(5000);
+    return world;
+  }
+
   /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
   static withHub(names: readonly string[], random?: () => number): ControllerWorld {
     const world = new ControllerWorld([], random);
