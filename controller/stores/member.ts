@@ -2,7 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
-import type { Cancel, Clock } from "../../common/clock.ts";
+import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
 import { Assurance } from "../liveness/assurance.ts";
@@ -13,10 +13,10 @@ import { decodeSlice } from "../registry/decode-slice.ts";
 import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 import type { Registry } from "../registry/registry.ts";
 import { FactStore } from "./fact-store.ts";
-import { Feed, type Follow, type Sink } from "./feed.ts";
+import type { Follow, Sink } from "./feed.ts";
 import { MissedFacts } from "./missed-facts.ts";
 import { RegistryAllowance } from "./registry-allowance.ts";
-import { registryQueries } from "./resources.ts";
+import { RegistryReading } from "./registry-reading.ts";
 
 /** The Lease of a registry. */
 export interface LeaseSight {
@@ -52,12 +52,6 @@ export interface MemberOptions {
   readonly told: MemberTold;
 }
 
-/**
- * Milliseconds between two times that all of a registry is read anew for what it shows: how often it gives cause to is its
- * owner's choice, and he may be broken.
- */
-const READ_ANEW_MS = 10_000;
-
 /** A cluster of the clusterset, ourselves included, as its registry shows it. */
 export class Member {
   readonly id: string;
@@ -75,15 +69,11 @@ export class Member {
     readonly slices: MissedFacts<SliceFact>;
   };
   #endpointCidrs: readonly Cidr[] = [];
-  #reading: { readonly follow: Follow; readonly known: readonly ObjectKey[] } | undefined;
-  #feeds: Readonly<Record<keyof ReturnType<typeof registryQueries>, Feed>> | undefined;
+  readonly #reading: RegistryReading;
+  /** Names that it exported before we began, until all has been listed. */
+  #before: readonly ObjectKey[] = [];
   #listed = false;
   #wasHeard = false;
-  /** When all was read anew last. */
-  #readAnewAt = Number.NEGATIVE_INFINITY;
-  /** All is to be read anew, and until then nothing is sure of what it lacks. */
-  #isDue = false;
-  #cancelReading: Cancel = () => undefined;
 
   constructor(options: MemberOptions) {
     const { clock, id, isOurs, namespace, told } = options;
@@ -91,7 +81,7 @@ export class Member {
     this.id = id;
     this.namespace = namespace;
     this.#assurance = new Assurance(clock, () => this.#assured());
-    this.#allowance = new RegistryAllowance(() => this.#readAnew());
+    this.#allowance = new RegistryAllowance(() => this.#reading.again());
     const allowance = this.#allowance;
     const room = allowance.room.bind(allowance);
     const problems = told.problems.bind(told);
@@ -147,6 +137,7 @@ export class Member {
         problems,
       },
     });
+    this.#reading = this.#newReading();
   }
 
   /** True once all of it has been listed since we began, whatever has become of the connection. */
@@ -156,9 +147,7 @@ export class Member {
 
   /** True while changes of all of it arrive. */
   get isWatched(): boolean {
-    const feeds = Object.values(this.#feeds ?? {});
-    const areWatching = feeds.every(({ state }) => state?.reason === "watching");
-    return feeds.length > 0 && areWatching && !this.#isDue;
+    return this.#reading.isWatched;
   }
 
   /** True while what it lacks is not exported: its cluster says so. What a list lacks else is only missed. */
@@ -182,8 +171,8 @@ export class Member {
   }
 
   /** The feeds of its registry; undefined before it is connected. */
-  get feeds() {
-    return this.#feeds;
+  get feeds(): RegistryReading["feeds"] {
+    return this.#reading.feeds;
   }
 
   /** What it exports by this name, as far as is known. */
@@ -211,56 +200,14 @@ export class Member {
    * Reads the registry from now on by way of `follow`, and no more as before. What is known stays, and what is not there
    * any more goes as after a break. `known`: names that it exported before we began.
    */
-  async connect(
+  connect(
     follow: Follow,
     endpointCidrs: readonly Cidr[],
     known: Iterable<ObjectKey> = [],
   ): Promise<void> {
-    const feeds = this.#feeds;
-    this.#cancelReading();
-    this.#isDue = false;
     this.#endpointCidrs = endpointCidrs;
-    const names = [...known];
-    this.#reading = { follow, known: this.#listed ? [] : names };
-    const { records, slices, leases } = this;
-    const before = names.map((key) => this.recordKey(key));
-    const recorded = new Set([...before, ...records.keys()]);
-    this.#allowance.begin(before.filter((key) => records.fact(key) === undefined));
-    const queries = registryQueries(this.namespace);
-    const events = {
-      listed: () => this.#complete(),
-      state: (resource: string, state: ReflectorState) => {
-        this.#options.told.state(resource, state);
-        if (state.reason === "rewound") this.rewound();
-        else this.#connected();
-      },
-    };
-    this.#feeds = {
-      serviceimports: new Feed({
-        query: queries.serviceimports,
-        sink: this.#missed.records,
-        known: recorded,
-        follow,
-        events,
-      }),
-      endpointslices: new Feed({
-        query: queries.endpointslices,
-        sink: this.#missed.slices,
-        known: slices.keys(),
-        follow,
-        events,
-      }),
-      leases: new Feed({
-        query: queries.leases,
-        sink: onlyTheLease(leases),
-        known: leases.keys(),
-        follow,
-        events,
-      }),
-    };
-    if (feeds !== undefined) this.#assurance.connected(false);
-    await stopAll(feeds);
-    for (const feed of Object.values(this.#feeds)) feed.start();
+    this.#before = [...known];
+    return this.#reading.connect(follow);
   }
 
   /**
@@ -269,30 +216,44 @@ export class Member {
    */
   rewound(): void {
     this.#assurance.rewound();
-    this.#readAnew();
+    this.#reading.again();
   }
 
   /** Reads no more. */
-  async stop(): Promise<void> {
-    this.#reading = undefined;
-    this.#cancelReading();
-    await stopAll(this.#feeds);
+  stop(): Promise<void> {
+    return this.#reading.stop();
   }
 
-  /** Reads all of it anew, at once or when it is time again. */
-  #readAnew(): void {
-    const { clock } = this.#options;
-    if (this.#isDue || this.#reading === undefined) return;
-    const { follow, known } = this.#reading;
-    this.#isDue = true;
-    const read = (): void => {
-      this.#readAnewAt = clock.now();
-      void this.connect(follow, this.#endpointCidrs, known);
-    };
-    const wait = this.#readAnewAt + READ_ANEW_MS - clock.now();
-    if (wait <= 0) read();
-    else this.#cancelReading = clock.after(wait, read);
-    this.#connected();
+  #newReading(): RegistryReading {
+    const { clock, namespace, told } = this.#options;
+    const { records, slices, leases } = this;
+    let recorded: string[] = [];
+    return new RegistryReading({
+      namespace,
+      clock,
+      readers: {
+        serviceimports: {
+          sink: this.#missed.records,
+          known: () => new Set([...recorded, ...records.keys()]),
+        },
+        endpointslices: { sink: this.#missed.slices, known: () => slices.keys() },
+        leases: { sink: onlyTheLease(leases), known: () => leases.keys() },
+      },
+      told: {
+        begins: () => {
+          recorded = this.#before.map((key) => this.recordKey(key));
+          if (this.#listed) this.#before = [];
+          this.#allowance.begin(recorded.filter((key) => records.fact(key) === undefined));
+        },
+        listed: () => this.#complete(),
+        state: (resource, state) => {
+          told.state(resource, state);
+          if (state.reason === "rewound") this.rewound();
+          else this.#connected();
+        },
+        connected: () => this.#connected(),
+      },
+    });
   }
 
   #connected(): void {
@@ -316,7 +277,7 @@ export class Member {
   }
 
   #complete(): void {
-    const all = Object.values(this.#feeds ?? {}).every(({ listed }) => listed);
+    const all = this.#reading.listed;
     if (all) this.#allowance.end();
     if (this.#listed || !all) return;
     this.#listed = true;
@@ -328,10 +289,6 @@ export class Member {
     const { id: cluster, namespace, clusterSetCidrs } = this.#options;
     return { cluster, namespace, clusterSetCidrs, endpointCidrs: this.#endpointCidrs };
   }
-}
-
-async function stopAll(feeds: Readonly<Record<string, Feed>> = {}): Promise<void> {
-  await Promise.all(Object.values(feeds).map((feed) => feed.stop()));
 }
 
 /** Whatever else is there, it is one Lease that says who the cluster is. */
