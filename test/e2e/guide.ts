@@ -25,3 +25,10 @@ export function blockWith(guide: string, words: string): string {
   }
   return found[0];
 }
+
+/** A shell function of a guide, without what calls it there. */
+export function functionOf(guide: string, name: string): string {
+  const found = new RegExp(`^${name}\\(\\) \\{.*?^\\}$`, "ms").exec(blockWith(guide, `${name}()`));
+  if (found === null) throw new Error(`${guide} has no function ${name}`);
+  return found[0];
+}

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { eventually } from "../support/agent-process.ts";
+import type { Clusterset } from "./clusterset.ts";
+
+/** What became of one call, and when it began: ms of CLOCK_MONOTONIC, the same for all callers. */
+export interface Call {
+  readonly at: number;
+  readonly ms: number;
+  /** The pod that answered. */
+  readonly name?: string;
+  /** A word of images/request, such as "refused". */
+  readonly error?: string;
+}
+
+export interface CallerOptions {
+  readonly cluster: string;
+  readonly namespace: string;
+  /** The pod's. */
+  readonly name: string;
+  /** What is called: http://web.shop.svc.clusterset.local */
+  readonly target: string;
+  /** Calls a second, each on a connection of its own and with a look at DNS of its own. */
+  readonly rate?: number;
+  /** The node that it runs on; none: where the scheduler puts it. */
+  readonly node?: string;
+}
+
+/** Longer than any test. */
+const AT_MOST_S = 600;
+
+/** How long the last calls may take to come to their ends. */
+const PATIENCE_MS = 15_000;
+
+/** A pod that calls, and calls. What it says is read on its node: no API server has to be up for it. */
+export class Caller {
+  readonly #options: CallerOptions;
+  readonly #node: ClusterNode;
+  readonly #uid: string;
+
+  private constructor(options: CallerOptions, node: ClusterNode, uid: string) {
+    this.#options = options;
+    this.#node = node;
+    this.#uid = uid;
+  }
+
+  /** Starts one; returns when its pod runs. The namespace has to be there. */
+  static async start(set: Clusterset, options: CallerOptions): Promise<Caller> {
+    const { cluster, namespace, name, target, rate = 20, node } = options;
+    const manifest = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace },
+      spec: {
+        restartPolicy: "Never",
+        ...(node === undefined ? {} : { nodeName: node }),
+        containers: [
+          {
+            name: "request",
+            image: "lab.local/probe:1",
+            command: ["node", "/app/request/request.ts"],
+            args: ["--for", `${AT_MOST_S}`, "--rate", `${rate}`, `${target}#${name}`],
+          },
+        ],
+      },
+    };
+    const kubectl = (args: readonly string[], stdin?: string) =>
+      set.clusters.kubectl(
+        cluster,
+        ["-n", namespace, ...args],
+        stdin === undefined ? {} : { stdin },
+      );
+    await kubectl(["apply", "-f", "-"], JSON.stringify(manifest));
+    await kubectl(["wait", "--for=condition=Ready", "--timeout=60s", `pod/${name}`]);
+    const pod = JSON.parse(await kubectl(["get", "pod", name, "-o", "json"]));
+    const { nodes } = set.clusters.cluster(cluster);
+    const found = nodes.find((one) => one.name === pod.spec.nodeName);
+    if (found === undefined) throw new Error(`${cluster} has no node ${pod.spec.nodeName}`);
+    return new Caller(options, found, pod.metadata.uid);
+  }
+
+  /** All calls that have ended up to now, in the order in which they ended. */
+  async calls(): Promise<Call[]> {
+    return (await this.#said()).filter((line) => "at" in line) as Call[];
+  }
+
+  /** The same, of those that began at this time of CLOCK_MONOTONIC or later. */
+  async callsSince(at: number): Promise<Call[]> {
+    return (await this.calls()).filter((call) => call.at >= at);
+  }
+
+  /** Ends it, and gives all calls when those that were under way have ended, too. */
+  async stop(): Promise<readonly Call[]> {
+    const { name } = this.#options;
+    await this.#node.host.exec(["pkill", "-TERM", "-f", `request.ts .*#${name}$`]);
+    return eventually(async () => {
+      const lines = await this.#said();
+      assert.ok(
+        lines.some((line) => "total" in line),
+        `${name} does not end`,
+      );
+      return this.calls();
+    }, PATIENCE_MS);
+  }
+
+  async #said(): Promise<object[]> {
+    const { namespace, name } = this.#options;
+    const log = `/var/log/pods/${namespace}_${name}_${this.#uid}/request/0.log`;
+    const lines = (await this.#node.host.exec(["cat", log])).split("\n");
+    // Of containerd: time, stream, F for a whole line, and what was said. The last one may be being written.
+    return lines.slice(0, -1).flatMap((line) => {
+      const [, said] = / stdout F (\{.*\})$/.exec(line) ?? [];
+      return said === undefined ? [] : [JSON.parse(said)];
+    });
+  }
+}

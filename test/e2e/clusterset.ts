@@ -1,0 +1,92 @@
+import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
+import { clusterCidrs } from "../cluster/spec.ts";
+import { deniedIn } from "./denied.ts";
+import { blockWith, functionOf } from "./guide.ts";
+import { productImages } from "./images.ts";
+import { paste } from "./person.ts";
+
+/** Longer than a rollout takes on a machine that does other things, too. */
+const ROLLOUT = "--timeout=180s";
+
+/**
+ * Real clusters that are a clusterset: a mesh, with agents on all nodes and two controllers in each, by the commands of
+ * docs/guides/install.md, but side by side. `install.test.ts` shows that guide itself.
+ *
+ *     await using set = await Clusterset.create({ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] });
+ *     await set.shell("kubectl --context cluster-1 create namespace demo");
+ */
+export class Clusterset implements AsyncDisposable {
+  readonly clusters: Clusters;
+
+  private constructor(clusters: Clusters) {
+    this.clusters = clusters;
+  }
+
+  /** Returns when agents and controllers are ready in all clusters. */
+  static async create(options: ClustersOptions = {}): Promise<Clusterset> {
+    const images = [...(await productImages()), ...(options.images ?? [])];
+    const clusters = await Clusters.create({ ...options, images });
+    const set = new Clusterset(clusters);
+    try {
+      await set.install(clusters.all.map(({ id }) => id));
+    } catch (error) {
+      await set.remove();
+      throw error;
+    }
+    return set;
+  }
+
+  /** The clusters' ids, which are the contexts of kubectl as well. */
+  get ids(): readonly string[] {
+    return this.clusters.all.map(({ id }) => id);
+  }
+
+  /** Makes these members of the clusterset, known to all that are in it. */
+  async install(ids: readonly string[]): Promise<void> {
+    await this.#each(ids, (id) => `kubectl --context ${id} apply -k deploy/overlays/mesh`);
+    await Promise.all(
+      ids.flatMap((id) =>
+        ids.filter((peer) => peer !== id).map((peer) => this.introduce(id, peer)),
+      ),
+    );
+    await this.#each(
+      ids,
+      (id) => `${functionOf("install.md", "identity")}
+identity ${id} ${this.clusters.cluster(id).plan.region}
+kubectl --context ${id} apply -k deploy/coredns
+deploy/coredns/names add ${id}
+kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} daemonset/clusterset-agent
+kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} deployment/clusterset-controller`,
+    );
+  }
+
+  /** Lets a cluster's peer read its registry. */
+  async introduce(id: string, peer: string): Promise<void> {
+    const { plan, plane } = this.clusters.cluster(id);
+    await this.shell(`${blockWith("mesh-or-hub.md", "registry_kubeconfig()")}
+${functionOf("install.md", "introduce")}
+introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
+  }
+
+  /** Runs the commands of a person, in the top folder of the repository. Gives what was printed; throws if one fails. */
+  shell(commands: string): Promise<string> {
+    return paste(this.clusters, commands);
+  }
+
+  /** What API servers have refused agents, controllers and peers: nothing, or their rights are not those they need. */
+  denied(): readonly object[] {
+    return this.clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile));
+  }
+
+  async remove(): Promise<void> {
+    await this.clusters.remove();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.remove();
+  }
+
+  async #each(ids: readonly string[], commands: (id: string) => string): Promise<void> {
+    await Promise.all(ids.map((id) => this.shell(commands(id))));
+  }
+}

@@ -1,0 +1,51 @@
+/** The lab's own server, behind a Service of a namespace that the clusterset shares. */
+export interface Web {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly replicas?: number;
+  /** Lines of YAML that go into the Service's spec. */
+  readonly spec?: string;
+}
+
+/** Commands: the namespace, a Deployment that is available, and a Service of port 80. They may be repeated. */
+export function web({ cluster, namespace, name, replicas = 1, spec = "" }: Web): string {
+  return `kubectl --context ${cluster} apply -f - <<'END'
+apiVersion: v1
+kind: Namespace
+metadata: { name: ${namespace} }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  replicas: ${replicas}
+  selector: { matchLabels: { app: ${name} } }
+  template:
+    metadata: { labels: { app: ${name} } }
+    spec:
+      containers:
+        - name: serve
+          image: lab.local/probe:1
+          readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  selector: { app: ${name} }
+  ports: [{ name: http, port: 80, targetPort: 8080 }]
+${spec}
+END
+kubectl --context ${cluster} -n ${namespace} rollout status --timeout=120s deployment/${name}`;
+}
+
+/** Commands: exports a Service, and waits until all know of it. */
+export function exported({ cluster, namespace, name }: Web): string {
+  return `kubectl --context ${cluster} -n ${namespace} apply -f - <<'END'
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: { name: ${name} }
+END
+kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeout=60s serviceexport/${name}`;
+}
