@@ -3,7 +3,7 @@ import { type Failure, failureOf } from "./attempt.ts";
 import type { Options } from "./options.ts";
 import { now, print } from "./output.ts";
 
-/** Keeps one connection open and prints what comes; true if it ended because its time was over. */
+/** Keeps one connection open and prints what comes; true if it ended because its time was over, or by SIGTERM. */
 export function hold(options: Options): Promise<boolean> {
   const done = Promise.withResolvers<boolean>();
   let over = false;
@@ -34,6 +34,8 @@ export function hold(options: Options): Promise<boolean> {
   });
   request.on("error", (error) => end(failureOf(error)));
   const patience = setTimeout(() => end("timeout"), options.timeoutMs);
+  // As a pod's first process it would not end otherwise.
+  process.once("SIGTERM", () => end());
   if (Number.isFinite(options.forMs)) setTimeout(end, options.forMs).unref();
   return done.promise;
 }

@@ -31,8 +31,21 @@ export async function productImages(): Promise<BuiltImage[]> {
         folder: join(ROOT, "images/controller"),
         ...common,
       }),
+      await demo("serve", base),
+      await demo("request", base),
     ];
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** An image of demos and drills: sources, and nothing to be built before. */
+function demo(name: string, base: BuiltImage): Promise<BuiltImage> {
+  return build({
+    tag: `docker.io/library/clusterset-${name}:0.1.0`,
+    folder: join(ROOT, "images", name),
+    context: [],
+    base,
+    args: [`--build-arg=NODE_IMAGE=${base.tag}`],
+  });
 }

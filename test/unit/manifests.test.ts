@@ -92,7 +92,9 @@ test("images are of the version that is released", () => {
   const tags = all("images").flat() as { name: string; newTag: string }[];
   assert.ok(tags.length >= 3);
   for (const { name, newTag } of tags) assert.equal(newTag, packageJson.version, name);
-  for (const file of ["Dockerfile.agent", "images/controller/Dockerfile"]) {
+  const files = ["Dockerfile.agent", ...globSync("images/*/Dockerfile", { cwd: ROOT })];
+  assert.ok(files.length >= 4);
+  for (const file of files) {
     const [, version] = readFileSync(join(ROOT, file), "utf8").match(/^ARG VERSION=(.*)$/m) ?? [];
     assert.equal(version, packageJson.version, file);
   }
