@@ -48,6 +48,8 @@ export type RoundEnd = "closed" | "doubtful";
 
 /** Faults after which what happened since is lost, or was never known: everything has to be listed. */
 const LOST: ReadonlySet<string> = new Set(["expired", "rewound", "garbage", "not-served"]);
+/** Faults after which it may be another server that answers, or an older state of the same. */
+const AWAY: ReadonlySet<string> = new Set(["unreachable", "stalled"]);
 
 /**
  * Lists what a query names and follows it, one round after the other, and keeps which objects there are. A list
@@ -85,7 +87,7 @@ export class ListWatch {
       return await this.#watch(since);
     } catch (thrown) {
       this.#broken = true;
-      if (thrown instanceof ApiFault && LOST.has(thrown.reason)) this.#since = undefined;
+      if (thrown instanceof ApiFault && this.#isLost(thrown.reason)) this.#since = undefined;
       // Versions are given twice: the same one need not be the same object.
       if (thrown instanceof ApiFault && thrown.reason === "rewound") this.#known.distrust();
       throw thrown;
@@ -108,6 +110,11 @@ export class ListWatch {
   /** The server is older than it was, as the answer to a request shows: a watch would never tell of what is no more. */
   rewound(): void {
     this.#interruption.abort();
+  }
+
+  #isLost(reason: string): boolean {
+    const { listsAfterLoss = false } = this.#options.query;
+    return LOST.has(reason) || (listsAfterLoss && AWAY.has(reason));
   }
 
   /** Lists and watches the first version that is served. */

@@ -116,6 +116,27 @@ test("a server that was restored from a backup is noticed, though its watch says
   await it.end();
 });
 
+test("a server that was restored and has caught up since misses nothing, where all is listed after a loss", async () => {
+  const it = new Reflection({ listsAfterLoss: true });
+  for (let i = 0; i < 30; i++) it.server.store.put(`o${i}`, i);
+  await it.start();
+  const backup = it.server.store.version;
+  for (let i = 30; i < 35; i++) it.server.store.put(`o${i}`, i);
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  it.server.faults.push({ kind: "refused" });
+  it.server.store.restore(
+    [...it.actual.keys()].slice(0, 30).map((key) => key.slice(5)),
+    backup,
+  );
+  for (let i = 0; i < 10; i++) it.server.store.put(`o${i}`, 1000 + i);
+  await it.pass(30_000);
+  assert.equal(it.state, "watching");
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(it.believed.get("shop/o0"), 1000);
+  await it.end();
+});
+
 test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
   for (const fault of ["expired", "garbage"] as const) {
     const it = await Reflection.of(3);

@@ -12,4 +12,9 @@ export interface ResourceQuery {
   readonly fieldSelector?: string;
   /** True: where the kind is not served, there simply is none. False: that is a fault which is waited out. */
   readonly optional?: boolean;
+  /**
+   * True: after a connection was lost, all is listed anew. What comes back may be a server that was restored from a backup and has
+   * been written to since: its versions are then no older than what was seen, and going on from there misses what came before.
+   */
+  readonly listsAfterLoss?: boolean;
 }

@@ -92,11 +92,13 @@ export const HUB_QUERY: ResourceQuery = {
 
 /** What is read of a registry. */
 export function registryQueries(namespace: string) {
-  const labelSelector = LABEL_RECORD;
+  // A registry that misses what was published would do so for as long as nothing is published again.
+  const which = { namespace, listsAfterLoss: true };
+  const records = { ...which, labelSelector: LABEL_RECORD };
   return {
-    serviceimports: queryOf(SERVICE_IMPORTS, { namespace, labelSelector }),
-    endpointslices: queryOf(ENDPOINT_SLICES, { namespace, labelSelector }),
-    leases: { group: "coordination.k8s.io", versions: ["v1"], resource: "leases", namespace },
+    serviceimports: queryOf(SERVICE_IMPORTS, records),
+    endpointslices: queryOf(ENDPOINT_SLICES, records),
+    leases: { group: "coordination.k8s.io", versions: ["v1"], resource: "leases", ...which },
   } as const satisfies Readonly<Record<string, ResourceQuery>>;
 }
 
