@@ -45,7 +45,7 @@ export class Caller {
   }
 
   /** Starts one; returns when its pod runs. The namespace has to be there. */
-  static async start(set: Clusterset, options: CallerOptions): Promise<Caller> {
+  static async start(set: Pick<Clusterset, "clusters">, options: CallerOptions): Promise<Caller> {
     const { cluster, namespace, name, target, rate = 20, node } = options;
     const manifest = {
       apiVersion: "v1",

@@ -7,12 +7,17 @@ const GUIDES = `${import.meta.dirname}/../../docs/guides`;
  * stand. Throws if there are none.
  */
 export function commandsOf(guide: string, heading: string): string {
+  return blocksOf(guide, heading).join("\n");
+}
+
+/** The same, one by one, for a story that looks at what each of them did. */
+export function blocksOf(guide: string, heading: string): string[] {
   const text = readFileSync(`${GUIDES}/${guide}`, "utf8");
   const [, below] = text.split(`\n## ${heading}\n`);
   const [section = ""] = below?.split("\n## ") ?? [];
   const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
   if (blocks.length === 0) throw new Error(`${guide} has no commands below "${heading}"`);
-  return blocks.join("\n");
+  return blocks;
 }
 
 /** The one of these that makes something of this name: a shell function, say. */
