@@ -21,18 +21,34 @@ export function writeAuditPolicy(file: string): void {
   writeFileSync(file, JSON.stringify({ ...policy, omitStages: ["RequestReceived"] }));
 }
 
-/** What a user has asked so far. A watch is in it from its first answer on, and again at its end. */
-export function readAudit(file: string, user: string): Asked[] {
+/** A line of an audit log: what of it tests look at. */
+export interface AuditEvent {
+  readonly verb: string;
+  readonly requestURI: string;
+  /** Empty, if the token was no good. */
+  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
+  /** None, if a path is asked for that is no resource's. */
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+}
+
+/** All that an API server has noted so far. A watch is in it from its first answer on, and again at its end. */
+export function readAuditEvents(file: string): AuditEvent[] {
   if (!existsSync(file)) return [];
-  const lines = readFileSync(file, "utf8").split("\n");
-  // The last line is empty, or is being written.
-  return lines.slice(0, -1).flatMap((line) => {
-    const event = JSON.parse(line) as {
-      readonly verb: string;
-      readonly requestURI: string;
-      readonly user: { readonly username: string };
-      readonly responseStatus?: { readonly code?: number };
-    };
+  // The last event is being written; or it was, when the API server was killed, and another one went on from there.
+  const texts = readFileSync(file, "utf8").split(/(?=\{"kind":"Event",)/);
+  return texts.flatMap((text): AuditEvent[] => (text.endsWith("}\n") ? [JSON.parse(text)] : []));
+}
+
+/** What a user has asked so far. */
+export function readAudit(file: string, user: string): Asked[] {
+  return readAuditEvents(file).flatMap((event) => {
     const { verb, requestURI: uri, responseStatus } = event;
     return event.user.username === user ? [{ verb, uri, code: responseStatus?.code ?? 0 }] : [];
   });

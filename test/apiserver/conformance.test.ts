@@ -2,6 +2,7 @@ import { after, before, describe } from "node:test";
 import { lifeCases } from "./conformance/life.ts";
 import { propertyCases } from "./conformance/properties.ts";
 import { sliceCases } from "./conformance/slices.ts";
+import { sourceCases } from "./conformance/sources.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
 // The cases of the conformance suite of the Multi-Cluster Services API that a control plane can show, by the numbers of
@@ -16,7 +17,7 @@ for (const registry of ["mesh", "hub"] as const) {
     let stage: ControllerStage;
     before(async () => {
       stage = await ControllerStage.open({
-        clusters: ["c1", "c2"],
+        clusters: ["cluster-1", "cluster-2"],
         registry,
         flags: BOTH_FAMILIES,
       });
@@ -26,5 +27,6 @@ for (const registry of ["mesh", "hub"] as const) {
     lifeCases(() => stage);
     propertyCases(() => stage);
     sliceCases(() => stage);
+    sourceCases(() => stage);
   });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../support/agent-process.ts";
-import type { ApiObject } from "./api-client.ts";
-import type { ControllerStage, StagedCluster } from "./controller-stage.ts";
+import type { ApiClient, ApiObject } from "./api-client.ts";
+import type { StagedCluster } from "./controller-stage.ts";
 
 /** Longer than the longest backoff of a machine that is busy. */
 const PATIENCE_MS = 60_000;
@@ -74,26 +74,38 @@ export interface ServiceCaseOptions {
   readonly version?: string;
 }
 
+/** What a case needs of a cluster, whether that is an API server alone or has nodes and pods, too. */
+export interface CaseCluster extends Pick<StagedCluster, "id" | "find" | "list"> {
+  readonly plane: { readonly admin: ApiClient };
+  /** What its controller has logged. */
+  readonly log: string | Promise<string>;
+}
+
+/** Clusters that know each other. */
+export interface CaseStage<Cluster extends CaseCluster = CaseCluster> {
+  readonly clusters: readonly Cluster[];
+}
+
 let cases = 0;
 
 /** The story of one Service, `hello`, in a namespace of its own: many go on side by side on one stage. */
-export class ServiceCase {
+export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
   readonly namespace = `case-${++cases}`;
   readonly name = "hello";
-  readonly #stage: ControllerStage;
+  readonly #stage: CaseStage<Cluster>;
   readonly #version: string;
   #marks = 0;
 
-  private constructor(stage: ControllerStage, { version = VERSION }: ServiceCaseOptions) {
+  private constructor(stage: CaseStage<Cluster>, { version = VERSION }: ServiceCaseOptions) {
     this.#stage = stage;
     this.#version = version;
   }
 
   /** Makes its namespace in the clusters of a stage. */
-  static async open(
-    stage: ControllerStage,
+  static async open<Cluster extends CaseCluster>(
+    stage: CaseStage<Cluster>,
     options: ServiceCaseOptions = {},
-  ): Promise<ServiceCase> {
+  ): Promise<ServiceCase<Cluster>> {
     const opened = new ServiceCase(stage, options);
     const clusters = stage.clusters.filter(({ id }) => !options.without?.includes(id));
     await Promise.all(clusters.map(({ id }) => opened.appear(id)));
@@ -106,8 +118,10 @@ export class ServiceCase {
   }
 
   /** The cluster of this id. */
-  in(id: string): StagedCluster {
-    return this.#stage.cluster(id);
+  in(id: string): Cluster {
+    const found = this.#stage.clusters.find((one) => one.id === id);
+    if (found === undefined) throw new Error(`there is no cluster ${id}`);
+    return found;
   }
 
   /** Which object of this namespace: the Service's, unless it is named. */
@@ -286,7 +300,7 @@ export class ServiceCase {
     try {
       return await eventually(check, PATIENCE_MS);
     } catch (error) {
-      const lines = this.in(id).log.split("\n");
+      const lines = (await this.in(id).log).split("\n");
       // What it said of this case, and what it said last: perhaps why it died.
       const about = lines.filter((line, i) => {
         return line.includes(this.namespace) || i > lines.length - 5;

@@ -1,36 +1,47 @@
 import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
 import { clusterCidrs } from "../cluster/spec.ts";
-import { deniedIn } from "./denied.ts";
+import { type Denied, deniedIn } from "./denied.ts";
 import { blockWith, functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
+import { Kustomization } from "./kustomization.ts";
 import { paste } from "./person.ts";
 
 /** Longer than a rollout takes on a machine that does other things, too. */
 const ROLLOUT = "--timeout=180s";
 
+export interface ClustersetOptions extends ClustersOptions {
+  /** Folders of deploy/components that an operator adds, such as `dual-stack`. */
+  readonly components?: readonly string[];
+}
+
 /**
  * Real clusters that are a clusterset: a mesh, with agents on all nodes and two controllers in each, by the commands of
- * docs/guides/install.md, but side by side. `install.test.ts` shows that guide itself.
+ * docs/guides/install.md, but side by side. `install.test.ts` shows that guide itself. At its end it throws if an API server has refused us anything that no test has
+ * announced.
  *
  *     await using set = await Clusterset.create({ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] });
  *     await set.shell("kubectl --context cluster-1 create namespace demo");
  */
 export class Clusterset implements AsyncDisposable {
   readonly clusters: Clusters;
+  readonly #overlay: Kustomization;
+  readonly #provoked: ((denied: Denied) => boolean)[] = [];
 
-  private constructor(clusters: Clusters) {
+  private constructor(clusters: Clusters, overlay: Kustomization) {
     this.clusters = clusters;
+    this.#overlay = overlay;
   }
 
   /** Returns when agents and controllers are ready in all clusters. */
-  static async create(options: ClustersOptions = {}): Promise<Clusterset> {
+  static async create(options: ClustersetOptions = {}): Promise<Clusterset> {
+    const { components = [] } = options;
     const images = [...(await productImages()), ...(options.images ?? [])];
     const clusters = await Clusters.create({ ...options, images });
-    const set = new Clusterset(clusters);
+    const set = new Clusterset(clusters, new Kustomization("mesh", components));
     try {
-      await set.install(clusters.all.map(({ id }) => id));
+      await set.install(set.ids);
     } catch (error) {
-      await set.remove();
+      await set.#end();
       throw error;
     }
     return set;
@@ -43,7 +54,7 @@ export class Clusterset implements AsyncDisposable {
 
   /** Makes these members of the clusterset, known to all that are in it. */
   async install(ids: readonly string[]): Promise<void> {
-    await this.#each(ids, (id) => `kubectl --context ${id} apply -k deploy/overlays/mesh`);
+    await this.#each(ids, (id) => `kubectl --context ${id} apply -k ${this.#overlay.folder}`);
     await Promise.all(
       ids.flatMap((id) =>
         ids.filter((peer) => peer !== id).map((peer) => this.introduce(id, peer)),
@@ -73,17 +84,36 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
     return paste(this.clusters, commands);
   }
 
-  /** What API servers have refused agents, controllers and peers: nothing, or their rights are not those they need. */
-  denied(): readonly object[] {
-    return this.clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile));
+  /**
+   * What API servers have refused agents, controllers, peers and DNS, but for what a test has announced: nothing, or their
+   * rights are not those they need.
+   */
+  denied(): readonly Denied[] {
+    const all = this.clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile));
+    return all.filter((denied) => !this.#provoked.some((such) => such(denied)));
   }
 
+  /** Announces what a test will have refused on purpose. */
+  provoke(such: (denied: Denied) => boolean): void {
+    this.#provoked.push(such);
+  }
+
+  /** Removes everything. Throws, once that is done, if anything was denied. May be repeated. */
   async remove(): Promise<void> {
-    await this.clusters.remove();
+    const denied = this.denied();
+    await this.#end();
+    if (denied.length === 0) return;
+    const lines = new Set(denied.map((one) => JSON.stringify(one)));
+    throw new Error(`API servers have refused:\n${[...lines].join("\n")}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.remove();
+  }
+
+  async #end(): Promise<void> {
+    await this.clusters.remove();
+    this.#overlay[Symbol.dispose]();
   }
 
   async #each(ids: readonly string[], commands: (id: string) => string): Promise<void> {

@@ -1,37 +1,34 @@
-import { readFileSync } from "node:fs";
+import { type AuditEvent, readAuditEvents } from "../apiserver/audit.ts";
 
 /** A request that an API server has refused for want of a right. */
 export interface Denied {
+  /** Who asked; empty, if the token was no good. */
   readonly user: string;
   readonly verb: string;
   readonly uri: string;
+  /** 401: the token was no good. 403: its owner may not do this. */
+  readonly code: number;
 }
 
-interface AuditEvent {
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username: string };
-  readonly responseStatus?: { readonly code?: number };
-}
+/** Agents, controllers, those that peers come as, and the DNS server, whom deploy/coredns gives a right. */
+const OURS = /^system:serviceaccount:(clusterset-.*|kube-system:coredns)$/;
 
-/** Who of ours, by the log of an API server, has asked at all. */
+/** Who of ours, by the log of an API server, has asked at all; all but the DNS server, which asks on anyway. */
 export function oursIn(auditFile: string): Set<string> {
-  return new Set(events(auditFile).map(({ user }) => user.username));
+  const users = readAuditEvents(auditFile).map(userOf);
+  return new Set(users.filter((user) => OURS.test(user) && !user.endsWith(":coredns")));
 }
 
-/** What of it was refused: 401 and 403. */
+/** What of it was refused. Of a token that was no good, nobody knows whose it was: all of these count. */
 export function deniedIn(auditFile: string): Denied[] {
-  return events(auditFile)
-    .filter(({ responseStatus }) => [401, 403].includes(responseStatus?.code ?? 0))
-    .map(({ user, verb, requestURI }) => ({ user: user.username, verb, uri: requestURI }));
+  return readAuditEvents(auditFile).flatMap((event) => {
+    const { verb, requestURI: uri, responseStatus } = event;
+    const [user, code = 0] = [userOf(event), responseStatus?.code];
+    const isDenied = code === 401 || (code === 403 && OURS.test(user));
+    return isDenied ? [{ user, verb, uri, code }] : [];
+  });
 }
 
-/** Requests of our service accounts: agents, controllers, and those that peers come as. */
-function events(auditFile: string): AuditEvent[] {
-  const lines = readFileSync(auditFile, "utf8").split("\n");
-  // The last line is empty, or is being written.
-  return lines
-    .slice(0, -1)
-    .map((line): AuditEvent => JSON.parse(line))
-    .filter(({ user }) => user.username.startsWith("system:serviceaccount:clusterset-"));
+function userOf({ user }: AuditEvent): string {
+  return user.username ?? "";
 }

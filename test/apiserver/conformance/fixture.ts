@@ -1,5 +1,4 @@
-import type { ControllerStage } from "../controller-stage.ts";
-import { type ServedPort, ServiceCase, type ServiceSpec } from "../service-case.ts";
+import { type CaseStage, type ServedPort, ServiceCase, type ServiceSpec } from "../service-case.ts";
 
 /** Ports of the suite's Service. */
 export const PORTS: readonly ServedPort[] = [
@@ -21,43 +20,43 @@ const METADATA = {
   annotations: { "example.com/dummy": "annotation" },
 };
 
-/** The suite's Service in a cluster (`c1`: 10.1.0.7 and fd00:1::7), with its pod's slices; not exported yet. */
+/** The suite's Service in a cluster (`cluster-1`: 10.1.0.7 and fd00:10:1::7), with its pod's slices; not exported yet. */
 export async function hello(
   story: ServiceCase,
   id: string,
   spec: ServiceSpec = HELLO,
 ): Promise<void> {
   const { ports = PORTS } = spec;
-  const number = id.slice(1);
+  const number = id.replace("cluster-", "");
   await story.serve(id, spec, METADATA);
-  for (const address of [`10.${number}.0.7`, `fd00:${number}::7`]) {
+  for (const address of [`10.${number}.0.7`, `fd00:10:${number}::7`]) {
     await story.slice(id, [{ addresses: [address], conditions: { ready: true } }], ports);
   }
 }
 
-/** A case with the Service in c1, exported from there. */
+/** A case with the Service in cluster-1, exported from there. */
 export async function exported(
-  stage: ControllerStage,
+  stage: CaseStage,
   spec: ServiceSpec = HELLO,
   exporting: object = {},
 ): Promise<ServiceCase> {
   const story = await ServiceCase.open(stage);
-  await hello(story, "c1", spec);
-  await story.export("c1", exporting);
+  await hello(story, "cluster-1", spec);
+  await story.export("cluster-1", exporting);
   return story;
 }
 
-/** As `exported`; then c2 exports a younger Service of the same name. */
+/** As `exported`; then cluster-2 exports a younger Service of the same name. */
 export async function exportedTwice(
-  stage: ControllerStage,
+  stage: CaseStage,
   younger: ServiceSpec = HELLO,
   exporting: readonly [object, object] = [{}, {}],
 ): Promise<ServiceCase> {
   const story = await exported(stage, HELLO, exporting[0]);
-  await story.untilImported("c1", () => {});
+  await story.untilImported("cluster-1", () => {});
   await story.grow();
-  await hello(story, "c2", younger);
-  await story.export("c2", exporting[1]);
+  await hello(story, "cluster-2", younger);
+  await story.export("cluster-2", exporting[1]);
   return story;
 }
 

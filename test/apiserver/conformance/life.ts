@@ -1,34 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ControllerStage } from "../controller-stage.ts";
-import { ServiceCase } from "../service-case.ts";
+import { type CaseStage, ServiceCase } from "../service-case.ts";
 import { exported, exportedTwice, HELLO, hello } from "./fixture.ts";
 
 /** Cases of the suite about imports that come, stay and go. */
-export function lifeCases(stage: () => ControllerStage): void {
+export function lifeCases(stage: () => CaseStage): void {
   test("C01 (required): with one of two exports gone the import stays, untouched by a delete; with the last one it goes", async () => {
     const story = await exportedTwice(stage());
-    const both = await story.untilImported("c1", ({ status }) =>
-      assert.deepEqual(status?.clusters, [{ cluster: "c1" }, { cluster: "c2" }]),
+    const both = await story.untilImported("cluster-1", ({ status }) =>
+      assert.deepEqual(status?.clusters, [{ cluster: "cluster-1" }, { cluster: "cluster-2" }]),
     );
-    await story.unexport("c1");
-    const one = await story.untilImported("c1", ({ status }) =>
-      assert.deepEqual(status?.clusters, [{ cluster: "c2" }]),
+    await story.unexport("cluster-1");
+    const one = await story.untilImported("cluster-1", ({ status }) =>
+      assert.deepEqual(status?.clusters, [{ cluster: "cluster-2" }]),
     );
-    const changes = await story.changesSince("c1", both);
+    const changes = await story.changesSince("cluster-1", both);
     assert.ok(changes.length > 0 && changes.every(({ type }) => type === "MODIFIED"));
     assert.deepEqual(one.spec.ips, both.spec.ips);
-    await story.unexport("c2");
+    await story.unexport("cluster-2");
     for (const id of story.clusters) await story.untilGone(id);
   });
 
   test("C02 (required): a ClusterIP Service is imported as ClusterSetIP by every cluster, until it is not exported", async () => {
     const story = await exported(stage());
-    await story.untilCondition("c1", "Valid", "True Valid");
+    await story.untilCondition("cluster-1", "Valid", "True Valid");
     for (const id of story.clusters) {
       await story.untilImported(id, ({ spec }) => assert.equal(spec.type, "ClusterSetIP"));
     }
-    await story.unexport("c1");
+    await story.unexport("cluster-1");
     for (const id of story.clusters) await story.untilGone(id);
   });
 
@@ -45,7 +44,7 @@ export function lifeCases(stage: () => ControllerStage): void {
         assert.deepEqual(spec.ipFamilies, ["IPv4", "IPv6"], "C25 and C27 go by them");
       });
     }
-    await story.unexport("c1");
+    await story.unexport("cluster-1");
     for (const id of story.clusters) await story.untilGone(id);
   });
 
@@ -54,7 +53,7 @@ export function lifeCases(stage: () => ControllerStage): void {
     for (const id of story.clusters) {
       await story.untilImported(id, ({ status }) => assert.equal(status?.clusters?.length, 1));
     }
-    await story.settle("c1");
+    await story.settle("cluster-1");
     for (const id of story.clusters) {
       assert.deepEqual((await story.imported(id))?.spec.ips ?? [], []);
     }
@@ -62,10 +61,10 @@ export function lifeCases(stage: () => ControllerStage): void {
 
   test("C12 (required): an ExternalName Service is not valid to export, and imported nowhere", async () => {
     const story = await ServiceCase.open(stage());
-    await story.serve("c1", { type: "ExternalName", externalName: "example.com" });
-    await story.export("c1");
-    await story.untilCondition("c1", "Valid", "False InvalidServiceType");
-    await story.settle("c1");
+    await story.serve("cluster-1", { type: "ExternalName", externalName: "example.com" });
+    await story.export("cluster-1");
+    await story.untilCondition("cluster-1", "Valid", "False InvalidServiceType");
+    await story.settle("cluster-1");
     for (const id of story.clusters) assert.equal(await story.imported(id), undefined);
   });
 

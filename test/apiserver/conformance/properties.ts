@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { isIP } from "node:net";
 import { test } from "node:test";
-import type { ControllerStage } from "../controller-stage.ts";
+import type { CaseStage } from "../service-case.ts";
 import { exported, exportedTwice, HELLO, PORTS, portText } from "./fixture.ts";
 
 /** Cases of the suite about what an import says, and what exports must agree on. */
-export function propertyCases(stage: () => ControllerStage): void {
+export function propertyCases(stage: () => CaseStage): void {
   test("C03 (required): session affinity and its timeout are the Service's", async () => {
     const story = await exported(stage());
     for (const id of story.clusters) {
@@ -121,18 +121,18 @@ export function propertyCases(stage: () => ControllerStage): void {
   });
 
   test("C16 (optional): of two exports' labels and annotations the older one's count, and both hear of the conflict", async () => {
-    const [c1, c2] = ["c1", "c2"].map((id) => ({
+    const [first = {}, second = {}] = ["cluster-1", "cluster-2"].map((id) => ({
       exportedLabels: { [id]: "label" },
       exportedAnnotations: { [`example.com/${id}`]: "annotation" },
     }));
-    const story = await exportedTwice(stage(), HELLO, [c1 ?? {}, c2 ?? {}]);
+    const story = await exportedTwice(stage(), HELLO, [first, second]);
     for (const id of story.clusters) {
       await story.untilCondition(id, "Conflict", "True LabelsConflict,AnnotationsConflict");
       await story.untilImported(id, ({ metadata, status }) => {
         assert.equal(status?.clusters?.length, 2);
-        assert.deepEqual(metadata.labels, { c1: "label" });
-        assert.equal(annotationsOf(metadata)["example.com/c1"], "annotation");
-        assert.equal(annotationsOf(metadata)["example.com/c2"], undefined);
+        assert.deepEqual(metadata.labels, { "cluster-1": "label" });
+        assert.equal(annotationsOf(metadata)["example.com/cluster-1"], "annotation");
+        assert.equal(annotationsOf(metadata)["example.com/cluster-2"], undefined);
       });
     }
   });
