@@ -78,7 +78,10 @@ export class KnownObjects {
 
   /** Objects that are known and were not in the list. */
   missing(): string[] {
-    return [...this.#entries].flatMap(([key, { list }]) => (list === this.#list ? [] : [key]));
+    const missing: string[] = [];
+    // There may be tens of thousands, and mostly none is missing.
+    for (const [key, { list }] of this.#entries) if (list !== this.#list) missing.push(key);
+    return missing;
   }
 
   /** True if it was known. */
