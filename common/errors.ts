@@ -28,6 +28,10 @@ export const ERRORS = {
   CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
   CSP_NETLINK_FAILED:
     "The kernel refused a netlink request or did not answer it; the message says.",
+  CSP_IPVS_MISSING:
+    "The kernel does not offer IPVS: the module ip_vs is not there, or not loaded; the message says.",
+  CSP_IPVS_REFUSED:
+    "The kernel refused a virtual server or a destination of IPVS; the message says.",
   CSP_UNCAUGHT:
     "Something was thrown that nothing catches, a fault of ours; the process has ended.",
 } as const;

@@ -191,10 +191,11 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/system/netlink/{attributes,message}.ts",
+      "agent/system/netlink/{attributes,generic,message}.ts",
       "agent/system/conntrack/{encoding,entry,listing,table}.ts",
+      "agent/system/{ipvs,link}/{encoding,object}.ts",
     ],
-    may: ["./", "api/**", "agent/system/netlink/{attributes,message}.ts"],
+    may: ["./", "api/**", "agent/system/netlink/{attributes,generic,message}.ts"],
     pure: true,
     why: "What netlink and the program conntrack say, read strictly.",
   },

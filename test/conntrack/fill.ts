@@ -6,7 +6,7 @@
 import { encodeEntry, NEW } from "../../agent/system/conntrack/encoding.ts";
 import type { Entry } from "../../agent/system/conntrack/entry.ts";
 import { attribute } from "../../agent/system/netlink/attributes.ts";
-import { MOST_AT_ONCE, NetfilterSocket } from "../../agent/system/netlink/socket.ts";
+import { MOST_AT_ONCE, NETLINK, NetlinkSocket } from "../../agent/system/netlink/socket.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 
 /** NLM_F_CREATE. */
@@ -20,7 +20,7 @@ const STATUS = { type: 3, confirmed: Buffer.of(0, 0, 0, 8) };
 const [protocol, count = "0", destination = "", port = "", endpoint = "", targetPort = ""] =
   process.argv.slice(2);
 const [to, from] = [hexOf(destination), hexOf(endpoint)];
-const socket = await NetfilterSocket.open();
+const socket = await NetlinkSocket.open(NETLINK.netfilter);
 for (let i = 0; i < Number(count); i += MOST_AT_ONCE) {
   const batch = Array.from({ length: Math.min(MOST_AT_ONCE, Number(count) - i) }, (_, k) =>
     Buffer.concat([

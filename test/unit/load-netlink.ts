@@ -1,6 +1,6 @@
 // What build.test.ts bundles: it shows that a bundle finds netlink's native part, by the door that the agent uses.
-import { NetfilterSocket } from "../../agent/system/netlink/socket.ts";
+import { NETLINK, NetlinkSocket } from "../../agent/system/netlink/socket.ts";
 
-const socket = await NetfilterSocket.open();
+const socket = await NetlinkSocket.open(NETLINK.netfilter);
 console.log("open");
 socket.close();

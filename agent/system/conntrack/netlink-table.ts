@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { CodedError } from "../../../common/errors.ts";
-import { MOST_AT_ONCE, NetfilterSocket, nameOf } from "../netlink/socket.ts";
+import { MOST_AT_ONCE, NETLINK, NetlinkSocket, nameOf } from "../netlink/socket.ts";
 import { textOf } from "../text-file.ts";
 import {
   DELETE,
@@ -66,8 +66,8 @@ export class NetlinkTable implements ConntrackTable {
   }
 }
 
-async function conversation(talk: (socket: NetfilterSocket) => Promise<void>): Promise<void> {
-  const socket = await NetfilterSocket.open();
+async function conversation(talk: (socket: NetlinkSocket) => Promise<void>): Promise<void> {
+  const socket = await NetlinkSocket.open(NETLINK.netfilter);
   try {
     await talk(socket);
   } finally {

@@ -3,8 +3,8 @@ import type { RawNetlinkSocket } from "netlink/dist/raw.js";
 import { CodedError } from "../../../common/errors.ts";
 import { ACK, DUMP, type Reply, readMessages, request } from "./message.ts";
 
-/** NETLINK_NETFILTER. */
-const NETFILTER = 12;
+/** What a conversation may be with (linux/netlink.h): addresses and links, netfilter, or a family by name. */
+export const NETLINK = { route: 0, netfilter: 12, generic: 16 } as const;
 /** Milliseconds without an answer after which the kernel is given up. */
 const TIMEOUT = 10_000;
 /**
@@ -20,10 +20,10 @@ interface Waiting {
 }
 
 /**
- * A conversation with netfilter: dumps and batches of requests, one after the other. Meant for one piece of work,
- * and closed after it: nothing of a conversation that failed reaches the next.
+ * A conversation with a part of the kernel: dumps and batches of requests, one after the other. Meant for one piece
+ * of work, and closed after it: nothing of a conversation that failed reaches the next.
  */
-export class NetfilterSocket {
+export class NetlinkSocket {
   readonly #socket: RawNetlinkSocket;
   #sequence = 0;
   #waiting: Waiting | undefined;
@@ -38,14 +38,14 @@ export class NetfilterSocket {
     socket.on("error", (error) => this.#fail(String(error), error));
   }
 
-  /** Rejects with CSP_NETLINK_UNAVAILABLE if netlink's native part does not load or the kernel has no netfilter. */
-  static async open(): Promise<NetfilterSocket> {
+  /** Rejects with CSP_NETLINK_UNAVAILABLE if netlink's native part does not load or the kernel lacks this part. */
+  static async open(protocol: (typeof NETLINK)[keyof typeof NETLINK]): Promise<NetlinkSocket> {
     try {
       // Not the package's own door: behind it are Wi-Fi and WireGuard, 7 MB of memory that nobody here needs.
       const { RawNetlinkSocket } = await import("netlink/dist/raw.js");
       // Zero leaves the buffers as the system has them.
-      return new NetfilterSocket(
-        new RawNetlinkSocket(NETFILTER, { recvBufferSize: 0, sendBufferSize: 0 }),
+      return new NetlinkSocket(
+        new RawNetlinkSocket(protocol, { recvBufferSize: 0, sendBufferSize: 0 }),
       );
     } catch (cause) {
       throw new CodedError("CSP_NETLINK_UNAVAILABLE", `netlink: ${firstLine(cause)}`, { cause });
@@ -74,6 +74,19 @@ export class NetfilterSocket {
     );
     if (errno !== 0) throw refused(errno);
     return interrupted;
+  }
+
+  /**
+   * Asks for one thing, and gives what the kernel says of it to `onData`. Returns how it ended: 0, or a positive error
+   * number. Rejects with CSP_NETLINK_FAILED if there is no answer.
+   */
+  ask(type: number, payload: Uint8Array, onData: (payload: Buffer) => void): Promise<number> {
+    const sequence = ++this.#sequence;
+    return this.#exchange<number>([request(type, ACK, sequence, payload)], (reply, done) => {
+      if (reply.sequence !== sequence) return;
+      if (reply.kind === "data") onData(reply.payload);
+      else done(reply.errno);
+    });
   }
 
   /**

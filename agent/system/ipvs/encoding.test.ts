@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { FAMILIES } from "../../../api/address.ts";
+import { PROTOCOLS } from "../../../api/protocol.ts";
+import { attribute, nested } from "../netlink/attributes.ts";
+import { genericPayload } from "../netlink/generic.ts";
+import {
+  decodeDestination,
+  decodeServer,
+  encodeCommand,
+  encodeDestinationsRequest,
+  isMarked,
+} from "./encoding.ts";
+import { type Destination, SERVER_FLAGS, type Server, type StandingDestination } from "./object.ts";
+
+const server: Server = {
+  family: "IPv4",
+  protocol: "TCP",
+  address: "f1000001",
+  port: 80,
+  scheduler: "rr",
+  flags: SERVER_FLAGS.scheduler3,
+  timeout: 10,
+};
+const destination: Destination = { address: "0a01000b", port: 8080, weight: 1 };
+
+/** Numbers and bytes by hand, from linux/ip_vs.h and linux/netlink.h. */
+const NAME = [
+  "0600 0100 0200 0000", // IPVS_SVC_ATTR_AF: AF_INET
+  "0600 0200 0600 0000", // IPVS_SVC_ATTR_PROTOCOL: IPPROTO_TCP
+  "1400 0300 f1000001 00000000 00000000 00000000", // IPVS_SVC_ATTR_ADDR
+  "0600 0400 0050 0000", // IPVS_SVC_ATTR_PORT, in network byte order
+];
+const TERMS = [
+  "0700 0600 727200 00", // IPVS_SVC_ATTR_SCHED_NAME
+  "0c00 0700 20000000 ffffffff", // IPVS_SVC_ATTR_FLAGS
+  "0800 0800 0a000000", // IPVS_SVC_ATTR_TIMEOUT
+  "0800 0900 ffffffff", // IPVS_SVC_ATTR_NETMASK
+];
+const DESTINATION = [
+  "1400 0100 0a01000b 00000000 00000000 00000000", // IPVS_DEST_ATTR_ADDR
+  "0600 0200 1f90 0000", // IPVS_DEST_ATTR_PORT
+  "0800 0300 00000000", // IPVS_DEST_ATTR_FWD_METHOD: IP_VS_CONN_F_MASQ
+  "0800 0400 01000000", // IPVS_DEST_ATTR_WEIGHT
+  "0800 0500 00000000", // IPVS_DEST_ATTR_U_THRESH
+  "0800 0600 00000000", // IPVS_DEST_ATTR_L_THRESH
+  "0600 0b00 0200 0000", // IPVS_DEST_ATTR_ADDR_FAMILY
+];
+
+function bytes(...words: readonly string[]): string {
+  return words.join("").replaceAll(" ", "");
+}
+
+describe("messages of IPVS", () => {
+  test("a new server, byte by byte", () => {
+    assert.equal(
+      encodeCommand({ kind: "new-server", server }).toString("hex"),
+      bytes("01 01 0000", "5400 0180", ...NAME, ...TERMS),
+    );
+  });
+
+  test("a destination, byte by byte", () => {
+    assert.equal(
+      encodeCommand({ kind: "set-destination", server, destination }).toString("hex"),
+      bytes("06 01 0000", "3000 0180", ...NAME, "4800 0280", ...DESTINATION),
+    );
+  });
+
+  test("what is deleted, and asked for, is only named", () => {
+    const name = bytes("3000 0180", ...NAME);
+    assert.equal(
+      encodeCommand({ kind: "delete-server", server }).toString("hex"),
+      bytes("03 01 0000", name),
+    );
+    assert.equal(encodeDestinationsRequest(server).toString("hex"), bytes("08 01 0000", name));
+  });
+
+  test("an IPv6 server is masked by its length in bits", () => {
+    const v6: Server = { ...server, family: "IPv6", address: `fd${"0".repeat(29)}1` };
+    const written = encodeCommand({ kind: "new-server", server: v6 });
+    assert.ok(written.toString("hex").endsWith(bytes("0800 0900 80000000")));
+    assert.deepEqual(decodeServer(written), v6);
+  });
+
+  const port = fc.integer({ min: 1, max: 65535 });
+  const hex = (digits: number) =>
+    fc
+      .uint8Array({ minLength: digits / 2, maxLength: digits / 2 })
+      .map((some) => Buffer.from(some).toString("hex"));
+  const family = fc.constantFrom(...FAMILIES);
+  const addressed = family.chain((one) =>
+    fc.record({ family: fc.constant(one), address: hex(one === "IPv4" ? 8 : 32) }),
+  );
+
+  test("what is written of any server is read as it was", () => {
+    const terms = fc.record({
+      protocol: fc.constantFrom(...PROTOCOLS),
+      port,
+      scheduler: fc.stringMatching(/^[a-z]{1,15}$/),
+      // All but the one that the kernel adds.
+      flags: fc.nat(0x7fffffff).map((bits) => bits & ~2),
+      timeout: fc.nat(86400),
+    });
+    fc.assert(
+      fc.property(addressed, terms, (name, rest) => {
+        const any: Server = { ...name, ...rest };
+        assert.deepEqual(decodeServer(encodeCommand({ kind: "set-server", server: any })), any);
+      }),
+    );
+  });
+
+  test("what the kernel tells of any destination is read", () => {
+    const counts = fc.record({
+      active: fc.nat(),
+      inactive: fc.nat(),
+      total: fc.bigInt(0n, 2n ** 64n - 1n),
+    });
+    const place = fc.record({ port, weight: fc.nat(65535) });
+    fc.assert(
+      fc.property(addressed, place, counts, (name, rest, { active, inactive, total }) => {
+        const one: Destination = { address: name.address, ...rest };
+        const reply = destinationReply({ ...server, ...name }, one, { active, inactive, total });
+        const told: StandingDestination = { ...one, plain: true, active, inactive, total };
+        assert.deepEqual(decodeDestination(reply, name.family), told);
+        const other = name.family === "IPv4" ? "IPv6" : "IPv4";
+        assert.equal(decodeDestination(reply, other), undefined);
+      }),
+    );
+  });
+
+  test("any bytes are a server and a destination or are not, and reading ends", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (some) => {
+        decodeServer(Buffer.from(some));
+        decodeDestination(Buffer.from(some), "IPv6");
+      }),
+    );
+  });
+
+  test("a message that was cut off anywhere is no server, and no destination", () => {
+    const whole = encodeCommand({ kind: "new-server", server });
+    const reply = destinationReply(server, destination, { active: 1, inactive: 2, total: 3n });
+    for (let i = 0; i < whole.length; i++) {
+      assert.equal(decodeServer(whole.subarray(0, i)), undefined);
+    }
+    for (let i = 0; i < reply.length; i++) {
+      assert.equal(decodeDestination(reply.subarray(0, i), "IPv4"), undefined);
+    }
+  });
+
+  test("only what carries our mark is ours, and the kernel's own mark is not shown", () => {
+    assert.equal(isMarked(server), true);
+    assert.equal(isMarked({ ...server, flags: SERVER_FLAGS.persistent }), false);
+    const hashed = encodeCommand({ kind: "new-server", server: { ...server, flags: 0x22 } });
+    assert.equal(decodeServer(hashed)?.flags, 0x20);
+  });
+
+  test("a destination by a tunnel, or with a threshold, is not plain", () => {
+    const counts = { active: 0, inactive: 0, total: 0n };
+    const direct = destinationReply(server, destination, counts, attribute(3, word(3)));
+    assert.equal(decodeDestination(direct, "IPv4")?.plain, false);
+    const limited = destinationReply(server, destination, counts, attribute(5, word(9)));
+    assert.equal(decodeDestination(limited, "IPv4")?.plain, false);
+  });
+});
+
+/** What the kernel says of a destination; `more` overrules what comes before it. */
+function destinationReply(
+  { family }: Server,
+  { address, port, weight }: Destination,
+  { active, inactive, total }: { active: number; inactive: number; total: bigint },
+  ...more: readonly Buffer[]
+): Buffer {
+  const big = Buffer.alloc(2);
+  big.writeUInt16BE(port);
+  const connections = Buffer.alloc(8);
+  connections.writeBigUInt64LE(total);
+  return genericPayload(
+    5,
+    1,
+    nested(
+      2,
+      attribute(1, Buffer.from(address.padEnd(32, "0"), "hex")),
+      attribute(2, big),
+      attribute(3, word(0)),
+      attribute(4, word(weight)),
+      attribute(5, word(0)),
+      attribute(6, word(0)),
+      attribute(7, word(active)),
+      attribute(8, word(inactive)),
+      attribute(9, word(0)),
+      attribute(11, Buffer.of(family === "IPv4" ? 2 : 10, 0)),
+      ...more,
+      nested(10, attribute(1, word(Number(total & 0xffffffffn)))),
+      nested(12, attribute(1, connections)),
+    ),
+  );
+}
+
+function word(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import {
+  decodeAddress,
+  decodeLink,
+  encodeAddress,
+  encodeDummy,
+  encodeLinkName,
+  encodeUp,
+  type LinkAddress,
+} from "./encoding.ts";
+
+function bytes(...words: readonly string[]): string {
+  return words.join("").replaceAll(" ", "");
+}
+
+describe("messages of rtnetlink", () => {
+  test("a dummy device, byte by byte", () => {
+    assert.equal(
+      encodeDummy("csp-ipvs0").toString("hex"),
+      bytes(
+        "00 00 0000 00000000 01000000 01000000", // struct ifinfomsg: IFF_UP, and that alone
+        "0e00 0300 6373702d6970767330 00 0000", // IFLA_IFNAME
+        "1000 1280 0a00 0100 64756d6d79 00 0000", // IFLA_LINKINFO, IFLA_INFO_KIND
+      ),
+    );
+  });
+
+  test("an address, byte by byte: alone in its range, without a route of its own", () => {
+    assert.equal(
+      encodeAddress({ index: 7, family: "IPv4", address: "f1000001" }).toString("hex"),
+      bytes(
+        "02 20 00 00 07000000", // struct ifaddrmsg
+        "0800 0200 f1000001", // IFA_LOCAL
+        "0800 0100 f1000001", // IFA_ADDRESS
+        "0800 0800 00020000", // IFA_FLAGS: IFA_F_NOPREFIXROUTE
+      ),
+    );
+    // And for IPv6 without asking whether somebody has it.
+    const v6 = encodeAddress({ index: 7, family: "IPv6", address: "fd".padEnd(32, "0") });
+    assert.ok(v6.toString("hex").endsWith(bytes("0800 0800 02020000")));
+  });
+
+  test("a device is read: its name, its number, its kind, and whether it is up", () => {
+    const dummy = encodeDummy("csp-ipvs0");
+    dummy.writeInt32LE(12, 4);
+    assert.deepEqual(decodeLink(dummy), { index: 12, name: "csp-ipvs0", kind: "dummy", up: true });
+    assert.deepEqual(decodeLink(encodeLinkName("eth0")), { index: 0, name: "eth0", up: false });
+    assert.equal(decodeLink(encodeUp(3)), undefined);
+  });
+
+  test("what is written of any address is read as it was", () => {
+    const index = fc.integer({ min: 1, max: 0x7fffffff });
+    const hex = (size: number) =>
+      fc
+        .uint8Array({ minLength: size, maxLength: size })
+        .map((some) => Buffer.from(some).toString("hex"));
+    const v4 = fc.record({ index, family: fc.constant("IPv4" as const), address: hex(4) });
+    const v6 = fc.record({ index, family: fc.constant("IPv6" as const), address: hex(16) });
+    fc.assert(
+      fc.property(fc.oneof(v4, v6), (one: LinkAddress) => {
+        assert.deepEqual(decodeAddress(encodeAddress(one)), { ...one });
+      }),
+    );
+  });
+
+  test("any bytes are a device and an address or are not, and reading ends", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 120 }), (some) => {
+        decodeLink(Buffer.from(some));
+        decodeAddress(Buffer.from(some));
+      }),
+    );
+  });
+});
