@@ -12,6 +12,7 @@ import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { Backlog } from "./backlog.ts";
 import type { Follower } from "./follower.ts";
+import { Pace } from "./pace.ts";
 import { Reconciler } from "./reconciler.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Slices } from "./slices.ts";
@@ -82,10 +83,11 @@ export class Agent {
     this.#node = options.node(this.#sight);
     this.#unlisted = new Set(options.sources);
     const { clock, random, events, followers } = options;
+    const pace = new Pace();
     for (const [family, backend] of options.backends) {
       const wanted = this.#wanted(family);
       const follower = followers?.get(family);
-      const what = { family, backend, wanted, clock, random, events };
+      const what = { family, backend, wanted, pace, clock, random, events };
       this.#reconcilers.set(family, new Reconciler({ ...what, ...(follower && { follower }) }));
     }
   }

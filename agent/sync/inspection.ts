@@ -2,15 +2,12 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { Drift } from "../backends/backend.ts";
 import { Feud } from "./feud.ts";
+import { SHORTEST_PAUSE } from "./pace.ts";
 
-/** Milliseconds from one look to the next, at least. */
-const BETWEEN_LOOKS = 5_000;
-/** How much longer than a look the time to the next is: looking takes less than 1 % of the time. */
-const LOOKS_SHARE = 100;
 /** Milliseconds between complete passes, a tenth of it more or less: a thousand nodes do not compare together. */
 const BETWEEN_COMPARISONS = 900_000;
 /** Waits after looks that failed. */
-const RETRY: BackoffBounds = { min: BETWEEN_LOOKS, max: 300_000 };
+const RETRY: BackoffBounds = { min: SHORTEST_PAUSE, max: 300_000 };
 /** Looks in a row that a pass may spoil before passes wait for one. */
 const MOST_SPOILED = 3;
 
@@ -21,6 +18,8 @@ export interface InspectionOptions {
   readonly random: () => number;
   /** Looks, and gives what somebody else has changed. */
   readonly look: (stop: AbortSignal) => Promise<readonly Drift[]>;
+  /** Milliseconds until the next look, from the end of one that took so many. */
+  readonly pause: (took: number) => number;
   /** Somebody else has changed something; `repairIn`: milliseconds until a complete pass is due for it. */
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
   /** A look failed; `retryIn`: milliseconds until the next. */
@@ -74,7 +73,7 @@ export class Inspection {
     if (success === "complete") this.#compared();
     if (this.#overdue) this.#beginLook();
     else if (this.#looking === undefined && this.#cancelRepair === undefined) {
-      this.#cancelLook ??= this.#after(BETWEEN_LOOKS);
+      this.#cancelLook ??= this.#after(SHORTEST_PAUSE);
     }
   }
 
@@ -120,14 +119,12 @@ export class Inspection {
 
   /** Gives the milliseconds until the next look; nothing if that has to wait for a repair. */
   async #look(): Promise<number | undefined> {
-    const { clock, random, look, drifted, failed } = this.#options;
+    const { clock, random, look, pause, drifted, failed } = this.#options;
     const began = clock.now();
     const passes = this.#passes;
     try {
       const drift = await look(this.#stop.signal);
-      // A process that was stopped in the middle of a look has not been busy for all that time.
-      const rest = Math.min(BETWEEN_COMPARISONS, (clock.now() - began) * LOOKS_SHARE);
-      const next = Math.max(BETWEEN_LOOKS, rest);
+      const next = pause(clock.now() - began);
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {
         this.#spoiled++;

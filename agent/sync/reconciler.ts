@@ -8,6 +8,7 @@ import { Announcements } from "./announcements.ts";
 import type { Follower } from "./follower.ts";
 import { Inspection } from "./inspection.ts";
 import { DOUBT_MS, MassLoss } from "./mass-loss.ts";
+import type { Pace } from "./pace.ts";
 import { Proposals } from "./proposals.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Rest } from "./rest.ts";
@@ -25,6 +26,8 @@ export interface ReconcilerOptions<Believed, Changes, Tx extends Transaction> {
   readonly backend: Backend<Believed, Changes, Tx>;
   readonly wanted: Wanted;
   readonly follower?: Follower;
+  /** How often to look; shared by all families. */
+  readonly pace: Pace;
   readonly clock: Clock;
   readonly random: () => number;
   readonly events: ReconcilerEvents;
@@ -66,7 +69,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
 
   constructor(options: ReconcilerOptions<Believed, Changes, Tx>) {
     this.#options = options;
-    const { family, backend, clock, random, events } = options;
+    const { family, backend, pace, clock, random, events } = options;
     this.#rest = new Rest(clock);
     const wake = () => this.#rest.wake();
     this.#trials = new Trials(clock, wake);
@@ -87,6 +90,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
       random,
       look: async (stop) =>
         this.#believed === undefined ? [] : backend.check(this.#believed, stop),
+      pause: (took) => pace.pause(family, took),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
       failed: (error, retryIn) => events.lookFailed({ family, error, retryIn }),
       wake,

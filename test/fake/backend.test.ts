@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { Pace } from "../../agent/sync/pace.ts";
 import { Reconciler } from "../../agent/sync/reconciler.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { FakeClock } from "../support/fake-clock.ts";
@@ -73,6 +74,7 @@ class Node {
         return () => services;
       },
     },
+    pace: new Pace(),
     clock: this.clock,
     random: () => 0,
     events: {

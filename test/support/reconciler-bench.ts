@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { Pace } from "../../agent/sync/pace.ts";
 import { Reconciler } from "../../agent/sync/reconciler.ts";
 import type {
   Drifted,
@@ -39,6 +40,7 @@ export class ReconcilerBench {
       accepted: (complete) => this.followed.push(complete ? "accepted all" : "accepted"),
       failed: () => this.followed.push("failed"),
     },
+    pace: new Pace(),
     clock: this.clock,
     random: () => 0.5,
     events: {
