@@ -96,6 +96,15 @@ export class ApiClient implements AsyncDisposable {
     return (await this.#succeed("GET", await this.pathOf(reference))) as ApiObject;
   }
 
+  /** The same; undefined if it is not there. */
+  async find(reference: ApiReference): Promise<ApiObject | undefined> {
+    const path = await this.pathOf(reference);
+    const answer = await this.request("GET", path);
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw new ApiError(`GET ${path}`, answer);
+    return answer.body as ApiObject;
+  }
+
   /** All objects of a kind, in a namespace if one is named. */
   async list(reference: ApiReference, query: Readonly<Record<string, string>> = {}) {
     const list = await this.#succeed("GET", await this.pathOf(reference, "all"), { query });

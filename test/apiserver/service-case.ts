@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../support/agent-process.ts";
 import type { ApiClient, ApiObject } from "./api-client.ts";
-import type { StagedCluster } from "./controller-stage.ts";
 
 /** Longer than the longest backoff of a machine that is busy. */
 const PATIENCE_MS = 60_000;
@@ -75,7 +74,8 @@ export interface ServiceCaseOptions {
 }
 
 /** What a case needs of a cluster, whether that is an API server alone or has nodes and pods, too. */
-export interface CaseCluster extends Pick<StagedCluster, "id" | "find" | "list"> {
+export interface CaseCluster {
+  readonly id: string;
   readonly plane: { readonly admin: ApiClient };
   /** What its controller has logged. */
   readonly log: string | Promise<string>;
@@ -216,9 +216,8 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
 
   /** The import in a cluster; undefined if there is none. */
   async imported(id: string): Promise<ServiceImport | undefined> {
-    return (await this.in(id).find(this.importReference, `${this.namespace}/${this.name}`)) as
-      | ServiceImport
-      | undefined;
+    const found = await this.in(id).plane.admin.find(this.importReference);
+    return found as ServiceImport | undefined;
   }
 
   /** The imported slices in a cluster that list endpoints, by family and source. */
@@ -228,11 +227,16 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
 
   /** All imported slices in a cluster: those, too, that say that nobody listens. */
   async allSlices(id: string): Promise<Slice[]> {
-    const listed = (await this.in(id).list(
-      { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" },
-      this.namespace,
-      `multicluster.kubernetes.io/service-name=${this.name}`,
-    )) as (Slice & { readonly endpoints: Slice["endpoints"] | null })[];
+    const labelSelector = `multicluster.kubernetes.io/service-name=${this.name}`;
+    const { namespace } = this;
+    const slices = {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { namespace },
+    };
+    const listed = (await this.in(id).plane.admin.list(slices, { labelSelector })) as (Slice & {
+      readonly endpoints: Slice["endpoints"] | null;
+    })[];
     // Of an empty list, an API server makes null.
     const found = listed.map((slice) => ({ ...slice, endpoints: slice.endpoints ?? [] }));
     const order = ({ addressType, metadata: { labels } }: Slice) =>
@@ -322,8 +326,7 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     for (const cluster of this.clusters) {
       await this.until(cluster, async () => {
         const reference = this.reference(this.#version, "ServiceImport", name);
-        const key = `${this.namespace}/${name}`;
-        const found = await this.in(cluster).find(reference, key);
+        const found = await this.in(cluster).plane.admin.find(reference);
         if (found === undefined) throw new Error(`${name} is not imported`);
       });
     }

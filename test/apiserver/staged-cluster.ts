@@ -135,9 +135,7 @@ export class StagedCluster implements AsyncDisposable {
   /** An object; undefined if there is none. */
   async find(kind: ApiReference, key: string): Promise<ApiObject | undefined> {
     const [namespace = "", name = ""] = key.split("/");
-    const path = await this.plane.admin.pathOf({ ...kind, metadata: { namespace, name } });
-    const { status, body } = await this.plane.admin.request("GET", path);
-    return status === 404 ? undefined : (body as ApiObject);
+    return this.plane.admin.find({ ...kind, metadata: { namespace, name } });
   }
 
   /** A Service with these endpoints, as a controller manager would make them, and its export. */

@@ -1,4 +1,10 @@
-import { type CaseStage, type ServedPort, ServiceCase, type ServiceSpec } from "../service-case.ts";
+import {
+  type CaseCluster,
+  type CaseStage,
+  type ServedPort,
+  ServiceCase,
+  type ServiceSpec,
+} from "../service-case.ts";
 
 /** Ports of the suite's Service. */
 export const PORTS: readonly ServedPort[] = [
@@ -35,11 +41,11 @@ export async function hello(
 }
 
 /** A case with the Service in cluster-1, exported from there. */
-export async function exported(
-  stage: CaseStage,
+export async function exported<Cluster extends CaseCluster>(
+  stage: CaseStage<Cluster>,
   spec: ServiceSpec = HELLO,
   exporting: object = {},
-): Promise<ServiceCase> {
+): Promise<ServiceCase<Cluster>> {
   const story = await ServiceCase.open(stage);
   await hello(story, "cluster-1", spec);
   await story.export("cluster-1", exporting);

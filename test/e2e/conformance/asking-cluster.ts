@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import type { ApiClient } from "../../apiserver/api-client.ts";
+import type { CaseCluster } from "../../apiserver/service-case.ts";
+import { PROBE_IMAGE } from "../../cluster/images.ts";
+import { eventually } from "../../support/agent-process.ts";
+import type { Clusterset } from "../clusterset.ts";
+
+/** Longer than anything here takes on a machine that does other things, too. */
+const PATIENCE_MS = 90_000;
+
+const NAMESPACE = "asking";
+const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
+
+/** What a DNS server has said of one name, and one type of record. */
+export interface DnsAnswer {
+  readonly type: string;
+  readonly name: string;
+  readonly records?: readonly string[];
+  /** `ENOTFOUND`: there is no such name. `ENODATA`: there is, and it has no such record. */
+  readonly error?: string;
+}
+
+/** What became of one connection: who has answered, or a word of images/request. */
+interface Attempt {
+  readonly name?: string;
+  readonly error?: string;
+}
+
+/** A real cluster, and a pod in it that asks: DNS for names, and whoever it is led to for who that is. */
+export class AskingCluster implements CaseCluster {
+  readonly id: string;
+  readonly plane: { readonly admin: ApiClient };
+  readonly #set: Clusterset;
+
+  private constructor(set: Clusterset, id: string) {
+    this.id = id;
+    this.#set = set;
+    this.plane = set.clusters.cluster(id).plane;
+  }
+
+  /** Returns when the pod runs. */
+  static async start(set: Clusterset, id: string): Promise<AskingCluster> {
+    const cluster = new AskingCluster(set, id);
+    const { admin } = cluster.plane;
+    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+    await admin.apply({ ...POD, spec: { containers: [{ name: "client", image: PROBE_IMAGE }] } });
+    await eventually(async () => {
+      const { status } = await admin.get(POD);
+      assert.equal((status as { phase?: string }).phase, "Running");
+    }, PATIENCE_MS);
+    return cluster;
+  }
+
+  /** What the controllers have logged. */
+  get log(): Promise<string> {
+    const pods = ["logs", "-l", "app.kubernetes.io/name=clusterset-controller", "--tail=-1"];
+    return this.#set.clusters.kubectl(this.id, ["-n", "clusterset-proxy", ...pods]);
+  }
+
+  /** What the cluster's DNS server answers the pod to questions such as `A:web.shop.svc.clusterset.local`, in their order. */
+  async resolve(...questions: readonly string[]): Promise<DnsAnswer[]> {
+    return (await this.#exec(`node /app/request/resolve.ts ${questions.join(" ")}`)) as DnsAnswer[];
+  }
+
+  /** The records that these questions are answered with, in their order; throws if one has none. */
+  async records(...questions: readonly string[]): Promise<(readonly string[])[]> {
+    return (await this.resolve(...questions)).map((answer) => {
+      assert.ok(answer.records, `${this.id}: ${JSON.stringify(answer)}`);
+      return answer.records;
+    });
+  }
+
+  /**
+   * Who answers the pod at `tcp://` or `udp://`, a host and a port: so many connections, one after the other. What was not
+   * answered is in it as a word of images/request, such as `refused`.
+   */
+  async answers(target: string, count = 10): Promise<string[]> {
+    // It fails if an attempt did; here, that is an answer like others.
+    const attempts = await this.#exec(
+      `node /app/request/request.ts --count ${count} '${target}' || true`,
+    );
+    const said = attempts.filter((line) => !("total" in line)) as Attempt[];
+    return said.map(({ name, error }) => name ?? error ?? "nobody");
+  }
+
+  /** Lines of JSON that a command in the pod prints. */
+  async #exec(command: string): Promise<object[]> {
+    const pod = ["-n", NAMESPACE, "exec", POD.metadata.name];
+    const said = await this.#set.clusters.kubectl(this.id, [...pod, "--", "sh", "-c", command]);
+    return said
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  }
+}

@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { portText } from "../../apiserver/conformance/fixture.ts";
+import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
+import type { AskingCluster } from "./asking-cluster.ts";
+import { nameOf, type Story, served, untilEndpoints } from "./served.ts";
+
+const TCP = { name: "tcp", port: 42, protocol: "TCP" };
+const HERE = "cluster-1";
+const THERE = "cluster-2";
+
+/** Cases of the suite in which pods of both clusters connect to a name of the clusterset: by both families, ten times each. */
+export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
+  test("C14 (required), with connections: nobody answers by the name of a Service that nobody exports", async () => {
+    const story = await ServiceCase.open(stage());
+    await served(story, HERE);
+    // It is there, and would answer.
+    const own = `tcp://${nameOf(story, "cluster.local")}:42`;
+    assert.deepEqual(await answerers(story, HERE, own), [HERE]);
+    await story.settle(HERE);
+    for (const id of story.clusters) {
+      assert.deepEqual(await answerers(story, id, `tcp://${nameOf(story)}:42`), ["failed"]);
+      const [a, aaaa] = await story.in(id).resolve(`A:${nameOf(story)}`, `AAAA:${nameOf(story)}`);
+      assert.deepEqual([a?.error, aaaa?.error], ["ENOTFOUND", "ENOTFOUND"]);
+    }
+  });
+
+  test("C18 (optional): an exported Service is reached by its name from every cluster, by TCP and UDP", async () => {
+    const story = await ServiceCase.open(stage());
+    await served(story, HERE);
+    await story.export(HERE);
+    for (const id of story.clusters) {
+      await untilEndpoints(story, id, 1);
+      await untilAnswered(story, id, "tcp", 42, [HERE]);
+      await untilAnswered(story, id, "udp", 42, [HERE]);
+      await story.until(id, async () => {
+        const named = await answerers(story, id, `tcp://${nameOf(story)}:42`);
+        assert.deepEqual(named, [HERE], "the name itself, as programs use it");
+      });
+    }
+  });
+
+  test("C19 (optional): only pods of the cluster that exports answer, in the other one as well", async () => {
+    const story = await ServiceCase.open(stage());
+    await Promise.all(story.clusters.map((id) => served(story, id)));
+    const own = `tcp://${nameOf(story, "cluster.local")}:42`;
+    assert.deepEqual(await answerers(story, THERE, own), [THERE], "it would, if it were asked");
+    await story.export(HERE);
+    for (const id of story.clusters) {
+      await untilEndpoints(story, id, 1);
+      await untilAnswered(story, id, "tcp", 42, [HERE]);
+    }
+  });
+
+  test("C20 (optional): a port with another number than the older export's gets no connection", async () => {
+    const story = await exportedTwice(stage(), { ...TCP, port: 4242 });
+    for (const id of story.clusters) {
+      await story.untilCondition(id, "Conflict", "True PortConflict");
+      await story.untilImported(id, ({ spec, status }) => {
+        assert.equal(status?.clusters?.length, 2);
+        assert.deepEqual(spec.ports.map(portText), ["tcp 42/TCP"]);
+      });
+      await untilAnswered(story, id, "tcp", 42, [HERE]);
+      await untilAnswered(story, id, "tcp", 4242, ["refused"]);
+    }
+  });
+
+  test("C21 (optional): ports that one cluster alone exposes each reach that cluster alone", async () => {
+    const story = await exportedTwice(stage(), { ...TCP, name: "tcp2", port: 4242 });
+    for (const id of story.clusters) {
+      await untilAnswered(story, id, "tcp", 42, [HERE]);
+      await untilAnswered(story, id, "tcp", 4242, [THERE]);
+    }
+  });
+}
+
+/** The Service with one port, exported by both clusters: first with 42, then, by the other one, as it is said. */
+async function exportedTwice(stage: CaseStage<AskingCluster>, younger: typeof TCP): Promise<Story> {
+  const story = await ServiceCase.open(stage);
+  await Promise.all([
+    served(story, HERE, { ports: [TCP] }),
+    served(story, THERE, { ports: [younger] }),
+  ]);
+  await story.export(HERE);
+  await story.untilImported(HERE, () => {});
+  await story.grow();
+  await story.export(THERE);
+  return story;
+}
+
+/** Waits until every one of ten connections to each address of the import is answered, and by these. */
+async function untilAnswered(
+  story: Story,
+  id: string,
+  protocol: "tcp" | "udp",
+  port: number,
+  expected: readonly string[],
+): Promise<void> {
+  const { spec } = await story.untilImported(id, ({ spec: { ips } }) =>
+    assert.equal(ips?.length, 2),
+  );
+  for (const ip of spec.ips ?? []) {
+    const target = `${protocol}://${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+    await story.until(id, async () => {
+      assert.deepEqual(await answerers(story, id, target), expected, `${target} from ${id}`);
+    });
+  }
+}
+
+/** Who answers a cluster's pod, and what becomes of connections that nobody answers: each once, sorted. */
+async function answerers(story: Story, id: string, target: string): Promise<string[]> {
+  return [...new Set(await story.in(id).answers(target))].sort();
+}

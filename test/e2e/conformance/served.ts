@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { HELLO } from "../../apiserver/conformance/fixture.ts";
+import type { Endpoint, ServedPort, ServiceCase, Slice } from "../../apiserver/service-case.ts";
+import { PROBE_IMAGE } from "../../cluster/images.ts";
+import type { AskingCluster } from "./asking-cluster.ts";
+
+/** The story of a Service that has pods. */
+export type Story = ServiceCase<AskingCluster>;
+
+/** What pods of the suite's Service listen on, TCP and UDP. */
+const POD_PORT = 42;
+const LABELS = { app: "hello" };
+const FAMILIES = ["IPv4", "IPv6"];
+
+/** The suite's Service, by which every connection may be answered by another pod. */
+const SPREAD = { ...HELLO, selector: LABELS, sessionAffinity: "None", sessionAffinityConfig: null };
+
+export interface Pods {
+  readonly replicas?: number;
+  /** Of a StatefulSet: they have hostnames. */
+  readonly named?: boolean;
+  readonly headless?: boolean;
+  /** The Service's; those of the suite, if it is not said. */
+  readonly ports?: readonly ServedPort[];
+}
+
+/**
+ * The suite's Service in a cluster, and real pods behind it, which answer with the cluster's id. Returns when all of them are
+ * ready, and the cluster has slices that say so.
+ */
+export async function served(story: Story, id: string, pods: Pods = {}): Promise<void> {
+  const { replicas = 1, named = false, headless = false, ports = HELLO.ports ?? [] } = pods;
+  const { admin } = story.in(id).plane;
+  await story.serve(id, {
+    ...SPREAD,
+    ...(headless ? { clusterIP: "None" } : {}),
+    ports: ports.map((port) => ({ ...port, targetPort: POD_PORT })),
+  });
+  const argv = ["--name", id, "--tcp", `${POD_PORT}`, "--udp", `${POD_PORT}`];
+  const container = {
+    name: "hello",
+    image: PROBE_IMAGE,
+    command: ["node", "/app/serve/serve.ts", ...argv],
+    readinessProbe: { tcpSocket: { port: POD_PORT }, periodSeconds: 1 },
+  };
+  await admin.apply({
+    ...story.reference("apps/v1", named ? "StatefulSet" : "Deployment"),
+    spec: {
+      replicas,
+      selector: { matchLabels: LABELS },
+      template: { metadata: { labels: LABELS }, spec: { containers: [container] } },
+      ...(named ? { serviceName: story.name, podManagementPolicy: "Parallel" } : {}),
+    },
+  });
+  await story.until(id, async () => {
+    for (const family of FAMILIES) {
+      assert.equal((await endpointsOf(story, id, family)).length, replicas, family);
+    }
+  });
+}
+
+/** The ready endpoints that a cluster's own slices of the Service have, as Kubernetes has made them. */
+export async function endpointsOf(story: Story, id: string, family: string): Promise<Endpoint[]> {
+  const { admin } = story.in(id).plane;
+  const labelSelector = `kubernetes.io/service-name=${story.name}`;
+  const slices = await admin.list(story.reference("discovery.k8s.io/v1", "EndpointSlice"), {
+    labelSelector,
+  });
+  return readyIn(slices as Slice[], family);
+}
+
+/** Waits until a cluster's imported slices list so many ready endpoints of each family. */
+export async function untilEndpoints(story: Story, id: string, count: number): Promise<Slice[]> {
+  return story.untilSlices(id, (slices) => {
+    for (const family of FAMILIES) assert.equal(readyIn(slices, family).length, count, family);
+  });
+}
+
+/** The ready endpoints of one family that slices list. */
+export function readyIn(slices: readonly Slice[], family: string): Endpoint[] {
+  return (
+    slices
+      .filter(({ addressType }) => addressType === family)
+      // Of an empty list, an API server makes null.
+      .flatMap((slice: { endpoints: readonly Endpoint[] | null }) => slice.endpoints ?? [])
+      .filter(({ conditions }) => (conditions as { ready?: boolean }).ready !== false)
+  );
+}
+
+/** `hello.case-7.svc.clusterset.local`, or of another zone. */
+export function nameOf(story: Story, zone = "clusterset.local"): string {
+  return `${story.name}.${story.namespace}.svc.${zone}`;
+}
