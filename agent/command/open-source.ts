@@ -5,8 +5,10 @@ import { Reflector, type ReflectorState } from "../../common/kubernetes/reflecto
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import type { AgentConfig } from "../config/config.ts";
+import type { ToldServiceCidrs } from "../preflight/preflight.ts";
 import { KubernetesSource } from "../sources/kubernetes/kubernetes-source.ts";
 import type { Resource } from "../sources/kubernetes/queries.ts";
+import { ServiceCidrs } from "../sources/kubernetes/service-cidrs.ts";
 import { ManifestsSource } from "../sources/manifests/manifests-source.ts";
 import type { Source } from "../sources/source.ts";
 
@@ -23,6 +25,8 @@ export interface OpenSource {
   readonly states?: () => ReadonlyMap<Resource, ReflectorState>;
   /** Objects of each resource. */
   sizes(): ReadonlyMap<Resource, number>;
+  /** Service ranges of the cluster, as far as it has told of them; asks for them, now and then. */
+  readonly serviceCidrs: ToldServiceCidrs;
   /** Ends the source, if it was started, and what it was read through. */
   close(): Promise<void>;
 }
@@ -49,6 +53,7 @@ export async function openSource(
       clusterSetCidrs,
       ...(observe && { observe }),
     });
+    const serviceCidrs = new ServiceCidrs({ api, clock });
     return {
       source,
       name: api.address,
@@ -56,8 +61,9 @@ export async function openSource(
       brokenFiles: () => [],
       states: () => source.states,
       sizes: () => source.sizes,
+      serviceCidrs: (hurry) => serviceCidrs.latest(hurry),
       close: async () => {
-        await source.stop();
+        await Promise.all([source.stop(), serviceCidrs.stop()]);
         await api.close();
       },
     };
@@ -70,6 +76,7 @@ export async function openSource(
     addresses: [],
     brokenFiles: () => source.brokenFiles(),
     sizes: () => new Map(),
+    serviceCidrs: async () => [],
     close: () => source.stop(),
   };
 }

@@ -3,7 +3,7 @@ import { systemClock } from "../../common/clock.ts";
 import type { Flavour } from "../backends/iptables/flavour.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { Observer } from "../observe/observer.ts";
-import { Preflight } from "../preflight/preflight.ts";
+import { Preflight, type ToldServiceCidrs } from "../preflight/preflight.ts";
 import { knockCommand } from "../system/knock.ts";
 import { outcomeOf } from "../system/outcome.ts";
 import { textOf } from "../system/text-file.ts";
@@ -11,16 +11,21 @@ import { textOf } from "../system/text-file.ts";
 /** Where the legacy flavour locks out other programs; iptables itself reads the variable. */
 const XTABLES_LOCK = process.env.XTABLES_LOCKFILE ?? "/run/xtables.lock";
 
-/** What looks at this node. `guarded`: whether a family's guard is in the kernel. */
+/**
+ * What looks at this node. `toldServiceCidrs`: what the API server has told of them; `guarded`: whether a family's guard
+ * is in the kernel.
+ */
 export function makePreflight(
   config: AgentConfig,
   flavour: Flavour,
   observer: Observer,
+  toldServiceCidrs: ToldServiceCidrs,
   guarded: (family: Family) => boolean,
 ): Preflight {
   return new Preflight({
     clusterSetCidrs: config.clusterSetCidrs,
     serviceCidrs: config.serviceCidrs,
+    toldServiceCidrs,
     flavour,
     lockFiles: [config.lockFile, ...(flavour === "legacy" ? [XTABLES_LOCK] : [])],
     knock: knockCommand,

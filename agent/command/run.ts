@@ -107,7 +107,7 @@ async function keepInStep(
     },
   });
   const guarded = (family: Family) => agent.families.get(family)?.synced ?? false;
-  const preflight = makePreflight(config, flavour, observer, guarded);
+  const preflight = makePreflight(config, flavour, observer, open.serviceCidrs, guarded);
   metrics.runs({ version: VERSION, node: process.version, backend: config.backend });
   metrics.readWaiting(function* () {
     for (const [family, { oldestWaiting }] of agent.families) {

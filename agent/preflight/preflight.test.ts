@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import type { Cidr } from "../../api/cidr.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { cidr } from "../../test/support/worlds.ts";
 import { Preflight } from "./preflight.ts";
@@ -27,9 +28,11 @@ class Stage {
   hangs = false;
   #commands: string[] = [];
   readonly told: (readonly Verdict[])[] = [];
+  toldServiceCidrs: readonly Cidr[] = [];
   readonly preflight = new Preflight({
     clusterSetCidrs: [cidr("241.0.0.0/8")],
     serviceCidrs: [],
+    toldServiceCidrs: async () => this.toldServiceCidrs,
     flavour: "nft",
     lockFiles: [],
     knock: (address) => ["knock", address],
@@ -213,4 +216,18 @@ test("stopped in the middle of a look, it ends, and tells nothing of what it cut
   stage.preflight.again();
   await stage.settle();
   assert.deepEqual(stage.told, []);
+});
+
+test("a Service range that only the API server tells of counts from the look on that hears of it", async () => {
+  const stage = new Stage();
+  stage.preflight.start();
+  await stage.settle();
+  assert.equal(stage.reason("service-range-IPv4"), "not-tested");
+  stage.toldServiceCidrs = [cidr("10.96.0.0/12"), cidr("241.96.0.0/12")];
+  await stage.minute();
+  assert.equal(stage.reason("service-range-IPv4"), "service-range-overlap");
+  stage.toldServiceCidrs = [cidr("10.96.0.0/12")];
+  await stage.minute();
+  assert.equal(stage.reason("service-range-IPv4"), undefined);
+  await stage.preflight.stop();
 });

@@ -29,12 +29,16 @@ import type { Outcome, Sight } from "./sight.ts";
 import { judgeTools, parseTool } from "./tools.ts";
 import type { Verdict } from "./verdict.ts";
 
+/** Service ranges that an API server has told of, none if it has not; asked for at every look, without wait once aborted. */
+export type ToldServiceCidrs = (hurry: AbortSignal) => Promise<readonly Cidr[]>;
+
 /** What a look at the node is made with. */
 export interface PreflightOptions {
   /** One range for each family that is programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** Those that the operator named. */
   readonly serviceCidrs: readonly Cidr[];
+  readonly toldServiceCidrs: ToldServiceCidrs;
   readonly flavour: "nft" | "legacy";
   /** Files that must be the host's. */
   readonly lockFiles: readonly string[];
@@ -172,7 +176,9 @@ export class Preflight {
 
   async #serviceRange(cidr: Cidr): Promise<Verdict> {
     const kubeProxy = parseServiceRanges(await this.#ask(serviceRangeQuery(cidr.family)));
-    return judgeServiceRange(cidr, { flag: this.#options.serviceCidrs, kubeProxy });
+    const { serviceCidrs: flag, toldServiceCidrs } = this.#options;
+    const objects = await toldServiceCidrs(this.#stop.signal);
+    return judgeServiceRange(cidr, { flag, kubeProxy, objects });
   }
 
   async #links(routes: ReadonlyMap<Family, RouteFact | undefined>): Promise<LinkFact | undefined> {

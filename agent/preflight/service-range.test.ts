@@ -31,22 +31,36 @@ describe("the Service ranges of a kube-proxy in nftables mode", () => {
 
 describe("whether the ClusterSet CIDR is apart from Services", () => {
   const ours = cidr("241.0.0.0/8");
-  for (const [name, kubeProxy, flag, reason] of [
-    ["nothing is known", [], [], "not-tested"],
-    ["only the other family is known", ["fd00::/112"], [], "not-tested"],
-    ["kube-proxy's is another", ["10.96.0.0/12"], [], undefined],
-    ["the operator's is another", [], ["10.96.0.0/12"], undefined],
-    ["kube-proxy's contains ours", ["240.0.0.0/4"], [], "service-range-overlap"],
+  for (const [name, kubeProxy, objects, flag, reason] of [
+    ["nothing is known", [], [], [], "not-tested"],
+    ["only the other family is known", ["fd00::/112"], ["fd00::/112"], [], "not-tested"],
+    ["kube-proxy's is another", ["10.96.0.0/12"], [], [], undefined],
+    ["the cluster's is another", [], ["10.96.0.0/12"], [], undefined],
+    ["the operator's is another", [], [], ["10.96.0.0/12"], undefined],
+    ["kube-proxy's contains ours", ["240.0.0.0/4"], [], [], "service-range-overlap"],
+    ["the cluster's contains ours", [], ["240.0.0.0/4"], [], "service-range-overlap"],
     [
       "kube-proxy's lies in ours",
       ["10.96.0.0/12", "241.96.0.0/12"],
       ["10.96.0.0/12"],
+      ["10.96.0.0/12"],
       "service-range-overlap",
     ],
-    ["the operator's does", [], ["241.0.0.0/16"], "service-range-overlap"],
+    [
+      "one of the cluster's does",
+      [],
+      ["10.96.0.0/12", "241.0.0.0/16"],
+      [],
+      "service-range-overlap",
+    ],
+    ["the operator's does", [], [], ["241.0.0.0/16"], "service-range-overlap"],
   ] as const) {
     test(`${name}: ${reason ?? "well"}`, () => {
-      const fact = { kubeProxy: kubeProxy.map(cidr), flag: flag.map(cidr) };
+      const fact = {
+        kubeProxy: kubeProxy.map(cidr),
+        objects: objects.map(cidr),
+        flag: flag.map(cidr),
+      };
       assert.equal(judgeServiceRange(ours, fact).reason, reason);
     });
   }

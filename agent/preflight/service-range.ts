@@ -29,17 +29,21 @@ export interface ServiceRangeFact {
   readonly flag: readonly Cidr[];
   /** What was found in kube-proxy's table; none, too, if it could not be looked at. */
   readonly kubeProxy: readonly Cidr[];
+  /** What the cluster's ServiceCIDR objects say; none, too, if it has none, or they may not be read. */
+  readonly objects: readonly Cidr[];
 }
 
 /**
  * Whether the ClusterSet CIDR is apart from the Service ranges. If not, an address may be a Service's and an
  * import's at once, and what nobody serves is dropped by kube-proxy in nftables mode: clients hang where our guard
- * would refuse them. In its other modes kube-proxy does not know its range, and leaves nothing to be seen. PURE.
+ * would refuse them. In its other modes kube-proxy does not know its range, and leaves nothing to be seen; the API
+ * server does (KEP-1880). PURE.
  */
 export function judgeServiceRange(cidr: Cidr, ranges: ServiceRangeFact): Verdict {
   const place = { check: "service-range", family: cidr.family } as const;
   const told = [
     ["kube-proxy's Service range", ranges.kubeProxy],
+    ["the cluster's ServiceCIDR", ranges.objects],
     ["--service-cidrs", ranges.flag],
   ] as const;
   for (const [who, list] of told) {
@@ -49,5 +53,8 @@ export function judgeServiceRange(cidr: Cidr, ranges: ServiceRangeFact): Verdict
     return failing(place, "service-range-overlap", advice);
   }
   if (told.some(([, list]) => list.some((one) => one.family === cidr.family))) return well(place);
-  return unknown(place, "No Service range is known: set --service-cidrs.");
+  return unknown(
+    place,
+    "No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
+  );
 }

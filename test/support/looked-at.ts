@@ -34,6 +34,7 @@ export class LookedAt {
     this.#preflight = new Preflight({
       clusterSetCidrs: ranges.map(cidr),
       serviceCidrs: [],
+      toldServiceCidrs: async () => [],
       flavour,
       lockFiles: ["/run/xtables.lock"],
       knock: knockCommand,
