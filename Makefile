@@ -38,7 +38,9 @@ check: prepare ## types, style, lint, architecture
 unit: prepare ## unit tests: no root, about 20 seconds
 	@$(NPM) test
 
-kernel: prepare kubernetes ## tests in network namespaces of this machine, needs root and Go
+kernel: ## tests in network namespaces of this machine, and on real clusters, needs root and Go
+	@scripts/prepare lab
+	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
 	@$(NPM) test:kernel
 
 bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 four, needs root
