@@ -20,12 +20,25 @@ interface WithStatus {
 export class Cluster {
   readonly plan: ClusterPlan;
   readonly plane: ClusterControlPlane;
-  readonly nodes: readonly ClusterNode[];
+  #nodes: readonly ClusterNode[];
+  #late: readonly ClusterNode[];
 
-  constructor(plan: ClusterPlan, plane: ClusterControlPlane, nodes: readonly ClusterNode[]) {
+  /** `late`: the names of nodes that are not there until they are added. */
+  constructor(
+    plan: ClusterPlan,
+    plane: ClusterControlPlane,
+    nodes: readonly ClusterNode[],
+    late: readonly string[] = [],
+  ) {
     this.plan = plan;
     this.plane = plane;
-    this.nodes = nodes;
+    this.#nodes = nodes.filter(({ name }) => !late.includes(name));
+    this.#late = nodes.filter(({ name }) => late.includes(name));
+  }
+
+  /** All that have joined. */
+  get nodes(): readonly ClusterNode[] {
+    return this.#nodes;
   }
 
   /** cluster-1 */
@@ -56,6 +69,19 @@ export class Cluster {
   node(place: string): ClusterNode {
     const node = this.nodes.find(({ name }) => name === `${this.id}-${place}`);
     if (node === undefined) throw new Error(`${this.id} has no ${place}`);
+    return node;
+  }
+
+  /** A node that was late comes and joins; returns when it is Ready. */
+  async addNode(place: string): Promise<ClusterNode> {
+    const node = this.#late.find(({ name }) => name === `${this.id}-${place}`);
+    if (node === undefined) throw new Error(`${this.id} waits for no ${place}`);
+    this.#late = this.#late.filter((one) => one !== node);
+    await node.boot();
+    await this.admin.apply(node.object);
+    node.join(this.plane);
+    this.#nodes = [...this.#nodes, node];
+    await this.untilReady();
     return node;
   }
 

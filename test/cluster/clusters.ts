@@ -30,6 +30,8 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
 export interface ClustersOptions extends ClustersSpec {
   /** Images that every node has from the beginning, besides the lab's own. */
   readonly images?: readonly BuiltImage[];
+  /** Names of nodes that the network has a place for, and that are not there until `Cluster.addNode`: cluster-1-node-2. */
+  readonly late?: readonly string[];
 }
 
 /**
@@ -61,7 +63,7 @@ export class Clusters implements AsyncDisposable {
     const plans = plansOf(options);
     const seed = await seedOf([...(await labImages()), ...(options.images ?? [])]);
     const lab = await Lab.create(labSpecOf(plans));
-    const { proxy = "iptables" } = options;
+    const { proxy = "iptables", late } = options;
     const place = (plan: ClusterPlan, node: NodePlan) => {
       const found = lab.topology.nodes.find((one) => pathOf(one) === `${plan.id}/${node.place}`);
       if (found === undefined) throw new Error(`no place for ${node.name}`);
@@ -84,7 +86,7 @@ export class Clusters implements AsyncDisposable {
             seed,
           }),
       );
-      return new Cluster(plan, plane, nodes);
+      return new Cluster(plan, plane, nodes, late);
     });
     const clusters = new Clusters(lab, all);
     try {

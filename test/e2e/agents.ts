@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+
+/** How the agent's process looks to a node. */
+export const AGENT_PROGRAM = "clusterset-agent.mjs";
+
+/** What the agent of a node has done since it was started. */
+export interface AgentDeeds {
+  /** Of its process, seconds of the time of day: another one is another process. */
+  readonly started: number;
+  readonly written: number;
+  readonly deleted: number;
+  /** Changes of others that it has undone. */
+  readonly repaired: number;
+}
+
+/** Asks a node's agent. Throws if it does not answer, or has not brought the kernel in step. */
+export async function deedsOf(node: ClusterNode): Promise<AgentDeeds> {
+  const page = (path: string) => node.host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
+  await page("/readyz");
+  const metrics = await page("/metrics");
+  return {
+    started: sumOf(metrics, "process_start_time_seconds"),
+    written: sumOf(metrics, "clusterset_agent_kernel_objects_written_total"),
+    deleted: sumOf(metrics, "clusterset_agent_kernel_objects_deleted_total"),
+    repaired: sumOf(metrics, "clusterset_agent_drift_repairs_total"),
+  };
+}
+
+/** Over all labels; nothing if it was never counted. Throws if there is no such metric. */
+function sumOf(metrics: string, name: string): number {
+  assert.ok(metrics.includes(`# TYPE ${name} `), `no metric ${name}`);
+  const lines = metrics.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "gm"));
+  return lines.reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+/** The agent's rules of a node, of both families, as they stand in its tables. */
+export async function rulesOfAgent(node: ClusterNode): Promise<string> {
+  const saves = ["iptables-nft-save", "ip6tables-nft-save"].map((save) => node.host.exec([save]));
+  const lines = (await Promise.all(saves)).join("\n").split("\n");
+  return lines
+    .filter((line) => line.includes("CSP-"))
+    .map((line) => line.replace(/ \[\d+:\d+\]$/, ""))
+    .join("\n");
+}

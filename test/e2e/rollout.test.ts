@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { killForMemory } from "../cluster/out-of-memory.ts";
+import { eventually } from "../support/agent-process.ts";
+import { AGENT_PROGRAM, type AgentDeeds, deedsOf, rulesOfAgent } from "./agents.ts";
+import type { CallerOptions } from "./caller.ts";
+import { Clusterset } from "./clusterset.ts";
+import { commandsOf } from "./guide.ts";
+import { Storm } from "./storm.ts";
+import { exported, web } from "./web.ts";
+
+// What becomes of nodes and agents in the life of a cluster, while pods in both clusters make hundreds of connections a second:
+// no test lets one of them fail. The tests are one story, in order. kube-proxy is in iptables mode.
+
+const HERE = "cluster-1";
+const PATIENCE_MS = 60_000;
+
+describe("two clusters whose pods call a ClusterSetIP all the time", () => {
+  let set: Clusterset;
+  let storm: Storm;
+  before(async () => {
+    set = await Clusterset.create({
+      ...{ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] },
+      late: [`${HERE}-node-2`],
+    });
+    const place = { namespace: "demo", name: "web" };
+    await Promise.all(
+      set.ids.map((cluster) =>
+        set.shell(`${web({ cluster, ...place })}\n${exported({ cluster, ...place })}`),
+      ),
+    );
+    const callers = await Promise.all(set.ids.map((id) => callersOf(id)));
+    storm = await Storm.start(set, callers.flat());
+  });
+  after(() => set?.remove());
+
+  test("a node is added: it gets an agent and rules, and no call of its pods fails", async () => {
+    await storm.survives(async () => {
+      const node = await set.clusters.cluster(HERE).addNode("node-2");
+      await eventually(() => deedsOf(node), PATIENCE_MS);
+      assert.match(await rulesOfAgent(node), /"demo\/web:http local cluster-1"/);
+      const newcomers = await Storm.start(set, await callersOf(HERE, node.name));
+      await newcomers.survives(async () => undefined);
+    });
+  });
+
+  test("an update to another image fails no connect; successors write no rule, and no object", async () => {
+    await Promise.all(nodes().map(pull));
+    const before = [await rules(), await carried()];
+    const old = await deeds();
+    await storm.survives(async () => {
+      const said = await set.shell(commandsOf("upgrade.md", "Upgrade"));
+      const counts = [...said.matchAll(/^clusterset_agent_kernel_objects_.* (\d+)$/gm)];
+      assert.deepEqual(
+        counts.map(([, count]) => count),
+        nodes().flatMap(() => ["0", "0"]),
+        said,
+      );
+    });
+    await eventually(async () => assert.deepEqual(await versions(), ["0.1.1"]), PATIENCE_MS);
+    for (const [node, { started }] of await deeds()) {
+      assert.ok(started > (old.get(node)?.started ?? 0), `${node} has its old agent`);
+    }
+    assert.deepEqual([await rules(), await carried()], before);
+  });
+
+  test("so does the way back", async () => {
+    const before = [await rules(), await carried()];
+    await storm.survives(async () => {
+      await set.shell(commandsOf("upgrade.md", "Back"));
+    });
+    await eventually(async () => assert.deepEqual(await versions(), ["0.1.0"]), PATIENCE_MS);
+    for (const one of (await deeds()).values()) assertIdle(one);
+    assert.deepEqual([await rules(), await carried()], before);
+  });
+
+  test("a kubelet is killed and comes back: agents and rules are those that were there", async () => {
+    const node = set.clusters.cluster(HERE).node("node-1");
+    const before = [await rules(), await deeds()];
+    await storm.survives(async () => {
+      await node.killKubelet();
+      const killed = Date.now();
+      node.startKubelet();
+      await eventually(async () => assert.ok((await heartbeatOf(node)) > killed), PATIENCE_MS);
+    });
+    assert.deepEqual([await rules(), await deeds()], before);
+  });
+
+  test("an agent that the kernel kills for want of memory is started again, and touches no rule", async () => {
+    const node = set.clusters.cluster(HERE).node("node-1");
+    const before = await rules();
+    const { started } = await deedsOf(node);
+    await storm.survives(async () => {
+      await killForMemory(node.host, AGENT_PROGRAM);
+      await eventually(async () => {
+        const successor = await deedsOf(node);
+        assert.ok(successor.started > started);
+        assertIdle(successor);
+      }, PATIENCE_MS);
+    });
+    const [agent] = (await pods()).filter(
+      ({ spec }) => spec.nodeName === node.name && spec.hostNetwork,
+    );
+    assert.equal(agent?.status.containerStatuses[0]?.lastState.terminated?.reason, "OOMKilled");
+    assert.deepEqual(await rules(), before);
+  });
+
+  test("a node is rebooted: it has its rules again, and from then on no call of its pods fails", async () => {
+    const node = set.clusters.cluster(HERE).node("node-2");
+    const before = await rules();
+    await storm.survives(async () => {
+      await node.restart();
+      const { written } = await eventually(() => deedsOf(node), PATIENCE_MS);
+      assert.ok(written > 0);
+      assert.deepEqual(await rules(), before);
+      const newcomers = await Storm.start(set, await callersOf(HERE, node.name, "rebooted"));
+      await newcomers.survives(async () => undefined);
+    });
+  });
+
+  function nodes(): ClusterNode[] {
+    return set.clusters.all.flatMap((cluster) => cluster.nodes);
+  }
+
+  /** The agents' rules of all nodes. */
+  function rules(): Promise<Map<string, string>> {
+    return byNode(rulesOfAgent);
+  }
+
+  function deeds(): Promise<Map<string, AgentDeeds>> {
+    return byNode(deedsOf);
+  }
+
+  async function byNode<T>(ask: (node: ClusterNode) => Promise<T>): Promise<Map<string, T>> {
+    const pairs = nodes().map(async (node): Promise<[string, T]> => [node.name, await ask(node)]);
+    return new Map(await Promise.all(pairs));
+  }
+
+  /** Imports and slices of both clusters, in the version that each has: whoever writes one changes that. */
+  async function carried(): Promise<string[]> {
+    const objects = ["get", "serviceimports,endpointslices", "-A", "-o"];
+    const version =
+      "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}\n{end}";
+    return Promise.all(set.ids.map((id) => set.clusters.kubectl(id, [...objects, version])));
+  }
+
+  /** Of the images that agents and controllers run. */
+  async function versions(): Promise<string[]> {
+    const images = (await pods()).flatMap(({ spec }) => spec.containers.map(({ image }) => image));
+    return [...new Set(images.map((image) => image.replace(/.*:/, "")))];
+  }
+
+  /** Agents and controllers of both clusters. */
+  async function pods(): Promise<Pod[]> {
+    const get = ["-n", "clusterset-proxy", "get", "pods", "-o", "json"];
+    const lists = await Promise.all(set.ids.map((id) => set.clusters.kubectl(id, get)));
+    return lists.flatMap((list) => JSON.parse(list).items);
+  }
+
+  /** When a kubelet has last said that it is there. */
+  async function heartbeatOf({ name }: ClusterNode): Promise<number> {
+    const lease = [
+      "-n",
+      "kube-node-lease",
+      "get",
+      "lease",
+      name,
+      "-o",
+      "jsonpath={.spec.renewTime}",
+    ];
+    return Date.parse(await set.clusters.kubectl(HERE, lease));
+  }
+
+  /** Two pods: one does nothing but connect, hundreds of times a second, one looks the name up and asks. */
+  async function callersOf(
+    cluster: string,
+    node?: string,
+    suffix = node,
+  ): Promise<CallerOptions[]> {
+    const vip = ["-n", "demo", "get", "serviceimport", "web", "-o", "jsonpath={.spec.ips[0]}"];
+    const address = await eventually(async () => {
+      const said = await set.clusters.kubectl(cluster, vip);
+      assert.match(said, /^241\./);
+      return said;
+    }, PATIENCE_MS);
+    const place = { cluster, namespace: "demo", ...(node === undefined ? {} : { node }) };
+    const name = (what: string) => (suffix === undefined ? what : `${what}-${suffix}`);
+    return [
+      { ...place, name: name("connects"), target: `tcp://${address}:80`, rate: 200 },
+      { ...place, name: name("asks"), target: "http://web.demo.svc.clusterset.local" },
+    ];
+  }
+});
+
+interface Pod {
+  readonly spec: {
+    readonly nodeName: string;
+    readonly hostNetwork?: boolean;
+    readonly containers: readonly { readonly image: string }[];
+  };
+  readonly status: {
+    readonly containerStatuses: readonly {
+      readonly lastState: { readonly terminated?: { readonly reason: string } };
+    }[];
+  };
+}
+
+/** A node gets the images of the next release. What is in them is what is in those that it has. */
+async function pull({ host }: ClusterNode): Promise<void> {
+  for (const name of ["clusterset-agent", "clusterset-controller"]) {
+    const image = `docker.io/library/${name}`;
+    await host.exec(["ctr", "-n", "k8s.io", "images", "tag", `${image}:0.1.0`, `${image}:0.1.1`]);
+  }
+}
+
+function assertIdle({ written, deleted, repaired }: AgentDeeds): void {
+  assert.deepEqual({ written, deleted, repaired }, { written: 0, deleted: 0, repaired: 0 });
+}
