@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Clusters } from "../../cluster/clusters.ts";
+import { eventually } from "../../support/agent-process.ts";
+import { blocksOf } from "../guide.ts";
+import { paste } from "../person.ts";
+import { differences, type NodeRules, rulesOfNodes } from "../rules.ts";
+import { Client } from "./client.ts";
+import { Seen } from "./seen.ts";
+
+const [OURS, THEIRS] = ["cluster-1", "cluster-2"] as const;
+const BOTH = [OURS, THEIRS] as const;
+
+/** How long kube-proxy, kubelets and DNS may take to follow. */
+const PATIENCE_MS = 60_000;
+
+/** The demo of kubernetes-sigs/mcs-api, with agents only: "By hand" of the guide, one block after the other. */
+export function byHand(clusters: () => Clusters): void {
+  const [install = "", services = "", copies = "", look = "", withVip = "", end = "", ...more] =
+    blocksOf("walk-throughs.md", "By hand");
+  const copy = copies.slice(0, copies.indexOf("\n}\n") + 3);
+  const person = (commands: string) => paste(clusters(), commands);
+  const seen = () => new Seen(clusters(), "demo");
+  const client = (cluster: string) => new Client(clusters(), cluster, "demo");
+
+  describe("by hand: a person with kubectl in the place of a controller", () => {
+    let before: NodeRules;
+
+    test("agents roll out alone, with the right to read, and need no word about who the clusters are", async () => {
+      assert.deepEqual(more, []);
+      before = await rulesOfNodes(clusters());
+      await person(install);
+      for (const id of BOTH) {
+        const ours = await seen().names(id, "deployments,serviceaccounts,roles,clusterroles", "-A");
+        assert.deepEqual(
+          ours.filter((name) => /clusterset/.test(name)),
+          [
+            "clusterrole.rbac.authorization.k8s.io/clusterset-agent",
+            "clusterrole.rbac.authorization.k8s.io/clusterset-coredns",
+            "serviceaccount/clusterset-agent",
+          ],
+        );
+      }
+    });
+
+    test("before, a name of the cluster is answered by its own pods, and the clusterset has no such name", async () => {
+      await person(services);
+      for (const id of BOTH) {
+        const { names } = await seen().pods(id, "serve");
+        assert.deepEqual(await client(id).answeredBy("http://serve.demo.svc.cluster.local"), names);
+        assert.deepEqual(await client(id).lookup("A", "serve.demo.svc.clusterset.local"), []);
+      }
+    });
+
+    test("slices with one label and an import with an address are all it takes: pods of both clusters answer in both", async () => {
+      const own = await ownObjects();
+      await person(copies);
+      const everybody = await everyPod();
+      for (const id of BOTH) {
+        // CoreDNS remembers for some seconds that there was no such name.
+        await eventually(async () => {
+          const addresses = await client(id).lookup("A", "serve.demo.svc.clusterset.local");
+          assert.deepEqual(addresses, ["241.0.0.10"]);
+        }, PATIENCE_MS);
+        for (const host of ["241.0.0.10", "serve.demo.svc.clusterset.local"]) {
+          await eventually(
+            async () => assert.deepEqual(await client(id).answeredBy(`http://${host}`), everybody),
+            PATIENCE_MS,
+          );
+        }
+        // Nobody is nearer: of a slice that does not say where it comes from, one cluster is as good as another.
+        const rules = await seen().rules(id, "demo/serve");
+        assert.equal(rules.filter((rule) => / global .*DNAT/.test(rule)).length, 2);
+      }
+      assert.deepEqual(await ownObjects(), own);
+    });
+
+    test("the imports are listed with their addresses, and the pod that answers sees who calls", async () => {
+      const said = await person(look);
+      assert.match(said, /^NAME +TYPE +IP +AGE\nserve +ClusterSetIP +\["241\.0\.0\.10"\] +\d/);
+      assert.match(said, /\nserve-with-vip +ClusterSetIP +\["1\.2\.3\.4"\] +\d/);
+      assert.match(said, /"total":4,"answered":4,/);
+      const caller = await seen().field(OURS, "pod/client", ".status.podIP");
+      for (const [, source] of said.matchAll(/"source":"([^"]*)"/g)) assert.equal(source, caller);
+    });
+
+    test("names of the cluster are answered by the cluster alone, as before", async () => {
+      for (const id of BOTH) {
+        const { names } = await seen().pods(id, "serve");
+        assert.deepEqual(await client(id).answeredBy("http://serve.demo.svc.cluster.local"), names);
+      }
+    });
+
+    test("an address of a person's own choice is refused at once while nobody is behind it, and answered by all then", async () => {
+      for (const host of ["1.2.3.4", "serve-with-vip.demo.svc.clusterset.local"]) {
+        const calls = await client(OURS).calls(`http://${host}`, 5);
+        // Not after a timeout.
+        assert.deepEqual(
+          calls.map(({ error }) => error),
+          Array(5).fill("refused"),
+        );
+      }
+      await person(`${copy}\n${withVip}`);
+      const everybody = await everyPod();
+      for (const id of BOTH) {
+        for (const host of ["1.2.3.4", "serve-with-vip.demo.svc.clusterset.local"]) {
+          await eventually(
+            async () => assert.deepEqual(await client(id).answeredBy(`http://${host}`), everybody),
+            PATIENCE_MS,
+          );
+        }
+        assert.equal(await seen().vip(id, "serve-with-vip"), "1.2.3.4");
+        // The other import has lost its slices.
+        const [call] = await client(id).calls("http://241.0.0.10", 1);
+        assert.equal(call?.error, "refused");
+      }
+    });
+
+    test("deleted imports take their rules along, and after uninstalling a cluster is as it was", async () => {
+      await person(end);
+      await eventually(
+        async () => assert.deepEqual(await seen().rules(OURS, "demo/"), []),
+        PATIENCE_MS,
+      );
+      const left = await seen().names(THEIRS, "crds,clusterroles,namespaces,serviceaccounts", "-A");
+      assert.doesNotMatch(left.join(" "), /clusterset|multicluster|about\.k8s\.io/);
+      // kube-proxy's rules have changed by the Services of this story.
+      const changes = differences(before, await rulesOfNodes(clusters()));
+      const ours = changes.filter((line) => line.startsWith(THEIRS) && !line.includes("KUBE-"));
+      assert.deepEqual(ours, []);
+    });
+
+    async function everyPod(): Promise<string[]> {
+      const pods = await Promise.all(BOTH.map((id) => seen().pods(id, "serve")));
+      return pods.flatMap(({ names }) => names).sort();
+    }
+
+    /** The Services of the clusters and their own slices, as they are down to their versions. */
+    function ownObjects(): Promise<unknown[]> {
+      const mine = ["services,endpointslices", "-l", "app=serve"];
+      return Promise.all(BOTH.map((id) => seen().get<{ items: unknown }>(id, ...mine)));
+    }
+  });
+}

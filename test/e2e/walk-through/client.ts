@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import type { Clusters } from "../../cluster/clusters.ts";
+import type { Call } from "../caller.ts";
+
+/** Enough that each of four pods is among those that answer, but for one run in 10⁶. */
+const CALLS = 60;
+
+/** What a pod says of a name that does not exist, and of one without records of that type. */
+const NO_SUCH_RECORDS = ["ENOTFOUND", "ENODATA"];
+
+/** A pod called `client` that calls when it is told to, as `kubectl exec` has it, and looks names up. */
+export class Client {
+  readonly #exec: (command: string) => Promise<string>;
+
+  constructor(clusters: Clusters, cluster: string, namespace: string) {
+    this.#exec = (command) =>
+      clusters.kubectl(cluster, ["-n", namespace, "exec", "client", "--", "sh", "-c", command]);
+  }
+
+  /** Commands that start one, and wait for it. The namespace has to be there. */
+  static commands(cluster: string, namespace: string): string {
+    return `kubectl --context ${cluster} -n ${namespace} run client --image=lab.local/probe:1
+kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeout=60s pod/client`;
+  }
+
+  /** One connection after the other; what became of each. */
+  async calls(target: string, count = CALLS): Promise<Call[]> {
+    // Its exit code says that a call failed, and so do its lines.
+    const said = await this.#exec(`node /app/request/request.ts --count ${count} ${target} || :`);
+    const lines = said.split("\n").slice(0, -1);
+    const calls = lines.map((line) => JSON.parse(line)).filter((line) => "at" in line);
+    assert.equal(calls.length, count, said);
+    return calls;
+  }
+
+  /** Which pods have answered, in order of their names; none of the calls may have failed. */
+  async answeredBy(target: string, count = CALLS): Promise<string[]> {
+    const calls = await this.calls(target, count);
+    const failed = calls.find(({ error }) => error !== undefined);
+    assert.equal(failed, undefined, `${target}: ${JSON.stringify(failed)}`);
+    return [...new Set(calls.flatMap(({ name = [] }) => name))].sort();
+  }
+
+  /** The records of a name, in order; none, if there are no such records. Of SRV: port and target. */
+  async lookup(type: "A" | "AAAA" | "SRV", name: string): Promise<string[]> {
+    const said = JSON.parse(await this.#exec(`node /app/request/resolve.ts ${type}:${name}`));
+    if (NO_SUCH_RECORDS.includes(said.error)) return [];
+    assert.ok(Array.isArray(said.records), JSON.stringify(said));
+    return said.records;
+  }
+}
