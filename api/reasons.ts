@@ -203,6 +203,12 @@ export const REASONS = {
     "A rule of the kernel's own chains leads to a chain of ours, and we did not put it there.",
   "chain-missing": "A chain of ours is gone.",
   "chain-changed": "A chain of ours does not hold the rules that were written to it.",
+  "server-missing": "A virtual server of ours is gone from IPVS.",
+  "server-changed": "A virtual server of ours has other terms or destinations than it was given.",
+  "vip-missing": "A VIP is gone from our device.",
+  "guard-missing": "Our nftables table is gone.",
+  "guard-changed":
+    "Our nftables table does not hold the rules and elements that were written to it.",
 
   // An entry of connection tracking that was deleted: the next packet is a new connection's first.
   "endpoint-left": "UDP: the endpoint no longer takes the traffic of its VIP and port.",

@@ -27,7 +27,8 @@ export type Masquerade = (typeof MASQUERADES)[number];
  * - A process without memory recognises every kernel object that is ours (`read`).
  */
 export interface Backend<Believed, Changes, Tx extends Transaction> {
-  readonly name: BackendName;
+  /** As logs and metrics call it; one of `BACKENDS`, if it may be chosen. */
+  readonly name: string;
   /** An empty ruleset: what the kernel should hold for no import at all. PURE. */
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
@@ -102,7 +103,16 @@ export interface Drift {
 /** Reasons that a drift may carry. */
 export type DriftReason = Extract<
   Reason,
-  "jump-missing" | "jump-behind" | "jump-extra" | "chain-missing" | "chain-changed"
+  | "jump-missing"
+  | "jump-behind"
+  | "jump-extra"
+  | "chain-missing"
+  | "chain-changed"
+  | "server-missing"
+  | "server-changed"
+  | "vip-missing"
+  | "guard-missing"
+  | "guard-changed"
 >;
 
 /** Kernel changes as one value. */

@@ -10,8 +10,10 @@ const LAST_WORDS = 2000;
 /** Milliseconds after which a program is killed. */
 const TIMEOUT = 60_000;
 
-/** How long a program may run. */
+/** What a program is given, and how long it may run. */
 export interface ExecLimits {
+  /** Its standard input; nothing if absent. */
+  readonly input?: string;
   /** Kills it when it is aborted. */
   readonly stop?: AbortSignal | undefined;
   /** Milliseconds. */
@@ -19,16 +21,19 @@ export interface ExecLimits {
 }
 
 /**
- * Runs a program, without input, and gives its standard output to `onLine`, line by line, so that a table of any size costs
+ * Runs a program and gives its standard output to `onLine`, line by line, so that a table of any size costs
  * no memory. Rejects with CSP_EXEC_MISSING, CSP_EXEC_STARVED, CSP_EXEC_FAILED (also if it ends by a signal) or
  * CSP_EXEC_TIMEOUT. When `stop` is aborted or its time is up it rejects at once, also if the program cannot be killed.
  */
 export async function execLines(
   [program, ...args]: readonly [string, ...string[]],
   onLine: (line: string) => void,
-  { stop, timeout = TIMEOUT }: ExecLimits = {},
+  { input, stop, timeout = TIMEOUT }: ExecLimits = {},
 ): Promise<void> {
-  const child = start(program, () => spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] }));
+  const child = start(program, () => spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] }));
+  // Who does not read it has ended, and how is told anyway.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
   const call = [program, ...args].join(" ");
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let stderr = "";
@@ -42,6 +47,7 @@ export async function execLines(
     reject(error);
     child.kill("SIGKILL");
     // What it has started may live on, and hold the other ends: nothing of that keeps this process alive.
+    child.stdin.destroy();
     child.stdout.destroy();
     child.stderr.destroy();
     child.unref();

@@ -58,7 +58,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/backends/*/{flavour,list,read,remove,restore}.ts",
+      "agent/backends/*/{flavour,list,read,remove,restore,support}.ts",
       "agent/backends/{iptables/iptables,ipvs/ipvs,nftables/nftables}.ts",
     ],
     may: [
@@ -79,6 +79,7 @@ export const RULES: readonly Rule[] = [
       "api/**",
       "agent/backends/backend.ts",
       "agent/plan/virtual-service.ts",
+      "agent/system/ipvs/object.ts",
       "node:crypto",
     ],
     pure: true,

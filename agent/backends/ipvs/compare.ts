@@ -1,0 +1,77 @@
+import { addressFromHex, type Family } from "../../../api/address.ts";
+import type { Drift } from "../backend.ts";
+import { tableOf } from "./guard.ts";
+import { type Believed, isOurs, type ServerKey, type StandingServer, serverName } from "./state.ts";
+
+/** How much was looked at. */
+export type Depth = "all" | "servers";
+
+/**
+ * What somebody else did between two readings of which nothing of ours lies between. With depth `servers`, destinations and
+ * elements of sets were not read, and are taken to be as they were. PURE.
+ */
+export function compare(
+  before: Believed,
+  found: Believed,
+  family: Family,
+  depth: Depth = "all",
+): Drift[] {
+  return [
+    ...compareServers(before, found, family, depth),
+    ...compareVips(before, found),
+    ...compareGuard(before, found, family, depth),
+  ];
+}
+
+function compareServers(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {
+  const drift: Drift[] = [];
+  for (const [key, server] of before.servers) {
+    if (!isOurs(server.terms)) continue;
+    const now = found.servers.get(key);
+    const what = serverText(key, family);
+    if (now === undefined) drift.push({ reason: "server-missing", what });
+    else if (!isAlike(server, now, depth)) drift.push({ reason: "server-changed", what });
+  }
+  return drift;
+}
+
+/** A destination that is drained goes by itself into nothing worse than being gone. */
+function isAlike(before: StandingServer, now: StandingServer, depth: Depth): boolean {
+  const [a, b] = [before.terms, now.terms];
+  if (a.scheduler !== b.scheduler || a.flags !== b.flags || a.timeout !== b.timeout) return false;
+  if (depth === "servers") return true;
+  const taking = ({ destinations }: StandingServer) =>
+    [...destinations].flatMap(([key, { weight, plain }]) =>
+      weight === 0 ? [] : [`${key} ${weight} ${plain}`],
+    );
+  return taking(before).sort().join() === taking(now).sort().join();
+}
+
+function compareVips(before: Believed, found: Believed): Drift[] {
+  const missing = [...before.vips].filter((vip) => !found.vips.has(vip));
+  return missing.map((vip) => ({ reason: "vip-missing", what: addressFromHex(vip).text }));
+}
+
+function compareGuard(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {
+  const what = `table ${tableOf(family)}`;
+  if (before.rules.length === 0) return [];
+  if (found.rules.length === 0) return [{ reason: "guard-missing", what }];
+  const same = before.rules.join("\n") === found.rules.join("\n");
+  if (!same || (depth === "all" && !sameSets(before, found))) {
+    return [{ reason: "guard-changed", what }];
+  }
+  return [];
+}
+
+function sameSets({ sets: a }: Believed, { sets: b }: Believed): boolean {
+  const alike = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+    one.size === other.size && [...one].every((each) => other.has(each));
+  const served = [...a.served].every(([key, text]) => b.served.get(key) === text);
+  const size = a.served.size === b.served.size;
+  return served && size && alike(a.explicit, b.explicit) && alike(a.hairpins, b.hairpins);
+}
+
+function serverText(key: ServerKey, family: Family): string {
+  const { address, protocol, port } = serverName(key, family);
+  return `${protocol} ${addressFromHex(address).text} ${port}`;
+}

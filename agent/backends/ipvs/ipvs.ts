@@ -1,0 +1,100 @@
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
+import { DummyDevice } from "../../system/link/dummy-device.ts";
+import type { Backend, Drift } from "../backend.ts";
+import { compare } from "./compare.ts";
+import { diff } from "./diff.ts";
+import type { GuardOptions } from "./guard.ts";
+import { listGuard } from "./list.ts";
+import { countServices, DEVICE, isVip, readBack, serversOn, servicesOf } from "./read.ts";
+import type { Scheduler } from "./render.ts";
+import { runSteps } from "./restore.ts";
+import { IpvsRuleset } from "./ruleset.ts";
+import { type Believed, type Changes, digitsOf, nothing, serverKey } from "./state.ts";
+import type { IpvsTransaction } from "./transaction.ts";
+
+/** What an IPVS backend needs to know. */
+export interface IpvsOptions extends GuardOptions {
+  /** The scheduler of imports that name none. */
+  readonly scheduler: Scheduler;
+}
+
+/**
+ * The IPVS backend of one family.
+ *
+ * Ownership, for a process without memory: the device `csp-ipvs0` with its addresses; the tables `csp-ipvs` of nftables;
+ * and the virtual servers that stand on addresses of that device, or in the ClusterSet CIDR, and carry our mark (`MARK`).
+ */
+export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> {
+  readonly name = "ipvs";
+  readonly #options: IpvsOptions;
+
+  constructor(options: IpvsOptions) {
+    this.#options = options;
+  }
+
+  ruleset(): IpvsRuleset {
+    return new IpvsRuleset(this.#options.scheduler);
+  }
+
+  diff(believed: Believed, changes: Changes): IpvsTransaction {
+    return diff(believed, changes, this.#options);
+  }
+
+  has({ servers, sets }: Believed, { vips, protocol, port }: VirtualService): boolean {
+    return digitsOf(vips).some((address) => {
+      const key = serverKey({ address, protocol, port });
+      return servers.has(key) && sets.served.has(key);
+    });
+  }
+
+  count(believed: Believed): number {
+    return countServices(believed);
+  }
+
+  async standing(stop?: AbortSignal): Promise<readonly VirtualService[]> {
+    return servicesOf(await this.read(stop), this.#options.family);
+  }
+
+  nothing(): Believed {
+    return nothing();
+  }
+
+  read(stop?: AbortSignal): Promise<Believed> {
+    const { family, clusterSetCidr } = this.#options;
+    return readBack(family, clusterSetCidr, stop);
+  }
+
+  compare(before: Believed, found: Believed): Drift[] {
+    return compare(before, found, this.#options.family);
+  }
+
+  /** Looks at the servers without their destinations, at the addresses, and at the rules without their sets. */
+  async check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]> {
+    const { family, clusterSetCidr } = this.#options;
+    const guard = await listGuard(family, "rules", stop);
+    const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
+    const servers = await serversOn(new IpvsTable(), family, clusterSetCidr, vips);
+    const found: Believed = {
+      ...nothing(),
+      vips,
+      rules: guard?.rules ?? [],
+      servers: new Map(
+        servers.map(({ scheduler, flags, timeout, ...rest }) => [
+          serverKey(rest),
+          { terms: { scheduler, flags, timeout }, destinations: new Map() },
+        ]),
+      ),
+    };
+    return compare(believed, found, family, "servers");
+  }
+
+  async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {
+    await runSteps(this.#options.family, tx.steps);
+    tx.settle(believed);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,124 @@
+import { addressFromHex, type Family } from "../../../api/address.ts";
+import { type Cidr, contains } from "../../../api/cidr.ts";
+import { isLabelName, type ObjectKey, objectKey } from "../../../api/names.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
+import type { Server } from "../../system/ipvs/object.ts";
+import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { type GuardListing, listGuard } from "./list.ts";
+import {
+  type Believed,
+  type DestinationKey,
+  destinationKey,
+  destinationOf,
+  nothing,
+  type ServerKey,
+  type StandingDestination,
+  serverKey,
+  serverName,
+} from "./state.ts";
+
+/** The device that has the VIPs. */
+export const DEVICE = "csp-ipvs0";
+
+/**
+ * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR or is on our device;
+ * whether it is ours, its mark tells (`isOurs`). Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
+ */
+export async function readBack(
+  family: Family,
+  clusterSetCidr: Cidr,
+  stop?: AbortSignal,
+): Promise<Believed> {
+  const believed = nothing();
+  const guard = await listGuard(family, "elements", stop);
+  if (guard !== undefined) take(believed, guard);
+  const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
+  for (const vip of vips) believed.vips.add(vip);
+  const table = new IpvsTable();
+  const servers = await serversOn(table, family, clusterSetCidr, vips);
+  for (const [server, found] of await table.destinations(servers, stop)) {
+    const destinations = new Map<DestinationKey, StandingDestination>();
+    for (const { weight, plain, active, inactive, ...rest } of found) {
+      const idle = weight === 0 && active + inactive === 0;
+      destinations.set(destinationKey(rest), { weight, plain, idle });
+    }
+    const { scheduler, flags, timeout } = server;
+    believed.servers.set(serverKey(server), { terms: { scheduler, flags, timeout }, destinations });
+  }
+  return believed;
+}
+
+/** False for the link-local address that the kernel gives each device. */
+export function isVip(address: string): boolean {
+  return address.length === 8 || !/^fe[89ab]/.test(address);
+}
+
+/** The virtual servers that stand on these addresses, or in the range. */
+export async function serversOn(
+  table: IpvsTable,
+  family: Family,
+  clusterSetCidr: Cidr,
+  vips: ReadonlySet<string>,
+): Promise<Server[]> {
+  const isOnOurs = ({ address }: Server) =>
+    vips.has(address) || contains(clusterSetCidr, { family, text: "", hex: address });
+  return (await table.servers()).filter((one) => one.family === family && isOnOurs(one));
+}
+
+function take(believed: Believed, { sets, rules }: GuardListing): void {
+  for (const [key, value] of sets.served) believed.sets.served.set(key, value);
+  for (const vip of sets.explicit) believed.sets.explicit.add(vip);
+  for (const address of sets.hairpins) believed.sets.hairpins.add(address);
+  believed.rules = rules;
+}
+
+/** The services that take new connections, as far as the kernel tells. PURE. */
+export function servicesOf({ servers, sets }: Believed, family: Family): VirtualService[] {
+  const found = new Map<string, VirtualService & { readonly vips: string[] }>();
+  for (const [key, text] of sets.served) {
+    const importKey = importOf(text);
+    const standing = servers.get(key);
+    if (importKey === undefined || standing === undefined) continue;
+    const { address, protocol, port } = serverName(key, family);
+    const id = `${text} ${protocol} ${port}`;
+    const vip = addressFromHex(address).text;
+    const before = found.get(id);
+    if (before !== undefined) {
+      before.vips.push(vip);
+      continue;
+    }
+    const endpoints = [...standing.destinations.keys()]
+      .map((one) => destinationOf(one, 0))
+      .filter((one) => sets.hairpins.has(one.address))
+      .map((one) => ({
+        address: addressFromHex(one.address).text,
+        port: one.port,
+        maybeHere: true,
+      }));
+    found.set(id, {
+      ...{ importKey, portName: "", protocol, port, family, vips: [vip], endpoints },
+      reason: "nearest-ready",
+    });
+  }
+  return [...found.values()];
+}
+
+/** Of how many services servers take new connections. PURE. */
+export function countServices({ servers, sets }: Believed): number {
+  const found = new Set<string>();
+  for (const [key, text] of sets.served) {
+    if (servers.has(key) && importOf(text) !== undefined) found.add(serviceId(text, key));
+  }
+  return found.size;
+}
+
+function serviceId(text: string, key: ServerKey): string {
+  return `${text} ${key.slice(key.indexOf(" ") + 1)}`;
+}
+
+function importOf(text: string): ObjectKey | undefined {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  if (rest.length > 0 || !isLabelName(namespace) || !isLabelName(name)) return undefined;
+  return objectKey(namespace, name);
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { ObjectKey } from "../../../api/names.ts";
+import { virtualService } from "../../../test/support/services.ts";
+import { cidr } from "../../../test/support/worlds.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import { diff } from "./diff.ts";
+import type { GuardOptions } from "./guard.ts";
+import { SCHEDULERS } from "./render.ts";
+import { IpvsRuleset } from "./ruleset.ts";
+import { type Believed, nothing } from "./state.ts";
+
+const OPTIONS: GuardOptions = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "none", podCidrs: [] },
+};
+const IMPORTS = ["a/a", "a/b", "b/a"] as const;
+const VIPS = ["241.0.0.1", "241.0.0.2", "1.2.3.4"];
+
+/** Services of one import: UDP alone, so that nothing of the past may stay. */
+const wish = fc
+  .record({
+    key: fc.constantFrom(...IMPORTS),
+    port: fc.constantFrom(53, 54),
+    vips: fc.subarray(VIPS, { minLength: 1 }),
+    endpoints: fc.subarray([1, 2, 3]),
+    affinity: fc.constantFrom(undefined, 60),
+    wanted: fc.boolean(),
+  })
+  .map(({ key, port, vips, endpoints, affinity, wanted }): [ObjectKey, VirtualService[]] => {
+    const service = virtualService({
+      ...{ importKey: key, protocol: "UDP", port, vips },
+      endpoints: endpoints.map((i) => ({ address: `10.0.0.${i}`, port, maybeHere: i === 1 })),
+      ...(affinity !== undefined && { affinitySeconds: affinity }),
+    });
+    return [key, wanted ? [service] : []];
+  });
+
+/** Imports never share a VIP and port: the model has settled that. */
+function settled(history: readonly [ObjectKey, VirtualService[]][]) {
+  return history.map(([key, services]) => {
+    const port = 50 + IMPORTS.findIndex((one) => one.startsWith(key)) * 10;
+    return [key, services.map((one) => ({ ...one, port: port + (one.port % 2) }))] as const;
+  });
+}
+
+function holding(apply: (believed: Believed, ruleset: IpvsRuleset) => void): Believed {
+  const believed = nothing();
+  apply(believed, new IpvsRuleset("rr"));
+  return believed;
+}
+
+function settle(believed: Believed, ruleset: IpvsRuleset): void {
+  diff(believed, ruleset.take(), OPTIONS).settle(believed);
+}
+
+describe("what is wanted of IPVS", () => {
+  test("after any history the kernel holds what a newly started agent would have made it hold", () => {
+    fc.assert(
+      fc.property(fc.array(wish, { maxLength: 12 }), (history) => {
+        const steps = settled(history);
+        const lived = holding((believed, ruleset) => {
+          for (const [key, services] of steps) {
+            ruleset.set(key, services);
+            settle(believed, ruleset);
+          }
+          if (steps.length === 0) settle(believed, ruleset);
+        });
+        const fresh = holding((believed, ruleset) => {
+          for (const [key, services] of new Map(steps)) ruleset.set(key, services);
+          settle(believed, ruleset);
+        });
+        assert.deepEqual(lived, fresh);
+        const again = new IpvsRuleset("rr");
+        for (const [key, services] of new Map(steps)) again.set(key, services);
+        assert.equal(String(diff(lived, again.take(), OPTIONS)), "");
+      }),
+    );
+  });
+
+  test("a VIP that passes from one import to another is never given up in between", () => {
+    const ruleset = new IpvsRuleset("rr");
+    const believed = nothing();
+    const service = virtualService({ importKey: "a/a" });
+    ruleset.set("a/a", [service]);
+    settle(believed, ruleset);
+    ruleset.set("b/b", [{ ...service, importKey: "b/b" }]);
+    ruleset.set("a/a", []);
+    const tx = diff(believed, ruleset.take(), OPTIONS);
+    assert.deepEqual(String(tx).split("\n"), [
+      "delete element ip csp-ipvs served { 241.0.0.10 . tcp . 80 }",
+      'add element ip csp-ipvs served { 241.0.0.10 . tcp . 80 comment "b/b" }',
+    ]);
+  });
+
+  test("schedulers by client fall back to another destination when theirs is drained", () => {
+    const flags = SCHEDULERS.map((scheduler) => {
+      const ruleset = new IpvsRuleset(scheduler);
+      ruleset.set("demo/serve", [virtualService()]);
+      return [...ruleset.take().servers.values()].map((server) => server?.terms.flags);
+    });
+    assert.deepEqual(flags, [[0x20], [0x20], [0x28], [0x28], [0x20]]);
+  });
+});

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, test } from "node:test";
+import { MASQUERADES } from "../../agent/backends/backend.ts";
+import {
+  type GuardOptions,
+  marksOf,
+  renderElements,
+  renderTable,
+} from "../../agent/backends/ipvs/guard.ts";
+import { parseListing } from "../../agent/backends/ipvs/list.ts";
+import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import { cidr } from "../support/worlds.ts";
+
+const RANGES = { IPv4: "241.0.0.0/8", IPv6: "fd00:241::/32" } as const;
+const ONE = { IPv4: "f1000001", IPv6: `fd000241${"0".repeat(23)}1` } as const;
+const OTHER = { IPv4: "01020304", IPv6: `20010db8${"0".repeat(24)}` } as const;
+/** As long as an import's name can be. */
+const LONGEST = `${"n".repeat(63)}/${"s".repeat(63)}`;
+
+function optionsOf(family: Family, mode: (typeof MASQUERADES)[number] = "none"): GuardOptions {
+  const podCidrs = [cidr("10.1.0.0/16"), cidr("10.9.0.0/16"), cidr("fd00:10:1::/48")];
+  return { family, clusterSetCidr: cidr(RANGES[family]), masquerade: { mode, podCidrs } };
+}
+
+function setsOf(family: Family): GuardSets {
+  const [address, other] = [ONE[family], OTHER[family]];
+  return {
+    served: new Map([
+      [serverKey({ address, protocol: "TCP", port: 80 }), "demo/serve"],
+      [serverKey({ address, protocol: "UDP", port: 53 }), "demo/dns"],
+      [serverKey({ address: other, protocol: "SCTP", port: 65535 }), LONGEST],
+    ]),
+    explicit: new Set([other]),
+    hairpins: new Set([address, other]),
+  };
+}
+
+/** What nft shows in a network namespace of its own after it was given these texts, one after the other. */
+function listed(family: Family, ...texts: readonly string[]) {
+  const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
+  const steps = texts.map((_, i) => `printf '%s' "$T${i}" | nft -f -`).join(" && ");
+  const env = { ...process.env, ...Object.fromEntries(texts.map((text, i) => [`T${i}`, text])) };
+  const script = `${steps} && nft -j list table ${table}`;
+  return parseListing(
+    execFileSync("unshare", ["-n", "sh", "-c", script], { env, encoding: "utf8" }),
+  );
+}
+
+describe("the table of IPVS's guard, as nft takes it and gives it back", () => {
+  for (const family of FAMILIES) {
+    for (const mode of MASQUERADES) {
+      test(`${family}, masquerade ${mode}: what is read is what was written`, () => {
+        const [options, sets] = [optionsOf(family, mode), setsOf(family)];
+        const found = listed(family, renderTable(options, sets));
+        assert.deepEqual(found, { sets, rules: marksOf(options) });
+      });
+    }
+
+    test(`${family}: elements come and go, one transaction each, and the table is written over itself`, () => {
+      const [options, sets] = [optionsOf(family), setsOf(family)];
+      const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+      const there = renderElements(family, none, sets).join("\n");
+      const empty = renderTable(options, none);
+      assert.deepEqual(listed(family, empty, there)?.sets, sets);
+      const back = renderElements(family, sets, none).join("\n");
+      assert.deepEqual(listed(family, empty, there, back)?.sets, none);
+      assert.deepEqual(listed(family, renderTable(options, sets), empty)?.sets, none);
+    });
+
+    test(`${family}: a rule that somebody adds or takes away shows`, () => {
+      const options = optionsOf(family);
+      const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+      const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
+      for (const change of [
+        `insert rule ${table} guard accept`,
+        `flush chain ${table} guard`,
+        `add rule ${table} input drop`,
+      ]) {
+        const found = listed(family, renderTable(options, none), change);
+        assert.notDeepEqual(found?.rules, marksOf(options), change);
+      }
+    });
+  }
+});
