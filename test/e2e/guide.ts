@@ -37,3 +37,55 @@ export function functionOf(guide: string, name: string): string {
   if (found === null) throw new Error(`${guide} has no function ${name}`);
   return found[0];
 }
+
+/** A block of commands, and what it is shown to print. */
+export interface Step {
+  readonly commands: string;
+  /** At one's desk, or, marked `sh node`, as root on a node. */
+  readonly place: "desk" | "node";
+  /** The next block, if that is marked `output`. */
+  readonly shown?: string;
+}
+
+/** A block of any kind: what its opening fence says, and what is in it. */
+interface Block {
+  readonly heading: string;
+  readonly mark: string;
+  readonly text: string;
+}
+
+/** The blocks of commands of a guide, or of what stands between a heading and the next one. Throws if there are none. */
+export function stepsOf(guide: string, heading?: string): Step[] {
+  const all = fencedIn(readFileSync(`${GUIDES}/${guide}`, "utf8"));
+  const blocks = all.filter((block) => heading === undefined || block.heading === heading);
+  const steps = blocks.flatMap(({ mark, text }, i): Step[] => {
+    if (mark !== "sh" && mark !== "sh node") return [];
+    const next = blocks[i + 1];
+    const shown = next?.mark === "output" ? { shown: next.text } : {};
+    return [{ commands: text, place: mark === "sh" ? "desk" : "node", ...shown }];
+  });
+  if (steps.length === 0) throw new Error(`${guide} has no commands below "${heading}"`);
+  return steps;
+}
+
+/** Line by line, because a comment in a block looks like a heading. */
+function fencedIn(guide: string): Block[] {
+  const blocks: Block[] = [];
+  let heading = "";
+  let open: { mark: string; lines: string[] } | undefined;
+  for (const line of guide.split("\n")) {
+    if (line.startsWith("```")) {
+      if (open === undefined) open = { mark: line.slice(3), lines: [] };
+      else {
+        blocks.push({
+          heading,
+          mark: open.mark,
+          text: open.lines.map((one) => `${one}\n`).join(""),
+        });
+        open = undefined;
+      }
+    } else if (open !== undefined) open.lines.push(line);
+    else if (line.startsWith("#")) heading = line.replace(/^#+ /, "");
+  }
+  return blocks;
+}

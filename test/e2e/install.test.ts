@@ -3,18 +3,18 @@ import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../support/agent-process.ts";
 import { deniedIn, oursIn } from "./denied.ts";
-import { blockWith, commandsOf } from "./guide.ts";
+import { blockWith } from "./guide.ts";
 import { productImages } from "./images.ts";
-import { paste } from "./person.ts";
+import { Reader } from "./reader.ts";
 import { differences, type NodeRules, rulesOfNodes } from "./rules.ts";
 
-// docs/guides/install.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order.
+// docs/guides/install.md and uninstall.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order.
 
-const GUIDE = "install.md";
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
 
-describe("the guide of how to install", () => {
+describe("the guides of how to install, and of how to uninstall", () => {
   let clusters: Clusters;
+  let reader: Reader;
   let untouched: NodeRules;
   before(async () => {
     const images = await productImages();
@@ -26,14 +26,16 @@ describe("the guide of how to install", () => {
       for (const of of rules.values()) assert.match([...of].join("\n"), /kube-dns:metrics -> /);
       return rules;
     }, 30_000);
+    reader = new Reader(clusters, "install.md");
   });
-  after(() => clusters?.remove());
+  after(async () => {
+    await reader?.[Symbol.asyncDispose]();
+    await clusters?.remove();
+  });
 
   test("rolls out an agent on every node and two controllers, with only the rights that they have", async () => {
-    const said = await paste(
-      clusters,
-      blockWith("mesh-or-hub.md", "registry_kubeconfig()") + commandsOf(GUIDE, "Install"),
-    );
+    await reader.paste(blockWith("mesh-or-hub.md", "registry_kubeconfig()"));
+    const said = await reader.follow("Install");
     assert.match(said, /daemon set "clusterset-agent" successfully rolled out/);
     for (const cluster of [HERE, THERE]) {
       const pods = await podsOf(cluster);
@@ -47,10 +49,11 @@ describe("the guide of how to install", () => {
   });
 
   test("a pod is answered by pods of the other cluster, at an address that is the import's", async () => {
-    const said = await paste(clusters, commandsOf(GUIDE, "Try it"));
-    const answers = said.split("\n").filter((line) => line.includes('"at"'));
-    // Three by the address, one by the name.
-    assert.equal(answers.length, 4, said);
+    const said = await reader.follow("Try it");
+    assert.deepEqual(reader.left, []);
+    // Three by the address, one by the name, and those that were made until one was answered.
+    const answers = said.split("\n").filter((line) => line.includes('"name"'));
+    assert.ok(answers.length >= 5, said);
     const servers = JSON.parse(
       await clusters.kubectl(THERE, ["-n", "shop", "get", "pods", "-l", "app=web", "-o", "json"]),
     ).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
@@ -76,15 +79,27 @@ describe("the guide of how to install", () => {
     }
   });
 
-  test("after what it says of uninstalling, nodes have the rules that they had before", async () => {
-    await paste(clusters, commandsOf(GUIDE, "Uninstall"));
+  test("after what they say of uninstalling, nodes have the rules that they had before", async () => {
+    // The last one goes the same way, and beside the other.
+    await using there = new Reader(clusters, "uninstall.md");
+    await using here = new Reader(clusters, "uninstall.md", {
+      adapt: (commands) => commands.replaceAll(THERE, HERE),
+    });
+    await there.follow("1. Leave the clusterset");
+    await Promise.all(
+      [there, here].map(async (one) => {
+        await one.follow("2. Delete what was applied");
+        await one.follow("3. Clean the nodes");
+      }),
+    );
     for (const cluster of [HERE, THERE]) {
-      await clusters.kubectl(cluster, ["delete", "namespace", "shop", "--timeout=60s"]);
       const left = await clusters.kubectl(cluster, [
-        ...["get", "crds,clusterroles,clusterrolebindings,namespaces,roles,rolebindings", "-A"],
-        ...["-o", "name"],
+        ...["get", "crds,clusterroles,clusterrolebindings,namespaces,roles,rolebindings"],
+        ...["-A", "-o", "name"],
       ]);
       assert.doesNotMatch(left, /clusterset|multicluster|about\.k8s\.io/);
+      // kube-proxy's rules of these Services are to go, too.
+      await clusters.kubectl(cluster, ["-n", "shop", "delete", "services", "--all"]);
     }
     // kube-proxy follows the end of our Services in its own time.
     await eventually(async () => {

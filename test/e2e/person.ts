@@ -15,16 +15,8 @@ const PATIENCE_MS = 300_000;
  * the clusters. Ends with the first command that fails, and then throws all that was said. Gives what was printed.
  */
 export async function paste(clusters: Clusters, commands: string): Promise<string> {
-  const { kubeconfig } = clusters;
-  const env = {
-    ...process.env,
-    KUBECONFIG: kubeconfig,
-    KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
-    PATH: `${dirname(commandPath("kubectl"))}:${process.env.PATH}`,
-  };
   const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], {
-    cwd: ROOT,
-    env,
+    ...atDesk(clusters),
     timeout: PATIENCE_MS,
   });
   shell.stdin.end(commands);
@@ -35,4 +27,15 @@ export async function paste(clusters: Clusters, commands: string): Promise<strin
   ]);
   if (shell.exitCode !== 0) throw new Error(`exit code ${shell.exitCode}\n${out}\n${errors}`);
   return out;
+}
+
+/** Where a person is: in the top folder of the repository, with kubectl and the kubeconfig of the clusters. */
+export function atDesk({ kubeconfig }: Clusters): { cwd: string; env: NodeJS.ProcessEnv } {
+  const env = {
+    ...process.env,
+    KUBECONFIG: kubeconfig,
+    KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
+    PATH: `${dirname(commandPath("kubectl"))}:${process.env.PATH}`,
+  };
+  return { cwd: ROOT, env };
 }

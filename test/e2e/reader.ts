@@ -1,0 +1,126 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+import type { Clusters } from "../cluster/clusters.ts";
+import { type Step, stepsOf } from "./guide.ts";
+import { atDesk } from "./person.ts";
+import { isAsShown } from "./shown.ts";
+
+/** Longer than anything in a guide takes on a machine that does other things, too. */
+const PATIENCE_MS = 180_000;
+
+/** How long it may take until what is shown is seen: all that a guide has done before has its effect by then. */
+const UNTIL_SHOWN_MS = 60_000;
+
+const PAUSE_MS = 200;
+
+/** Between what two blocks have printed; no guide prints it. */
+const END_OF_BLOCK = "-- end of block --";
+
+export interface ReaderOptions {
+  /** The node on which "the node" is looked at. */
+  readonly node?: ClusterNode;
+  /** Puts what is so here in the place of what a guide can only give an example of. */
+  readonly adapt?: (commands: string) => string;
+}
+
+/**
+ * A person who follows a guide: pastes its blocks into one shell, from top to bottom, and compares what is printed with what
+ * the guide shows. What a block shows is looked at until it is seen, since a person is slower than a test; so blocks with
+ * an output only look.
+ */
+export class Reader implements AsyncDisposable {
+  readonly #guide: string;
+  readonly #options: ReaderOptions;
+  readonly #shell: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #left: Set<string>;
+  #said = "";
+
+  constructor(clusters: Clusters, guide: string, options: ReaderOptions = {}) {
+    this.#guide = guide;
+    this.#options = options;
+    this.#left = new Set(stepsOf(guide).map(({ commands }) => commands));
+    const args = ["-c", "exec bash -e -u -o pipefail 2>&1"];
+    this.#shell = spawn("sh", args, { ...atDesk(clusters), stdio: ["pipe", "pipe", "inherit"] });
+    this.#shell.stdout.setEncoding("utf8").on("data", (text: string) => {
+      this.#said += text;
+    });
+  }
+
+  /** Does what stands below a heading; gives what was printed. Throws if a command fails, or if what is shown is not seen. */
+  async follow(heading: string): Promise<string> {
+    const said: string[] = [];
+    for (const step of stepsOf(this.#guide, heading)) {
+      said.push(step.shown === undefined ? await this.#once(step) : await this.#untilShown(step));
+      this.#left.delete(step.commands);
+    }
+    return said.join("");
+  }
+
+  /** Pastes what is in no guide into the same shell. */
+  async paste(commands: string): Promise<string> {
+    return this.#once({ commands, place: "desk" });
+  }
+
+  /** Blocks of the guide that were not followed. */
+  get left(): readonly string[] {
+    return [...this.#left];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#shell.exitCode !== null) return;
+    this.#shell.stdin.end();
+    this.#shell.kill();
+    await once(this.#shell, "close");
+  }
+
+  async #once({ commands, place }: Step): Promise<string> {
+    const text = this.#adapted(commands);
+    return place === "desk" ? this.#inShell(`{\n${text}\n}`) : this.#onNode(text);
+  }
+
+  async #untilShown({ commands, place, shown = "" }: Step): Promise<string> {
+    const text = this.#adapted(commands);
+    const end = performance.now() + UNTIL_SHOWN_MS;
+    for (;;) {
+      // Whether it succeeds is a part of what is shown: of a call that is refused, or a grep that finds nothing.
+      const said = await (place === "desk"
+        ? this.#inShell(`(\n${text}\n) || true`)
+        : this.#onNode(`{\n${text}\n} 2>&1 || true`));
+      if (isAsShown(shown, said)) return said;
+      if (performance.now() > end) {
+        throw new Error(`${this.#guide}\n${commands}\nshows\n${shown}\nand this is seen:\n${said}`);
+      }
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  #adapted(commands: string): string {
+    const { adapt } = this.#options;
+    return adapt === undefined ? commands : adapt(commands);
+  }
+
+  async #onNode(commands: string): Promise<string> {
+    const { node } = this.#options;
+    if (node === undefined) throw new Error(`${this.#guide}: on which node?\n${commands}`);
+    return node.host.exec(["bash", "-e", "-u", "-o", "pipefail", "-c", commands]);
+  }
+
+  /** Functions and variables stay for what follows. A command that fails ends the shell. */
+  async #inShell(commands: string): Promise<string> {
+    this.#said = "";
+    this.#shell.stdin.write(`${commands} </dev/null\necho "${END_OF_BLOCK}"\n`);
+    const end = performance.now() + PATIENCE_MS;
+    for (;;) {
+      if (this.#said.endsWith(`${END_OF_BLOCK}\n`)) {
+        return this.#said.slice(0, -END_OF_BLOCK.length - 1);
+      }
+      const { exitCode } = this.#shell;
+      if (exitCode !== null) throw new Error(`exit code ${exitCode}\n${commands}\n${this.#said}`);
+      if (performance.now() > end) throw new Error(`does not end:\n${commands}\n${this.#said}`);
+      await sleep(20);
+    }
+  }
+}
