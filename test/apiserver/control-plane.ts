@@ -7,7 +7,14 @@ import { removeRun, SCRATCH } from "../lab/removal.ts";
 import { newRun, type Run } from "../lab/run.ts";
 import { ApiClient } from "./api-client.ts";
 import { apiServerFiles, startApiServer, writeServiceAccountKey } from "./api-server.ts";
-import { type Asked, readAudit, writeAuditPolicy } from "./audit.ts";
+import {
+  type Asked,
+  type AuditEvent,
+  readAudit,
+  readAuditEvents,
+  writeAuditPolicy,
+} from "./audit.ts";
+import { CertificateAuthority } from "./certificates.ts";
 import { ControllerManager, type ControllerManagerFlags } from "./controllers.ts";
 import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crds.ts";
 import { Etcd } from "./etcd.ts";
@@ -15,6 +22,7 @@ import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
 import {
   ADMIN,
+  certificateKubeconfigOf,
   inlineKubeconfigOf,
   kubeconfigOf,
   newToken,
@@ -61,6 +69,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly #guard: Guard;
   readonly #place: Place;
   readonly #users: Map<string, User>;
+  #authority = new CertificateAuthority("clients");
   #etcd: Etcd | undefined;
   #backups = 0;
   #server: Process | undefined;
@@ -111,6 +120,7 @@ export class ControlPlane implements AsyncDisposable {
       throw new Error("it runs, or never did");
     const { directory } = this;
     this.#write(apiServerFiles(directory).tokens, tokenFile(this.#users.values()));
+    this.#write(apiServerFiles(directory).clientCa, this.#authority.certificate);
     const [place, client] = [this.#place, this.admin];
     const etcdUrl = this.#etcd.url;
     this.#server = await startApiServer({ place, directory, etcdUrl, client, watchList });
@@ -203,6 +213,30 @@ export class ControlPlane implements AsyncDisposable {
     return path;
   }
 
+  /**
+   * Writes a kubeconfig by which the user shows a certificate and no token: to the path of `kubeconfig`. The files that
+   * it names are those of `certify`.
+   */
+  certificateKubeconfig({ user }: { readonly user: string }): string {
+    const path = `${this.directory}/${user}.kubeconfig`;
+    const caFile = apiServerFiles(this.directory).ca;
+    const config = { server: this.url, caFile, user: this.#user(user), ...this.certify(user) };
+    this.#write(path, `${JSON.stringify(certificateKubeconfigOf(config), undefined, 2)}\n`);
+    return path;
+  }
+
+  /** Gives a user a new key and certificate: in the same files each time, replaced one after the other by renaming. */
+  certify(user: string): { certificateFile: string; keyFile: string } {
+    const [certificateFile, keyFile] = [
+      `${this.directory}/${user}.crt`,
+      `${this.directory}/${user}.key`,
+    ];
+    const { certificate, key } = this.#authority.certify(this.#user(user));
+    this.#write(certificateFile, certificate);
+    this.#write(keyFile, key);
+    return { certificateFile, keyFile };
+  }
+
   /** The text of a kubeconfig that holds all that it needs, and names no file. */
   inlineKubeconfig({ user }: { readonly user: string }): string {
     const ca = readFileSync(apiServerFiles(this.directory).ca);
@@ -214,12 +248,27 @@ export class ControlPlane implements AsyncDisposable {
     return readAudit(apiServerFiles(this.directory).audit, user);
   }
 
+  /** What everybody but `admin` has asked so far. */
+  audit(): AuditEvent[] {
+    return readAuditEvents(apiServerFiles(this.directory).audit);
+  }
+
   /**
    * Gives a user another token and restarts the API server, which reads tokens at its start only. The old one is
    * refused with 401 from now on. Kubeconfigs keep the old one until `kubeconfig` writes them anew.
    */
   async rotateToken(user: string): Promise<void> {
     this.#users.set(user, { ...this.#user(user), token: newToken() });
+    await this.stop();
+    await this.start();
+  }
+
+  /**
+   * Takes another authority for clients' certificates and restarts the API server. Those that were given before are refused
+   * with 401 from now on.
+   */
+  async rotateAuthority(): Promise<void> {
+    this.#authority = new CertificateAuthority("clients");
     await this.stop();
     await this.start();
   }

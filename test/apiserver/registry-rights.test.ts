@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { queries } from "../../agent/sources/kubernetes/queries.ts";
+import { ServiceCidrs } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import { systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { LeaderElector } from "../../common/lease/leader-elector.ts";
@@ -16,12 +18,15 @@ import {
   NAMESPACES,
   OWN_QUERIES,
   peersQuery,
+  RANGE_QUERIES,
   registryQueries,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
 } from "../../controller/stores/resources.ts";
+import { EVENTS } from "../../controller/sync/event-recorder.ts";
 import { ControlPlane } from "./control-plane.ts";
-import { rightsIn } from "./rights.ts";
+import { EVERYWHERE, type RightsObject, rightsFiles, rightsIn } from "./rights.ts";
+import { unusedRights } from "./rights-used.ts";
 import { ServiceAccount } from "./service-account.ts";
 
 // The rights of deploy/rbac on a real API server: with real tokens, by our own client.
@@ -35,7 +40,21 @@ const READER_RIGHTS = Object.values(registryQueries(OWN)).flatMap(({ group, reso
   `watch ${group}/${resource}`,
 ]);
 
+/** What each of our service accounts reads, all of which an API server has to let it. */
+const READ = {
+  [`${HOME}/clusterset-agent`]: Object.values(queries("n1")),
+  [`${HOME}/clusterset-controller`]: [
+    ...Object.values({ ...OWN_QUERIES, ...RANGE_QUERIES, ...registryQueries(OWN) }),
+    CONTROLLERS_QUERY,
+    peersQuery(HOME),
+  ],
+  [`${OWN}/c3`]: Object.values(registryQueries(OWN)),
+  [`${MEMBERS}/c2`]: [HUB_QUERY, ...Object.values(registryQueries(OTHER))],
+} as const;
+
 let plane: ControlPlane;
+/** Everything that deploy/rbac grants. */
+let objects: readonly RightsObject[];
 /** What everybody may do who has any token. */
 let everybody: readonly string[];
 before(async () => {
@@ -44,16 +63,15 @@ before(async () => {
   await plane.installCrds();
   await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
   // One API server is a cluster of a mesh, c1, whose peer is c3; and a hub of c1 and c2.
-  const common = ["namespace.yaml", "controller.yaml", "registry-roles.yaml", "mesh/peers.yaml"];
-  for (const object of [
+  const common = [...EVERYWHERE, "mesh/peers.yaml"];
+  objects = [
     ...rightsIn([...common, "hub/hub.yaml"]),
     ...rightsIn(["mesh/registry.yaml", "mesh/reader.yaml"], { cluster: "c1", peer: "c3" }),
     ...rightsIn(["mesh/registry.yaml", "mesh/reader.yaml"], { cluster: "c4", peer: "c3" }),
     ...rightsIn(["hub/cluster.yaml"], { cluster: "c2" }),
     ...rightsIn(["hub/cluster.yaml"], { cluster: "c5" }),
-  ]) {
-    await plane.admin.apply(object);
-  }
+  ];
+  for (const object of objects) await plane.admin.apply(object);
   await using nobody = await ServiceAccount.requested(plane, "default/default");
   everybody = await nobody.rights("default");
 });
@@ -62,6 +80,16 @@ after(() => plane.remove());
 /** What it may do in a namespace that not everybody may. */
 async function beyond(account: ServiceAccount, namespace: string): Promise<string[]> {
   return (await account.rights(namespace)).filter((right) => !everybody.includes(right));
+}
+
+/** Everybody reads all that is to be read. */
+async function readAll(): Promise<void> {
+  for (const [account, all] of Object.entries(READ)) {
+    await using reader = await ServiceAccount.requested(plane, account);
+    for (const query of all) {
+      assert.equal(await reader.follows(query), "watching", `${account} ${query.resource}`);
+    }
+  }
 }
 
 /** Each of these attempts is refused for want of a right. */
@@ -193,17 +221,12 @@ test("on a hub, a cluster's token writes its own registry, reads the others, and
   );
 });
 
-test("the controller's own rights suffice for all that it reads", async () => {
+test("the rights of agent, controller, peer and member suffice for all that they read", async () => {
+  await readAll();
+  await using agent = await ServiceAccount.requested(plane, `${HOME}/clusterset-agent`);
+  const ranges = new ServiceCidrs({ api: agent.api, clock: systemClock });
+  assert.notEqual((await ranges.latest(AbortSignal.timeout(10_000))).length, 0);
   await using controller = await ServiceAccount.requested(plane, `${HOME}/clusterset-controller`);
-  const all = [
-    ...Object.values(OWN_QUERIES),
-    ...Object.values(registryQueries(OWN)),
-    CONTROLLERS_QUERY,
-    peersQuery(HOME),
-  ];
-  for (const query of all) {
-    assert.equal(await controller.follows(query), "watching", query.resource);
-  }
   assert.equal(await controller.follows(peersQuery("kube-system")), "forbidden");
   assert.equal(
     await controller.follows({ ...CONTROLLERS_QUERY, fieldSelector: "metadata.name=kubelet" }),
@@ -240,6 +263,8 @@ test("the controller's own rights suffice for all that it writes", async () => {
   await writer.apply(SERVICE_EXPORTS, conditions, { subresource: "status", seen: found.meta });
   const property = { metadata: { name: "cluster.clusterset.k8s.io" }, spec: { value: "c1" } };
   await writer.create(CLUSTER_PROPERTIES, property);
+  const event = { metadata: { ...name, name: "web.1" }, involvedObject: { ...name } };
+  await writer.create(EVENTS, event);
   const controllers = { namespace: "kube-system", name: "kube-controller-manager" };
   await refused(
     () => writer.replace(CLUSTER_PROPERTIES, property),
@@ -280,4 +305,18 @@ test("the controller's own rights suffice to elect a leader, by its own Lease on
   // Again: the Lease is there now, and is taken, not made.
   assert.equal(await elects("clusterset-controller"), "leader");
   assert.equal(await elects("another"), "forbidden");
+});
+
+test("they do for an API server of before Kubernetes 1.32, too, which has to be asked for lists", async () => {
+  await plane.stop();
+  await plane.start({ watchList: false });
+  await readAll();
+});
+
+test("every verb of every role was used by who has it", () => {
+  const applied = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  for (const { kind, metadata } of rightsIn(rightsFiles()).filter(({ rules }) => rules)) {
+    assert.ok(applied.includes(`${kind} ${metadata.name}`), metadata.name);
+  }
+  assert.deepEqual(unusedRights(objects, plane.audit()), []);
 });

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import { parseAllDocuments } from "yaml";
+import { readdirSync, readFileSync } from "node:fs";
+import { parse, parseAllDocuments } from "yaml";
 
 /** What users apply. */
 const DIRECTORY = new URL("../../deploy/rbac/", import.meta.url);
@@ -25,11 +25,23 @@ export interface RightsObject {
   readonly roleRef?: { readonly kind: string; readonly name: string };
 }
 
-interface Subject {
+/** Whom a binding is about. */
+export interface Subject {
   readonly kind: string;
   readonly apiGroup?: string;
   readonly namespace?: string;
   readonly name: string;
+}
+
+/** The files of deploy/rbac that every cluster has, whichever kind of registry it has. */
+export const EVERYWHERE: readonly string[] = parse(
+  readFileSync(new URL("Kustomization", DIRECTORY), "utf8"),
+).resources;
+
+/** All files of deploy/rbac that have objects. */
+export function rightsFiles(): string[] {
+  const files = readdirSync(DIRECTORY, { recursive: true, encoding: "utf8" });
+  return files.filter((file) => file.endsWith(".yaml")).sort();
 }
 
 /** The objects of files of deploy/rbac, in order, with these words in the place of `CLUSTER_ID` and `PEER_ID`. */

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
+import { SERVICE_CIDRS } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import {
   ANNOTATION_COMPLETE,
   ANNOTATION_ENDPOINT_CIDRS,
@@ -29,7 +30,7 @@ import {
 } from "../../controller/stores/resources.ts";
 import { Applier } from "../../controller/sync/applier.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";
-import { type RightsObject, rightsIn } from "../apiserver/rights.ts";
+import { type RightsObject, rightsFiles, rightsIn } from "../apiserver/rights.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 
 // What deploy/rbac grants is what the code asks for: not less, and not more.
@@ -144,7 +145,12 @@ test("the agent may do what it does, and nothing else", () => {
     versions,
     resource,
   }));
-  same(granted("agent.yaml", "ClusterRole", "clusterset-agent"), reading(...asked));
+  // Listed now and then, never watched.
+  const { group, resource } = SERVICE_CIDRS;
+  same(granted("agent.yaml", "ClusterRole", "clusterset-agent"), [
+    ...reading(...asked),
+    right("list", group, resource),
+  ]);
 });
 
 test("the controller may do in its own cluster what it does there, and nothing else", async () => {
@@ -161,7 +167,7 @@ test("the controller may do in its own cluster what it does there, and nothing e
 
 test("the controller may elect a leader by its own Lease, and by no other", async () => {
   const lease = { metadata: NAME };
-  same(granted("controller.yaml", "Role", "clusterset-controller", "clusterset-proxy"), [
+  same(granted("controller-election.yaml", "Role", "clusterset-controller", "clusterset-proxy"), [
     // What does not exist yet has no name in a request.
     ...(await writing((writer) => writer.create(LEASES, lease))),
     ...[
@@ -173,13 +179,13 @@ test("the controller may elect a leader by its own Lease, and by no other", asyn
 
 test("the controller may see whether kube-controller-manager lives, and no other Lease of kube-system", () => {
   same(
-    granted("controller.yaml", "Role", "clusterset-controller", "kube-system"),
+    granted("controller-outage.yaml", "Role", "clusterset-controller", "kube-system"),
     reading(CONTROLLERS_QUERY),
   );
 });
 
 test("who publishes in a registry may do what that takes, and nothing else", async () => {
-  same(granted("registry-roles.yaml", "ClusterRole", "clusterset-registry-publisher"), [
+  same(granted("registry-publisher.yaml", "ClusterRole", "clusterset-registry-publisher"), [
     ...reading(...Object.values(registryQueries("registry"))),
     ...(await keeping(SERVICE_IMPORTS)),
     ...(await keeping(ENDPOINT_SLICES)),
@@ -190,7 +196,7 @@ test("who publishes in a registry may do what that takes, and nothing else", asy
 
 test("who reads a registry may list and watch what lies in it, and nothing else", () => {
   same(
-    granted("registry-roles.yaml", "ClusterRole", "clusterset-registry-reader"),
+    granted("registry-reader.yaml", "ClusterRole", "clusterset-registry-reader"),
     reading(...Object.values(registryQueries("registry"))),
   );
 });
@@ -202,6 +208,17 @@ test("who finds members may list and watch Secrets of one namespace, or namespac
     reading(peersQuery(namespace)),
   );
   same(granted("hub/hub.yaml", "ClusterRole", "clusterset-hub-member"), reading(HUB_QUERY));
+});
+
+test("each role has a file of its own, and each of its verbs a reason beside it", () => {
+  for (const file of rightsFiles()) {
+    const roles = rightsIn([file]).filter(({ rules }) => rules !== undefined);
+    assert.ok(roles.length <= 1, file);
+    const lines = readFileSync(`${ROOT}/deploy/rbac/${file}`, "utf8").split("\n");
+    const reasons = lines.filter((line) => /^ {6}- \w+ # \S/.test(line));
+    const verbs = roles.flatMap(({ rules = [] }) => rules.flatMap((rule) => rule.verbs));
+    assert.equal(reasons.length, verbs.length, file);
+  }
 });
 
 test("what is about one cluster names it everywhere, and leaves no placeholder behind", () => {
@@ -236,8 +253,8 @@ function resourcesOf(files: readonly string[]): Set<string> {
 }
 
 test("the guide's table of rights names every kind that a file grants anything on, and no other", () => {
-  const files = ["agent", "controller", "registry-roles", "mesh/peers", "hub/hub"];
-  const all = resourcesOf(files.map((file) => `${file}.yaml`));
+  const files = rightsFiles().filter((file) => resourcesOf([file]).size > 0);
+  const all = resourcesOf(files);
   const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
   const [, section = ""] = guide.split("## Rights\n");
   const said = new Map<string, Set<string>>();
@@ -253,7 +270,7 @@ test("the guide's table of rights names every kind that a file grants anything o
       said.set(file, new Set([...(said.get(file) ?? []), ...kinds]));
     }
   }
-  for (const file of files.map((name) => `${name}.yaml`)) {
+  for (const file of files) {
     for (const kind of resourcesOf([file])) {
       assert.ok(said.get(file)?.has(kind), `${file} grants something on ${kind}`);
     }
