@@ -28,6 +28,8 @@ export interface PortSummary {
   readonly reason: PortReason;
   /** How many take traffic. */
   readonly endpoints: number;
+  /** Of a port that rejects connections: why its endpoints are out, each word once, in order. Absent if nobody lists any. */
+  readonly excluded?: readonly Reason[];
 }
 
 /** What is kept of a plan. PURE. */
@@ -43,8 +45,16 @@ export function summaryOf(plan: ImportPlan): ImportSummary {
       ...(service.tier !== undefined && { tier: service.tier }),
       reason: service.reason,
       endpoints: service.endpoints.length,
+      ...(service.tier === undefined && exclusionsOf(servicePortName(service), plan)),
     })),
   };
+}
+
+function exclusionsOf(name: string, { excluded }: ImportPlan): Pick<PortSummary, "excluded"> {
+  const words = new Set<Reason>();
+  for (const { servicePort = name, reason } of excluded)
+    if (servicePort === name) words.add(reason);
+  return words.size > 0 ? { excluded: [...words].sort() } : {};
 }
 
 /** What tells one port of an import from its others, also after it has moved. */

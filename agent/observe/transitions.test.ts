@@ -102,6 +102,17 @@ test("a port that begins to reject, and one that recovers, are told", () => {
   ]);
 });
 
+test("a port that rejects says why the endpoints that it has are out, and again when that is another reason", () => {
+  const misnamed: PortSummary = { ...REJECTS, excluded: ["not-ready", "port-not-exposed"] };
+  assert.deepEqual(portTold(REJECTS, misnamed), [
+    `warn Port rejects connections. ${PLACE} reason=no-endpoint excluded=not-ready,port-not-exposed`,
+  ]);
+  assert.deepEqual(portTold(misnamed, { ...misnamed }), []);
+  assert.deepEqual(portTold(misnamed, { ...misnamed, excluded: ["port-not-exposed"] }), [
+    `warn Port rejects connections. ${PLACE} reason=no-endpoint excluded=port-not-exposed`,
+  ]);
+});
+
 test("a port that stays in its tier for another reason is told", () => {
   assert.deepEqual(portTold(LOCAL, { ...LOCAL, reason: "nearest-serving" }), [
     `info Port keeps its tier for another reason. ${PLACE} tier=local reason=nearest-serving endpoints=3`,

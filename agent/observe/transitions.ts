@@ -107,7 +107,7 @@ function portTransitions(
 
 function portTransition(was: PortSummary, port: PortSummary, about: LogFields): LogLine[] {
   if (rejects(port)) {
-    return was.tier === undefined && was.reason === port.reason
+    return was.tier === undefined && whyNot(was) === whyNot(port)
       ? []
       : [rejecting(port, { ...about, ...(was.tier !== undefined && { from: was.tier }) })];
   }
@@ -123,6 +123,11 @@ function portTransition(was: PortSummary, port: PortSummary, about: LogFields): 
   return [line("debug", "Port has other endpoints.", { ...fields, had: was.endpoints })];
 }
 
+/** What a person would have to mend: a new word is worth a new line. */
+function whyNot({ reason, excluded = [] }: PortSummary): string {
+  return [reason, ...excluded].join();
+}
+
 function rejects(port: PortSummary): boolean {
   return port.tier === undefined;
 }
@@ -132,6 +137,7 @@ function rejecting(port: PortSummary, about: LogFields): LogLine {
     ...about,
     ...place(port),
     reason: port.reason,
+    ...(port.excluded !== undefined && { excluded: port.excluded }),
   });
 }
 

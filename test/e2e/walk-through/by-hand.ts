@@ -16,8 +16,16 @@ const PATIENCE_MS = 60_000;
 
 /** The demo of kubernetes-sigs/mcs-api, with agents only: "By hand" of the guide, one block after the other. */
 export function byHand(clusters: () => Clusters): void {
-  const [install = "", services = "", copies = "", look = "", withVip = "", end = "", ...more] =
-    blocksOf("walk-throughs.md", "By hand");
+  const [
+    install = "",
+    services = "",
+    copies = "",
+    look = "",
+    withVip = "",
+    misname = "",
+    end = "",
+    ...more
+  ] = blocksOf("walk-throughs.md", "By hand");
   const copy = copies.slice(0, copies.indexOf("\n}\n") + 3);
   const person = (commands: string) => paste(clusters(), commands);
   const seen = () => new Seen(clusters(), "demo");
@@ -114,6 +122,19 @@ export function byHand(clusters: () => Clusters): void {
         const [call] = await client(id).calls("http://241.0.0.10", 1);
         assert.equal(call?.error, "refused");
       }
+    });
+
+    test("a port whose name no slice has is refused at once, and the agents' log and one grep on a node say why", async () => {
+      await person(misname);
+      await eventually(async () => {
+        const agents = ["-n", "clusterset-proxy", "-l", "app.kubernetes.io/name=clusterset-agent"];
+        const log = await seen().kubectl(OURS, "logs", ...agents);
+        const lines = log.split("\n").filter((line) => line.includes('"excluded"'));
+        assert.match(lines.at(-1) ?? "", /"demo\/serve-with-vip:web".*\["port-not-exposed"\]/);
+      }, PATIENCE_MS);
+      const rules = await seen().rules(OURS, "demo/serve-with-vip:web");
+      assert.match(rules.join("\n"), /^-A CSP-EXPLICIT .*no-endpoint" -j \w+$/);
+      assert.equal((await client(OURS).calls("http://1.2.3.4", 1))[0]?.error, "refused");
     });
 
     test("deleted imports take their rules along, and after uninstalling a cluster is as it was", async () => {
