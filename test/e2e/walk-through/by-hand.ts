@@ -55,7 +55,11 @@ export function byHand(clusters: () => Clusters): void {
       await person(services);
       for (const id of BOTH) {
         const { names } = await seen().pods(id, "serve");
-        assert.deepEqual(await client(id).answeredBy("http://serve.demo.svc.cluster.local"), names);
+        // A pod without a probe is ready before it listens.
+        await eventually(async () => {
+          const answered = await client(id).answeredBy("http://serve.demo.svc.cluster.local");
+          assert.deepEqual(answered, names);
+        }, PATIENCE_MS);
         assert.deepEqual(await client(id).lookup("A", "serve.demo.svc.clusterset.local"), []);
       }
     });

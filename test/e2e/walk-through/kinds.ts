@@ -23,7 +23,7 @@ interface Condition {
 
 /** What KEP-1645 says of each type of Service, told with kubectl: "Types and conflicts" of the guide. */
 export function kinds(set: () => Clusterset): void {
-  const [one = "", other = "", look = "", giveIn = "", end = "", ...more] = blocksOf(
+  const [one = "", other = "", look = "", giveIn = "", rights = "", end = "", ...more] = blocksOf(
     GUIDE,
     "Types and conflicts",
   );
@@ -80,7 +80,7 @@ export function kinds(set: () => Clusterset): void {
           assert.deepEqual(await client(id).answeredBy(`http://${name}:8080`, 3), ["serve-1"]);
         }
         const ports = await client(id).lookup("SRV", `_http._tcp.pods.${ZONE}`);
-        const hosts = BOTH.flatMap((home) => [`serve-0.${home}`, `serve-1.${home}`]);
+        const hosts = ["serve-0", "serve-1"].flatMap((pod) => BOTH.map((home) => `${pod}.${home}`));
         assert.deepEqual(
           ports,
           hosts.map((host) => `8080 ${host}.pods.${ZONE}`),
@@ -119,6 +119,13 @@ export function kinds(set: () => Clusterset): void {
         );
         assert.equal(await seen().vip(id, "mixed"), vip);
       }
+    });
+
+    test("who may edit everything in a namespace may export when told so, and never write imports", async () => {
+      const said = await set().shell(rights);
+      assert.match(said, /^serviceexports: yes\nserviceimports: no$/m);
+      const jane = ["--as=jane", "delete", "serviceimport/plain", "--dry-run=server"];
+      await assert.rejects(seen().kubectl(FIRST, ...jane), /User "jane" cannot delete/);
     });
 
     test("with the last exports, imports, slices, rules and names are gone in both clusters, and Services are as they were", async () => {
