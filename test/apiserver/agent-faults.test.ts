@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
+import { eventually } from "../support/agent-process.ts";
 import { importObject, sliceObject } from "../support/objects.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
 
@@ -116,6 +117,21 @@ test("A token that is refused, then accepted", async () => {
   assertToldOnce(told, "unauthorized");
 });
 
+test("A client's certificate in the place of a token, then refused, then replaced", async () => {
+  const told = await survives({
+    happens: async () => {
+      stage.plane.certificateKubeconfig({ user: AGENT });
+      await stage.plane.rotateAuthority();
+    },
+    seen: "unauthorized",
+    ends: async () => void stage.plane.certify(AGENT),
+    endpoint: "10.1.0.22",
+  });
+  // Between the certificate and its key they may not belong together.
+  const reasons = told.map((line) => line.split(" ")[1]);
+  assert.ok(reasons.includes("unauthorized"));
+});
+
 test("Rights that are taken away and given back", async () => {
   const told = await survives({
     happens: async () => {
@@ -205,4 +221,22 @@ test("An agent that starts while the API server stands still waits, keeps the ru
   assert.match(page, /\[-]sources failed: not-listed\n.*readyz check failed\n$/s);
   // Long before the silence is called a fault.
   assert.match(page, /^\[\?]source-nodes listing: "no answer yet"$/m);
+});
+
+test("A range of Services that overlaps the ClusterSet CIDR is told by preflight, if ServiceCIDRs may be read", async () => {
+  const { admin } = stage.plane;
+  // An answer that takes long counts from the next minute on.
+  const untilSaid = async (line: RegExp): Promise<void> => {
+    await stage.restartAgent();
+    await eventually(async () => assert.match(await stage.readyz(), line), 90_000);
+  };
+  await untilSaid(/^\[\+]preflight-service-range-IPv4 ok$/m);
+  const kind = { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR" };
+  const wide = { ...kind, metadata: { name: "wide" } };
+  await admin.create({ ...wide, spec: { cidrs: ["241.0.0.0/16"] } });
+  await untilSaid(/^\[-]preflight-.*-IPv4 service-range-overlap: .* ServiceCIDR 241\.0\.0\.0\/16/m);
+  await stage.allow("servicecidrs");
+  await untilSaid(/^\[\?]preflight-service-range-IPv4 not-tested: /m);
+  await stage.allow();
+  await admin.delete(wide);
 });

@@ -81,9 +81,12 @@ export class AgentStage implements AsyncDisposable {
     await this.newAgent().start();
   }
 
-  /** Gives the agent its rights. */
-  async allow(): Promise<void> {
-    for (const object of agentRights(AGENT)) await this.plane.admin.apply(object);
+  /** Gives the agent its rights; `but`: on this resource none. */
+  async allow(but?: string): Promise<void> {
+    const [role, binding] = agentRights(AGENT);
+    const rules = role.rules?.filter(({ resources }) => !resources.some((one) => one === but));
+    await this.plane.admin.apply({ ...role, rules });
+    await this.plane.admin.apply(binding);
   }
 
   /** Takes them away. */

@@ -21,6 +21,8 @@ export function apiServerFiles(directory: string) {
   const certificates = `${directory}/certificates`;
   return {
     tokens: `${directory}/tokens.csv`,
+    /** The authority whose certificates clients may show instead of a token. */
+    clientCa: `${directory}/client-ca.crt`,
     key: `${directory}/service-accounts.pem`,
     certificates,
     /** The serving certificate and the CA that has signed it. */
@@ -53,6 +55,7 @@ function argumentsOf({ place, directory, etcdUrl, watchList }: ApiServerOptions)
     "advertise-address": place.address,
     "cert-dir": files.certificates,
     "token-auth-file": files.tokens,
+    "client-ca-file": files.clientCa,
     "authorization-mode": "RBAC",
     "service-account-issuer": "https://kubernetes.default.svc",
     "service-account-key-file": files.key,

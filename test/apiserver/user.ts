@@ -49,6 +49,26 @@ export function kubeconfigOf({ server, caFile, user, tokenFile }: KubeconfigOpti
   };
 }
 
+/** A kubeconfig of one cluster and one user who shows a certificate. */
+export function certificateKubeconfigOf(of: {
+  readonly server: string;
+  readonly caFile: string;
+  readonly user: User;
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}): object {
+  const { server, caFile, user, certificateFile, keyFile } = of;
+  const shown = { "client-certificate": certificateFile, "client-key": keyFile };
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "test", cluster: { server, "certificate-authority": caFile } }],
+    users: [{ name: user.name, user: shown }],
+    contexts: [{ name: "test", context: { cluster: "test", user: user.name } }],
+    "current-context": "test",
+  };
+}
+
 /** A kubeconfig of one cluster and one user that names no file. `ca`: PEM. */
 export function inlineKubeconfigOf(of: {
   readonly server: string;
