@@ -56,6 +56,11 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
    * run beside `apply`: what it gives then is not used. Rejects as `read` does.
    */
   check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]>;
+  /**
+   * Looks whether what stays only for its connections has any left, and gives what removes it if not. Absent if a backend
+   * keeps nothing for that. Rejects as `read` does.
+   */
+  ended?: ((believed: Believed, stop?: AbortSignal) => Promise<Tx>) | undefined;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */

@@ -2,7 +2,7 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import { codeOf } from "../../common/errors.ts";
+import { codeOf, type ErrorCode } from "../../common/errors.ts";
 import type { Backend, Ruleset, Transaction } from "../backends/backend.ts";
 import { Announcements } from "./announcements.ts";
 import type { Follower } from "./follower.ts";
@@ -14,6 +14,7 @@ import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Rest } from "./rest.ts";
 import type { SetAside } from "./set-aside.ts";
 import { Slices } from "./slices.ts";
+import { Tidying } from "./tidying.ts";
 import { type Scope, Trials } from "./trials.ts";
 import { unitOf } from "./unit.ts";
 import { unlessStopped } from "./unless-stopped.ts";
@@ -34,8 +35,11 @@ export interface ReconcilerOptions<Believed, Changes, Tx extends Transaction> {
 }
 
 const RETRY: BackoffBounds = { min: 100, max: 30_000 };
-/** The error of a transaction that the kernel, or the tool, has read and does not want. */
-const REFUSED = "CSP_RESTORE_EXITED";
+/** Errors of transactions that the kernel, or the tool, has read and does not want. */
+const REFUSED: ReadonlySet<ErrorCode | undefined> = new Set([
+  "CSP_RESTORE_EXITED",
+  "CSP_IPVS_REFUSED",
+]);
 
 /**
  * Keeps the kernel of one family as the plan wants it. The first change goes at once; what arrives while a
@@ -49,6 +53,7 @@ const REFUSED = "CSP_RESTORE_EXITED";
  * 5. What is refused twice holds something that will be refused for ever. It is searched for, one trial between two
  *    passes, so that all else goes on; see Trials.
  * 6. A first word of the sources that would take away most of what the kernel has is doubted; see MassLoss.
+ * 7. What a backend keeps only for its connections goes when they have ended; see Tidying.
  */
 export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #options: ReconcilerOptions<Believed, Changes, Tx>;
@@ -58,6 +63,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #massLoss: MassLoss;
   readonly #announcements: Announcements;
   readonly #inspection: Inspection;
+  readonly #tidying: Tidying;
   readonly #proposals: Proposals<Believed, Changes>;
   readonly #stop = new AbortController();
   #ruleset: Ruleset<Changes> | undefined;
@@ -85,6 +91,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     const stop = this.#stop.signal;
     this.#proposals = new Proposals({ ...options, changes, trials, massLoss, stop });
     this.#announcements = new Announcements(family, events);
+    this.#tidying = new Tidying(clock, wake);
     this.#inspection = new Inspection({
       clock,
       random,
@@ -138,6 +145,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#stop.abort();
     this.#trials.stop();
     this.#massLoss.stop();
+    this.#tidying.stop();
     this.#rest.end();
     await Promise.all([this.#running, this.#inspection.stop()]);
     await this.#options.backend.close();
@@ -151,10 +159,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     while (!this.#stopped) {
       this.#passSince = this.#options.clock.now();
       this.#inspection.passBegins();
-      const retryIn = await this.#pass().catch((error) => this.#fail(error));
+      const pass = this.#hasWork ? this.#pass() : this.#tidy();
+      const retryIn = await pass.catch((error) => this.#fail(error));
       this.#passSince = undefined;
       if (retryIn !== undefined) await this.#rest.for(retryIn);
-      while (!this.#stopped && !this.#hasWork) await this.#rest.untilWoken();
+      while (!this.#stopped && !this.#hasWork && !this.#tidying.due) await this.#rest.untilWoken();
       await this.#inspection.pending;
     }
   }
@@ -195,6 +204,17 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#tell({ scope, tx, started });
   }
 
+  /** Removes what stayed only for its connections, and has none left. */
+  async #tidy(): Promise<void> {
+    const { backend } = this.#options;
+    const believed = this.#believed;
+    if (believed === undefined || backend.ended === undefined) return;
+    const tx = await backend.ended(believed, this.#stop.signal);
+    if (!this.#stopped && !tx.empty) await backend.apply(tx, believed);
+    this.#inspection.passEnds("changed");
+    this.#tidying.done();
+  }
+
   /** Gives nothing if it was stopped meanwhile. `before`: what was believed until now, if anything was. */
   async #readBack(before: Believed | undefined): Promise<Believed | undefined> {
     const { backend } = this.#options;
@@ -213,12 +233,13 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   }
 
   #accepted(scope: Scope, whole: boolean): void {
-    const { family, follower, events } = this.#options;
+    const { backend, family, follower, events } = this.#options;
     if (this.#trials.accepted()) events.tried({ family, accepted: true });
     this.#failures = 0;
     this.#synced ||= this.#whole;
     follower?.accepted(scope === "complete" && whole);
     this.#inspection.passEnds(scope);
+    if (scope === "complete" && backend.ended !== undefined) this.#tidying.done();
     this.#announcements.setAside(this.#trials.setAside);
   }
 
@@ -244,7 +265,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#inspection.passEnds();
     follower?.failed();
     const outcome = this.#trials.failed({
-      refused: codeOf(error) === REFUSED,
+      refused: REFUSED.has(codeOf(error)),
       changed: (key) => this.#changes.has(key),
       wanted: ({ key, id }) =>
         wanted

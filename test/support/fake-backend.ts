@@ -47,6 +47,8 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   standingFails: Error | undefined;
   /** Which services it refuses when they are to be written. */
   refuses: (service: VirtualService) => boolean = () => false;
+  /** A test that gives it has a backend that keeps something for connections. */
+  ended?: ((believed: Imports) => Promise<FakeTransaction>) | undefined;
   #gate: Promise<void> = Promise.resolve();
   #busy = false;
 

@@ -3,10 +3,18 @@ import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import type { Backend, Drift } from "../backend.ts";
 import { compare } from "./compare.ts";
-import { diff } from "./diff.ts";
+import { diff, diffIdle } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { listGuard } from "./list.ts";
-import { countServices, DEVICE, isVip, readBack, serversOn, servicesOf } from "./read.ts";
+import {
+  countServices,
+  DEVICE,
+  isVip,
+  lookForConnections,
+  readBack,
+  serversOn,
+  servicesOf,
+} from "./read.ts";
 import type { Scheduler } from "./render.ts";
 import { runSteps } from "./restore.ts";
 import { IpvsRuleset } from "./ruleset.ts";
@@ -87,6 +95,12 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
       ),
     };
     return compare(believed, found, family, "servers");
+  }
+
+  async ended(believed: Believed, stop?: AbortSignal): Promise<IpvsTransaction> {
+    const { family } = this.#options;
+    await lookForConnections(family, believed, stop);
+    return diffIdle(believed, this.#options);
   }
 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {

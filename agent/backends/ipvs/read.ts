@@ -3,7 +3,10 @@ import { type Cidr, contains } from "../../../api/cidr.ts";
 import { isLabelName, type ObjectKey, objectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
-import type { Server } from "../../system/ipvs/object.ts";
+import type {
+  StandingDestination as CountedDestination,
+  Server,
+} from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { type GuardListing, listGuard } from "./list.ts";
 import {
@@ -38,15 +41,40 @@ export async function readBack(
   const table = new IpvsTable();
   const servers = await serversOn(table, family, clusterSetCidr, vips);
   for (const [server, found] of await table.destinations(servers, stop)) {
-    const destinations = new Map<DestinationKey, StandingDestination>();
-    for (const { weight, plain, active, inactive, ...rest } of found) {
-      const idle = weight === 0 && active + inactive === 0;
-      destinations.set(destinationKey(rest), { weight, plain, idle });
-    }
     const { scheduler, flags, timeout } = server;
-    believed.servers.set(serverKey(server), { terms: { scheduler, flags, timeout }, destinations });
+    const terms = { scheduler, flags, timeout };
+    believed.servers.set(serverKey(server), { terms, destinations: destinationsOf(found) });
   }
   return believed;
+}
+
+/** Looks again at servers with destinations that are drained, and notes in `believed` which of these are idle now. */
+export async function lookForConnections(
+  family: Family,
+  believed: Believed,
+  stop?: AbortSignal,
+): Promise<void> {
+  const draining = [...believed.servers].flatMap(([key, { destinations }]) =>
+    [...destinations.values()].some(({ weight }) => weight === 0) ? [serverName(key, family)] : [],
+  );
+  if (draining.length === 0) return;
+  for (const [server, found] of await new IpvsTable().destinations(draining, stop)) {
+    const key = serverKey(server);
+    const before = believed.servers.get(key);
+    if (before === undefined) continue;
+    believed.servers.set(key, { ...before, destinations: destinationsOf(found) });
+  }
+}
+
+function destinationsOf(
+  found: readonly CountedDestination[],
+): Map<DestinationKey, StandingDestination> {
+  return new Map(
+    found.map(({ weight, plain, active, inactive, ...rest }) => {
+      const idle = weight === 0 && active + inactive === 0;
+      return [destinationKey(rest), { weight, plain, idle }];
+    }),
+  );
 }
 
 /** False for the link-local address that the kernel gives each device. */
