@@ -1,6 +1,6 @@
 import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
 import { clusterCidrs } from "../cluster/spec.ts";
-import { type Denied, deniedIn } from "./denied.ts";
+import { assertNone, type Denied, deniedIn } from "./denied.ts";
 import { blockWith, functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
@@ -56,9 +56,10 @@ export class Clusterset implements AsyncDisposable {
   async install(ids: readonly string[]): Promise<void> {
     await this.#each(ids, (id) => `kubectl --context ${id} apply -k ${this.#overlay.folder}`);
     await Promise.all(
-      ids.flatMap((id) =>
-        ids.filter((peer) => peer !== id).map((peer) => this.introduce(id, peer)),
-      ),
+      ids.map(async (id) => {
+        // One by one: each applies the registry of the one that it introduces, and two would both create it.
+        for (const peer of ids) if (peer !== id) await this.introduce(id, peer);
+      }),
     );
     await this.#each(
       ids,
@@ -89,7 +90,9 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
    * rights are not those they need.
    */
   denied(): readonly Denied[] {
-    const all = this.clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile));
+    const all = this.clusters.all.flatMap(({ plane }) =>
+      deniedIn(plane.auditFile, (at) => plane.wasStarting(at)),
+    );
     return all.filter((denied) => !this.#provoked.some((such) => such(denied)));
   }
 
@@ -102,9 +105,7 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
   async remove(): Promise<void> {
     const denied = this.denied();
     await this.#end();
-    if (denied.length === 0) return;
-    const lines = new Set(denied.map((one) => JSON.stringify(one)));
-    throw new Error(`API servers have refused:\n${[...lines].join("\n")}`);
+    assertNone(denied);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
