@@ -1,0 +1,62 @@
+/** Runs in the guest: the files that the job names, one after the other, and tells the host what becomes of each test. */
+import { openSync, readFileSync, writeSync } from "node:fs";
+import { release } from "node:os";
+import { resolve } from "node:path";
+import { type EventData, run } from "node:test";
+import { inspect } from "node:util";
+import type { Failure, Report } from "../report.ts";
+
+const port = openSync(process.env.RESULTS ?? "/dev/null", "w");
+let tests = 0;
+
+function report(said: Report): void {
+  writeSync(port, `${JSON.stringify(said)}\n`);
+}
+
+/** A file is a test to node:test, which the process that runs it does not know. */
+function idOf(file: string, { name, testId }: { name: string; testId: number }): string {
+  return name === file ? file : `${file}#${testId}`;
+}
+
+function failureOf(error: Error): Failure {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  const inside = "failureType" in error && error.failureType === "subtestsFailed";
+  return { message: cause.message, stack: inspect(cause), inside };
+}
+
+function began(file: string, data: EventData.TestDequeue): void {
+  const id = idOf(file, data);
+  const parent = id === file ? undefined : data.parentId ? `${file}#${data.parentId}` : file;
+  report({ kind: "began", id, name: data.name, ...(parent === undefined ? {} : { parent }) });
+}
+
+function ended(file: string, data: EventData.TestComplete): void {
+  const { details, skip } = data;
+  const id = idOf(file, data);
+  const test = id !== file && details.type !== "suite";
+  if (test) tests++;
+  report({
+    ...{ kind: "ended", id, test },
+    ...(skip ? { skipped: skip === true ? "skipped" : skip } : {}),
+    ...(details.error === undefined ? {} : { failure: failureOf(details.error) }),
+  });
+}
+
+async function runFile(file: string): Promise<void> {
+  for await (const { type, data } of run({ files: [file], concurrency: 1 })) {
+    if (type === "test:dequeue") began(file, data);
+    else if (type === "test:complete") ended(file, data);
+    else if (type === "test:stdout" || type === "test:stderr")
+      report({ kind: "printed", text: data.message });
+    // The sums at the end have no file.
+    else if (type === "test:diagnostic" && data.file !== undefined)
+      report({ kind: "said", file, message: data.message });
+  }
+}
+
+const uptimeMs = Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1_000;
+report({ kind: "booted", kernel: release(), uptimeMs });
+for (const file of readFileSync("/media/run/job", "utf8").split("\n").filter(Boolean)) {
+  await runFile(resolve(file));
+}
+report({ kind: "closing", tests });

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { Guard } from "../lab/guard.ts";
+import { removeRun, STORE } from "../lab/removal.ts";
+import { newRun } from "../lab/run.ts";
+import { parseReport, type Report } from "./report.ts";
+import { type Job, makeRunDisk } from "./run-disk.ts";
+import type { System } from "./system.ts";
+import { type Limits, Watchdog } from "./watchdog.ts";
+
+/** How a guest ended. */
+export interface End {
+  /** What was wrong with the machine: it hung, died, or spoke noise. Without it, it has powered itself off. */
+  readonly fault?: string;
+  /** All that the kernel and the start of the system have written to the console. */
+  readonly console: string;
+}
+
+/**
+ * Emulated: slower than a hypervisor, and the same on a laptop, in a container and in another virtual machine. Not QEMU's
+ * "microvm", which starts no faster: it has only one timer, and when the host is busy Linux cannot make sense of that.
+ */
+const MACHINE = [
+  ...["-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "qemu64,+rdrand"],
+  ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
+];
+/** A panic, and what would be one on a node only later, ends the guest at once. */
+const KERNEL_LINE = "console=ttyS0 loglevel=4 panic=-1 oops=panic";
+const MEMORY_MIB = 3_072;
+
+/**
+ * Boots the system, which runs the job and powers itself off, and hands on what it reports. QEMU never outlives this
+ * process, however that ends.
+ */
+export async function runMachine(
+  system: System,
+  job: Job,
+  limits: Limits,
+  onReport: (said: Report) => void,
+): Promise<End> {
+  const run = newRun();
+  const guard = new Guard(run);
+  guard.start();
+  try {
+    const folder = `${STORE}/${run.id}`;
+    mkdirSync(folder, { recursive: true });
+    const disk = await makeRunDisk(folder, job);
+    return await boot(commandLine(system, disk, folder), folder, limits, onReport);
+  } finally {
+    await removeRun(run);
+    guard.stop();
+  }
+}
+
+function commandLine({ kernel, initrd, root }: System, disk: string, folder: string): string[] {
+  const drive = (id: string, file: string) => [
+    ...["-drive", `id=${id},if=none,format=raw,file=${file},cache=unsafe`],
+    ...["-device", `virtio-blk-pci,drive=${id}`],
+  ];
+  return [
+    // The kernel kills it when this process has died, whatever of.
+    ...["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", ...MACHINE],
+    ...["-smp", "2", "-m", String(MEMORY_MIB)],
+    ...["-kernel", kernel, "-initrd", initrd, "-append", KERNEL_LINE],
+    // What the guest writes to the root disk is in a file without a name, and goes with QEMU.
+    ...drive("root", `${root},snapshot=on`),
+    ...drive("run", disk),
+    ...["-chardev", `file,id=console,path=${folder}/console`, "-serial", "chardev:console"],
+    ...["-chardev", "stdio,id=results,signal=off", "-device", "virtio-serial-pci"],
+    ...["-device", "virtserialport,chardev=results,name=results"],
+  ];
+}
+
+async function boot(
+  [command = "", ...args]: readonly string[],
+  folder: string,
+  limits: Limits,
+  onReport: (said: Report) => void,
+): Promise<End> {
+  const env = { ...process.env, TMPDIR: folder };
+  // Its input stays open, and says nothing: at its end QEMU would take the guest's port for unplugged.
+  const qemu = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"] });
+  const ended = Promise.withResolvers<string | undefined>();
+  qemu.once("error", (error) => ended.resolve(error.message));
+  let errors = "";
+  qemu.stderr.setEncoding("utf8").on("data", (text: string) => {
+    errors += text;
+  });
+  let fault: string | undefined;
+  const giveUp = (why: string) => {
+    fault ??= why;
+    qemu.kill("SIGKILL");
+  };
+  qemu.once("close", (code, signal) =>
+    ended.resolve(
+      fault ?? (code === 0 ? undefined : `QEMU: ${signal ?? `code ${code}`} ${errors}`),
+    ),
+  );
+
+  const watchdog = new Watchdog(limits, performance.now());
+  createInterface({ input: qemu.stdout }).on("line", (line) => {
+    watchdog.heard(performance.now());
+    try {
+      onReport(parseReport(line));
+    } catch (error) {
+      giveUp(String(error));
+    }
+  });
+  let written = 0;
+  const timer = setInterval(() => {
+    const size = statSync(`${folder}/console`, { throwIfNoEntry: false })?.size ?? 0;
+    if (size !== written) watchdog.heard(performance.now());
+    written = size;
+    const why = watchdog.verdict(performance.now());
+    if (why !== undefined) giveUp(why);
+  }, 500);
+  const said = await ended.promise;
+  clearInterval(timer);
+  const console = written > 0 ? readFileSync(`${folder}/console`, "utf8") : "";
+  return { console, ...(said === undefined ? {} : { fault: said }) };
+}

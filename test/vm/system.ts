@@ -1,0 +1,114 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { promisify } from "node:util";
+import { CACHE } from "../lab/removal.ts";
+import { makeDisk } from "./disk.ts";
+
+/** A system that can be booted: three files, which are never changed. */
+export interface System {
+  readonly kernel: string;
+  /** The initial RAM disk: what the kernel needs to see a disk at all. */
+  readonly initrd: string;
+  /** The root disk: Debian, all modules of its kernel, and Node. */
+  readonly root: string;
+}
+
+/** What the agent and the tests run, of Debian's own; an agent's image has these, too. */
+const PACKAGES = [
+  ...["iproute2", "iptables", "nftables", "ipset", "ipvsadm", "conntrack", "kmod"],
+  // For clients, servers and reading what is going on. Node has no SCTP: socat has.
+  ...["busybox-static", "curl", "procps", "socat", "util-linux"],
+];
+
+/** Modules that the kernel needs to see its disks, in order. Others are on them; ext4 is in the kernel itself. */
+const MODULES = [
+  ...["virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"],
+  ...["virtio_blk", "virtio_console"],
+];
+
+/** Nobody reads them in there. */
+const LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"];
+
+const GUEST = `${import.meta.dirname}/guest`;
+const exec = promisify(execFile);
+
+/** The system of the guest. Makes it of Debian's packages if it is not there yet: a minute, then never again. */
+export async function guestSystem(): Promise<System> {
+  const folder = `${CACHE}/vm-bookworm/${recipe()}`;
+  if (!existsSync(folder)) {
+    console.error("vm: making a Debian with its kernel; a minute the first time, then never again");
+    const unfinished = `${CACHE}/vm-bookworm/unfinished-${process.pid}`;
+    mkdirSync(unfinished, { recursive: true });
+    try {
+      await make(unfinished);
+      // Somebody else may have been as fast.
+      if (!existsSync(folder)) renameSync(unfinished, folder);
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true });
+    }
+  }
+  return { kernel: `${folder}/kernel`, initrd: `${folder}/initrd`, root: `${folder}/root.ext4` };
+}
+
+/** Changes with all that goes into the system but the versions of packages: those are what Debian had on the day. */
+function recipe(): string {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([process.version, PACKAGES, MODULES, LEFT_OUT]));
+  for (const name of ["kernel-hook", "first", "init"])
+    hash.update(readFileSync(`${GUEST}/${name}`));
+  hash.update(readFileSync(import.meta.filename));
+  return hash.digest("hex").slice(0, 12);
+}
+
+async function make(folder: string): Promise<void> {
+  const root = `${folder}/root`;
+  await exec("mmdebstrap", [
+    ...["--variant=minbase", "--quiet", `--include=${PACKAGES.join(",")}`],
+    ...LEFT_OUT.map((path) => `--dpkgopt=path-exclude=${path}`),
+    ...[`--customize-hook=${GUEST}/kernel-hook "$1"`, "bookworm", root],
+  ]);
+  const [kernel = ""] = readdirSync(`${root}/boot`).filter((name) => name.startsWith("vmlinuz-"));
+  cpSync(`${root}/boot/${kernel}`, `${folder}/kernel`);
+  await makeInitrd(root, kernel.replace("vmlinuz-", ""), folder);
+  rmSync(`${root}/boot`, { recursive: true });
+  // Linux makes the devices itself; those of mmdebstrap would only be in the way.
+  rmSync(`${root}/dev`, { recursive: true });
+  mkdirSync(`${root}/dev`);
+  cpSync(process.execPath, `${root}/usr/local/bin/node`);
+  cpSync(`${GUEST}/init`, `${root}/sbin/guest-init`);
+  chmodSync(`${root}/sbin/guest-init`, 0o755);
+  await makeDisk(root, `${folder}/root.ext4`, 200);
+  rmSync(root, { recursive: true });
+}
+
+async function makeInitrd(root: string, release: string, folder: string): Promise<void> {
+  const inside = `${folder}/initrd.d`;
+  for (const name of ["bin", "dev", "modules", "root"])
+    mkdirSync(`${inside}/${name}`, { recursive: true });
+  cpSync(`${root}/bin/busybox`, `${inside}/bin/busybox`);
+  cpSync(`${GUEST}/first`, `${inside}/init`);
+  chmodSync(`${inside}/init`, 0o755);
+  const drivers = `${root}/lib/modules/${release}/kernel/drivers`;
+  const found = readdirSync(drivers, { recursive: true, encoding: "utf8" });
+  const order = MODULES.map((name) => `${name}.ko\n`).join("");
+  writeFileSync(`${inside}/modules/order`, order);
+  for (const name of MODULES) {
+    const path = found.find((one) => one.endsWith(`/${name}.ko`));
+    if (path === undefined) throw new Error(`${release} has no module ${name}`);
+    cpSync(`${drivers}/${path}`, `${inside}/modules/${name}.ko`);
+  }
+  const archive = 'cd "$1" && find . | cpio --quiet -o -H newc >"$2"';
+  await exec("sh", ["-c", archive, "sh", inside, `${folder}/initrd`]);
+  rmSync(inside, { recursive: true });
+}
