@@ -5,8 +5,6 @@ import * as esbuild from "esbuild";
 import { kubeconfigOnly } from "./kubeconfig-only.ts";
 import { versionOnly } from "./version-only.ts";
 
-const PACKAGE = join(import.meta.dirname, "../../package.json");
-
 /** Architectures that nodes have, as Node calls them. */
 const ARCHITECTURES = ["x64", "arm64"] as const;
 
@@ -61,7 +59,7 @@ export async function bundle(entry: string, out: string): Promise<void> {
     charset: "ascii",
     write: false,
     logLevel: "warning",
-    plugins: [nativeBeside, httpByRequire, kubeconfigOnly, versionOnly(PACKAGE)],
+    plugins: [nativeBeside, httpByRequire, kubeconfigOnly, versionOnly],
     // Dependencies that are CommonJS modules expect both, and a module has neither.
     define: { __dirname: "import.meta.dirname" },
     banner: {

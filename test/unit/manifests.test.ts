@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { AGENT } from "../../agent/config/program.ts";
@@ -95,8 +95,30 @@ test("images are of the version that is released", () => {
   const files = ["Dockerfile.agent", ...globSync("images/*/Dockerfile", { cwd: ROOT })];
   assert.ok(files.length >= 4);
   for (const file of files) {
-    const [, version] = readFileSync(join(ROOT, file), "utf8").match(/^ARG VERSION=(.*)$/m) ?? [];
+    const text = readFileSync(join(ROOT, file), "utf8");
+    const [, version] = text.match(/^ARG VERSION=(.*)$/m) ?? [];
     assert.equal(version, packageJson.version, file);
+  }
+});
+
+test("images say what they are, in the labels that OCI has for it", () => {
+  for (const file of ["Dockerfile.agent", ...globSync("images/*/Dockerfile", { cwd: ROOT })]) {
+    // Of the last stage: those of others are not the image's.
+    const last =
+      readFileSync(join(ROOT, file), "utf8")
+        .split(/^FROM /m)
+        .at(-1) ?? "";
+    const labels = new Map(
+      [...last.matchAll(/org\.opencontainers\.image\.([a-z]+)="([^"]+)"/g)].map(
+        ([, name = "", value = ""]) => [name, value],
+      ),
+    );
+    const name = file === "Dockerfile.agent" ? "agent" : basename(dirname(file));
+    assert.equal(labels.get("title"), `clusterset-${name}`);
+    assert.ok((labels.get("description") ?? "").length > 20, file);
+    assert.match(labels.get("version") ?? "", /^\$\{VERSION\}$/, file);
+    assert.match(labels.get("revision") ?? "", /^\$\{REVISION\}$/, file);
+    assert.equal(labels.get("licenses"), packageJson.license, file);
   }
 });
 
