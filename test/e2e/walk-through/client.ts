@@ -5,6 +5,9 @@ import type { Call } from "../caller.ts";
 /** Enough that each of four pods is among those that answer, but for one run in 10⁶. */
 const CALLS = 60;
 
+/** How long a call may take: longer than a resolver waits before it asks again, 5 s. */
+export const TIMEOUT_MS = 12_000;
+
 /** What a pod says of a name that does not exist, and of one without records of that type. */
 const NO_SUCH_RECORDS = ["ENOTFOUND", "ENODATA"];
 
@@ -26,7 +29,9 @@ kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeou
   /** One connection after the other; what became of each. */
   async calls(target: string, count = CALLS): Promise<Call[]> {
     // Its exit code says that a call failed, and so do its lines.
-    const said = await this.#exec(`node /app/request/request.ts --count ${count} ${target} || :`);
+    const said = await this.#exec(
+      `node /app/request/request.ts --count ${count} --timeout ${TIMEOUT_MS} ${target} || :`,
+    );
     const lines = said.split("\n").slice(0, -1);
     const calls = lines.map((line) => JSON.parse(line)).filter((line) => "at" in line);
     assert.equal(calls.length, count, said);

@@ -23,10 +23,8 @@ interface Condition {
 
 /** What KEP-1645 says of each type of Service, told with kubectl: "Types and conflicts" of the guide. */
 export function kinds(set: () => Clusterset): void {
-  const [one = "", other = "", look = "", giveIn = "", rights = "", end = "", ...more] = blocksOf(
-    GUIDE,
-    "Types and conflicts",
-  );
+  const [one = "", gate = "", other = "", look = "", giveIn = "", rights = "", end = "", ...more] =
+    blocksOf(GUIDE, "Types and conflicts");
   const seen = () => new Seen(set().clusters, "kinds");
   const client = (cluster: string) => new Client(set().clusters, cluster, "kinds");
 
@@ -35,8 +33,8 @@ export function kinds(set: () => Clusterset): void {
   }, () => {
     test("what is exported is imported by its exporter, and not where the namespace is missing", async () => {
       assert.deepEqual(more, []);
-      await set().shell(one);
-      const names = ["mixed", "plain", "pods"].map(nameOfImport);
+      await set().shell(`${one}\n${gate}`);
+      const names = ["gate", "mixed", "plain", "pods"].map(nameOfImport);
       await eventually(async () => assert.deepEqual(await imports(FIRST), names), PATIENCE_MS);
       assert.deepEqual(await imports(SECOND), []);
     });
@@ -48,7 +46,7 @@ export function kinds(set: () => Clusterset): void {
           assert.equal(await exporters(id, "plain"), `${FIRST} ${SECOND}`);
           assert.equal(await exporters(id, "pods"), `${FIRST} ${SECOND}`);
           assert.equal(await exporters(id, "mixed"), `${FIRST} ${SECOND}`);
-          assert.equal((await imports(id)).length, 3);
+          assert.equal((await imports(id)).length, 4);
         }, PATIENCE_MS);
       }
       await Promise.all(BOTH.map((id) => set().shell(Client.commands(id, "kinds"))));
@@ -86,6 +84,13 @@ export function kinds(set: () => Clusterset): void {
           hosts.map((host) => `8080 ${host}.pods.${ZONE}`),
         );
       }
+    });
+
+    test("a Service with a port on nodes is imported with an address, and opens no port in the other cluster", async () => {
+      const pods = ["serve-0", "serve-1"];
+      assert.deepEqual(await client(SECOND).answeredBy(`http://gate.${ZONE}`), pods);
+      assert.deepEqual(await client(SECOND).answeredBy(await nodePort(FIRST)), pods);
+      assert.equal((await client(SECOND).calls(await nodePort(SECOND), 1))[0]?.error, "refused");
     });
 
     test("where types differ the oldest export counts, both exporters are told, and connections go on", async () => {
@@ -135,14 +140,25 @@ export function kinds(set: () => Clusterset): void {
           const label = "multicluster.kubernetes.io/service-name";
           assert.deepEqual(await seen().names(id, "endpointslices", "-l", label), []);
           assert.deepEqual(await seen().rules(id, "kinds/"), []);
-          for (const name of ["plain", "pods"]) {
+          for (const name of ["gate", "plain", "pods"]) {
             assert.deepEqual(await client(id).lookup("A", `${name}.${ZONE}`), []);
           }
         }, PATIENCE_MS);
-        const services = ["elsewhere", "mixed", "plain", "pods"].map((name) => `service/${name}`);
-        assert.deepEqual(await seen().names(id, "services"), services);
+        const services = ["elsewhere", ...(id === FIRST ? ["gate"] : []), "mixed", "plain", "pods"];
+        assert.deepEqual(
+          await seen().names(id, "services"),
+          services.map((name) => `service/${name}`),
+        );
       }
     });
+
+    /** The port that the Service `gate` has on nodes, on one of a cluster. */
+    async function nodePort(cluster: string): Promise<string> {
+      const [address] = (
+        await seen().field(cluster, "nodes", ".items[0].status.addresses[*].address")
+      ).split(" ");
+      return `http://${address}:30080`;
+    }
 
     function imports(cluster: string): Promise<string[]> {
       return seen().names(cluster, "serviceimports");

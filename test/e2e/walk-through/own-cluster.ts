@@ -4,6 +4,7 @@ import { eventually } from "../../support/agent-process.ts";
 import { Caller } from "../caller.ts";
 import type { Clusterset } from "../clusterset.ts";
 import { blocksOf, functionOf } from "../guide.ts";
+import { TIMEOUT_MS } from "./client.ts";
 import { Seen } from "./seen.ts";
 
 const GUIDE = "walk-throughs.md";
@@ -42,7 +43,7 @@ export function ownCluster(set: () => Clusterset): void {
       vip = await seen().vip(BRAZIL, "serve");
       // The import is ready when it has its address; rules follow.
       await eventually(async () => assert.equal((await endpoints()).length, 1), PATIENCE_MS);
-      const where = { cluster: BRAZIL, namespace: "failover" };
+      const where = { cluster: BRAZIL, namespace: "failover", timeoutMs: TIMEOUT_MS };
       [caller, held] = await Promise.all([
         Caller.start(set(), { ...where, name: "caller", target: TARGET }),
         Caller.start(set(), { ...where, name: "held", target: TARGET, hold: true }),
@@ -86,6 +87,14 @@ export function ownCluster(set: () => Clusterset): void {
       }, PATIENCE_MS);
       assert.ok((await seen().pods(CHILE, "serve")).names.includes(lines[0]?.name ?? ""));
       const calls = await caller.stop();
+      console.log(
+        "slowest",
+        calls
+          .map(({ ms }) => ms)
+          .sort((a, b) => b - a)
+          .slice(0, 8),
+        calls.length,
+      );
       assert.deepEqual(
         calls.filter(({ error }) => error !== undefined),
         [],
