@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Clock } from "../../common/clock.ts";
@@ -63,8 +65,10 @@ class Reflected implements AsyncDisposable {
     this.reflector = new Reflector({ api, query, clock: hasty, random, log, events });
   }
 
-  static async start(query: ResourceQuery): Promise<Reflected> {
-    const kubeconfig = plane.kubeconfig({ user: "admin" });
+  static async start(
+    query: ResourceQuery,
+    kubeconfig = plane.kubeconfig({ user: "admin" }),
+  ): Promise<Reflected> {
     const credentials = await Credentials.load({ kubeconfig, clock: hasty, ...logLines() });
     const reflected = new Reflected(new HttpApiServer(credentials, "test", hasty), query);
     reflected.reflector.start();
@@ -168,6 +172,55 @@ test("a token that is refused is told of, and the right one taken as soon as it 
   const since = it.told.length;
   plane.kubeconfig({ user: "admin" });
   await it.until("watching", since);
+  assert.deepEqual(removals(it.told), []);
+});
+
+test("through a proxy that the kubeconfig names, a server is followed; without the proxy it is unreachable, and then followed again", async (t) => {
+  let tunnels = 0;
+  const open = new Set<Socket>();
+  const proxy = createServer().on("connect", (request, client: Socket, head: Buffer) => {
+    tunnels++;
+    const { hostname, port } = new URL(`tcp://${request.url}`);
+    const server = connect(Number(port), hostname, () => {
+      client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      server.write(head);
+      server.pipe(client).pipe(server);
+    });
+    for (const socket of [client, server]) {
+      open.add(socket);
+      socket.on("error", () => socket.destroy()).on("close", () => open.delete(socket));
+    }
+  });
+  const listen = async (port: number): Promise<number> => {
+    await new Promise<void>((resolve) => proxy.listen(port, "127.0.0.1", resolve));
+    const address = proxy.address();
+    assert.ok(typeof address === "object" && address !== null);
+    return address.port;
+  };
+  const close = async (): Promise<void> => {
+    const closed = new Promise((resolve) => proxy.close(resolve));
+    for (const socket of open) socket.destroy();
+    await closed;
+  };
+  t.after(close);
+  const port = await listen(0);
+  const config = JSON.parse(readFileSync(plane.kubeconfig({ user: "admin" }), "utf8"));
+  config.clusters[0].cluster["proxy-url"] = `http://127.0.0.1:${port}`;
+  const kubeconfig = `${plane.directory}/through-proxy.kubeconfig`;
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  await using it = await Reflected.start(CONFIG_MAPS, kubeconfig);
+  await it.until("watching");
+  await write("through-proxy");
+  await it.until("+default/through-proxy");
+  assert.ok(tunnels > 0);
+  const before = it.told.length;
+  await close();
+  await it.until("unreachable", before);
+  const since = it.told.length;
+  await listen(port);
+  await it.until("watching", since);
+  await write("through-proxy-again");
+  await it.until("+default/through-proxy-again");
   assert.deepEqual(removals(it.told), []);
 });
 
