@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../support/agent-process.ts";
-import { deniedIn } from "./denied.ts";
+import { assertNone, deniedIn } from "./denied.ts";
 import { blockWith, commandsOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
 import { paste } from "./person.ts";
+import { Reader } from "./reader.ts";
+import { tracesIn } from "./traces.ts";
 
 // The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server that is nobody's. Agents and
 // controllers as an operator has them who adds what deploy/components has.
@@ -19,6 +21,7 @@ describe("two clusters that know only a hub", () => {
     const regions = ["eu-west", "us-east"];
     clusters = await Clusters.create({ clusters: 3, regions, images: await productImages() });
     using own = new Kustomization("hub", ["dual-stack", "metrics", "preflight"]);
+    using theirs = new Kustomization("hub", ["dual-stack", "privileged"]);
     // The names that the guide has for them.
     await paste(
       clusters,
@@ -26,7 +29,7 @@ describe("two clusters that know only a hub", () => {
        kubectl config rename-context cluster-2 c2
        kubectl config rename-context cluster-3 hub
        kubectl --context c1 apply -k ${own.folder}
-       kubectl --context c2 apply -k ${own.folder}`,
+       kubectl --context c2 apply -k ${theirs.folder}`,
     );
   });
   after(() => clusters?.remove());
@@ -41,7 +44,6 @@ describe("two clusters that know only a hub", () => {
     assert.equal(answers.length, 2, said);
     assert.match(answers[0] ?? "", /"source":"10\.1\./);
     assert.match(answers[1] ?? "", /"source":"fd00:10:1:/);
-    for (const { plane } of clusters.all) assert.deepEqual(deniedIn(plane.auditFile), []);
   });
 
   test("agents that may enter pods' networks have seen that pods meet the rules", async () => {
@@ -55,6 +57,47 @@ describe("two clusters that know only a hub", () => {
       }
       assert.ok(said.includes("[+]preflight-lock ok"), said);
     }, 120_000);
+  });
+
+  test("an agent that is privileged is no other than one with the capabilities that it needs", async () => {
+    const rules = async (id: string) => {
+      const { host } = clusters.cluster(id).node("node-1");
+      return (await host.exec(["iptables-save"])).split("\n").filter((rule) => /CSP/.test(rule));
+    };
+    const argv = ["-n", "clusterset-proxy", "get", "daemonset", "clusterset-agent", "-o", "json"];
+    for (const [id, isPrivileged] of [
+      ["cluster-1", false],
+      ["cluster-2", true],
+    ] as const) {
+      const { spec } = JSON.parse(await clusters.kubectl(id, argv));
+      assert.equal(spec.template.spec.containers[0].securityContext.privileged, isPrivileged, id);
+    }
+    // The same, but for whose the endpoint is.
+    const there = (await rules("cluster-2")).map((rule) => rule.replace(" local c2", " global c2"));
+    assert.deepEqual(there, await rules("cluster-1"));
+    assert.match(there.join("\n"), /shop\/web global c2/);
+  });
+
+  test("after what the guide says of uninstalling, nothing of ours is left, neither in the clusters nor on the hub", async () => {
+    const guide = "uninstall.md";
+    // Contexts are those of the other guide.
+    await Promise.all(
+      ["c1", "c2"].map(async (id) => {
+        const adapt = (commands: string) => commands.replaceAll("cluster-2", id);
+        await using reader = new Reader(clusters, guide, { adapt });
+        await reader.follow("With a hub");
+        await reader.follow("4. Clean the nodes");
+      }),
+    );
+    await using reader = new Reader(clusters, guide);
+    await reader.follow("The hub itself");
+    for (const { id } of clusters.all) {
+      assert.deepEqual(await tracesIn(clusters, id), []);
+    }
+  });
+
+  test("nothing that agents, controllers or members have asked for was denied, by their own API servers or the hub", () => {
+    assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
   });
 
   /** What the guide says of c1, for this cluster; addresses are those that it has here. */

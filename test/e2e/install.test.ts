@@ -7,6 +7,7 @@ import { blockWith } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Reader } from "./reader.ts";
 import { differences, type NodeRules, rulesOfNodes } from "./rules.ts";
+import { tracesIn } from "./traces.ts";
 
 // docs/guides/install.md and uninstall.md, by copy and paste, on two clusters of two nodes. The tests are one story, in order.
 
@@ -85,19 +86,16 @@ describe("the guides of how to install, and of how to uninstall", () => {
     await using here = new Reader(clusters, "uninstall.md", {
       adapt: (commands) => commands.replaceAll(THERE, HERE),
     });
-    await there.follow("1. Leave the clusterset");
+    await there.follow("1. Withdraw what it exports");
+    await there.follow("2. Have the others forget it");
     await Promise.all(
       [there, here].map(async (one) => {
-        await one.follow("2. Delete what was applied");
-        await one.follow("3. Clean the nodes");
+        await one.follow("3. Delete what was applied");
+        await one.follow("4. Clean the nodes");
       }),
     );
     for (const cluster of [HERE, THERE]) {
-      const left = await clusters.kubectl(cluster, [
-        ...["get", "crds,clusterroles,clusterrolebindings,namespaces,roles,rolebindings"],
-        ...["-A", "-o", "name"],
-      ]);
-      assert.doesNotMatch(left, /clusterset|multicluster|about\.k8s\.io/);
+      assert.deepEqual(await tracesIn(clusters, cluster), []);
       // kube-proxy's rules of these Services are to go, too.
       await clusters.kubectl(cluster, ["-n", "shop", "delete", "services", "--all"]);
     }

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Clusterset } from "./clusterset.ts";
+import { Reader } from "./reader.ts";
+
+// docs/guides/debug-a-node.md, by copy and paste: each fault is made, and what the guide shows of it is what is seen. The tests
+// are one story, in order.
+
+const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
+
+describe("the guide of how to debug a node", () => {
+  let set: Clusterset;
+  let reader: Reader;
+  before(async () => {
+    set = await Clusterset.create({ clusters: 2, regions: ["eu-west", "us-east"] });
+    await using installing = new Reader(set.clusters, "install.md");
+    await installing.follow("Try it");
+    const node = set.clusters.cluster(HERE).node("node-1");
+    reader = new Reader(set.clusters, "debug-a-node.md", { node });
+  });
+  after(async () => {
+    await reader?.[Symbol.asyncDispose]();
+    await set?.remove();
+  });
+
+  test("where all is well, cluster, node and agent say so, and connection tracking says who answers", async () => {
+    await reader.follow("Where to look");
+    await reader.follow("Who answers?");
+  });
+
+  test("refused: the rule says that there is no endpoint", async () => {
+    await reader.follow("Connections are refused");
+  });
+
+  test("too far: the plan says why the nearer one is out", async () => {
+    await reader.follow("Traffic goes too far");
+  });
+
+  test("hanging: connection tracking says who does not reply", async () => {
+    await set.clusters.cut(HERE, THERE, "pods");
+    await reader.follow("Connections hang");
+    await set.clusters.heal();
+  });
+
+  test("no such name: there is no import, and the export says why", async () => {
+    await reader.follow("A name does not resolve");
+  });
+
+  test("not ready: the agent says what it may not read, and the rules stay", async () => {
+    const agent = "system:serviceaccount:clusterset-proxy:clusterset-agent";
+    set.provoke(({ user, code }) => user === agent && code === 403);
+    await reader.follow("An agent is not ready");
+  });
+
+  test("changed by others: repaired, logged and counted; and that was all of the guide", async () => {
+    await reader.follow("When others change its rules");
+    assert.deepEqual(reader.left, []);
+  });
+});
