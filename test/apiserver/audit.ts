@@ -23,6 +23,7 @@ export function writeAuditPolicy(file: string): void {
 
 /** A line of an audit log: what of it tests look at. */
 export interface AuditEvent {
+  readonly requestReceivedTimestamp: string;
   readonly verb: string;
   readonly requestURI: string;
   /** Empty, if the token was no good. */

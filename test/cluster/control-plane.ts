@@ -39,6 +39,7 @@ export class ClusterControlPlane {
   readonly #users: ReadonlyMap<string, User>;
   #etcd: Etcd | undefined;
   #programs: Process[] = [];
+  readonly #starts: { readonly from: number; readonly until: number }[] = [];
 
   /** `nodes`: the names of the Nodes that may join. */
   constructor(namespace: Namespace, directory: string, nodes: readonly string[]) {
@@ -62,6 +63,7 @@ export class ClusterControlPlane {
   async start(): Promise<void> {
     if (this.#programs.length > 0) throw new Error(`${this.url} runs`);
     const files = apiServerFiles(this.#directory);
+    const from = Date.now();
     if (this.#etcd === undefined) this.#prepare();
     this.#etcd = await Etcd.start(this.place, this.#directory);
     const server = this.#spawn("kube-apiserver", {
@@ -91,6 +93,7 @@ export class ClusterControlPlane {
     } catch (error) {
       throw new Error(this.lastWords, { cause: error });
     }
+    this.#starts.push({ from, until: Date.now() });
     const common = { "leader-elect": false, "secure-port": 0 };
     this.#spawn("kube-controller-manager", {
       ...common,
@@ -139,6 +142,14 @@ export class ClusterControlPlane {
   /** What everybody but the admin has asked, one JSON object a line. */
   get auditFile(): string {
     return apiServerFiles(this.#directory).audit;
+  }
+
+  /**
+   * Whether its API server was starting then: it answers before it is ready, and refuses what it will allow once it has read
+   * the rights. In ms since 1970.
+   */
+  wasStarting(at: number): boolean {
+    return this.#starts.some(({ from, until }) => from <= at && at < until);
   }
 
   /** For who wants to know why something is not ready. */

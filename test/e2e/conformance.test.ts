@@ -1,7 +1,11 @@
-import { after, before, describe } from "node:test";
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { readAuditEvents } from "../apiserver/audit.ts";
 import { lifeCases } from "../apiserver/conformance/life.ts";
 import { propertyCases } from "../apiserver/conformance/properties.ts";
 import { sliceCases } from "../apiserver/conformance/slices.ts";
+import { EVERYWHERE, rightsIn } from "../apiserver/rights.ts";
+import { unusedRights } from "../apiserver/rights-used.ts";
 import type { CaseStage } from "../apiserver/service-case.ts";
 import { Clusterset } from "./clusterset.ts";
 import { AskingCluster } from "./conformance/asking-cluster.ts";
@@ -12,7 +16,7 @@ import { nameCases } from "./conformance/names.ts";
 // All 27 cases of the conformance suite of the Multi-Cluster Services API, by the numbers of docs/MCS-API.md, on two real
 // clusters: what a control plane shows, by the same code as on API servers alone; connections and names, from real pods.
 
-describe("the cases of the conformance suite on two real clusters", { concurrency: 6 }, () => {
+describe("two real clusters", () => {
   let set: Clusterset;
   let stage: CaseStage<AskingCluster>;
   before(async () => {
@@ -21,10 +25,37 @@ describe("the cases of the conformance suite on two real clusters", { concurrenc
     stage = { clusters: await Promise.all(set.ids.map((id) => AskingCluster.start(set, id))) };
   });
   after(() => set?.remove());
-  connectionCases(() => stage);
-  headlessNameCases(() => stage);
-  nameCases(() => stage);
-  lifeCases(() => stage);
-  propertyCases(() => stage);
-  sliceCases(() => stage);
+
+  describe("conform", { concurrency: 6 }, () => {
+    connectionCases(() => stage);
+    headlessNameCases(() => stage);
+    nameCases(() => stage);
+    lifeCases(() => stage);
+    propertyCases(() => stage);
+    sliceCases(() => stage);
+  });
+
+  test("every verb that agents, controllers and peers are granted was used, but for those that take a fault, or older clusters", () => {
+    for (const { id, plane } of set.clusters.all) {
+      const [peer = ""] = set.ids.filter((one) => one !== id);
+      const objects = [
+        ...rightsIn([...EVERYWHERE, "mesh/peers.yaml"]),
+        ...rightsIn(["mesh/registry.yaml", "mesh/reader.yaml"], { cluster: id, peer }),
+      ];
+      const unused = unusedRights(objects, readAuditEvents(plane.auditFile)).filter(
+        ({ verb, of }) => !isRare(verb, of),
+      );
+      assert.deepEqual(unused, [], id);
+    }
+  });
 });
+
+/**
+ * What is not asked for as long as all goes well: lists, by API servers that can stream them; an object as it is, where
+ * nobody else writes it; and who a cluster is, where it is said. registry-rights.test.ts shows all of it.
+ */
+function isRare(verb: string, of: string): boolean {
+  return (
+    ["list", "get"].includes(verb) || `${verb} ${of}` === "create about.k8s.io/clusterproperties"
+  );
+}

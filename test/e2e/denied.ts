@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { type AuditEvent, readAuditEvents } from "../apiserver/audit.ts";
 
 /** A request that an API server has refused for want of a right. */
@@ -19,14 +20,26 @@ export function oursIn(auditFile: string): Set<string> {
   return new Set(users.filter((user) => OURS.test(user) && !user.endsWith(":coredns")));
 }
 
-/** What of it was refused. Of a token that was no good, nobody knows whose it was: all of these count. */
-export function deniedIn(auditFile: string): Denied[] {
+/**
+ * What of it was refused. Of a token that was no good, nobody knows whose it was: all of these count. `wasStarting`: times
+ * (ms since 1970) that do not, because the API server did not know the rights yet.
+ */
+export function deniedIn(
+  auditFile: string,
+  wasStarting: (at: number) => boolean = () => false,
+): Denied[] {
   return readAuditEvents(auditFile).flatMap((event) => {
-    const { verb, requestURI: uri, responseStatus } = event;
+    const { verb, requestURI: uri, requestReceivedTimestamp: at, responseStatus } = event;
     const [user, code = 0] = [userOf(event), responseStatus?.code];
     const isDenied = code === 401 || (code === 403 && OURS.test(user));
-    return isDenied ? [{ user, verb, uri, code }] : [];
+    return isDenied && !wasStarting(Date.parse(at)) ? [{ user, verb, uri, code }] : [];
   });
+}
+
+/** Throws if anything is in this list, and says what. */
+export function assertNone(denied: readonly Denied[]): void {
+  const lines = new Set(denied.map((one) => JSON.stringify(one)));
+  assert.equal(lines.size, 0, `API servers have refused:\n${[...lines].join("\n")}`);
 }
 
 function userOf({ user }: AuditEvent): string {
