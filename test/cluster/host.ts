@@ -20,11 +20,21 @@ const JOIN = `for group in /sys/fs/cgroup/init /sys/fs/cgroup/*/init; do
 done
 exec "$@"`;
 
+/** The network namespace stays, and its kernel would answer for a machine that is off: that says nothing, and hears nothing. */
+const SILENT = `table inet off {
+  chain prerouting { type filter hook prerouting priority -500; policy drop; }
+  chain output { type filter hook output priority -500; policy drop; }
+}
+`;
+const HEARD = "add table inet off\ndelete table inet off\n";
+
 /**
- * The network namespace stays, and what a kernel forgets with the power is taken out of it: rules, connections, and the links to
- * pods, which go by themselves as their namespaces do, but later.
+ * What a kernel forgets with the power is taken out of the namespace: rules, connections, and the links to pods, which go by
+ * themselves as their namespaces do, but later.
  */
-const FORGET = `nft flush ruleset
+const FORGET = `nft -f - <<END
+flush ruleset
+${SILENT}END
 for family in ip ip6; do
   for table in $(cat /proc/net/$family'_tables_names' 2>/dev/null); do
     $family'tables-legacy' -t $table -F
@@ -69,12 +79,14 @@ export class Host {
   async boot(): Promise<void> {
     const { namespace, group, directory, hostname } = this.options;
     mkdirSync(directory, { recursive: true });
+    await namespace.exec(["nft", "-f", "-"], { stdin: HEARD });
     this.#init = namespace.spawn([...WITH_PARENT, INIT, group, directory, hostname]);
     this.#pid = await this.#init.line(/^\d+$/, 30_000);
   }
 
-  /** Cuts its power: all that runs on it is killed, nothing is told, what is below /run is forgotten. */
+  /** Cuts its power: all that runs on it is killed, nobody is told anything, what is below /run is forgotten. */
   async cutPower(): Promise<void> {
+    await this.options.namespace.exec(["nft", "-f", "-"], { stdin: SILENT });
     // With `unshare` dies the first process of the node, and with that all others.
     this.#init?.signal("SIGKILL");
     await this.#init?.exited;

@@ -11,6 +11,8 @@ export interface Call {
   readonly name?: string;
   /** A word of images/request, such as "refused". */
   readonly error?: string;
+  /** Of a connection that is held: which line of it came. */
+  readonly line?: number;
 }
 
 export interface CallerOptions {
@@ -24,7 +26,14 @@ export interface CallerOptions {
   readonly rate?: number;
   /** The node that it runs on; none: where the scheduler puts it. */
   readonly node?: string;
+  /** How long a call may take, ms. Longer than a busy machine makes anybody wait who is not left without an answer. */
+  readonly timeoutMs?: number;
+  /** Instead of calls, one connection that is held: each line that comes over it counts as a call. */
+  readonly hold?: boolean;
 }
+
+/** Calls a second, if it is not said how many. */
+const RATE = 20;
 
 /** Longer than any test. */
 const AT_MOST_S = 600;
@@ -37,6 +46,9 @@ export class Caller {
   readonly #options: CallerOptions;
   readonly #node: ClusterNode;
   readonly #uid: string;
+  readonly #lines: object[] = [];
+  /** Bytes of the log that were read. */
+  #read = 0;
 
   private constructor(options: CallerOptions, node: ClusterNode, uid: string) {
     this.#options = options;
@@ -46,7 +58,9 @@ export class Caller {
 
   /** Starts one; returns when its pod runs. The namespace has to be there. */
   static async start(set: Pick<Clusterset, "clusters">, options: CallerOptions): Promise<Caller> {
-    const { cluster, namespace, name, target, rate = 20, node } = options;
+    const { cluster, namespace, name, target, rate = RATE, node } = options;
+    const { timeoutMs = 2_000, hold = false } = options;
+    const way = hold ? ["--hold"] : ["--for", `${AT_MOST_S}`, "--rate", `${rate}`];
     const manifest = {
       apiVersion: "v1",
       kind: "Pod",
@@ -59,7 +73,7 @@ export class Caller {
             name: "request",
             image: "lab.local/probe:1",
             command: ["node", "/app/request/request.ts"],
-            args: ["--for", `${AT_MOST_S}`, "--rate", `${rate}`, `${target}#${name}`],
+            args: [...way, "--timeout", `${timeoutMs}`, `${target}#${name}`],
           },
         ],
       },
@@ -89,6 +103,16 @@ export class Caller {
     return (await this.calls()).filter((call) => call.at >= at);
   }
 
+  /** How many calls had no answer yet when the latest of those began that have ended: as many as its rate says are missing. */
+  async hanging(): Promise<number> {
+    if (this.#options.hold) return 0;
+    const begun = (await this.calls()).map(({ at }) => at);
+    const span = Math.max(...begun) - Math.min(...begun);
+    const { rate = RATE } = this.#options;
+    // The first one began a moment after the clock by which the others begin.
+    return Math.max(0, Math.floor((span * rate) / 1_000) - begun.length);
+  }
+
   /** Ends it, and gives all calls when those that were under way have ended, too. */
   async stop(): Promise<readonly Call[]> {
     const { name } = this.#options;
@@ -103,14 +127,20 @@ export class Caller {
     }, PATIENCE_MS);
   }
 
-  async #said(): Promise<object[]> {
+  async #said(): Promise<readonly object[]> {
     const { namespace, name } = this.#options;
     const log = `/var/log/pods/${namespace}_${name}_${this.#uid}/request/0.log`;
-    const lines = (await this.#node.host.exec(["cat", log])).split("\n");
-    // Of containerd: time, stream, F for a whole line, and what was said. The last one may be being written.
-    return lines.slice(0, -1).flatMap((line) => {
-      const [, said] = / stdout F (\{.*\})$/.exec(line) ?? [];
-      return said === undefined ? [] : [JSON.parse(said)];
-    });
+    const from = this.#read;
+    const text = await this.#node.host.exec(["tail", "-c", `+${from + 1}`, log]);
+    // Somebody else has asked meanwhile, and read the same.
+    if (this.#read !== from) return this.#lines;
+    // The last line may be being written.
+    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+    this.#read += Buffer.byteLength(whole);
+    // Of containerd: time, stream, F for a whole line, and what was said.
+    for (const [, said = ""] of whole.matchAll(/ stdout F (\{.*\})$/gm)) {
+      this.#lines.push(JSON.parse(said));
+    }
+    return this.#lines;
   }
 }

@@ -1,37 +1,231 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { eventually } from "../support/agent-process.ts";
-import { type Call, Caller } from "./caller.ts";
+import { deedsOf, rulesOfAgent } from "./agents.ts";
+import { Caller } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
-import { exported, web } from "./web.ts";
+import { effectOf, untilAnswered } from "./effect.ts";
+import { blocksOf, commandsOf } from "./guide.ts";
+import { exported } from "./web.ts";
 
-// A failover drill, as people do it: a service in three clusters, pods that keep calling it by its name, and `kubectl scale`.
+// docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
+// pods of cluster-1 that keep calling it by its name. Times are reported, and nothing is said of how long they may be.
 
+const GUIDE = "drill.md";
+const [LOCAL, REGIONAL, GLOBAL] = ["cluster-1", "cluster-2", "cluster-3"] as const;
+const [BY_LOCAL, BY_REGIONAL, BY_GLOBAL] = [/^cluster-1\//, /^cluster-2\//, /^cluster-3\//];
 const TARGET = "http://serve.demo.svc.clusterset.local";
 
-describe("a failover drill by kubectl scale", () => {
+/** A service of cluster-1 alone, in a namespace that the others do not have. */
+const PAIR = { cluster: LOCAL, namespace: "pair", name: "pair" };
+
+describe("a service in three clusters, and pods that keep calling it", () => {
   let set: Clusterset;
+  let callers: Caller[];
+  /** Where cluster-1 has its DNS server and the callers, and the other one of its nodes. */
+  let staying: ClusterNode;
+  let doomed: ClusterNode;
   before(async () => {
-    set = await Clusterset.create({ clusters: 3, regions: ["eu-west", "eu-west", "us-east"] });
-    await Promise.all(
-      set.ids.map((cluster) => {
-        const serve = { cluster, namespace: "demo", name: "serve" };
-        return set.shell(`${web(serve)}\n${exported(serve)}`);
-      }),
+    set = await Clusterset.create({
+      ...{ clusters: 3, nodes: 2, regions: ["eu-west", "eu-west", "us-east"] },
+      late: [REGIONAL, GLOBAL].map((id) => `${id}-node-2`),
+    });
+    const place = await nodeOfDns(set);
+    const nodes = set.clusters.cluster(LOCAL).nodes;
+    const of = (isHere: boolean) => nodes.filter(({ name }) => (name === place) === isHere);
+    const [[here], [there]] = [of(true), of(false)];
+    assert.ok(here && there, `DNS is on ${place}`);
+    [staying, doomed] = [here, there];
+    await set.shell(commandsOf(GUIDE, "Set up"));
+    callers = await Promise.all(
+      [staying, doomed].map(({ name }) => call(LOCAL, { name: `from-${name}`, node: name })),
     );
+    await untilAnswered(callers, BY_LOCAL);
   });
   after(() => set?.remove());
 
-  test("local, regional, global, and back, and no call fails", async () => {
-    const caller = await Caller.start(set, {
-      ...{ cluster: "cluster-1", namespace: "demo", name: "caller" },
-      target: TARGET,
-    });
-    await eventually(async () => answeredIn(await caller.calls()), 60_000);
-    console.log((await caller.stop()).slice(0, 3));
+  test("kubectl scale: local, regional, global, and back, and no call fails", async (t) => {
+    const [toRegional = "", seen = "", toGlobal = "", seenNext = ""] = blocksOf(GUIDE, "Away");
+    await moves(t, "local scaled to 0", BY_REGIONAL, () => set.shell(toRegional));
+    assertAnswered(await set.shell(seen), BY_REGIONAL);
+    await moves(t, "regional scaled to 0", BY_GLOBAL, () => set.shell(toGlobal));
+    assertAnswered(await set.shell(seenNext), BY_GLOBAL);
+    const [back = "", home = ""] = blocksOf(GUIDE, "And back");
+    await moves(t, "regional scaled to 1", BY_REGIONAL, () => set.shell(back));
+    await moves(t, "local scaled to 1", BY_LOCAL, () => set.shell(home));
+    for (const caller of callers) {
+      const failed = (await caller.calls()).filter(({ error }) => error !== undefined);
+      assert.deepEqual(failed, []);
+    }
   });
+
+  describe("when plugs are pulled", { concurrency: 2 }, () => {
+    before(async () => {
+      await set.shell(`${commandsOf(GUIDE, "Sooner")}\n${ON_EVERY_NODE}\n${exported(PAIR)}`);
+      await callers.pop()?.stop();
+    });
+
+    test("a node of the local cluster: calls to its pods fail until Kubernetes gives it up, and then none", async (t) => {
+      const target = "http://pair.pair.svc.clusterset.local";
+      const pair = [await call(LOCAL, { name: "pair", node: staying.name, target })];
+      const [byStaying, byDoomed] = [staying, doomed].map(({ name }) => new RegExp(`^${name}$`));
+      assert.ok(byStaying && byDoomed);
+      await untilAnswered(pair, /./);
+      const { failed } = await effectOf(t, "node off", pair, byStaying, () => doomed.powerOff());
+      assertOnly(failed, ["timeout"]);
+      assert.equal((await rulesOf(staying, "pair/pair")).match(/ local /g)?.length, 1);
+      await doomed.powerOn();
+      await eventually(async () => {
+        assert.ok(
+          (await pair[0]?.calls())?.slice(-20).some(({ name }) => byDoomed.test(name ?? "")),
+        );
+      }, 120_000);
+    });
+
+    describe("of other clusters", { concurrency: 1 }, () => {
+      before(async () => {
+        await set.shell(`kubectl --context ${LOCAL} -n demo scale deployment/serve --replicas=0`);
+        await untilAnswered(callers, BY_REGIONAL);
+      });
+
+      test("a control plane: new connections leave its cluster, established ones and its own pods' go on, and none fails", async (t) => {
+        const { plane, nodes } = set.clusters.cluster(REGIONAL);
+        const [node] = nodes;
+        assert.ok(node);
+        const held = await call(LOCAL, { name: "held", node: staying.name, hold: true });
+        const own = await call(REGIONAL, { name: "own" });
+        await untilAnswered([held, own], BY_REGIONAL);
+        const rules = await rulesOfAgent(node);
+        await moves(t, "control plane killed", BY_GLOBAL, () => plane.kill());
+        assert.equal(await rulesOfAgent(node), rules);
+        await moves(t, "control plane back", BY_REGIONAL, () => plane.start());
+        assert.equal(await rulesOfAgent(node), rules);
+        await untilAnswered([held, own], BY_REGIONAL);
+        const lines = await held.calls();
+        assert.deepEqual(
+          lines.map(({ line }) => line),
+          lines.map((_, i) => i + 1),
+        );
+        for (const { error, name } of await own.stop()) {
+          assert.equal(error, undefined);
+          assert.match(name ?? "", BY_REGIONAL);
+        }
+      });
+
+      test("a partition: connections leave the cluster that is not reached, and come back", async (t) => {
+        const all = set.clusters.all.flatMap((cluster) => cluster.nodes);
+        const nodes = all.filter((node) => node !== doomed);
+        const witness = set.clusters.cluster(GLOBAL).nodes;
+        const rules = () => Promise.all(nodes.map((node) => rulesOf(node, "demo/serve")));
+        const before = await rules();
+        const deeds = await Promise.all(witness.map(deedsOf));
+        await moves(t, "API cut", BY_GLOBAL, () => set.clusters.cut(LOCAL, REGIONAL, "api"));
+        await moves(t, "all cut", BY_GLOBAL, () => set.clusters.cut(LOCAL, REGIONAL));
+        await moves(t, "healed", BY_REGIONAL, () => set.clusters.heal());
+        await eventually(async () => {
+          assert.deepEqual(await rules(), before);
+        }, 60_000);
+        assert.deepEqual(await Promise.all(witness.map(deedsOf)), deeds);
+      });
+
+      test("a whole cluster: connections leave it after its Lease, and come back when it does", async (t) => {
+        const { plane, nodes } = set.clusters.cluster(REGIONAL);
+        const off = async () => {
+          await Promise.all([plane.kill(), ...nodes.map((node) => node.powerOff())]);
+        };
+        const { failed } = await effectOf(t, "cluster off", callers, BY_GLOBAL, off);
+        assertOnly(failed, ["timeout"]);
+        const on = async () => {
+          await Promise.all([plane.start(), ...nodes.map((node) => node.powerOn())]);
+        };
+        await effectOf(t, "cluster on", callers, BY_REGIONAL, on);
+      });
+    });
+  });
+
+  function call(
+    cluster: string,
+    options: { name: string; node?: string; hold?: boolean; target?: string },
+  ): Promise<Caller> {
+    return Caller.start(set, {
+      ...{ cluster, namespace: "demo", target: TARGET, timeoutMs: 5_000 },
+      ...options,
+    });
+  }
+
+  /** Something after which calls are answered from somewhere else, and that no call fails for. */
+  async function moves(
+    t: TestContext,
+    what: string,
+    expected: RegExp,
+    act: () => Promise<unknown>,
+  ): Promise<void> {
+    const { failed } = await effectOf(t, what, callers, expected, act);
+    assert.deepEqual(failed, {}, what);
+  }
 });
 
-function answeredIn(calls: readonly Call[]): void {
-  assert.ok(calls.some(({ name }) => name !== undefined));
+/** One pod on each node, which answers with its node's name. */
+const ON_EVERY_NODE = `kubectl --context ${LOCAL} apply -f - <<'END'
+apiVersion: v1
+kind: Namespace
+metadata: { name: pair }
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: pair, namespace: pair }
+spec:
+  selector: { matchLabels: { app: pair } }
+  template:
+    metadata: { labels: { app: pair } }
+    spec:
+      containers:
+        - name: serve
+          image: clusterset-serve:0.1.0
+          args: [--name, $(NODE_NAME)]
+          env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
+          readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1 }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: pair, namespace: pair }
+spec:
+  selector: { app: pair }
+  ports: [{ port: 80, targetPort: 8080 }]
+END
+kubectl --context ${LOCAL} -n pair rollout status --timeout=120s daemonset/pair`;
+
+/** The node of cluster-1 whose end would take all names with it: it has one DNS server. */
+async function nodeOfDns(set: Clusterset): Promise<string> {
+  const { items } = JSON.parse(
+    await set.clusters.kubectl(LOCAL, ["-n", "kube-system", "get", "pods", "-o", "json"]),
+  );
+  // There was another one until it learned of clusterset.local.
+  const lasting = items.filter((pod: Pod) => pod.metadata.deletionTimestamp === undefined);
+  assert.equal(lasting.length, 1);
+  return lasting[0].spec.nodeName;
+}
+
+interface Pod {
+  readonly metadata: { readonly deletionTimestamp?: string };
+}
+
+/** The rules of a node that are about one import. */
+async function rulesOf(node: ClusterNode, key: string): Promise<string> {
+  const lines = (await rulesOfAgent(node)).split("\n");
+  return lines.filter((line) => line.includes(`"${key}`)).join("\n");
+}
+
+/** What the guide's caller has said of each second: the last ones, and that nothing failed. */
+function assertAnswered(said: string, by: RegExp): void {
+  const sums = said.split("\n").filter((line) => line.startsWith("{"));
+  assert.ok(sums.length > 0, said);
+  for (const line of sums) assert.deepEqual(JSON.parse(line).errors, {}, line);
+  for (const name of Object.keys(JSON.parse(sums.at(-1) ?? "").answers)) assert.match(name, by);
+}
+
+function assertOnly(failed: Readonly<Record<string, number>>, words: readonly string[]): void {
+  const others = Object.keys(failed).filter((word) => !words.includes(word));
+  assert.deepEqual(others, [], JSON.stringify(failed));
 }

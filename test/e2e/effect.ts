@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "../demo/attempt.ts";
+import type { Call, Caller } from "./caller.ts";
+
+/** So many calls in a row, the latest ones, are a state that lasts. */
+const SETTLED = 20;
+
+/** Longer than Kubernetes takes to give a node up (50 s), on a machine that does other things, too. */
+const PATIENCE_MS = 180_000;
+
+/** What something did to the calls of some callers. Times in ms since it was begun. */
+export interface Effect {
+  readonly calls: number;
+  /** By their word: "timeout". */
+  readonly failed: Readonly<Record<string, number>>;
+  /** When the last call began that was not answered by those who should, or failed. */
+  readonly settledAfter: number;
+  /** Of those that were answered, the one that waited longest. */
+  readonly slowest: number;
+}
+
+/**
+ * Does something, and waits until every caller is answered by those who should, and by nobody else. Says what that did to the
+ * calls, to the caller of this and to readers of the test's output.
+ */
+export async function effectOf(
+  t: TestContext,
+  what: string,
+  callers: readonly Caller[],
+  expected: RegExp,
+  act: () => Promise<unknown>,
+): Promise<Effect> {
+  const since = now();
+  await act();
+  const acted = now();
+  await untilAnswered(callers, expected, acted);
+  const calls = (await Promise.all(callers.map((one) => one.callsSince(since)))).flat();
+  const effect = judge(calls, since, expected);
+  const { failed, settledAfter, slowest } = effect;
+  const times = `from ${Math.round(settledAfter)} ms on (done after ${Math.round(acted - since)})`;
+  const costs = `${calls.length} calls, failed: ${JSON.stringify(failed)}, slowest ${Math.round(slowest)} ms`;
+  t.diagnostic(`${what}: all answered by ${expected.source} ${times}; ${costs}`);
+  return effect;
+}
+
+/** Waits until the latest calls of each, begun since then, were answered by those, and none hangs. */
+export async function untilAnswered(
+  callers: readonly Caller[],
+  by: RegExp,
+  since = now(),
+): Promise<void> {
+  const end = now() + PATIENCE_MS;
+  for (;;) {
+    const all = await Promise.all(
+      callers.map(async (caller) => {
+        // As they began. They end in another order.
+        const calls = (await caller.callsSince(since)).toSorted((a, b) => a.at - b.at);
+        return { latest: calls.slice(-SETTLED), hanging: await caller.hanging() };
+      }),
+    );
+    const isSettled = all.every(
+      ({ latest, hanging }) =>
+        latest.length === SETTLED && hanging === 0 && latest.every((call) => isBy(call, by)),
+    );
+    if (isSettled) return;
+    if (now() > end) {
+      const seen = all.map(({ latest, hanging }) => ({ latest: latest.slice(-3), hanging }));
+      assert.fail(`not all answered by ${by.source}: ${JSON.stringify(seen)}`);
+    }
+    await sleep(250);
+  }
+}
+
+/** PURE. */
+export function judge(calls: readonly Call[], since: number, expected: RegExp): Effect {
+  const failed: Record<string, number> = {};
+  for (const { error } of calls) {
+    if (error !== undefined) failed[error] = (failed[error] ?? 0) + 1;
+  }
+  const others = calls.filter((call) => !isBy(call, expected)).map(({ at }) => at - since);
+  const answered = calls.filter(({ error }) => error === undefined).map(({ ms }) => ms);
+  return {
+    calls: calls.length,
+    failed,
+    settledAfter: Math.max(0, ...others),
+    slowest: Math.max(0, ...answered),
+  };
+}
+
+function isBy({ name }: Call, by: RegExp): boolean {
+  return name !== undefined && by.test(name);
+}
