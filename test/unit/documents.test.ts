@@ -134,7 +134,8 @@ test("MCS-API.md explains every number that a test is named by, and names files 
     table.flatMap(({ numbers }) => numbers),
   );
   assert.ok(items.length > 0 && traps.length > 0 && cases.length > 0);
-  for (const path of filesBelow(root, "test/apiserver", ".ts")) {
+  const tests = ["test/apiserver", "test/e2e"].flatMap((folder) => filesBelow(root, folder, ".ts"));
+  for (const path of tests) {
     for (const [, title = ""] of read(path).matchAll(/\btest\(\s*["`]([^"`]+)["`]/g)) {
       const [, item = ""] = /^items? ([\d, toand]+)/.exec(title) ?? [];
       for (const n of numbersOf(item)) assert.ok(items.includes(n), `${path}: ${title}`);
@@ -148,7 +149,12 @@ test("MCS-API.md explains every number that a test is named by, and names files 
   }
   for (const { by } of rows.flat()) {
     for (const [, name = ""] of by.matchAll(/`([^`]+)`/g)) {
-      const places = [`test/apiserver/${name}`, `test/apiserver/${name}.test.ts`, name];
+      const places = [
+        `test/apiserver/${name}`,
+        `test/apiserver/${name}.test.ts`,
+        `test/${name}`,
+        name,
+      ];
       assert.ok(
         places.some((place) => existsSync(join(root, place))),
         `docs/MCS-API.md: ${name}`,
