@@ -20,7 +20,10 @@ export class Storm {
   }
 
   /** Returns when all their pods run and have been answered. */
-  static async start(set: Clusterset, all: readonly CallerOptions[]): Promise<Storm> {
+  static async start(
+    set: Pick<Clusterset, "clusters">,
+    all: readonly CallerOptions[],
+  ): Promise<Storm> {
     const callers = await Promise.all(all.map((options) => Caller.start(set, options)));
     const names = all.map(({ cluster, name }) => `${cluster} ${name}`);
     const storm = new Storm(callers, names);
@@ -51,6 +54,11 @@ export class Storm {
     );
     const said = `${failed.length} of ${all.flat().length} calls failed\n${failed.slice(0, 20).join("\n")}`;
     assert.equal(failed.length, 0, said);
+  }
+
+  /** Ends it. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#callers.map((caller) => caller.stop()));
   }
 
   #since(at: number) {
