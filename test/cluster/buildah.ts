@@ -70,10 +70,7 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
     await buildah("bud", ...how, ...args, "--tag", tag, work);
     await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
     renameSync(`${work}/archive.tar`, archive);
-    // Images that this one has taken the name of; their layers, unless it has them, too.
-    // Containers are of builds that were killed.
-    await buildah("rm", "--all");
-    await buildah("rmi", "--prune");
+    await removeUnnamed();
   } finally {
     rmSync(work, { recursive: true });
   }
@@ -94,10 +91,21 @@ function forgetUnused(): void {
  * What buildah writes below /var/lib and /run is in our cache, or nowhere. Its configuration names a folder for networks, or
  * it would make /etc/cni.
  */
-const APART =
-  'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec buildah "$@"';
+const APART = 'mount --bind "$1" /var/lib && mount -t tmpfs tmpfs /run && shift && exec "$@"';
 
 async function buildah(...args: readonly string[]): Promise<void> {
+  await apart("buildah", ...args);
+}
+
+/**
+ * Removes images whose name another one has taken, and their layers, unless others have them, too; and, before, containers
+ * of builds that were killed, which keep them. In one go: no build is under way, and none is killed in between.
+ */
+async function removeUnnamed(): Promise<void> {
+  await apart("sh", "-c", "buildah rm --all && buildah rmi --prune");
+}
+
+async function apart(...args: readonly string[]): Promise<void> {
   mkdirSync(`${STORAGE}/lib`, { recursive: true });
   const config = `${STORAGE}/containers.conf`;
   writeFileSync(config, `[network]\nnetwork_config_dir = "/run/networks"\n`);

@@ -25,9 +25,9 @@ describe("two clusters that know only a hub", () => {
     // The names that the guide has for them.
     await paste(
       clusters,
-      `kubectl config rename-context cluster-1 c1
-       kubectl config rename-context cluster-2 c2
-       kubectl config rename-context cluster-3 hub
+      `kubectl config set-context c1 --cluster=cluster-1 --user=cluster-1
+       kubectl config set-context c2 --cluster=cluster-2 --user=cluster-2
+       kubectl config set-context hub --cluster=cluster-3 --user=cluster-3
        kubectl --context c1 apply -k ${own.folder}
        kubectl --context c2 apply -k ${theirs.folder}`,
     );
@@ -78,6 +78,10 @@ describe("two clusters that know only a hub", () => {
     assert.match(there.join("\n"), /shop\/web global c2/);
   });
 
+  test("nothing that agents, controllers or members have asked for was denied, by their own API servers or the hub", () => {
+    assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
+  });
+
   test("after what the guide says of uninstalling, nothing of ours is left, neither in the clusters nor on the hub", async () => {
     const guide = "uninstall.md";
     // Contexts are those of the other guide.
@@ -94,10 +98,6 @@ describe("two clusters that know only a hub", () => {
     for (const { id } of clusters.all) {
       assert.deepEqual(await tracesIn(clusters, id), []);
     }
-  });
-
-  test("nothing that agents, controllers or members have asked for was denied, by their own API servers or the hub", () => {
-    assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
   });
 
   /** What the guide says of c1, for this cluster; addresses are those that it has here. */
