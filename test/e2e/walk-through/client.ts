@@ -11,6 +11,12 @@ export const TIMEOUT_MS = 12_000;
 /** What a pod says of a name that does not exist, and of one without records of that type. */
 const NO_SUCH_RECORDS = ["ENOTFOUND", "ENODATA"];
 
+/** What became of a call of a client's. */
+export interface ClientCall extends Call {
+  /** The address that the pod saw that answered. */
+  readonly source?: string;
+}
+
 /** A pod called `client` that calls when it is told to, as `kubectl exec` has it, and looks names up. */
 export class Client {
   readonly #exec: (command: string) => Promise<string>;
@@ -20,14 +26,8 @@ export class Client {
       clusters.kubectl(cluster, ["-n", namespace, "exec", "client", "--", "sh", "-c", command]);
   }
 
-  /** Commands that start one, and wait for it. The namespace has to be there. */
-  static commands(cluster: string, namespace: string): string {
-    return `kubectl --context ${cluster} -n ${namespace} run client --image=lab.local/probe:1
-kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeout=60s pod/client`;
-  }
-
   /** One connection after the other; what became of each. */
-  async calls(target: string, count = CALLS): Promise<Call[]> {
+  async calls(target: string, count = CALLS): Promise<ClientCall[]> {
     // Its exit code says that a call failed, and so do its lines.
     const said = await this.#exec(
       `node /app/request/request.ts --count ${count} --timeout ${TIMEOUT_MS} ${target} || :`,

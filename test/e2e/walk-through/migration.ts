@@ -1,46 +1,48 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
 import { eventually } from "../../support/agent-process.ts";
 import { Caller } from "../caller.ts";
 import { assertNone, deniedIn } from "../denied.ts";
-import { blocksOf, blockWith, functionOf } from "../guide.ts";
-import { paste } from "../person.ts";
+import { blockWith, functionOf } from "../guide.ts";
+import type { Reader } from "../reader.ts";
 import { TIMEOUT_MS } from "./client.ts";
+import { GUIDE, PATIENCE_MS, readerOf, unread } from "./follow.ts";
 import { Seen } from "./seen.ts";
 
-const GUIDE = "walk-throughs.md";
 const [OLD, NEW] = ["cluster-1", "cluster-2"] as const;
-const TARGET = "http://serve.moving.svc.clusterset.local";
 
-/** How long kubelets and controllers may take to follow. */
-const PATIENCE_MS = 60_000;
+/** Latest calls, so many that each of four pods has answered one of them, but for one run in 10⁶. */
+const LATEST = 60;
+
+const CALLER = {
+  ...{ cluster: OLD, namespace: "moving", name: "caller", timeoutMs: TIMEOUT_MS },
+  target: "http://serve.moving.svc.clusterset.local",
+} as const;
 
 /** From an old cluster to a new one, which at first has nothing of ours: "Migration" of the guide. */
 export function migration(clusters: () => Clusters): void {
-  const [install = "", identity = "", byHand = "", join = "", exports = "", leave = "", ...more] =
-    blocksOf(GUIDE, "Migration");
-  const pasted = [
-    functionOf(GUIDE, "copy"),
-    functionOf("install.md", "identity"),
-    functionOf("install.md", "introduce"),
-    blockWith("mesh-or-hub.md", "registry_kubeconfig()"),
-  ].join("\n");
-  const person = (commands: string) => paste(clusters(), `${pasted}\n${commands}`);
   const seen = () => new Seen(clusters(), "moving");
   const product = () => new Seen(clusters(), "clusterset-proxy");
 
   describe("migration: an old cluster with the product, a new one without", () => {
+    let reader: Reader;
     let vip: string;
     let caller: Caller;
+    before(async () => {
+      reader = readerOf(clusters());
+      const pasted = ["identity", "introduce"].map((name) => functionOf("install.md", name));
+      await reader.paste(pasted.join("\n"));
+      await reader.paste(blockWith("mesh-or-hub.md", "registry_kubeconfig()"));
+      await reader.paste(functionOf(GUIDE, "copy"));
+    });
+    after(() => reader?.[Symbol.asyncDispose]());
 
     test("controllers that do not know who their cluster is say so, and are not ready", async () => {
-      assert.deepEqual(more, []);
-      await person(install);
+      await reader.follow("Everything in the old cluster");
+      const label = ["-l", "app.kubernetes.io/name=clusterset-controller"];
       await eventually(async () => {
-        const logs = await product().kubectl(
-          ...[OLD, "logs", "-l", "app.kubernetes.io/name=clusterset-controller", "--prefix"],
-        );
+        const logs = await product().kubectl(OLD, "logs", ...label, "--prefix");
         const sayers = new Set(logs.match(/^\[pod\/\S+(?=.*"identity-missing")/gm));
         assert.equal(sayers.size, 2, logs);
       }, PATIENCE_MS);
@@ -49,100 +51,83 @@ export function migration(clusters: () => Clusters): void {
     });
 
     test("two replicas roll out, and one of them leads", async () => {
-      await person(identity);
-      assert.match(await leader(), /^clusterset-controller-/);
+      await reader.follow("Who the old cluster is");
+      await eventually(async () => assert.match(await leader(), /^clusterset-controller-/));
     });
 
     test("an import by hand gets an address, and pods of both clusters answer in the old one; the new one has nothing of ours", async () => {
-      await person(byHand);
+      await reader.follow("Half of the connections");
       vip = await seen().vip(OLD, "serve");
-      assert.match(vip, /^241\./);
-      caller = await Caller.start({ clusters: clusters() }, { ...CALLER, target: TARGET });
-      await untilAnsweredBy([...(await podsOf(OLD)), ...(await podsOf(NEW))]);
+      const pods = [...(await podsOf(OLD)), ...(await podsOf(NEW))];
+      await eventually(async () => {
+        const rules = await seen().rules(OLD, "moving/serve");
+        assert.equal(rules.filter((rule) => rule.includes("DNAT")).length, pods.length);
+      }, PATIENCE_MS);
+      caller = await Caller.start({ clusters: clusters() }, CALLER);
+      await untilAnsweredBy(pods);
       const left = await seen().names(NEW, "crds,namespaces", "-A");
       assert.doesNotMatch(left.join(" "), /clusterset|multicluster/);
     });
 
-    test("when the leader's pod is deleted, the other replica gives the next import its address, and the first one keeps its own", async () => {
+    test("when the leader's pod is deleted, the other replica goes on: imports without an address get one, and all others keep theirs", async () => {
       const old = await leader();
       await product().kubectl(OLD, "delete", "pod", old, "--wait=false");
-      const second = { metadata: { name: "second", namespace: "moving" }, ...IMPORT };
-      await clusters().kubectl(OLD, ["apply", "-f", "-"], { stdin: JSON.stringify(second) });
-      const other = await eventually(() => seen().vip(OLD, "second"), PATIENCE_MS);
-      assert.notEqual(other, vip);
+      await author("second", {});
+      await author("third", { ips: ["1.2.3.4"] });
+      const second = await eventually(() => seen().vip(OLD, "second"), PATIENCE_MS);
+      assert.notEqual(second, vip);
       assert.notEqual(await leader(), old);
       assert.equal(await seen().vip(OLD, "serve"), vip);
+      assert.equal(await seen().vip(OLD, "third"), "1.2.3.4");
     });
 
     test("the new cluster joins, and what was copied by hand becomes an import of what both export, with the same address", async () => {
-      await person(join);
-      await person(exports);
+      await reader.follow("The new cluster joins");
+      await reader.follow("Both export");
       assert.equal(await seen().vip(OLD, "serve"), vip);
-      const owners = await seen().field(OLD, "endpointslices", ".items[*].metadata.labels");
-      for (const id of [OLD, NEW]) {
-        assert.ok(owners.includes(`"multicluster.kubernetes.io/source-cluster":"${id}"`), owners);
-      }
-      assert.doesNotMatch((await seen().names(OLD, "endpointslices")).join(" "), /imported-/);
       await untilAnsweredBy([...(await podsOf(OLD)), ...(await podsOf(NEW))]);
     });
 
     test("the old cluster's pods go, the new one's have everything, and of all calls since the first none has failed", async () => {
-      await person(leave);
+      await reader.follow("The old cluster's pods go");
       await untilAnsweredBy(await podsOf(NEW));
-      const calls = await caller.stop();
-      console.log(
-        "slowest",
-        calls
-          .map(({ ms }) => ms)
-          .sort((a, b) => b - a)
-          .slice(0, 8),
-        calls.length,
-      );
-      assert.deepEqual(
-        calls.filter(({ error }) => error !== undefined),
-        [],
-      );
-      assert.ok(calls.length > 0);
+      const failed = (await caller.stop()).filter(({ error }) => error !== undefined);
+      assert.deepEqual(failed, []);
+      assert.deepEqual(unread(reader, "Migration"), []);
       for (const { plane } of clusters().all) {
         assertNone(deniedIn(plane.auditFile, (at) => plane.wasStarting(at)));
       }
     });
 
     async function leader(): Promise<string> {
-      const holder = await product().field(
-        OLD,
-        "lease/clusterset-controller",
-        ".spec.holderIdentity",
-      );
+      const lease = "lease/clusterset-controller";
+      const holder = await product().field(OLD, lease, ".spec.holderIdentity");
       return holder.split(/[_/ ]/)[0] ?? "";
+    }
+
+    /** Writes an import by hand. */
+    async function author(name: string, spec: object): Promise<void> {
+      const manifest = {
+        apiVersion: "multicluster.x-k8s.io/v1beta1",
+        kind: "ServiceImport",
+        metadata: { name, namespace: "moving" },
+        spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ...spec },
+      };
+      await clusters().kubectl(OLD, ["apply", "-f", "-"], { stdin: JSON.stringify(manifest) });
     }
 
     async function podsOf(cluster: string): Promise<string[]> {
       return (await seen().pods(cluster, "serve")).names;
     }
 
-    /** Of the calls that begin now, just these pods answer. */
+    /** Of the latest calls, each of these pods has answered some, and nobody else any. */
     async function untilAnsweredBy(pods: readonly string[]): Promise<void> {
       await eventually(async () => {
-        const recent = (await caller.calls())
-          .slice(-60)
-          .map(({ name, error = "" }) => name ?? error);
-        assert.equal(recent.length, 60);
-        assert.deepEqual([...new Set(recent)].sort(), [...pods].sort());
+        const latest = (await caller.calls()).slice(-LATEST);
+        assert.equal(latest.length, LATEST);
+        const names = latest.map(({ name, error = "" }) => name ?? error);
+        assert.deepEqual([...new Set(names)].sort(), [...pods].sort());
       }, PATIENCE_MS);
     }
   });
 }
-
-const CALLER = {
-  cluster: OLD,
-  namespace: "moving",
-  name: "caller",
-  timeoutMs: TIMEOUT_MS,
-} as const;
-
-const IMPORT = {
-  apiVersion: "multicluster.x-k8s.io/v1beta1",
-  kind: "ServiceImport",
-  spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }] },
-};
