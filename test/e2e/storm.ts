@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { eventually } from "../support/agent-process.ts";
-import { Caller, type CallerOptions } from "./caller.ts";
+import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 
 /** How many calls each of them makes at least while something happens, however soon that is over. */
@@ -8,6 +8,12 @@ const ENOUGH = 20;
 
 /** How long the last of them may take to end. */
 const PATIENCE_MS = 30_000;
+
+/** How long a call may take: longer than a busy machine makes anybody wait who is not left without an answer. */
+const TIMEOUT_MS = 10_000;
+
+/** Lines of a message. */
+const SHOWN = 20;
 
 /** Pods that call all the time, from wherever they are. */
 export class Storm {
@@ -24,7 +30,9 @@ export class Storm {
     set: Pick<Clusterset, "clusters">,
     all: readonly CallerOptions[],
   ): Promise<Storm> {
-    const callers = await Promise.all(all.map((options) => Caller.start(set, options)));
+    const callers = await Promise.all(
+      all.map((options) => Caller.start(set, { timeoutMs: TIMEOUT_MS, ...options })),
+    );
     const names = all.map(({ cluster, name }) => `${cluster} ${name}`);
     const storm = new Storm(callers, names);
     await eventually(async () => {
@@ -45,20 +53,28 @@ export class Storm {
       }
       return since;
     }, PATIENCE_MS);
+    this.#assertNoneFailed(all, from);
+  }
+
+  /** Asserts that the pods go on calling, and are answered. */
+  async goesOn(): Promise<void> {
+    await this.survives(() => Promise.resolve());
+  }
+
+  /** Ends it, and asserts that none of all calls has failed: nor any that was under way when something else was over. */
+  async end(): Promise<void> {
+    const all = await Promise.all(this.#callers.map((caller) => caller.stop()));
+    this.#assertNoneFailed(all, 0);
+  }
+
+  #assertNoneFailed(all: readonly (readonly Call[])[], from: number): void {
     const failed = all.flatMap((calls, i) =>
       calls
         .filter(({ error }) => error !== undefined)
-        .map(
-          ({ at, error, ms }) => `${this.#names[i]}: ${error} at ${at - from} ms, after ${ms} ms`,
-        ),
+        .map(({ at, error, ms }) => `${this.#names[i]}: ${error} at ${at - from}, after ${ms} ms`),
     );
-    const said = `${failed.length} of ${all.flat().length} calls failed\n${failed.slice(0, 20).join("\n")}`;
-    assert.equal(failed.length, 0, said);
-  }
-
-  /** Ends it. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#callers.map((caller) => caller.stop()));
+    const lines = [`${failed.length} of ${all.flat().length} calls failed`, ...failed];
+    assert.equal(failed.length, 0, lines.slice(0, SHOWN).join("\n"));
   }
 
   #since(at: number) {
