@@ -5,8 +5,8 @@ import { PROBE_IMAGE } from "../../cluster/images.ts";
 import { eventually } from "../../support/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 
-/** Longer than anything here takes on a machine that does other things, too. */
-const PATIENCE_MS = 90_000;
+/** Longer than a pod takes to start on a machine that does other things, too. */
+const PATIENCE_MS = 180_000;
 
 const NAMESPACE = "asking";
 const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };

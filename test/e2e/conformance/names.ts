@@ -48,8 +48,10 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     await story.export("cluster-1");
     for (const id of story.clusters) await untilAddressed(story, id);
     await untilOwn();
-    const [elsewhere] = await story.in("cluster-2").resolve(`A:${own}`);
-    assert.equal(elsewhere?.error, "ENOTFOUND");
+    await story.until("cluster-2", async () => {
+      const [elsewhere] = await story.in("cluster-2").resolve(`A:${own}`);
+      assert.equal(elsewhere?.error, "ENOTFOUND");
+    });
   });
 
   test("items 36 and 42: the schema's version has a name, and a cluster has none below a Service's", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { HELLO } from "../../apiserver/conformance/fixture.ts";
 import type { Endpoint, ServedPort, ServiceCase, Slice } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
+import { eventually } from "../../support/agent-process.ts";
 import type { AskingCluster } from "./asking-cluster.ts";
 
 /** The story of a Service that has pods. */
@@ -10,6 +11,8 @@ export type Story = ServiceCase<AskingCluster>;
 /** What pods of the suite's Service listen on, TCP and UDP. */
 const POD_PORT = 42;
 const LABELS = { app: "hello" };
+/** Longer than many pods take to start at once on a machine that does other things, too. */
+const PODS_READY_MS = 180_000;
 const FAMILIES = ["IPv4", "IPv6"];
 
 /** The suite's Service, by which every connection may be answered by another pod. */
@@ -52,11 +55,12 @@ export async function served(story: Story, id: string, pods: Pods = {}): Promise
       ...(named ? { serviceName: story.name, podManagementPolicy: "Parallel" } : {}),
     },
   });
-  await story.until(id, async () => {
+  await eventually(async () => {
     for (const family of FAMILIES) {
-      assert.equal((await endpointsOf(story, id, family)).length, replicas, family);
+      const ready = await endpointsOf(story, id, family);
+      assert.equal(ready.length, replicas, `${story.namespace} in ${id}: ${family}`);
     }
-  });
+  }, PODS_READY_MS);
 }
 
 /** The ready endpoints that a cluster's own slices of the Service have, as Kubernetes has made them. */
