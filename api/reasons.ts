@@ -154,7 +154,7 @@ export const REASONS = {
   awaited:
     "The cluster has not renewed its Lease since we began to look; it has its time to do so.",
   "lease-silent":
-    "The cluster has not renewed its Lease in time, by our own clock: what was ready of it only serves.",
+    "The cluster has not renewed its Lease in time, by our own clock, or not said since that all that it exports is published: what was ready of it only serves.",
   "never-renewed":
     "The cluster has not been seen to renew its Lease at all: what was ready of it only serves.",
   "controllers-silent":

@@ -43,6 +43,42 @@ test("a cluster is stale a Lease's time after its last renewal, and alive with t
   assert.deepEqual(told, ["c1 stale: lease-silent", "c1 alive: renewing"]);
 });
 
+test("a cluster that was stale is so until it says that all is published, or has renewed for a Lease's time", () => {
+  const { clock, clusters, told } = watch();
+  clusters.seen(lease("c1", "1"));
+  clusters.seen(lease("c1", "2"));
+  clock.advance(11_000);
+  for (const second of [2, 4, 6, 8]) {
+    clusters.seen(lease("c1", `back for ${second}`), false);
+    clock.advance(2000);
+  }
+  assert.deepEqual(told, ["c1 stale: lease-silent"]);
+  clusters.seen(lease("c1", "all is there"), true);
+  assert.deepEqual(told.splice(0), ["c1 stale: lease-silent", "c1 alive: renewing"]);
+  clock.advance(11_000);
+  for (const second of [0, 3, 6, 9]) {
+    clusters.seen(lease("c1", `back again for ${second}`), false);
+    clock.advance(3000);
+  }
+  assert.deepEqual(told, ["c1 stale: lease-silent"]);
+  clusters.seen(lease("c1", "it never says so"), false);
+  assert.deepEqual(told, ["c1 stale: lease-silent", "c1 alive: renewing"]);
+});
+
+test("who is alive needs to say nothing to stay so, and who pauses begins anew", () => {
+  const { clock, clusters, told } = watch();
+  for (const second of [0, 9, 18, 27]) {
+    clusters.seen(lease("c1", `${second}`), false);
+    clock.advance(9000);
+  }
+  assert.deepEqual(told, []);
+  for (const second of [0, 11, 22, 33]) {
+    clock.advance(11_000);
+    clusters.seen(lease("c1", `now and then ${second}`), false);
+  }
+  assert.deepEqual(told, ["c1 stale: lease-silent"]);
+});
+
 test("the clock of the other cluster is nothing to us: an hour off, or running backwards", () => {
   const { clock, clusters, told } = watch();
   for (let hour = 23; hour > 0; hour--) {

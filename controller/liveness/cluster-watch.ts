@@ -62,11 +62,15 @@ export class ClusterWatch {
     this.#hearts.expect(cluster, LEASE_SECONDS, was === "alive");
   }
 
-  /** Its Lease, as it was listed or has changed. */
-  seen({ id, uid, renewal, leaseSeconds }: ClusterFact): void {
+  /**
+   * Its Lease, as it was listed or has changed. `assured`: what is known of its exports is what it exports now. Else, if it is
+   * stale, what is known are endpoints that it may have died with: it stays so for a Lease's time of renewals, in which it
+   * can publish those that it has.
+   */
+  seen({ id, uid, renewal, leaseSeconds }: ClusterFact, assured = true): void {
     const before = this.#uids.get(id);
     this.#uids.set(id, uid);
-    this.#hearts.beat(id, `${uid} ${renewal}`, leaseSeconds);
+    this.#hearts.beat(id, `${uid} ${renewal}`, leaseSeconds, assured);
     if (before !== undefined && before !== uid) this.#events.replaced(id, uid, before);
   }
 

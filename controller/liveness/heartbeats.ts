@@ -24,6 +24,8 @@ interface Heart {
   beat: string | undefined;
   /** When its time began: with its last change, or when we began, or went on, to listen. */
   since: number;
+  /** When it began to beat as it does now: no beat since was late. */
+  steadySince: number;
   pulse: Pulse;
 }
 
@@ -37,7 +39,7 @@ export interface HeartbeatsOptions {
 /**
  * Tells who is silent, by our own monotonic clock and by nothing else: a beat is any text that differs from the last
  * one, and what time it claims is never looked at. One that never changes is silent after the same time as one that
- * stops. Who is silent comes back by changing, not by being seen.
+ * stops. Who is silent comes back by changing, not by being seen; at once, if the beat says so.
  */
 export class Heartbeats {
   readonly #options: HeartbeatsOptions;
@@ -57,21 +59,29 @@ export class Heartbeats {
     if (this.#hearts.has(name)) return;
     const pulse = { alive, renewed: false };
     const since = this.#options.clock.now();
-    this.#hearts.set(name, { duration: bounded(seconds), beat: undefined, since, pulse });
+    const heart = { beat: undefined, since, steadySince: since, pulse };
+    this.#hearts.set(name, { duration: bounded(seconds), ...heart });
     if (this.#cancel === undefined) this.#wait();
   }
 
-  /** What it says now, and for how long that is good. */
-  beat(name: string, text: string, seconds: number): void {
+  /**
+   * What it says now, and for how long that is good. `returns`: this brings back who was silent. Without, it takes its whole
+   * time of beats.
+   */
+  beat(name: string, text: string, seconds: number, returns = true): void {
     this.expect(name, seconds);
     const heart = this.#hearts.get(name);
     if (heart === undefined) return;
     heart.duration = bounded(seconds);
     if (text === heart.beat) return;
     const first = heart.beat === undefined;
+    const now = this.#options.clock.now();
+    if (first || now - heart.since >= heart.duration) heart.steadySince = now;
     heart.beat = text;
-    heart.since = this.#options.clock.now();
-    if (!first) this.#be(name, heart, { alive: true, renewed: true });
+    heart.since = now;
+    if (first) return;
+    const alive = heart.pulse.alive || returns || now - heart.steadySince >= heart.duration;
+    this.#be(name, heart, { alive, renewed: true });
   }
 
   /** It is nobody's concern any more. */

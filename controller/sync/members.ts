@@ -209,7 +209,9 @@ export class Members {
         listed: () => told.heard(),
         heard: () => told.heard(),
         lease: (sight) => {
-          if (sight?.cluster !== undefined) this.#watch.seen(sight.cluster);
+          const cluster = sight?.cluster;
+          // What we export ourselves we need not be told.
+          if (cluster !== undefined) this.#watch.seen(cluster, isOurs || cluster.complete);
           this.#judge(id);
           const { region, properties } = sight?.cluster ?? {};
           const next = JSON.stringify([region, properties]);

@@ -31,3 +31,38 @@ test("a cluster whose API server was away for minutes is alive again to its peer
     { numRuns: Number(process.env.RUNS ?? 4) },
   );
 });
+
+test("a cluster that was dead comes back with the endpoints that it has now, and never with those that it died with", async () => {
+  await fc.assert(
+    fc.asyncProperty(numbers, async (stream) => {
+      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
+      const [c1, c2] = world.clusters;
+      assert.ok(c1 && c2);
+      for (const cluster of world.clusters) cluster.namespace("shop");
+      c1.serve("shop/web", ["10.1.0.7"]);
+      c1.export("shop/web");
+      world.start();
+      await world.pass(20_000);
+      c1.server.down = true;
+      c1.server.cut();
+      c1.kill();
+      await world.pass(60_000);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+      c1.server.down = false;
+      // Kubelets start pods anew before any controller leads.
+      c1.serve("shop/web", ["10.1.0.9"]);
+      c1.start();
+      const seen = new Set<string | undefined>();
+      for (let ms = 0; ms < 20_000; ms += 20) {
+        await world.pass(20);
+        seen.add(c2.imported()["shop/web"]);
+      }
+      await world.pass(30_000);
+      seen.add(c2.imported()["shop/web"]);
+      assert.equal([...seen].at(-1), "vip 10.1.0.9");
+      assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
+      await world.stop();
+    }),
+    { numRuns: Number(process.env.RUNS ?? 4) },
+  );
+});
