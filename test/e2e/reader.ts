@@ -105,7 +105,8 @@ export class Reader implements AsyncDisposable {
   async #onNode(commands: string): Promise<string> {
     const { node } = this.#options;
     if (node === undefined) throw new Error(`${this.#guide}: on which node?\n${commands}`);
-    return node.host.exec(["bash", "-e", "-u", "-o", "pipefail", "-c", commands]);
+    const argv = ["bash", "-e", "-u", "-o", "pipefail", "-c", commands];
+    return node.host.exec(argv, { timeout: PATIENCE_MS });
   }
 
   /** Functions and variables stay for what follows. A command that fails ends the shell. */

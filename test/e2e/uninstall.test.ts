@@ -6,8 +6,8 @@ import { Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 import { exported, web } from "./web.ts";
 
-// docs/guides/uninstall.md, where somebody did not go by its order: install.test.ts and hub.test.ts do. The tests are one story,
-// in order; cluster-1 and cluster-2 begin with different mistakes.
+// docs/guides/uninstall.md, where somebody did not go by its order: install.test.ts and hub.test.ts do. cluster-1 and cluster-2
+// begin with different mistakes, and then each goes its way, side by side. For each, the tests are one story, in order.
 
 const GUIDE = "uninstall.md";
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
@@ -32,22 +32,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
   });
   after(() => set?.remove());
 
-  test("a node that no kubelet tells of anything is cleaned by hand, once its agent has ended", async () => {
-    const node = set.clusters.cluster(HERE).node("node-2");
-    await node.killKubelet();
-    const [kill, clean, look] = ["By hand: end the agent", "By hand: clean", "By hand: look"];
-    await using reader = new Reader(set.clusters, GUIDE, { node });
-    await assert.rejects(reader.follow(clean), /An agent runs on this node/);
-    assert.match(await ownRules(node), /shop\/web/);
-    await reader.follow(kill);
-    await reader.follow(clean);
-    await reader.follow(look);
-    // It is no mistake to be mended: the agent comes back with the kubelet, and writes all of it again.
-    node.startKubelet();
-    await untilRules(HERE, "node-2", /"shop\/web:http local cluster-1"/);
-  });
-
-  test("CRDs first: ClusterSetIPs are refused, the other cluster goes on alone, and the rest goes by the guide", async () => {
+  test("CRDs first: ClusterSetIPs are refused, and the other cluster goes on alone", async () => {
     await set.shell(`kubectl --context ${HERE} delete -f deploy/crds`);
     for (const place of ["node-1", "node-2"]) {
       await eventually(async () => {
@@ -59,47 +44,65 @@ describe("what an uninstallation in another order leaves, and how it is mended",
     }
     await eventually(async () => assert.equal(await slicesOf(HERE, THERE), ""), PATIENCE_MS);
     await untilRules(THERE, "node-1", /"shop\/web:http local cluster-2"/);
-    // Whoever leaves is called cluster-2 in the guide.
-    const names = new Map([
-      [HERE, THERE],
-      [THERE, HERE],
-    ] as [string, string][]);
-    const adapt = (commands: string) =>
-      commands.replaceAll(/cluster-[12]/g, (name) => names.get(name) ?? name);
-    await using reader = new Reader(set.clusters, GUIDE, { adapt });
-    await reader.follow("2. Have the others forget it");
-    await reader.follow("3. Delete what was applied");
-    await reader.follow("4. Clean the nodes");
-    assert.deepEqual(await tracesIn(set.clusters, HERE), []);
   });
 
-  test("cleanup before agents end: it waits for them, and then cleans without being asked again", async () => {
-    await set.shell(`kubectl --context ${THERE} apply -k deploy/cleanup`);
-    await eventually(async () => {
-      const logs = `kubectl --context ${THERE} -n clusterset-cleanup logs -c cleanup --prefix`;
-      const said = await set.shell(`${logs} -l app.kubernetes.io/name=clusterset-cleanup`);
-      const waiting = said.match(/Another agent writes to this node/g) ?? [];
-      assert.ok(waiting.length >= 2, said);
-    }, PATIENCE_MS);
-    for (const place of ["node-1", "node-2"]) {
-      assert.match(await ownRules(set.clusters.cluster(THERE).node(place)), /shop\/web/);
-    }
-  });
+  describe("each cluster by itself", { concurrency: 2 }, () => {
+    describe(HERE, () => {
+      test("a node that no kubelet tells of anything is cleaned by hand, once its agent has ended", async () => {
+        const node = set.clusters.cluster(HERE).node("node-2");
+        await node.killKubelet();
+        await using reader = new Reader(set.clusters, GUIDE, { node });
+        await assert.rejects(reader.follow("By hand: clean"), /An agent runs on this node/);
+        assert.match(await ownRules(node), /-j CSP-GUARD/);
+        await reader.follow("By hand: end the agent");
+        await reader.follow("By hand: clean");
+        await reader.follow("By hand: look");
+        node.startKubelet();
+      });
 
-  test("the namespace first, while a node is away: the others are clean, and that one when it is back", async () => {
-    const away = set.clusters.cluster(THERE).node("node-2");
-    await away.killKubelet();
-    await set.shell(`kubectl --context ${THERE} delete namespace clusterset-proxy --wait=false`);
-    await eventually(async () => {
-      assert.equal(await ownRules(set.clusters.cluster(THERE).node("node-1")), "");
-    }, PATIENCE_MS);
-    await using reader = new Reader(set.clusters, GUIDE);
-    await reader.follow("A node that is away");
-    assert.match(await ownRules(away), /shop\/web/);
-    away.startKubelet();
-    await reader.follow("3. Delete what was applied");
-    await reader.follow("4. Clean the nodes");
-    assert.deepEqual(await tracesIn(set.clusters, THERE), []);
+      test("without CRDs, the rest goes by the guide", async () => {
+        // Whoever leaves is called cluster-2 in the guide.
+        const adapt = (commands: string) =>
+          commands.replaceAll(/cluster-[12]/g, (name) => (name === HERE ? THERE : HERE));
+        await using reader = new Reader(set.clusters, GUIDE, { adapt });
+        await reader.follow("2. Have the others forget it");
+        await reader.follow("3. Delete what was applied");
+        await reader.follow("4. Clean the nodes");
+        assert.deepEqual(await tracesIn(set.clusters, HERE), []);
+      });
+    });
+
+    describe(THERE, () => {
+      test("cleanup before agents end: it waits for them", async () => {
+        await set.shell(`kubectl --context ${THERE} apply -k deploy/cleanup`);
+        await eventually(async () => {
+          const logs = `kubectl --context ${THERE} -n clusterset-cleanup logs -c cleanup`;
+          const said = await set.shell(`${logs} -l app.kubernetes.io/name=clusterset-cleanup`);
+          const waiting = said.match(/Another agent writes to this node/g) ?? [];
+          assert.ok(waiting.length >= 2, said);
+        }, PATIENCE_MS);
+        for (const place of ["node-1", "node-2"]) {
+          assert.match(await ownRules(set.clusters.cluster(THERE).node(place)), /shop\/web/);
+        }
+      });
+
+      test("the namespace first, while a node is away: the others are cleaned without being asked again, and that one when it is back", async () => {
+        const away = set.clusters.cluster(THERE).node("node-2");
+        await away.killKubelet();
+        const first = "delete namespace clusterset-proxy --wait=false";
+        await set.shell(`kubectl --context ${THERE} ${first}`);
+        await eventually(async () => {
+          assert.equal(await ownRules(set.clusters.cluster(THERE).node("node-1")), "");
+        }, PATIENCE_MS);
+        await using reader = new Reader(set.clusters, GUIDE);
+        await reader.follow("A node that is away");
+        assert.match(await ownRules(away), /shop\/web/);
+        away.startKubelet();
+        await reader.follow("3. Delete what was applied");
+        await reader.follow("4. Clean the nodes");
+        assert.deepEqual(await tracesIn(set.clusters, THERE), []);
+      });
+    });
   });
 
   async function untilRules(id: string, place: string, rules: RegExp): Promise<void> {
