@@ -1,3 +1,4 @@
+import { test } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
 import { blocksOf } from "../guide.ts";
 import { Reader } from "../reader.ts";
@@ -16,4 +17,20 @@ export function readerOf(clusters: Clusters): Reader {
 /** Commands of a story that were not followed. */
 export function unread(reader: Reader, story: string): string[] {
   return blocksOf(GUIDE, story).filter((block) => reader.left.includes(block));
+}
+
+/** Registers one part of a story after the other. When one has failed, what comes after it is not told. */
+export function parts(): (title: string, tell: () => Promise<void>) => void {
+  let failed: string | undefined;
+  return (title, tell) => {
+    test(title, async (context) => {
+      if (failed !== undefined) return context.skip(`not told: failed before: ${failed}`);
+      try {
+        await tell();
+      } catch (error) {
+        failed = title;
+        throw error;
+      }
+    });
+  };
 }
