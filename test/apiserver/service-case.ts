@@ -56,6 +56,8 @@ export interface Slice extends ApiObject {
 /** An endpoint of a slice, with whatever else it says. */
 export interface Endpoint {
   readonly addresses: readonly string[];
+  readonly hostname?: string;
+  readonly conditions?: { readonly ready?: boolean; readonly [name: string]: unknown };
   readonly [field: string]: unknown;
 }
 

@@ -87,7 +87,7 @@ export function readyIn(slices: readonly Slice[], family: string): Endpoint[] {
       .filter(({ addressType }) => addressType === family)
       // Of an empty list, an API server makes null.
       .flatMap((slice: { endpoints: readonly Endpoint[] | null }) => slice.endpoints ?? [])
-      .filter(({ conditions }) => (conditions as { ready?: boolean }).ready !== false)
+      .filter(({ conditions }) => conditions?.ready !== false)
   );
 }
 
