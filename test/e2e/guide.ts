@@ -68,6 +68,14 @@ export function stepsOf(guide: string, heading?: string): Step[] {
   return steps;
 }
 
+/** The headings of a guide below which there are commands. */
+export function headingsWithCommands(guide: string): string[] {
+  const marks = ["sh", "sh node"];
+  const blocks = fencedIn(readFileSync(`${GUIDES}/${guide}`, "utf8"));
+  const headings = blocks.flatMap(({ heading, mark }) => (marks.includes(mark) ? [heading] : []));
+  return [...new Set(headings)];
+}
+
 /** Line by line, because a comment in a block looks like a heading. */
 function fencedIn(guide: string): Block[] {
   const blocks: Block[] = [];

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { headingsWithCommands } from "../e2e/guide.ts";
 import { isAsShown } from "../e2e/shown.ts";
 
 // How guides are held to what is seen: what may differ does, and nothing else.
@@ -45,4 +48,16 @@ test("three dots stand for what is left out: within a line, or for any number of
 test("what looks like a pattern is text", () => {
   assert.ok(isAsShown("[+]sources ok (.*)\n", "[+]sources ok (.*)\n"));
   assert.ok(!isAsShown("[+]sources ok\n", "++sources ok\n"));
+});
+
+test("all that these guides say to do is done by some test", () => {
+  const folder = join(import.meta.dirname, "../e2e");
+  const tests = globSync("*.test.ts", { cwd: folder });
+  const text = tests.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
+  for (const guide of ["install.md", "uninstall.md", "debug-a-node.md"]) {
+    const headings = headingsWithCommands(guide);
+    assert.ok(headings.length > 1, guide);
+    for (const heading of headings)
+      assert.ok(text.includes(`"${heading}"`), `${guide}: ${heading}`);
+  }
 });
