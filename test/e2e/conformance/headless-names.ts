@@ -13,6 +13,7 @@ import {
 } from "./served.ts";
 
 const HERE = "cluster-1";
+const THERE = "cluster-2";
 const RECORDS = [
   ["IPv4", "A"],
   ["IPv6", "AAAA"],
@@ -20,13 +21,21 @@ const RECORDS = [
 
 /** Cases of the suite about names of headless Services, asked for by pods of both clusters. */
 export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
-  test("C25 (optional): a headless name has the addresses of all ready pods, and is none when none is ready", async () => {
-    const story = await exportedHeadless(stage(), { replicas: 2 });
-    const addresses = [await addressesOf(story, "IPv4"), await addressesOf(story, "IPv6")];
+  test("C25 (optional): a headless name has the ready pods of who exports, and is none without any; a cluster's own name has its own", async () => {
+    const story = await ServiceCase.open(stage());
+    await Promise.all([
+      served(story, HERE, { replicas: 2, headless: true }),
+      served(story, THERE, { headless: true }),
+    ]);
+    await story.export(HERE);
+    const exported = await familiesOf(story, HERE);
     for (const id of story.clusters) {
+      await untilEndpoints(story, id, 2);
+      const own = await familiesOf(story, id);
       await story.until(id, async () => {
-        const found = await story.in(id).records(`A:${nameOf(story)}`, `AAAA:${nameOf(story)}`);
-        assert.deepEqual(found, addresses);
+        const names = [nameOf(story), nameOf(story, "cluster.local")];
+        const questions = names.flatMap((name) => [`A:${name}`, `AAAA:${name}`]);
+        assert.deepEqual(await story.in(id).records(...questions), [...exported, ...own]);
       });
     }
     const scale = { spec: { replicas: 0 } };
@@ -47,7 +56,7 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
         const endpoints = readyIn(slices, family);
         const addresses = new Map(endpoints.map((one) => [one.hostname ?? "", addressOf(one)]));
         assert.deepEqual([...addresses.keys()].sort(), ["hello-0", "hello-1"]);
-        assert.deepEqual([...addresses.values()].sort(), await addressesOf(story, family));
+        assert.deepEqual([...addresses.values()].sort(), await addressesOf(story, HERE, family));
         const names = [...addresses.keys()].map((host) => `${host}.${HERE}.${nameOf(story)}`);
         await story.until(id, async () => {
           const found = await story.in(id).records(...names.map((name) => `${type}:${name}`));
@@ -60,10 +69,7 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
   test("C27 (optional): a headless name has an SRV record for each address of a pod, whose target is the pod's name", async () => {
     const story = await exportedHeadless(stage(), { replicas: 2 });
     const name = nameOf(story);
-    const addresses = [
-      ...(await addressesOf(story, "IPv4")),
-      ...(await addressesOf(story, "IPv6")),
-    ];
+    const addresses = (await familiesOf(story, HERE)).flat();
     assert.equal(addresses.length, 4);
     const hosts = addresses.map((one) => `${one.replaceAll(/[.:]/g, "-")}.${HERE}.${name}`);
     const questions = hosts.map(
@@ -88,9 +94,13 @@ async function exportedHeadless(stage: CaseStage<AskingCluster>, pods: Pods): Pr
   return story;
 }
 
-/** The addresses of the exporter's ready pods, sorted. */
-async function addressesOf(story: Story, family: string): Promise<string[]> {
-  return (await endpointsOf(story, HERE, family)).map(addressOf).sort();
+/** The addresses of a cluster's own ready pods: IPv4, then IPv6, each sorted. */
+function familiesOf(story: Story, id: string): Promise<string[][]> {
+  return Promise.all(RECORDS.map(([family]) => addressesOf(story, id, family)));
+}
+
+async function addressesOf(story: Story, id: string, family: string): Promise<string[]> {
+  return (await endpointsOf(story, id, family)).map(addressOf).sort();
 }
 
 function addressOf({

@@ -59,12 +59,14 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     for (const id of story.clusters) {
       await untilAddressed(story, id);
       await story.until(id, async () => {
-        const [version, ...forbidden] = await story
+        const [version, service, ...forbidden] = await story
           .in(id)
           .resolve(
             "TXT:dns-version.clusterset.local",
+            `A:${nameOf(story)}`,
             ...story.clusters.map((one) => `A:${one}.${nameOf(story)}`),
           );
+        assert.equal(service?.records?.length, 1);
         assert.match(version?.records?.join() ?? "", /^1\.\d+\.\d+$/);
         for (const { error } of forbidden) assert.equal(error, "ENOTFOUND");
       });
