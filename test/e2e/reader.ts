@@ -44,6 +44,8 @@ export class Reader implements AsyncDisposable {
     this.#left = new Set(stepsOf(guide).map(({ commands }) => commands));
     const args = ["-c", "exec bash -e -u -o pipefail 2>&1"];
     this.#shell = spawn("sh", args, { ...atDesk(clusters), stdio: ["pipe", "pipe", "inherit"] });
+    // A command that has failed has ended the shell: whoever pastes more is told so below.
+    this.#shell.stdin.on("error", () => undefined);
     this.#shell.stdout.setEncoding("utf8").on("data", (text: string) => {
       this.#said += text;
     });
