@@ -124,3 +124,10 @@ test("A held connection that ends because its time is over is no failure", async
     lines.map((_, i) => `a ${i + 1}`),
   );
 });
+
+test("A held connection ends in good order on SIGTERM, which as a pod's first process nobody does by himself", async () => {
+  const held = client.spawn(request("--hold", "http://10.5.0.1:8080"));
+  await held.line(/"line":2/);
+  held.signal("SIGTERM");
+  assert.deepEqual(await held.exited, { code: 0, signal: null });
+});
