@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../demo/attempt.ts";
 import { eventually } from "../support/agent-process.ts";
 import { deedsOf, rulesOfAgent } from "./agents.ts";
 import { Caller } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
-import { blocksOf, commandsOf } from "./guide.ts";
+import { Reader } from "./reader.ts";
 import { exported } from "./web.ts";
 
 // docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
@@ -22,6 +23,7 @@ const PAIR = { cluster: LOCAL, namespace: "pair", name: "pair" };
 
 describe("a service in three clusters, and pods that keep calling it", () => {
   let set: Clusterset;
+  let reader: Reader;
   let callers: Caller[];
   /** Where cluster-1 has its DNS server and the callers, and the other one of its nodes. */
   let staying: ClusterNode;
@@ -37,23 +39,27 @@ describe("a service in three clusters, and pods that keep calling it", () => {
     const [[here], [there]] = [of(true), of(false)];
     assert.ok(here && there, `DNS is on ${place}`);
     [staying, doomed] = [here, there];
-    await set.shell(commandsOf(GUIDE, "Set up"));
+    reader = new Reader(set.clusters, GUIDE, { node: staying });
+    await reader.follow("Set up");
     callers = await Promise.all(
       [staying, doomed].map(({ name }) => call(LOCAL, { name: `from-${name}`, node: name })),
     );
     await untilAnswered(callers, BY_LOCAL);
   });
-  after(() => set?.remove());
+  after(async () => {
+    await reader?.[Symbol.asyncDispose]();
+    await set?.remove();
+  });
 
   test("kubectl scale: local, regional, global, and back, and no call fails", async (t) => {
-    const [toRegional = "", seen = "", toGlobal = "", seenNext = ""] = blocksOf(GUIDE, "Away");
-    await moves(t, "local scaled to 0", BY_REGIONAL, () => set.shell(toRegional));
-    assertAnswered(await set.shell(seen), BY_REGIONAL);
-    await moves(t, "regional scaled to 0", BY_GLOBAL, () => set.shell(toGlobal));
-    assertAnswered(await set.shell(seenNext), BY_GLOBAL);
-    const [back = "", home = ""] = blocksOf(GUIDE, "And back");
-    await moves(t, "regional scaled to 1", BY_REGIONAL, () => set.shell(back));
-    await moves(t, "local scaled to 1", BY_LOCAL, () => set.shell(home));
+    await moves(t, "local scaled to 0", BY_REGIONAL, async () => {
+      assertUnharmed(await reader.follow("Out of the cluster"), BY_REGIONAL);
+    });
+    await moves(t, "regional scaled to 0", BY_GLOBAL, async () => {
+      assertUnharmed(await reader.follow("Out of the region"), BY_GLOBAL);
+    });
+    await moves(t, "regional scaled to 1", BY_REGIONAL, () => reader.follow("Into the region"));
+    await moves(t, "local scaled to 1", BY_LOCAL, () => reader.follow("Home"));
     for (const caller of callers) {
       const failed = (await caller.calls()).filter(({ error }) => error !== undefined);
       assert.deepEqual(failed, []);
@@ -62,7 +68,8 @@ describe("a service in three clusters, and pods that keep calling it", () => {
 
   describe("when plugs are pulled", { concurrency: 2 }, () => {
     before(async () => {
-      await set.shell(`${commandsOf(GUIDE, "Sooner")}\n${ON_EVERY_NODE}\n${exported(PAIR)}`);
+      await reader.follow("Sooner");
+      await set.shell(`${ON_EVERY_NODE}\n${exported(PAIR)}`);
       await callers.pop()?.stop();
     });
 
@@ -99,6 +106,8 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         const rules = await rulesOfAgent(node);
         await moves(t, "control plane killed", BY_GLOBAL, () => plane.kill());
         assert.equal(await rulesOfAgent(node), rules);
+        await reader.follow("Pull plugs");
+        assert.deepEqual(reader.left, []);
         await moves(t, "control plane back", BY_REGIONAL, () => plane.start());
         assert.equal(await rulesOfAgent(node), rules);
         await untilAnswered([held, own], BY_REGIONAL);
@@ -120,6 +129,17 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         const rules = () => Promise.all(nodes.map((node) => rulesOf(node, "demo/serve")));
         const before = await rules();
         const deeds = await Promise.all(witness.map(deedsOf));
+        const cut = async () => {
+          await set.clusters.cut(LOCAL, REGIONAL, "pods");
+          // Until nothing has been heard for longer than TCP takes to try again.
+          await eventually(async () => {
+            const last = (await callers[0]?.calls())?.at(-1);
+            assert.ok(last !== undefined && now() - last.at > 1_500);
+          }, 30_000);
+          await set.clusters.heal();
+        };
+        const { failed } = await effectOf(t, "pods cut, healed", callers, BY_REGIONAL, cut);
+        assertOnly(failed, ["timeout"]);
         await moves(t, "API cut", BY_GLOBAL, () => set.clusters.cut(LOCAL, REGIONAL, "api"));
         await moves(t, "all cut", BY_GLOBAL, () => set.clusters.cut(LOCAL, REGIONAL));
         await moves(t, "healed", BY_REGIONAL, () => set.clusters.heal());
@@ -217,8 +237,8 @@ async function rulesOf(node: ClusterNode, key: string): Promise<string> {
   return lines.filter((line) => line.includes(`"${key}`)).join("\n");
 }
 
-/** What the guide's caller has said of each second: the last ones, and that nothing failed. */
-function assertAnswered(said: string, by: RegExp): void {
+/** What the guide's caller has said of each second: nothing failed, and who answers in the end. */
+function assertUnharmed(said: string, by: RegExp): void {
   const sums = said.split("\n").filter((line) => line.startsWith("{"));
   assert.ok(sums.length > 0, said);
   for (const line of sums) assert.deepEqual(JSON.parse(line).errors, {}, line);
