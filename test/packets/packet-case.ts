@@ -7,7 +7,7 @@ import type { NodeFact } from "../../agent/model/facts.ts";
  */
 export interface PacketCase {
   readonly name: string;
-  /** False where no real connection can show it: this machine has no such protocol, or nobody to answer. */
+  /** False where no real connection can show it: nobody is there to answer. */
   readonly real: boolean;
   /** ServiceImports and EndpointSlices, as manifests. */
   readonly objects: readonly object[];

@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { basename, dirname } from "node:path";
 import { promisify } from "node:util";
+import { bundle, copyNative } from "../../scripts/build/bundle.ts";
 import { makeDisk } from "./disk.ts";
 
 /** What a run does, and brings along for it. */
@@ -28,9 +30,12 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
   const content = `${folder}/content`;
   mkdirSync(`${content}/tree`, { recursive: true });
   await copyTree(`${content}/tree`);
+  await putBundle(`${content}/tree`);
   if (job.commands.length > 0) mkdirSync(`${content}/commands`);
   for (const path of job.commands) copyFileSync(path, `${content}/commands/${basename(path)}`);
-  copyFileSync(`${import.meta.dirname}/guest/start`, `${content}/start`);
+  for (const name of ["start", "stripped.mjs"]) {
+    copyFileSync(`${import.meta.dirname}/guest/${name}`, `${content}/${name}`);
+  }
   writeFileSync(`${content}/repository`, `${REPOSITORY}\n`);
   writeFileSync(`${content}/job`, job.files.map((file) => `${file}\n`).join(""));
   await makeDisk(content, `${folder}/run.ext4`, 100);
@@ -42,16 +47,35 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
 async function copyTree(to: string): Promise<void> {
   const git = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const { stdout } = await exec("git", git, { cwd: REPOSITORY, maxBuffer: 64 * 1024 * 1024 });
-  const sources = stdout.split("\0").filter((path) => path && existsSync(`${REPOSITORY}/${path}`));
+  for (const path of stdout.split("\0")) {
+    if (statSync(`${REPOSITORY}/${path}`, { throwIfNoEntry: false })?.isFile() !== true) continue;
+    mkdirSync(dirname(`${to}/${path}`), { recursive: true });
+    if (path.endsWith(".ts")) copyStripped(`${REPOSITORY}/${path}`, `${to}/${path}`);
+    else copyFileSync(`${REPOSITORY}/${path}`, `${to}/${path}`);
+  }
   const left = LEFT_OUT.map((name) => `--exclude=node_modules/${name}`);
-  const copy = exec("sh", [
-    ...[
-      "-c",
-      'cd "$1" && shift && to=$1 && shift && tar c --null "$@" -T - | tar x -C "$to"',
-      "sh",
-    ],
-    ...[REPOSITORY, to, ...left, "--exclude=*.map", "--exclude=*.d.ts"],
+  const copy = 'cd "$1" && to=$2 && shift 2 && tar c "$@" node_modules | tar x -C "$to"';
+  await exec("sh", [
+    "-c",
+    copy,
+    "sh",
+    REPOSITORY,
+    to,
+    ...left,
+    "--exclude=*.map",
+    "--exclude=*.d.ts",
   ]);
-  copy.child.stdin?.end([...sources, "node_modules"].join("\0"));
-  await copy;
+}
+
+/** Lines and columns stay what they are. See guest/stripped.mjs. */
+function copyStripped(from: string, to: string): void {
+  writeFileSync(to, stripTypeScriptTypes(readFileSync(from, "utf8")));
+}
+
+/** The agent that tests start in there is the one that users get. */
+async function putBundle(tree: string): Promise<void> {
+  await bundle(`${REPOSITORY}/agent/main.ts`, `${tree}/dist/clusterset-agent.mjs`);
+  copyNative(`${tree}/dist`);
+  const program = `${REPOSITORY}/dist/clusterset-agent.mjs`;
+  writeFileSync(`${tree}/bin/clusterset-agent`, `#!/bin/sh\nexec node ${program} "$@"\n`);
 }

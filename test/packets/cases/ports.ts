@@ -112,7 +112,6 @@ export const PORT_CASES: readonly PacketCase[] = [
       flow(CLIENT, sctp(VIP, 36413), "refused"),
       flow(CLIENT, tcp(VIP, 36412), "refused"),
     ],
-    { real: false },
   ),
   packetCase(
     "a port without a name, and TCP because nothing else is said",

@@ -7,6 +7,7 @@ import { inspect } from "node:util";
 import type { Failure, Report } from "../report.ts";
 
 const port = openSync(process.env.RESULTS ?? "/dev/null", "w");
+const known = new Set<string>();
 let tests = 0;
 
 function report(said: Report): void {
@@ -24,14 +25,18 @@ function failureOf(error: Error): Failure {
   return { message: cause.message, stack: inspect(cause), inside };
 }
 
-function began(file: string, data: EventData.TestDequeue): void {
+/** Once for each: node:test does not begin what it cancels because a hook around it failed. */
+function began(file: string, data: EventData.TestDequeue | EventData.TestComplete): void {
   const id = idOf(file, data);
+  if (known.has(id)) return;
+  known.add(id);
   const parent = id === file ? undefined : data.parentId ? `${file}#${data.parentId}` : file;
   report({ kind: "began", id, name: data.name, ...(parent === undefined ? {} : { parent }) });
 }
 
 function ended(file: string, data: EventData.TestComplete): void {
   const { details, skip } = data;
+  began(file, data);
   const id = idOf(file, data);
   const test = id !== file && details.type !== "suite";
   if (test) tests++;

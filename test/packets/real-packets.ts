@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { addressAt, HOME, LAB } from "./address-plan.ts";
+import { PACKET_CASES } from "./cases.ts";
+import type { Arrival, Flow, PacketCase, Target } from "./packet-case.ts";
+import { Peer, type Port } from "./peers.ts";
+import { hasSctp } from "./sctp.ts";
+
+/** Connections for each endpoint, if there are several: then one of them is missed once in 10^9 runs. */
+const SAMPLE = 20;
+
+/** The cases that connections can show. */
+export const REAL_CASES: readonly PacketCase[] = PACKET_CASES.filter((one) => one.real);
+
+/** The world of the table of packets with real connections: whoever programs its node gets the flows checked. */
+export class RealPackets {
+  readonly lab: Lab;
+  readonly #peers: ReadonlyMap<string, Peer>;
+
+  private constructor(lab: Lab, peers: readonly Peer[]) {
+    this.lab = lab;
+    this.#peers = new Map(peers.map((peer) => [peer.place.path, peer]));
+  }
+
+  /** Brings the lab up, with somebody to answer in every pod. */
+  static async start(): Promise<RealPackets> {
+    const lab = await Lab.create(LAB);
+    try {
+      const peers = placesOf(lab).map(({ place, serves }) =>
+        Peer.start(lab, place, serves ? servedPorts() : []),
+      );
+      return new RealPackets(lab, await Promise.all(peers));
+    } catch (error) {
+      await lab.remove();
+      throw error;
+    }
+  }
+
+  /** The node that is programmed, and whose pods connect. */
+  get home(): Namespace {
+    return this.#peer(HOME).place;
+  }
+
+  /** Holds what really becomes of each of the case's flows against what is expected. */
+  async assertFlows(one: PacketCase): Promise<void> {
+    // Datagrams of an earlier case must not lend their translation to those of this one.
+    await this.home.run(["conntrack", "-F"]);
+    for (const flow of one.flows) await this.#assertFlow(flow);
+  }
+
+  async remove(): Promise<void> {
+    await this.lab.remove();
+  }
+
+  #peer(path: string): Peer {
+    const peer = this.#peers.get(path);
+    if (peer === undefined) throw new Error(`nobody is at ${path}`);
+    return peer;
+  }
+
+  async #assertFlow({ from, to, expect, again }: Flow): Promise<void> {
+    const where = `${from} to ${to.protocol} ${to.address} ${to.port}`;
+    const client = this.#peer(from);
+    if (expect === "refused") {
+      // Once: the kernel answers datagrams by ICMP, and limits how often.
+      const { names, errors } = await connect(client, to, 1);
+      assert.deepEqual([names, errors], [[], ["refused"]], where);
+    } else if (expect === "untouched") {
+      const { names, sources } = await connect(client, to, 3);
+      const own = client.place.address(familyOf(to));
+      assert.deepEqual([names, sources], [[this.#podAt(to)], [own]], where);
+    } else if (again.length > 0) {
+      await assertKept(client, [to, ...again], expect, where);
+    } else {
+      const { names, sources, errors } = await connect(client, to, sampleOf(expect));
+      assert.deepEqual(names, expect.map(({ pod }) => pod).sort(), where);
+      assert.deepEqual(errors, [], where);
+      assertSources(client, sources, expect, familyOf(to), where);
+    }
+  }
+
+  #podAt({ address }: Target): string | undefined {
+    const isThere = (path: string) =>
+      FAMILIES.some((family) => addressAt(path, family) === address);
+    return [...this.#peers.keys()].find(isThere);
+  }
+}
+
+/** Why a case is not run on this kernel; false if it is. */
+export function skipReason({ flows }: PacketCase): string | false {
+  const isSctp = flows.some(({ to }) => to.protocol === "sctp");
+  return isSctp && !hasSctp() ? "this kernel has no SCTP" : false;
+}
+
+function sampleOf(expect: readonly Arrival[]): number {
+  return expect.length === 1 ? 3 : SAMPLE * expect.length;
+}
+
+/** Every connection of a client comes to one pod, whichever it was first. */
+async function assertKept(
+  client: Peer,
+  targets: readonly Target[],
+  expect: readonly Arrival[],
+  where: string,
+): Promise<void> {
+  const pods = new Set<string>();
+  for (const target of targets) {
+    const { names, errors } = await connect(client, target, 5);
+    assert.deepEqual(errors, [], where);
+    for (const name of names) pods.add(name);
+  }
+  assert.equal(pods.size, 1, `${where}: came to ${[...pods].join(", ")}`);
+  assert.ok(
+    expect.some(({ pod }) => pods.has(pod)),
+    where,
+  );
+}
+
+function assertSources(
+  client: Peer,
+  sources: readonly string[],
+  expect: readonly Arrival[],
+  family: Family,
+  where: string,
+): void {
+  const own = client.place.address(family);
+  if (expect.every(({ masquerade }) => !masquerade)) assert.deepEqual(sources, [own], where);
+  else if (expect.every(({ masquerade }) => masquerade)) {
+    // The node has a link for each pod, with an address of its own: masquerading takes the one that leads there.
+    assert.ok(!sources.includes(own), `${where}: not masqueraded`);
+  }
+}
+
+/** Who answered, the addresses that they saw, and what went wrong, each once and in order. */
+async function connect(client: Peer, target: Target, count: number) {
+  const results = await client.connect(target, count);
+  assert.equal(results.length, count);
+  const distinct = (key: "name" | "source" | "error") => {
+    const values = results.map((result) => new Map(Object.entries(result)).get(key));
+    return [...new Set(values.filter((value) => value !== undefined))].sort();
+  };
+  return { names: distinct("name"), sources: distinct("source"), errors: distinct("error") };
+}
+
+/** All pods, which serve, and the node that clients may be on, which does not. */
+function placesOf(lab: Lab): { readonly place: Namespace; readonly serves: boolean }[] {
+  const pods = lab.topology.nodes.flatMap(({ cluster, name, pods }) =>
+    pods.map((pod) => ({ place: lab.pod(cluster, name, pod.name), serves: true })),
+  );
+  return [...pods, { place: lab.node("c1", "n1"), serves: false }];
+}
+
+function familyOf({ address }: Target): Family {
+  return address.includes(":") ? "IPv6" : "IPv4";
+}
+
+/** Each port that any case leads to. */
+function servedPorts(): Port[] {
+  const ports = new Map<string, Port>();
+  for (const one of REAL_CASES.filter((each) => skipReason(each) === false)) {
+    for (const { to, expect } of one.flows) {
+      if (typeof expect === "string") continue;
+      const { protocol } = to;
+      for (const { port } of expect) ports.set(`${protocol} ${port}`, { protocol, port });
+    }
+  }
+  return [...ports.values()];
+}
