@@ -27,7 +27,7 @@ describe("two real clusters", () => {
   after(() => set?.remove());
 
   describe("conform", { concurrency: 6 }, () => {
-    connectionCases(() => stage);
+    describe("by connections", { concurrency: 1 }, () => connectionCases(() => stage));
     headlessNameCases(() => stage);
     nameCases(() => stage);
     lifeCases(() => stage);

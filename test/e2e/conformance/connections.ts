@@ -1,20 +1,26 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { before, test } from "node:test";
 import { portText } from "../../apiserver/conformance/fixture.ts";
 import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
 import type { AskingCluster } from "./asking-cluster.ts";
-import { nameOf, type Story, served, untilEndpoints } from "./served.ts";
+import { nameOf, type Story, served, servedAt, untilEndpoints } from "./served.ts";
 
-const TCP = { name: "tcp", port: 42, protocol: "TCP" };
 const HERE = "cluster-1";
 const THERE = "cluster-2";
 
-/** Cases of the suite in which pods of both clusters connect to a name of the clusterset: by both families, ten times each. */
+/**
+ * Cases of the suite in which pods of both clusters connect to a name of the clusterset: by both families, ten times each. One
+ * Service and its pods go through all of them, in this order.
+ */
 export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
+  let story: Story;
+  before(async () => {
+    story = await ServiceCase.open(stage());
+    await Promise.all(story.clusters.map((id) => served(story, id)));
+    for (const id of story.clusters) await untilOwn(story, id);
+  });
+
   test("C14 (required), with connections: nobody answers by the name of a Service that nobody exports", async () => {
-    const story = await ServiceCase.open(stage());
-    await served(story, HERE);
-    await untilOwn(story, HERE);
     await story.settle(HERE);
     for (const id of story.clusters) {
       const said = await answerers(story, id, `tcp://${nameOf(story)}:42`);
@@ -30,65 +36,52 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
   });
 
   test("C18 (optional): an exported Service is reached by its name from every cluster, by TCP and UDP", async () => {
-    const story = await ServiceCase.open(stage());
-    await served(story, HERE);
     await story.export(HERE);
     for (const id of story.clusters) {
-      await untilEndpoints(story, id, 1);
-      await untilAnswered(story, id, "tcp", 42, [HERE]);
-      await untilAnswered(story, id, "udp", 42, [HERE]);
       await story.until(id, async () => {
         const named = await answerers(story, id, `tcp://${nameOf(story)}:42`);
         assert.deepEqual(named, [HERE], "the name itself, as programs use it");
       });
+      await untilAnswered(story, id, "udp", 42, [HERE]);
     }
   });
 
   test("C19 (optional): only pods of the cluster that exports answer, in the other one as well", async () => {
-    const story = await ServiceCase.open(stage());
-    await Promise.all(story.clusters.map((id) => served(story, id)));
-    await untilOwn(story, THERE);
-    await story.export(HERE);
     for (const id of story.clusters) {
       await untilEndpoints(story, id, 1);
       await untilAnswered(story, id, "tcp", 42, [HERE]);
+      await untilOwn(story, id);
     }
   });
 
   test("C20 (optional): a port with another number than the older export's gets no connection", async () => {
-    const story = await exportedTwice(stage(), { ...TCP, port: 4242 });
+    await servedAt(story, THERE, [{ name: "tcp", port: 4242, protocol: "TCP" }]);
+    await story.grow();
+    await story.export(THERE);
     for (const id of story.clusters) {
       await story.untilCondition(id, "Conflict", "True PortConflict");
-      await story.untilImported(id, ({ spec, status }) => {
-        assert.equal(status?.clusters?.length, 2);
-        assert.deepEqual(spec.ports.map(portText), ["tcp 42/TCP"]);
-      });
+      await untilPorts(story, id, ["tcp 42/TCP", "udp 42/UDP"]);
       await untilAnswered(story, id, "tcp", 42, [HERE]);
       await untilAnswered(story, id, "tcp", 4242, ["refused"]);
     }
   });
 
   test("C21 (optional): ports that one cluster alone exposes each reach that cluster alone", async () => {
-    const story = await exportedTwice(stage(), { ...TCP, name: "tcp2", port: 4242 });
+    await servedAt(story, THERE, [{ name: "tcp2", port: 4242, protocol: "TCP" }]);
     for (const id of story.clusters) {
+      await untilPorts(story, id, ["tcp 42/TCP", "tcp2 4242/TCP", "udp 42/UDP"]);
       await untilAnswered(story, id, "tcp", 42, [HERE]);
       await untilAnswered(story, id, "tcp", 4242, [THERE]);
     }
   });
 }
 
-/** The Service with one port, exported by both clusters: first with 42, then, by the other one, as it is said. */
-async function exportedTwice(stage: CaseStage<AskingCluster>, younger: typeof TCP): Promise<Story> {
-  const story = await ServiceCase.open(stage);
-  await Promise.all([
-    served(story, HERE, { ports: [TCP] }),
-    served(story, THERE, { ports: [younger] }),
-  ]);
-  await story.export(HERE);
-  await story.untilImported(HERE, () => {});
-  await story.grow();
-  await story.export(THERE);
-  return story;
+/** Waits until an import is of both clusters, and has these ports. */
+async function untilPorts(story: Story, id: string, expected: readonly string[]): Promise<void> {
+  await story.untilImported(id, ({ spec, status }) => {
+    assert.equal(status?.clusters?.length, 2);
+    assert.deepEqual(spec.ports.map(portText).sort(), expected);
+  });
 }
 
 /** Waits until a cluster's own pod answers by the cluster's own name: it is there, and would answer by others. */

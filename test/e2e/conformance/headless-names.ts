@@ -1,16 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { before, describe, test } from "node:test";
 import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
 import type { AskingCluster } from "./asking-cluster.ts";
-import {
-  endpointsOf,
-  nameOf,
-  type Pods,
-  readyIn,
-  type Story,
-  served,
-  untilEndpoints,
-} from "./served.ts";
+import { endpointsOf, nameOf, readyIn, type Story, served, untilEndpoints } from "./served.ts";
 
 const HERE = "cluster-1";
 const THERE = "cluster-2";
@@ -21,35 +13,61 @@ const RECORDS = [
 
 /** Cases of the suite about names of headless Services, asked for by pods of both clusters. */
 export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
-  test("C25 (optional): a headless name has the ready pods of who exports, and is none without any; a cluster's own name has its own", async () => {
-    const story = await ServiceCase.open(stage());
-    await Promise.all([
-      served(story, HERE, { replicas: 2, headless: true }),
-      served(story, THERE, { headless: true }),
-    ]);
-    await story.export(HERE);
-    const exported = await familiesOf(story, HERE);
-    for (const id of story.clusters) {
-      await untilEndpoints(story, id, 2);
-      const own = await familiesOf(story, id);
-      await story.until(id, async () => {
-        const names = [nameOf(story), nameOf(story, "cluster.local")];
-        const questions = names.flatMap((name) => [`A:${name}`, `AAAA:${name}`]);
-        assert.deepEqual(await story.in(id).records(...questions), [...exported, ...own]);
-      });
-    }
-    const scale = { spec: { replicas: 0 } };
-    await story.in(HERE).plane.admin.patch(story.reference("apps/v1", "Deployment"), scale);
-    for (const id of story.clusters) {
-      await story.until(id, async () => {
-        const found = await story.in(id).resolve(`A:${nameOf(story)}`, `AAAA:${nameOf(story)}`);
-        for (const { error } of found) assert.equal(error, "ENOTFOUND");
-      });
-    }
+  describe("of pods without hostnames", { concurrency: 1 }, () => {
+    let story: Story;
+    before(async () => {
+      story = await ServiceCase.open(stage());
+      await Promise.all([
+        served(story, HERE, { replicas: 2, headless: true }),
+        served(story, THERE, { headless: true }),
+      ]);
+      await story.export(HERE);
+      for (const id of story.clusters) await untilEndpoints(story, id, 2);
+    });
+
+    test("C27 (optional): a headless name has an SRV record for each address of a pod, whose target is the pod's name", async () => {
+      const name = nameOf(story);
+      const addresses = (await familiesOf(story, HERE)).flat();
+      assert.equal(addresses.length, 4);
+      const hosts = addresses.map((one) => `${one.replaceAll(/[.:]/g, "-")}.${HERE}.${name}`);
+      const questions = hosts.map(
+        (host, i) => `${addresses[i]?.includes(":") ? "AAAA" : "A"}:${host}`,
+      );
+      const records = hosts.map((host) => `42 ${host}`).sort();
+      const ports = [name, `_tcp._tcp.${name}`, `_udp._udp.${name}`].map((one) => `SRV:${one}`);
+      for (const id of story.clusters) {
+        await story.until(id, async () => {
+          assert.deepEqual(await story.in(id).records(...ports), Array(3).fill(records));
+          assert.deepEqual((await story.in(id).records(...questions)).flat(), addresses);
+        });
+      }
+    });
+
+    test("C25 (optional): a headless name has the ready pods of who exports, and is none without any; a cluster's own name has its own", async () => {
+      const exported = await familiesOf(story, HERE);
+      for (const id of story.clusters) {
+        const own = await familiesOf(story, id);
+        await story.until(id, async () => {
+          const names = [nameOf(story), nameOf(story, "cluster.local")];
+          const questions = names.flatMap((name) => [`A:${name}`, `AAAA:${name}`]);
+          assert.deepEqual(await story.in(id).records(...questions), [...exported, ...own]);
+        });
+      }
+      const scale = { spec: { replicas: 0 } };
+      await story.in(HERE).plane.admin.patch(story.reference("apps/v1", "Deployment"), scale);
+      for (const id of story.clusters) {
+        await story.until(id, async () => {
+          const found = await story.in(id).resolve(`A:${nameOf(story)}`, `AAAA:${nameOf(story)}`);
+          for (const { error } of found) assert.equal(error, "ENOTFOUND");
+        });
+      }
+    });
   });
 
   test("C26 (optional): pods with hostnames have names of their own, below their cluster's id", async () => {
-    const story = await exportedHeadless(stage(), { replicas: 2, named: true });
+    const story = await ServiceCase.open(stage());
+    await served(story, HERE, { replicas: 2, named: true, headless: true });
+    await story.export(HERE);
     for (const id of story.clusters) {
       const slices = await untilEndpoints(story, id, 2);
       for (const [family, type] of RECORDS) {
@@ -65,33 +83,6 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
       }
     }
   });
-
-  test("C27 (optional): a headless name has an SRV record for each address of a pod, whose target is the pod's name", async () => {
-    const story = await exportedHeadless(stage(), { replicas: 2 });
-    const name = nameOf(story);
-    const addresses = (await familiesOf(story, HERE)).flat();
-    assert.equal(addresses.length, 4);
-    const hosts = addresses.map((one) => `${one.replaceAll(/[.:]/g, "-")}.${HERE}.${name}`);
-    const questions = hosts.map(
-      (host, i) => `${addresses[i]?.includes(":") ? "AAAA" : "A"}:${host}`,
-    );
-    const records = hosts.map((host) => `42 ${host}`).sort();
-    const ports = [name, `_tcp._tcp.${name}`, `_udp._udp.${name}`].map((one) => `SRV:${one}`);
-    for (const id of story.clusters) {
-      await story.until(id, async () => {
-        assert.deepEqual(await story.in(id).records(...ports), Array(3).fill(records));
-        assert.deepEqual((await story.in(id).records(...questions)).flat(), addresses);
-      });
-    }
-  });
-}
-
-async function exportedHeadless(stage: CaseStage<AskingCluster>, pods: Pods): Promise<Story> {
-  const story = await ServiceCase.open(stage);
-  await served(story, HERE, { ...pods, headless: true });
-  await story.export(HERE);
-  for (const id of story.clusters) await untilEndpoints(story, id, pods.replicas ?? 1);
-  return story;
 }
 
 /** The addresses of a cluster's own ready pods: IPv4, then IPv6, each sorted. */

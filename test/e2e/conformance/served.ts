@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { HELLO } from "../../apiserver/conformance/fixture.ts";
+import { HELLO, PORTS } from "../../apiserver/conformance/fixture.ts";
 import type { Endpoint, ServedPort, ServiceCase, Slice } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
 import { eventually } from "../../support/agent-process.ts";
@@ -18,13 +18,12 @@ const FAMILIES = ["IPv4", "IPv6"];
 /** The suite's Service, by which every connection may be answered by another pod. */
 const SPREAD = { ...HELLO, selector: LABELS, sessionAffinity: "None", sessionAffinityConfig: null };
 
+/** What is behind a Service: one pod of a Deployment, if nothing else is said. */
 export interface Pods {
   readonly replicas?: number;
   /** Of a StatefulSet: they have hostnames. */
   readonly named?: boolean;
   readonly headless?: boolean;
-  /** The Service's; those of the suite, if it is not said. */
-  readonly ports?: readonly ServedPort[];
 }
 
 /**
@@ -32,13 +31,9 @@ export interface Pods {
  * ready, and the cluster has slices that say so.
  */
 export async function served(story: Story, id: string, pods: Pods = {}): Promise<void> {
-  const { replicas = 1, named = false, headless = false, ports = HELLO.ports ?? [] } = pods;
+  const { replicas = 1, named = false, headless = false } = pods;
   const { admin } = story.in(id).plane;
-  await story.serve(id, {
-    ...SPREAD,
-    ...(headless ? { clusterIP: "None" } : {}),
-    ports: ports.map((port) => ({ ...port, targetPort: POD_PORT })),
-  });
+  await servedAt(story, id, PORTS, headless ? { clusterIP: "None" } : {});
   const argv = ["--name", id, "--tcp", `${POD_PORT}`, "--udp", `${POD_PORT}`];
   const container = {
     name: "hello",
@@ -61,6 +56,17 @@ export async function served(story: Story, id: string, pods: Pods = {}): Promise
       assert.equal(ready.length, replicas, `${story.namespace} in ${id}: ${family}`);
     }
   }, PODS_READY_MS);
+}
+
+/** The Service in a cluster, with these ports: they all lead to the one that its pods have. */
+export async function servedAt(
+  story: Story,
+  id: string,
+  ports: readonly ServedPort[],
+  spec: object = {},
+): Promise<void> {
+  const leading = ports.map((port) => ({ ...port, targetPort: POD_PORT }));
+  await story.serve(id, { ...SPREAD, ...spec, ports: leading });
 }
 
 /** The ready endpoints that a cluster's own slices of the Service have, as Kubernetes has made them. */
