@@ -14,13 +14,19 @@ export const LIMITS: Limits = { silenceMs: 180_000, lifeMs: 20 * 60_000 };
 /** As much of the console as has a panic and what led to it. */
 const SHOWN_LINES = 60;
 
+/** What a run was that went well. */
+export interface Done {
+  /** Why tests were skipped. */
+  readonly skipped: readonly string[];
+}
+
 /** Runs the job's files in a guest. Each of their tests is a test inside `stage`, and ends when and how it does there. */
-export async function runInGuest(stage: Stage, job: Job, limits = LIMITS): Promise<void> {
+export async function runInGuest(stage: Stage, job: Job, limits = LIMITS): Promise<Done> {
   const mirror = new Mirror(stage);
   const system = await guestSystem();
   const { fault, console } = await runMachine(system, job, limits, (said) => mirror.take(said));
   try {
-    await mirror.close(fault);
+    return await mirror.close(fault);
   } catch (error) {
     const lines = console.trimEnd().split("\n").slice(-SHOWN_LINES);
     throw new Error(`${String(error)}\nThe console's last lines:\n${lines.join("\n")}`);

@@ -24,4 +24,6 @@ if (values.help || positionals.length === 0) {
 }
 const files = positionals.map((file) => relative(REPOSITORY, resolve(file)));
 const commands = builtCommands(values.command);
-test("in the virtual machine", (t) => runInGuest(t, { files, commands }));
+test("in the virtual machine", async (t) => {
+  await runInGuest(t, { files, commands });
+});

@@ -1,45 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Mirror, type Stage } from "./mirror.ts";
+import { Mirror } from "./mirror.ts";
+import { RecordedStage } from "./recorded-stage.ts";
 import type { Report } from "./report.ts";
 import { REPOSITORY } from "./run-disk.ts";
 
 const FILE = `${REPOSITORY}/test/a.test.ts`;
 const FAILURE = { message: "1 !== 2", stack: "Error: 1 !== 2\n    at there", inside: false };
 
-/** Says what becomes of tests, one line for each thing, in place of node:test. */
-class Page implements Stage {
-  readonly lines: string[];
-  readonly #path: string;
-
-  constructor(lines: string[], path = "") {
-    this.lines = lines;
-    this.#path = path;
-  }
-
-  async test(name: string, body: (stage: Stage) => Promise<void>): Promise<void> {
-    const path = `${this.#path}/${name}`;
-    this.lines.push(`${path} begins`);
-    try {
-      await body(new Page(this.lines, path));
-      this.lines.push(`${path} ends`);
-    } catch (error) {
-      this.lines.push(`${path} fails: ${error instanceof Error ? error.message : "oddly"}`);
-    }
-  }
-
-  diagnostic(text: string): void {
-    this.lines.push(`${this.#path}: ${text}`);
-  }
-
-  skip(why: string): void {
-    this.lines.push(`${this.#path} is skipped: ${why}`);
-  }
-}
-
 /** What the host shows for these reports, and what closing says. */
 async function shown(reports: readonly Report[], fault?: string) {
-  const page = new Page([]);
+  const page = new RecordedStage();
   const mirror = new Mirror(page);
   for (const report of reports) mirror.take(report);
   const closing = await mirror.close(fault).then(

@@ -29,6 +29,7 @@ export class Mirror {
   /** How many tests of each file have run. */
   readonly #files = new Map<string, number>();
   readonly #roots: Promise<void>[] = [];
+  readonly #skipped: string[] = [];
   #tests = 0;
   #closing: number | undefined;
 
@@ -61,9 +62,9 @@ export class Mirror {
 
   /**
    * The guest has ended. Fails what was still running, and throws unless it has said that it came to its end, and every
-   * test of at least one of each file is here.
+   * test that it counts is here, at least one of each file that was not skipped. Gives the reasons of those that were.
    */
-  async close(fault: string | undefined): Promise<void> {
+  async close(fault: string | undefined): Promise<{ readonly skipped: readonly string[] }> {
     const running = [...this.#open.values()].map(({ name }) => name);
     const message = `the guest ended while this ran: ${fault ?? "it powered itself off"}`;
     const failure = { message, stack: message, inside: false };
@@ -75,6 +76,7 @@ export class Mirror {
     assert.equal(this.#tests, this.#closing, "tests of the guest are missing here");
     assert.notEqual(this.#files.size, 0, "the guest ran no file");
     for (const [file, tests] of this.#files) assert.notEqual(tests, 0, `${file}: no test ran`);
+    return { skipped: this.#skipped };
   }
 
   #begin(id: string, parent: string | undefined, name: string): void {
@@ -107,6 +109,7 @@ export class Mirror {
       this.#tests++;
       const file = said.id.replace(/#\d+$/, "");
       if (said.skipped === undefined) this.#files.set(file, (this.#files.get(file) ?? 0) + 1);
+      else this.#skipped.push(said.skipped);
     }
     mirrored.end.resolve(said);
   }
