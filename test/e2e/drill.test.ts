@@ -4,7 +4,7 @@ import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { now } from "../demo/attempt.ts";
 import { eventually } from "../support/agent-process.ts";
 import { deedsOf, rulesOfAgent } from "./agents.ts";
-import { Caller } from "./caller.ts";
+import { Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { Reader } from "./reader.ts";
@@ -75,7 +75,9 @@ describe("a service in three clusters, and pods that keep calling it", () => {
 
     test("a node of the local cluster: calls to its pods fail until Kubernetes gives it up, and then none", async (t) => {
       const target = "http://pair.pair.svc.clusterset.local";
-      const pair = [await call(LOCAL, { name: "pair", node: staying.name, target })];
+      const pair = [
+        await call(LOCAL, { name: "pair", node: staying.name, target, timeoutMs: 5_000 }),
+      ];
       const [byStaying, byDoomed] = [staying, doomed].map(({ name }) => new RegExp(`^${name}$`));
       assert.ok(byStaying && byDoomed);
       await untilAnswered(pair, /./);
@@ -166,10 +168,11 @@ describe("a service in three clusters, and pods that keep calling it", () => {
 
   function call(
     cluster: string,
-    options: { name: string; node?: string; hold?: boolean; target?: string },
+    options: Pick<CallerOptions, "name" | "node" | "hold" | "timeoutMs"> & { target?: string },
   ): Promise<Caller> {
     return Caller.start(set, {
-      ...{ cluster, namespace: "demo", target: TARGET, timeoutMs: 5_000 },
+      // A machine with too much to do stands still for seconds.
+      ...{ cluster, namespace: "demo", target: TARGET, timeoutMs: 20_000 },
       ...options,
     });
   }
