@@ -43,7 +43,7 @@ kernel: ## tests in network namespaces of this machine, and on real clusters, ne
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
 	@$(NPM) test:kernel
 
-bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 four, needs root
+bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 three, needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/

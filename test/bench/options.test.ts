@@ -19,6 +19,12 @@ test("Parts are chosen by name, and what is no part or no size is refused", () =
   assert.throws(() => optionsOf(["--wirte"], {}), /--wirte/);
 });
 
+test("QUICK leaves the controller out, unless it is asked for", () => {
+  assert.ok(optionsOf([], {}).parts.includes("controller"));
+  assert.ok(!optionsOf([], { QUICK: "1" }).parts.includes("controller"));
+  assert.deepEqual(optionsOf(["--part", "controller"], { QUICK: "1" }).parts, ["controller"]);
+});
+
 test("Being quick never means more rounds", () => {
   for (const services of [1, 1_000, 10_000]) {
     const [quick, full] = [

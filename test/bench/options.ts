@@ -19,7 +19,7 @@ export const ENDPOINTS = 10;
 export interface Options {
   /** Numbers of services that are loaded, ascending; the first is 1. */
   readonly sizes: readonly number[];
-  /** Fewer rounds, and nothing larger than 1,000 unless SIZE says so. */
+  /** Fewer rounds, nothing larger than 1,000 unless SIZE says so, and no controller unless it is asked for. */
   readonly quick: boolean;
   /** Put the tables into docs/BENCHMARKS.md. */
   readonly write: boolean;
@@ -55,7 +55,7 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
     sizes: [...[1, 1_000].filter((size) => size < most), most],
     quick,
     write: values.write,
-    parts: values.part?.map(partOf) ?? PARTS,
+    parts: values.part?.map(partOf) ?? PARTS.filter((part) => !quick || part !== "controller"),
   };
 }
 
