@@ -47,7 +47,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
   });
 
   describe("each cluster by itself", { concurrency: 2 }, () => {
-    describe(HERE, () => {
+    describe(HERE, { concurrency: 1 }, () => {
       test("a node that no kubelet tells of anything is cleaned by hand, once its agent has ended", async () => {
         const node = set.clusters.cluster(HERE).node("node-2");
         await node.killKubelet();
@@ -72,7 +72,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
       });
     });
 
-    describe(THERE, () => {
+    describe(THERE, { concurrency: 1 }, () => {
       test("cleanup before agents end: it waits for them", async () => {
         await set.shell(`kubectl --context ${THERE} apply -k deploy/cleanup`);
         await eventually(async () => {
