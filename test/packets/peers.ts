@@ -19,7 +19,7 @@ export type Port = Pick<Target, "protocol" | "port">;
 
 /** Long, because a virtual machine or a busy one is slow, and nothing waits for it that goes well. */
 const TIMEOUT_MS = 10_000;
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 const PROGRAM = `${import.meta.dirname}/peer.ts`;
 

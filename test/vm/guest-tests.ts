@@ -9,7 +9,7 @@ import type { Limits } from "./watchdog.ts";
  * Emulation is ten times slower, on a busy machine more: the longest that a test is silent, and that a run lasts, several
  * times over.
  */
-export const LIMITS: Limits = { silenceMs: 180_000, lifeMs: 20 * 60_000 };
+export const LIMITS: Limits = { silenceMs: 300_000, lifeMs: 30 * 60_000 };
 
 /** As much of the console as has a panic and what led to it. */
 const SHOWN_LINES = 60;
