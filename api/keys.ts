@@ -35,6 +35,8 @@ export const ANNOTATION_CLUSTER_PROPERTIES = "clusterset-proxy.io/cluster-proper
 export const LABEL_ZONE = "topology.kubernetes.io/zone";
 /** On an import: what becomes of TCP connections to an endpoint that is gone: `reset`, or `keep`, the default. */
 export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-death";
+/** How connections to a ServiceImport are spread, for backends that have the choice: one of `SCHEDULERS`. */
+export const ANNOTATION_SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 
 /** Who the controller is: what it manages says so, and server-side apply knows its fields by it. */
 export const CONTROLLER_NAME = "clusterset-controller";

@@ -28,6 +28,8 @@ export const ERRORS = {
   CSP_NETLINK_UNAVAILABLE: "Netlink's native part does not load, or the kernel has no netfilter.",
   CSP_NETLINK_FAILED:
     "The kernel refused a netlink request or did not answer it; the message says.",
+  CSP_BACKEND_UNUSABLE:
+    "The backend that --backend names cannot be used on this node; the message says what is missing.",
   CSP_IPVS_MISSING:
     "The kernel does not offer IPVS: the module ip_vs is not there, or not loaded; the message says.",
   CSP_IPVS_REFUSED:

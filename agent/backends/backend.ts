@@ -1,9 +1,10 @@
 import type { ObjectKey } from "../../api/names.ts";
+import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 
 /** The backends, by the name that `--backend` takes. */
-export const BACKENDS = ["iptables"] as const;
+export const BACKENDS = ["iptables", "ipvs"] as const;
 /** One of `BACKENDS`. */
 export type BackendName = (typeof BACKENDS)[number];
 
@@ -27,8 +28,7 @@ export type Masquerade = (typeof MASQUERADES)[number];
  * - A process without memory recognises every kernel object that is ours (`read`).
  */
 export interface Backend<Believed, Changes, Tx extends Transaction> {
-  /** As logs and metrics call it; one of `BACKENDS`, if it may be chosen. */
-  readonly name: string;
+  readonly name: BackendName;
   /** An empty ruleset: what the kernel should hold for no import at all. PURE. */
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */
@@ -61,10 +61,34 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
    * keeps nothing for that. Rejects as `read` does.
    */
   ended?: ((believed: Believed, stop?: AbortSignal) => Promise<Tx>) | undefined;
+  /**
+   * What the kernel counts for these services, destination by destination, those that are drained included. Absent if it
+   * counts nothing. Rejects as `read` does.
+   */
+  counts?: (
+    services: readonly VirtualService[],
+    stop?: AbortSignal,
+  ) => Promise<readonly DestinationCount[]>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
   /** Ends helper processes; leaves the kernel as it is. */
   close(): Promise<void>;
+}
+
+/** What the kernel counts for one destination of a VIP and port. */
+export interface DestinationCount {
+  readonly vip: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** `10.1.0.11:8080`. */
+  readonly destination: string;
+  /** 0: it keeps the connections that it has, and gets no new one. */
+  readonly weight: number;
+  /** Connections that are established, and those that are being made or have ended lately. */
+  readonly active: number;
+  readonly inactive: number;
+  /** Connections that it has been given since it is there. */
+  readonly total: number;
 }
 
 /** The wanted state in a backend's own objects. In memory only; derived from the services, never from the past. */

@@ -1,26 +1,35 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
-import { FLAVOURS, type Flavour } from "../backends/iptables/flavour.ts";
-import { removeOwn } from "../backends/iptables/remove.ts";
+import { FLAVOURS } from "../backends/iptables/flavour.ts";
+import { removeOwn as removeIptables } from "../backends/iptables/remove.ts";
+import { removeOwn as removeIpvs } from "../backends/ipvs/remove.ts";
 import type { NodeLock } from "../system/node-lock.ts";
+import type { Chosen } from "./choose-backend.ts";
 
 /** What is in use, and stays. */
 export interface Kept {
-  readonly flavour: Flavour;
+  readonly chosen: Chosen;
   readonly families: readonly Family[];
 }
 
 /** What became of a clean-up. */
 export interface Removed {
-  /** Chains and jumps that are gone. */
+  /** Kernel objects that are gone. */
   readonly objects: number;
   /** True if something could not be looked at; everything else was cleaned. */
   readonly failed: boolean;
 }
 
+/** What one backend, with one tool, may have left behind in one family. */
+interface Place {
+  readonly chosen: Chosen;
+  readonly family: Family;
+  readonly remove: () => Promise<number>;
+}
+
 /**
- * Removes what is ours from every flavour and family, but for what is in use: earlier runs may have been told
+ * Removes what is ours of every backend, flavour and family, but for what is in use: earlier runs may have been told
  * otherwise. Once `stop` is aborted, what is being removed is, and nothing else.
  */
 export async function removeLeftovers(
@@ -31,22 +40,40 @@ export async function removeLeftovers(
 ): Promise<Removed> {
   let objects = 0;
   let failed = false;
-  for (const flavour of FLAVOURS) {
-    for (const family of FAMILIES) {
-      if (kept?.flavour === flavour && kept.families.includes(family)) continue;
+  for (const { chosen, family, remove } of placesOf(lock, stop)) {
+    if (kept?.families.includes(family) && isSame(kept.chosen, chosen)) continue;
+    if (stop?.aborted) break;
+    try {
+      const removed = await remove();
+      if (removed > 0) log.info("Removed what was ours.", { ...chosen, family, removed });
+      objects += removed;
+    } catch (error) {
       if (stop?.aborted) break;
-      try {
-        const removed = await removeOwn(flavour, family, { keep: [lock.descriptor], stop });
-        if (removed > 0) log.info("Removed rules of ours.", { flavour, family, removed });
-        objects += removed;
-      } catch (error) {
-        if (stop?.aborted) break;
-        // Tools that are not installed have written nothing.
-        if (codeOf(error) === "CSP_EXEC_MISSING") continue;
-        log.error("Could not remove rules of ours.", { flavour, family, error });
-        failed = true;
-      }
+      // Tools that are not installed have written nothing.
+      if (codeOf(error) === "CSP_EXEC_MISSING") continue;
+      log.error("Could not remove what is ours.", { ...chosen, family, error });
+      failed = true;
     }
   }
   return { objects, failed };
+}
+
+function* placesOf(lock: NodeLock, stop: AbortSignal | undefined): Generator<Place> {
+  const options = { keep: [lock.descriptor], stop };
+  for (const flavour of FLAVOURS) {
+    for (const family of FAMILIES) {
+      const remove = () => removeIptables(flavour, family, options);
+      yield { chosen: { backend: "iptables", flavour }, family, remove };
+    }
+  }
+  for (const family of FAMILIES) {
+    yield { chosen: { backend: "ipvs" }, family, remove: () => removeIpvs(family, stop) };
+  }
+}
+
+function isSame(one: Chosen, other: Chosen): boolean {
+  if (one.backend === "iptables" && other.backend === "iptables") {
+    return one.flavour === other.flavour;
+  }
+  return one.backend === other.backend;
 }

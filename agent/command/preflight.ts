@@ -1,12 +1,12 @@
 import type { Family } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
-import type { Flavour } from "../backends/iptables/flavour.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { Observer } from "../observe/observer.ts";
 import { Preflight, type ToldServiceCidrs } from "../preflight/preflight.ts";
 import { knockCommand } from "../system/knock.ts";
 import { outcomeOf } from "../system/outcome.ts";
 import { textOf } from "../system/text-file.ts";
+import type { Chosen } from "./choose-backend.ts";
 
 /** Where the legacy flavour locks out other programs; iptables itself reads the variable. */
 const XTABLES_LOCK = process.env.XTABLES_LOCKFILE ?? "/run/xtables.lock";
@@ -17,16 +17,17 @@ const XTABLES_LOCK = process.env.XTABLES_LOCKFILE ?? "/run/xtables.lock";
  */
 export function makePreflight(
   config: AgentConfig,
-  flavour: Flavour,
+  chosen: Chosen,
   observer: Observer,
   toldServiceCidrs: ToldServiceCidrs,
   guarded: (family: Family) => boolean,
 ): Preflight {
+  const flavour = chosen.backend === "iptables" ? chosen.flavour : undefined;
   return new Preflight({
     clusterSetCidrs: config.clusterSetCidrs,
     serviceCidrs: config.serviceCidrs,
     toldServiceCidrs,
-    flavour,
+    ...(flavour !== undefined && { flavour }),
     lockFiles: [config.lockFile, ...(flavour === "legacy" ? [XTABLES_LOCK] : [])],
     knock: knockCommand,
     sight: { run: outcomeOf, read: textOf },

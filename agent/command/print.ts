@@ -4,6 +4,7 @@ import type { NodeFact } from "../model/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
 import { makeBackends } from "./backends.ts";
+import type { Chosen } from "./choose-backend.ts";
 import type { Loaded } from "./load.ts";
 
 /** Every import's plan, by name. */
@@ -14,8 +15,10 @@ export function plansOf({ model }: Loaded, node: NodeFact): ImportPlan[] {
 
 /** `render`: what would be programmed on a node that has nothing yet, as input of the backend's own tool. */
 export function renderText(plans: readonly ImportPlan[], config: AgentConfig): string {
-  // Both flavours of iptables read the same text.
-  const backends = makeBackends({ config, flavour: "nft", onRespawn: () => undefined });
+  // Both flavours of iptables read the same text. Who leaves the choice to the node is shown what any node can do.
+  const chosen: Chosen =
+    config.backend === "ipvs" ? { backend: "ipvs" } : { backend: "iptables", flavour: "nft" };
+  const backends = makeBackends({ config, chosen, onRespawn: () => undefined });
   const parts = [...backends].map(([family, backend]) => {
     const ruleset = backend.ruleset();
     for (const { importKey, services } of plans) {

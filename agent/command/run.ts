@@ -16,8 +16,8 @@ import { interfaceAddresses } from "../system/addresses.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
+import { chooseBackend } from "./choose-backend.ts";
 import { makeFollowers } from "./conntrack.ts";
-import { chooseFlavour } from "./flavour.ts";
 import { HomeNode } from "./home-node.ts";
 import { removeLeftovers } from "./leftovers.ts";
 import { openSource } from "./open-source.ts";
@@ -60,8 +60,8 @@ async function keepInStep(
 ): Promise<void> {
   const clock = systemClock;
   const metrics = new AgentMetrics();
-  const flavour = await chooseFlavour(config, log, stop);
-  if (flavour === undefined) return;
+  const chosen = await chooseBackend(config, log, stop);
+  if (chosen === undefined) return;
   const connections = new Connections(log, metrics);
   const open = await openSource(config, log, (resource, state) => {
     connections.observe(resource, state);
@@ -71,7 +71,7 @@ async function keepInStep(
   const interfaces = new InterfacesSource({ read: interfaceAddresses, clock, log });
   const backends = makeBackends({
     config,
-    flavour,
+    chosen,
     keep: [lock.descriptor],
     onRespawn: (family) => metrics.restoreRespawned(family),
   });
@@ -107,8 +107,8 @@ async function keepInStep(
     },
   });
   const guarded = (family: Family) => agent.families.get(family)?.synced ?? false;
-  const preflight = makePreflight(config, flavour, observer, open.serviceCidrs, guarded);
-  metrics.runs({ version: VERSION, node: process.version, backend: config.backend });
+  const preflight = makePreflight(config, chosen, observer, open.serviceCidrs, guarded);
+  metrics.runs({ version: VERSION, node: process.version, backend: chosen.backend });
   metrics.readWaiting(function* () {
     for (const [family, { oldestWaiting }] of agent.families) {
       const waited = oldestWaiting === undefined ? 0 : clock.now() - oldestWaiting;
@@ -133,6 +133,7 @@ async function keepInStep(
         remarks: () => connections.remarks(),
         keys: () => agent.keys(),
         plan: (key) => agent.plan(key),
+        counts: (key) => agent.counts(key),
       }),
       log,
     );
@@ -148,7 +149,7 @@ async function keepInStep(
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
   if (end === "synced") {
     preflight.again();
-    await removeLeftovers(lock, log, { flavour, families: familiesOf(config) }, stop);
+    await removeLeftovers(lock, log, { chosen, families: familiesOf(config) }, stop);
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");

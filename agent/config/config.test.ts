@@ -47,6 +47,8 @@ test("with a directory of manifests, everything else has a default", () => {
     serviceCidrs: [],
     backend: "iptables",
     iptablesFlavour: "auto",
+    ipvsScheduler: "rr",
+    kubeProxyExcludeCidrs: [],
     masquerade: "none",
     lockFile: "/run/clusterset-agent.lock",
     logLevel: "info",

@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import type { Scheduler } from "../../api/scheduler.ts";
 import type { Environment } from "../../common/config/arguments.ts";
 import { readCommandLine } from "../../common/config/command-line.ts";
 import type { Host } from "../../common/config/flag.ts";
@@ -28,8 +29,10 @@ export interface AgentConfig {
   readonly explicitVipCidrs: readonly Cidr[];
   readonly podCidrs: readonly Cidr[];
   readonly serviceCidrs: readonly Cidr[];
-  readonly backend: BackendName;
+  readonly backend: BackendName | "auto";
   readonly iptablesFlavour: IptablesFlavour;
+  readonly ipvsScheduler: Scheduler;
+  readonly kubeProxyExcludeCidrs: readonly Cidr[];
   readonly masquerade: Masquerade;
   readonly lockFile: string;
   /** Absent if the pages are served nowhere. */

@@ -1,4 +1,5 @@
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
+import { SCHEDULERS } from "../../api/scheduler.ts";
 import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
 import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
@@ -17,6 +18,8 @@ export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
 /** One of `IPTABLES_FLAVOURS`. */
 export type IptablesFlavour = (typeof IPTABLES_FLAVOURS)[number];
 
+/** What `--backend` takes. */
+const BACKEND_CHOICES = [...BACKENDS, "auto"] as const;
 /** How `plan` prints. */
 export const OUTPUTS = ["json", "yaml"] as const;
 /** One of `OUTPUTS`. */
@@ -128,8 +131,8 @@ export const FLAGS = {
     name: "backend",
     group: KERNEL,
     placeholder: "NAME",
-    about: `Kernel interface: ${BACKENDS.join(", ")}`,
-    read: oneOf(BACKENDS),
+    about: `Kernel interface: ${BACKENDS.join(", ")}; auto takes ipvs where the node can`,
+    read: oneOf(BACKEND_CHOICES),
     default: "iptables",
   },
   iptablesFlavour: {
@@ -139,6 +142,22 @@ export const FLAGS = {
     about: "nft or legacy; auto takes the one that holds the node's other rules",
     read: oneOf(IPTABLES_FLAVOURS),
     default: "auto",
+  },
+  ipvsScheduler: {
+    name: "ipvs-scheduler",
+    group: KERNEL,
+    placeholder: "NAME",
+    about: `How IPVS picks an endpoint, unless the import says: ${SCHEDULERS.join(", ")}`,
+    read: oneOf(SCHEDULERS),
+    default: "rr",
+  },
+  kubeProxyExcludeCidrs: {
+    name: "kube-proxy-exclude-cidrs",
+    group: KERNEL,
+    placeholder: "CIDR,…",
+    about: "The ipvs.excludeCIDRs of this node's kube-proxy, where it does not tell them itself",
+    read: cidrs,
+    default: "",
   },
   masquerade: {
     name: "masquerade",

@@ -2,6 +2,7 @@ import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
+import type { Scheduler } from "../../api/scheduler.ts";
 import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
 
@@ -34,6 +35,8 @@ export interface ImportFact {
   readonly nodeLocal: boolean;
   /** What becomes of TCP connections to an endpoint that is gone from every slice; absent means they are kept. */
   readonly onEndpointDeath?: "reset";
+  /** How connections are spread, where a backend has the choice; absent means as the node's agent is told. */
+  readonly scheduler?: Scheduler;
 }
 
 /** An imported EndpointSlice. */

@@ -1,5 +1,5 @@
 import { type Address, FAMILIES, isAddress, parseAddress } from "../../api/address.ts";
-import { ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
+import { ANNOTATION_ON_ENDPOINT_DEATH, ANNOTATION_SCHEDULER } from "../../api/keys.ts";
 import { isLabelName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
@@ -8,6 +8,7 @@ import { parseObjectName } from "../../api/parse/object-name.ts";
 import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseCreated } from "../../api/parse/time.ts";
+import { isScheduler, type Scheduler } from "../../api/scheduler.ts";
 import type { ImportFact, TrafficDistribution } from "./facts.ts";
 import { parseSelectors } from "./parse-selectors.ts";
 
@@ -43,6 +44,7 @@ export function parseImport(
   const selectors = parseSelectors(object, complaints);
   const trafficDistribution = parseDistribution(spec, complaints);
   const reset = parseOnEndpointDeath(object, complaints);
+  const scheduler = parseScheduler(object, complaints);
   const fact: ImportFact = {
     key,
     created: parseCreated(object, complaints) ?? Number.POSITIVE_INFINITY,
@@ -63,6 +65,7 @@ export function parseImport(
     ...(selectors !== undefined && { selectors }),
     ...(trafficDistribution !== undefined && { trafficDistribution }),
     ...(reset && { onEndpointDeath: "reset" }),
+    ...(scheduler !== undefined && { scheduler }),
   };
   return { ...result, key, fact };
 }
@@ -152,4 +155,13 @@ function parseOnEndpointDeath(object: unknown, complaints: Complaints): boolean 
     );
   }
   return false;
+}
+
+function parseScheduler(object: unknown, complaints: Complaints): Scheduler | undefined {
+  const value = fieldAt(object, "metadata", "annotations", ANNOTATION_SCHEDULER);
+  if (isScheduler(value)) return value;
+  if (!isUnset(value)) {
+    complaints.add("invalid-policy", `metadata.annotations[${ANNOTATION_SCHEDULER}]`, value);
+  }
+  return undefined;
 }

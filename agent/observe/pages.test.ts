@@ -3,10 +3,11 @@ import { type TestContext, test } from "node:test";
 import { parse } from "yaml";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
+import type { DestinationCount } from "../backends/backend.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { failing, unknown, type Verdict, well } from "../preflight/verdict.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
-import { pages } from "./pages.ts";
+import { type PageSources, pages } from "./pages.ts";
 
 const NOW = 100_000;
 
@@ -19,6 +20,7 @@ async function served(
   t: TestContext,
   state: FamilyProgress = { synced: true },
   verdicts: readonly Verdict[] = [],
+  counts?: PageSources["counts"],
 ): Promise<(path: string) => Promise<readonly [number, string, string]>> {
   const routes = pages({
     clock: { now: () => NOW },
@@ -28,6 +30,7 @@ async function served(
     // The last one vanishes between being listed and being shown.
     keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
     plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
+    ...(counts && { counts }),
   });
   const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
   const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
@@ -102,6 +105,19 @@ test("one plan is shown by namespace and name", async (t) => {
   const [status, json] = await get("/plan/demo/serve");
   assert.deepEqual([status, JSON.parse(json)], [200, plan("demo/serve")]);
   assert.deepEqual(parse((await get("/plan/demo/serve?output=yaml"))[1]), plan("demo/serve"));
+});
+
+test("one plan is shown with what the kernel counts; without, if that cannot be asked", async (t) => {
+  const count: DestinationCount = {
+    ...{ vip: "241.0.0.10", protocol: "TCP", port: 80, destination: "10.1.0.1:8080" },
+    ...{ weight: 1, active: 2, inactive: 3, total: 4 },
+  };
+  const counting = await served(t, undefined, [], async () => [count]);
+  const [, json] = await counting("/plan/demo/serve");
+  assert.deepEqual(JSON.parse(json), { ...plan("demo/serve"), counts: [count] });
+  const failing = await served(t, undefined, [], () => Promise.reject(new Error("no answer")));
+  const [status, plain] = await failing("/plan/demo/serve");
+  assert.deepEqual([status, JSON.parse(plain)], [200, plan("demo/serve")]);
 });
 
 test("an import of which nothing is known is 404; what is no name, or no format, is 400", async (t) => {

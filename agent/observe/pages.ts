@@ -3,6 +3,7 @@ import { checksReply } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
 import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
+import type { DestinationCount } from "../backends/backend.ts";
 import { OUTPUTS, type Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Verdict, verdictLine } from "../preflight/verdict.ts";
@@ -22,6 +23,8 @@ export interface PageSources {
   keys(): Iterable<ObjectKey>;
   /** The plan of one import as of now; undefined if nothing is known of it. */
   plan(key: ObjectKey): ImportPlan | undefined;
+  /** What the kernel counts for it; undefined if it counts nothing. */
+  counts?(key: ObjectKey): Promise<readonly DestinationCount[] | undefined>;
 }
 
 /** The agent's pages. All are read-only, and none has a side effect. */
@@ -65,19 +68,22 @@ function* plansOf(from: PageSources): Generator<ImportPlan> {
   }
 }
 
-function onePlan(from: PageSources, { parts, query }: Request): Reply {
+async function onePlan(from: PageSources, { parts, query }: Request): Promise<Reply> {
   const output = outputOf(query);
   if (output === undefined) return wrongOutput(query);
   const [namespace = "", name = ""] = parts;
   if (!isLabelName(namespace) || !isLabelName(name)) {
     return plainText(400, "Not names of a namespace and of an import: /plan/NAMESPACE/NAME.\n");
   }
-  const plan = from.plan(objectKey(namespace, name));
+  const key = objectKey(namespace, name);
+  const plan = from.plan(key);
   if (plan === undefined) {
     const what = "neither a ServiceImport nor an EndpointSlice that belongs to one";
     return plainText(404, `Nothing is known of ${namespace}/${name}: ${what}.\n`);
   }
-  return document(output, planText(plan, output));
+  // Whatever the kernel says, the plan is shown.
+  const counts = await from.counts?.(key).catch(() => undefined);
+  return document(output, planText({ ...plan, ...(counts && { counts }) }, output));
 }
 
 function outputOf(query: URLSearchParams): Output | undefined {

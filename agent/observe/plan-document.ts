@@ -1,6 +1,13 @@
 import { stringify } from "yaml";
+import type { DestinationCount } from "../backends/backend.ts";
 import type { Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+
+/** A plan, and what the kernel counts for it. */
+export interface CountedPlan extends ImportPlan {
+  /** Absent if it counts nothing. */
+  readonly counts?: readonly DestinationCount[];
+}
 
 /**
  * Plans as one document, `{imports: […]}`, in parts that follow each other: the plans of a large clusterset
@@ -10,8 +17,8 @@ export function planDocument(plans: Iterable<ImportPlan>, output: Output): Itera
   return output === "yaml" ? yamlDocument(plans) : jsonDocument(plans);
 }
 
-/** One plan as a document of its own. PURE. */
-export function planText(plan: ImportPlan, output: Output): string {
+/** One plan as a document of its own, with what the kernel counts. PURE. */
+export function planText(plan: CountedPlan, output: Output): string {
   return output === "yaml" ? yamlText(plan) : `${JSON.stringify(plan, undefined, 2)}\n`;
 }
 

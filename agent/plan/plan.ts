@@ -119,6 +119,7 @@ function planPort(
     })),
     ...(tier !== undefined && { tier }),
     ...(fact.affinitySeconds !== undefined && { affinitySeconds: fact.affinitySeconds }),
+    ...(fact.scheduler !== undefined && { scheduler: fact.scheduler }),
   };
   const servicePort = servicePortName(service);
   const losers: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({

@@ -2,6 +2,7 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
+import type { Scheduler } from "../../api/scheduler.ts";
 
 /**
  * The seam between the plan and the backends: what a node should do, in words that no kernel interface has
@@ -27,6 +28,8 @@ export interface VirtualService {
    * addresses; absent means each connection picks.
    */
   readonly affinitySeconds?: number;
+  /** How new connections are spread, where a backend has the choice; absent means as it is told. */
+  readonly scheduler?: Scheduler;
   /**
    * Present if connections to endpoints that are gone are to be reset: every endpoint that a slice of the import
    * lists for this port, in whatever condition and tier, as `destination` spells it. Not in any order.

@@ -32,6 +32,9 @@ import type { Verdict } from "./verdict.ts";
 /** Service ranges that an API server has told of, none if it has not; asked for at every look, without wait once aborted. */
 export type ToldServiceCidrs = (hurry: AbortSignal) => Promise<readonly Cidr[]>;
 
+/** Which iptables writes rules. */
+type Flavour = "nft" | "legacy";
+
 /** What a look at the node is made with. */
 export interface PreflightOptions {
   /** One range for each family that is programmed. */
@@ -39,7 +42,8 @@ export interface PreflightOptions {
   /** Those that the operator named. */
   readonly serviceCidrs: readonly Cidr[];
   readonly toldServiceCidrs: ToldServiceCidrs;
-  readonly flavour: "nft" | "legacy";
+  /** Of the iptables that writes rules; absent if something else does, and its tools are not looked at. */
+  readonly flavour?: Flavour;
   /** Files that must be the host's. */
   readonly lockFiles: readonly string[];
   /** The program that sends one SYN to port 0 of an address, and prints what came back (`parseKnock`). */
@@ -119,7 +123,11 @@ export class Preflight {
 
   async #look(): Promise<void> {
     const { clusterSetCidrs, guarded, sight, told } = this.#options;
-    const verdicts = [await this.#once("tools", () => this.#tools()), await this.#locks()];
+    const { flavour } = this.#options;
+    const verdicts = [await this.#locks()];
+    if (flavour !== undefined) {
+      verdicts.unshift(await this.#once("tools", () => this.#tools(flavour)));
+    }
     const routes = new Map<Family, RouteFact | undefined>();
     for (const cidr of clusterSetCidrs) routes.set(cidr.family, await this.#route(cidr));
     const links = await this.#links(routes);
@@ -128,8 +136,11 @@ export class Preflight {
       const route = routes.get(family);
       const forwarding = judgeForwarding(family, await sight.read(FORWARDING[family].file));
       const tried = leadsToGuard(route, forwarding) && guarded(family);
+      if (flavour !== undefined) {
+        const look = () => this.#extensions(flavour, family);
+        verdicts.push(await this.#once(`extensions-${family}`, look));
+      }
       verdicts.push(
-        await this.#once(`extensions-${family}`, () => this.#extensions(family)),
         judgeRoute(cidr, route),
         forwarding,
         await this.#serviceRange(cidr),
@@ -151,10 +162,9 @@ export class Preflight {
     return verdict;
   }
 
-  async #tools(): Promise<Verdict> {
-    const { clusterSetCidrs, flavour } = this.#options;
-    const tools = clusterSetCidrs.map(async ({ family }) => {
-      const program = this.#program(family);
+  async #tools(flavour: Flavour): Promise<Verdict> {
+    const tools = this.#options.clusterSetCidrs.map(async ({ family }) => {
+      const program = programOf(flavour, family);
       return parseTool(program, await this.#ask([program, "--version"]));
     });
     return judgeTools(flavour, await Promise.all(tools));
@@ -165,8 +175,8 @@ export class Preflight {
     return judgeLocks(lockFiles, await sight.read(MOUNTS));
   }
 
-  async #extensions(family: Family): Promise<Verdict> {
-    const trial = extensionTrial(this.#program(family), family);
+  async #extensions(flavour: Flavour, family: Family): Promise<Verdict> {
+    const trial = extensionTrial(programOf(flavour, family), family);
     return judgeExtensions(family, parseTrial(await this.#ask(trial)));
   }
 
@@ -220,10 +230,10 @@ export class Preflight {
   #ask(argv: readonly [string, ...string[]]): Promise<Outcome> {
     return this.#options.sight.run(argv, this.#stop.signal);
   }
+}
 
-  #program(family: Family): string {
-    return `${family === "IPv4" ? "iptables" : "ip6tables"}-${this.#options.flavour}`;
-  }
+function programOf(flavour: Flavour, family: Family): string {
+  return `${family === "IPv4" ? "iptables" : "ip6tables"}-${flavour}`;
 }
 
 /** An address of the range that stands for all of them: the last but one, the last being a broadcast elsewhere. */

@@ -3,7 +3,7 @@ import { FAMILIES, type Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { Backend, Transaction } from "../backends/backend.ts";
+import type { Backend, DestinationCount, Transaction } from "../backends/backend.ts";
 import type { NodeFact, NodeSight } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
@@ -136,6 +136,17 @@ export class Agent {
       reconciler.setAside(key).map(({ importKey: _import, ...port }) => ({ ...port, family })),
     );
     return { ...planImport(view, this.#node), ...(setAside.length > 0 && { setAside }) };
+  }
+
+  /** What the kernel counts for the services of one import; undefined if no backend counts anything. */
+  async counts(key: ObjectKey): Promise<readonly DestinationCount[] | undefined> {
+    const services = this.plan(key)?.services ?? [];
+    const found: DestinationCount[][] = [];
+    for (const [family, backend] of this.#options.backends) {
+      const own = services.filter((service) => service.family === family);
+      if (backend.counts !== undefined) found.push([...(await backend.counts(own))]);
+    }
+    return found.length === 0 ? undefined : found.flat();
   }
 
   #eventsOf(source: Source): SourceEvents {

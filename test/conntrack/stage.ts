@@ -4,6 +4,7 @@ import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
+import { takers } from "../support/kernel-under-test.ts";
 import { importObject, sliceObject } from "../support/objects.ts";
 
 export const VIP = "241.0.0.10";
@@ -47,7 +48,7 @@ export class ConntrackStage implements AsyncDisposable {
         stage
           .pod(pod)
           .spawn(serve("--name", pod, "--udp", "8080"))
-          .line(/serving/),
+          .line(/serving/, 60_000),
       ),
     );
     await stage.node.exec(["iptables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
@@ -98,17 +99,10 @@ export class ConntrackStage implements AsyncDisposable {
   async use(ready: readonly Pod[], notReady: readonly Pod[] = []): Promise<void> {
     this.place(ready, notReady);
     await eventually(async () => {
-      for (const [tool, family] of [
-        ["iptables-save", "IPv4"],
-        ["ip6tables-save", "IPv6"],
-      ] as const) {
-        const rules = await this.node.exec([tool, "-t", "nat"]);
-        const found = [...rules.matchAll(/-p udp .* --to-destination (\S+):8080/g)].map((m) =>
-          (m[1] ?? "").replace(/[[\]]/g, ""),
-        );
-        const wanted = ready.map((pod) => this.pod(pod).address(family));
-        if (found.sort().join() !== wanted.sort().join())
-          throw new Error(`rules lead to ${found.join()}`);
+      for (const family of FAMILIES) {
+        const found = await takers(this.node, family, "UDP");
+        const wanted = ready.map((pod) => this.pod(pod).address(family)).sort();
+        if (found.join() !== wanted.join()) throw new Error(`rules lead to ${found.join()}`);
       }
     });
   }
@@ -123,7 +117,7 @@ export class ConntrackStage implements AsyncDisposable {
     const program = `${import.meta.dirname}/talk.ts`;
     const argv = [process.execPath, program, protocol, host, `${port}`, `${from}`];
     const client = this.pod("client").spawn(argv);
-    await client.line(/talking/);
+    await client.line(/talking/, 60_000);
     return client;
   }
 

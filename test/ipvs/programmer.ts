@@ -4,10 +4,11 @@ import { createServer } from "node:net";
 import { IpvsBackend } from "../../agent/backends/ipvs/ipvs.ts";
 import { removeOwn } from "../../agent/backends/ipvs/remove.ts";
 import { setUp } from "../../agent/backends/ipvs/support.ts";
+import { FAMILIES } from "../../api/address.ts";
 import type { Answer, Order } from "./order.ts";
 
 const [path] = process.argv.slice(2);
-const { lacks } = await setUp(["IPv4", "IPv6"]);
+const { lacks } = await setUp({ families: FAMILIES, ranges: [], excluded: [] });
 if (lacks.length > 0) throw new Error(lacks.join("\n"));
 
 createServer({ allowHalfOpen: true }, (connection) => {
@@ -23,8 +24,7 @@ createServer({ allowHalfOpen: true }, (connection) => {
 }).listen(path, () => console.log("ready"));
 
 async function obey(order: Order): Promise<Answer> {
-  if (order.kind === "remove")
-    return { done: String(await removeOwn()), left: String(await removeOwn()) };
+  if (order.kind === "remove") return { done: await removed(), left: await removed() };
   const { services, kind: _kind, ...rest } = order;
   const backend = new IpvsBackend({ family: rest.clusterSetCidr.family, ...rest });
   const transaction = async () => {
@@ -37,4 +37,9 @@ async function obey(order: Order): Promise<Answer> {
   if (!tx.empty) await backend.apply(tx, believed);
   const { tx: again } = await transaction();
   return { done: String(tx), left: String(again) };
+}
+
+async function removed(): Promise<string> {
+  const counts = await Promise.all(FAMILIES.map((family) => removeOwn(family)));
+  return counts.join(" ");
 }

@@ -27,6 +27,7 @@ export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields 
 }
 
 const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
+const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
 
 function spec(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
@@ -139,6 +140,15 @@ export const IMPORT_CASES: readonly ParserCase[] = [
       { annotations: { [ON_DEATH]: value } },
       {},
       `invalid-policy metadata.annotations[${ON_DEATH}]`,
+    ),
+  ),
+  metadata({ annotations: { [SCHEDULER]: "mh" } }, { scheduler: "mh" }),
+  metadata({ annotations: { [SCHEDULER]: null } }, {}),
+  ...["", "RR", "rr ", "fo", "rr\0", true, 5, {}, ["rr"]].map((value) =>
+    metadata(
+      { annotations: { [SCHEDULER]: value } },
+      {},
+      `invalid-policy metadata.annotations[${SCHEDULER}]`,
     ),
   ),
   ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(

@@ -140,6 +140,12 @@ export function renderTable(options: GuardOptions, sets: GuardSets): string {
   ].join("\n");
 }
 
+/** What lets others translate VIPs again, and leaves the guard: the first step of removing it all. */
+export function renderUnbound(family: Family): string {
+  const chains = ["bind-incoming", "bind-outgoing"];
+  return chains.map((name) => `flush chain ${tableOf(family)} ${name}\n`).join("");
+}
+
 /** What turns the elements of the sets from one into the other. */
 export function renderElements(family: Family, before: GuardSets, after: GuardSets): string[] {
   const served = (one: ServerKey, key?: string) =>

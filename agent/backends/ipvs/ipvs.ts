@@ -1,7 +1,8 @@
+import type { Scheduler } from "../../../api/scheduler.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
-import type { Backend, Drift } from "../backend.ts";
+import type { Backend, DestinationCount, Drift } from "../backend.ts";
 import { compare } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
@@ -12,10 +13,10 @@ import {
   isVip,
   lookForConnections,
   readBack,
+  readCounts,
   serversOn,
   servicesOf,
 } from "./read.ts";
-import type { Scheduler } from "./render.ts";
 import { runSteps } from "./restore.ts";
 import { IpvsRuleset } from "./ruleset.ts";
 import { type Believed, type Changes, digitsOf, nothing, serverKey } from "./state.ts";
@@ -101,6 +102,13 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     const { family } = this.#options;
     await lookForConnections(family, believed, stop);
     return diffIdle(believed, this.#options);
+  }
+
+  counts(
+    services: readonly VirtualService[],
+    stop?: AbortSignal,
+  ): Promise<readonly DestinationCount[]> {
+    return readCounts(this.#options.family, services, stop);
   }
 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {

@@ -8,12 +8,15 @@ import type {
   Server,
 } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import type { DestinationCount } from "../backend.ts";
 import { type GuardListing, listGuard } from "./list.ts";
 import {
   type Believed,
   type DestinationKey,
   destinationKey,
   destinationOf,
+  destinationText,
+  digitsOf,
   nothing,
   type ServerKey,
   type StandingDestination,
@@ -64,6 +67,25 @@ export async function lookForConnections(
     if (before === undefined) continue;
     believed.servers.set(key, { ...before, destinations: destinationsOf(found) });
   }
+}
+
+/** What the kernel counts for these services. Rejects as `IpvsTable.destinations` does. */
+export async function readCounts(
+  family: Family,
+  services: readonly VirtualService[],
+  stop?: AbortSignal,
+): Promise<DestinationCount[]> {
+  const names = services.flatMap(({ vips, protocol, port }) =>
+    digitsOf(vips).map((address) => ({ family, protocol, address, port })),
+  );
+  const found = await new IpvsTable().destinations(names, stop);
+  return [...found].flatMap(([{ address: vip, protocol, port }, destinations]) =>
+    destinations.map(({ weight, active, inactive, total, ...one }) => ({
+      vip: addressFromHex(vip).text,
+      ...{ protocol, port, destination: destinationText(destinationKey(one)), weight },
+      ...{ active, inactive, total: Number(total) },
+    })),
+  );
 }
 
 function destinationsOf(

@@ -3,39 +3,33 @@ import { codeOf } from "../../../common/errors.ts";
 import { isMarked } from "../../system/ipvs/encoding.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
-import { tableOf } from "./guard.ts";
+import { renderUnbound, tableOf } from "./guard.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE, isVip } from "./read.ts";
 import { nft } from "./restore.ts";
 import { vipOf } from "./state.ts";
 
 /**
- * Removes exactly what is ours of these families, and returns how many objects that were: 0 the second time. Ours are the
- * virtual servers with our mark, on our device or among those that our table names; nothing is flushed. Addresses go
- * first, so that nothing of the node is open on them for a moment, and the guard last. Connections through the servers
- * end. Needs no memory of what was programmed. Rejects as reading back does.
+ * Removes exactly what is ours of one family, and returns how many objects that were: 0 the second time. Ours are the
+ * virtual servers with our mark on VIPs of our device or of our table; nothing is flushed. First others may translate VIPs
+ * again: where another backend has its rules, connections go by these from then on. Then addresses go, so that nothing of
+ * the node is open on them for a moment, and the guard last. Connections through the servers end. Needs no memory of what
+ * was programmed. Rejects as reading back does.
  */
-export async function removeOwn(
-  families: readonly Family[] = FAMILIES,
-  stop?: AbortSignal,
-): Promise<number> {
+export async function removeOwn(family: Family, stop?: AbortSignal): Promise<number> {
   const device = new DummyDevice(DEVICE);
-  let removed = 0;
-  for (const family of families) {
-    const vips = (await device.addresses(family)).filter(isVip);
-    const guard = await missingIsNone(listGuard(family, "elements", stop));
-    if (stop?.aborted) return removed;
-    const named = new Set([...vips, ...[...(guard?.sets.served.keys() ?? [])].map(vipOf)]);
-    await device.delete(family, vips);
-    removed += vips.length;
-    if (named.size > 0) removed += await removeServers(family, named);
-    if (guard === undefined) continue;
-    await nft(`delete table ${tableOf(family)}\n`);
-    removed += guard.rules.length;
-  }
-  const left = await Promise.all(FAMILIES.map((family) => device.addresses(family)));
-  if (!left.flat().some(isVip) && (await device.remove())) removed++;
-  return removed;
+  const found = await device.find();
+  const vips = (await device.addresses(family)).filter(isVip);
+  const guard = await missingIsNone(listGuard(family, "elements", stop), found === undefined);
+  if (stop?.aborted) return 0;
+  const named = new Set([...vips, ...[...(guard?.sets.served.keys() ?? [])].map(vipOf)]);
+  if (guard !== undefined) await nft(renderUnbound(family));
+  await device.delete(family, vips);
+  const servers = named.size > 0 ? await removeServers(family, named) : 0;
+  if (guard !== undefined) await nft(`delete table ${tableOf(family)}\n`);
+  const left = await Promise.all(FAMILIES.map((each) => device.addresses(each)));
+  const empty = found !== undefined && !left.flat().some(isVip) && (await device.remove());
+  return vips.length + servers + (guard === undefined ? 0 : 1) + (empty ? 1 : 0);
 }
 
 async function removeServers(family: Family, vips: ReadonlySet<string>): Promise<number> {
@@ -48,13 +42,20 @@ async function removeServers(family: Family, vips: ReadonlySet<string>): Promise
   return ours.length;
 }
 
-/** A kernel without IPVS, and a node without nft, have nothing of ours. */
-async function missingIsNone<Found>(found: Promise<Found>): Promise<Found | undefined> {
+/**
+ * A kernel without IPVS, and a node without nft, have nothing of ours; nor has one without nf_tables, if our device is
+ * `absent`.
+ */
+async function missingIsNone<Found>(
+  found: Promise<Found>,
+  absent = false,
+): Promise<Found | undefined> {
   try {
     return await found;
   } catch (error) {
     const code = codeOf(error);
     if (code === "CSP_IPVS_MISSING" || code === "CSP_EXEC_MISSING") return undefined;
+    if (code === "CSP_EXEC_FAILED" && absent) return undefined;
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import type { Scheduler } from "../../../api/scheduler.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import {
   type DestinationKey,
@@ -10,11 +11,6 @@ import {
   type WantedServer,
 } from "./state.ts";
 
-/** The kernel's schedulers that may be chosen: round robin, least connections, by client, and by weight. */
-export const SCHEDULERS = ["rr", "lc", "sh", "mh", "wrr"] as const;
-/** One of `SCHEDULERS`. */
-export type Scheduler = (typeof SCHEDULERS)[number];
-
 /** IP_VS_SVC_F_PERSISTENT. */
 const PERSISTENT = 0x1;
 /**
@@ -23,7 +19,7 @@ const PERSISTENT = 0x1;
  */
 const FALLBACK = 0x8;
 
-/** The virtual servers of one service: one for each of its VIPs. */
+/** The virtual servers of one service: one for each of its VIPs. `scheduler`: unless it names one itself. */
 export function renderServers(
   service: VirtualService,
   scheduler: Scheduler,
@@ -31,7 +27,7 @@ export function renderServers(
   const { protocol, port, importKey, listed } = service;
   const wanted: WantedServer = {
     importKey,
-    terms: termsOf(service, scheduler),
+    terms: termsOf(service, service.scheduler ?? scheduler),
     endpoints: endpointsOf(service),
     ...(listed !== undefined && { listed: new Set(listed) }),
   };

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../../api/names.ts";
+import { SCHEDULERS } from "../../../api/scheduler.ts";
 import { virtualService } from "../../../test/support/services.ts";
 import { cidr } from "../../../test/support/worlds.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { diff } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
-import { SCHEDULERS } from "./render.ts";
 import { IpvsRuleset } from "./ruleset.ts";
 import { type Believed, nothing } from "./state.ts";
 
@@ -102,5 +102,12 @@ describe("what is wanted of IPVS", () => {
       return [...ruleset.take().servers.values()].map((server) => server?.terms.flags);
     });
     assert.deepEqual(flags, [[0x20], [0x20], [0x28], [0x28], [0x20]]);
+  });
+
+  test("an import may name a scheduler of its own", () => {
+    const ruleset = new IpvsRuleset("rr");
+    ruleset.set("demo/serve", [virtualService({ scheduler: "lc" })]);
+    const [server] = ruleset.take().servers.values();
+    assert.equal(server?.terms.scheduler, "lc");
   });
 });

@@ -1,7 +1,8 @@
 import type { ObjectKey } from "../../../api/names.ts";
+import type { Scheduler } from "../../../api/scheduler.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import type { Ruleset, WantedExtra } from "../backend.ts";
-import { renderServers, type Scheduler } from "./render.ts";
+import { renderServers } from "./render.ts";
 import { type Changes, digitsOf, type ServerKey, serverKey, type WantedServer } from "./state.ts";
 
 /** What one import has in the ruleset. */

@@ -1,8 +1,11 @@
 import type { Family } from "../../../api/address.ts";
-import { codeOf } from "../../../common/errors.ts";
+import type { Cidr } from "../../../api/cidr.ts";
+import { codeOf, type ErrorCode } from "../../../common/errors.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { loopbackPage } from "../../system/loopback-page.ts";
 import { readSetting, writeSetting } from "../../system/setting.ts";
+import { KUBE_PROXY_DEVICE, KUBE_PROXY_PORT, kubeProxyObjection } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE } from "./read.ts";
 import { isRight, SETTINGS } from "./settings.ts";
@@ -22,13 +25,23 @@ export interface Support {
   readonly changed: readonly SettingChange[];
 }
 
+/** What is asked of the node. */
+export interface SupportOptions {
+  readonly families: readonly Family[];
+  /** The ClusterSet CIDRs. */
+  readonly ranges: readonly Cidr[];
+  /** What a kube-proxy in ipvs mode leaves alone, as the operator says. */
+  readonly excluded: readonly Cidr[];
+}
+
 /**
  * Finds out whether this node can do what the backend asks of it, and sets the kernel's switches. Asking the kernel for
  * IPVS has it load the module, where it may. Leaves our device behind, without an address; nothing else if something is
  * missing. Never rejects.
  */
-export async function setUp(families: readonly Family[]): Promise<Support> {
+export async function setUp({ families, ranges, excluded }: SupportOptions): Promise<Support> {
   const lacks = [
+    ...(await objectionOf(ranges, excluded)),
     ...(await lack(() => new IpvsTable().servers())),
     ...(await lack(() => new DummyDevice(DEVICE).add("IPv4", []))),
     ...(await lack(async () => {
@@ -53,6 +66,22 @@ export async function setUp(families: readonly Family[]): Promise<Support> {
   return { lacks, changed };
 }
 
+async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): Promise<string[]> {
+  const [mode, configz] = await Promise.all([
+    loopbackPage(KUBE_PROXY_PORT, "/proxyMode"),
+    loopbackPage(KUBE_PROXY_PORT, "/configz"),
+  ]);
+  const device =
+    (await new DummyDevice(KUBE_PROXY_DEVICE).find().catch(() => undefined)) !== undefined;
+  const sight = {
+    device,
+    ...(mode !== undefined && { mode }),
+    ...(configz !== undefined && { configz }),
+  };
+  const objection = kubeProxyObjection(sight, ranges, excluded);
+  return objection === undefined ? [] : [objection];
+}
+
 async function lack(trial: () => Promise<unknown>): Promise<string[]> {
   try {
     await trial();
@@ -62,20 +91,16 @@ async function lack(trial: () => Promise<unknown>): Promise<string[]> {
   }
 }
 
+/** What mends each. */
+const CURES: ReadonlyMap<ErrorCode | undefined, string> = new Map([
+  ["CSP_IPVS_MISSING", " Load it on the host: modprobe ip_vs ip_vs_rr."],
+  ["CSP_EXEC_MISSING", " Install nftables."],
+  ["CSP_EXEC_FAILED", " The kernel needs nf_tables, and the agent CAP_NET_ADMIN."],
+  ["CSP_NETLINK_FAILED", " The agent needs CAP_NET_ADMIN, and the kernel the module dummy."],
+]);
+
 function sentence(error: unknown): string {
-  const said = wordOf(error);
-  switch (codeOf(error)) {
-    case "CSP_IPVS_MISSING":
-      return `${said}. Load it on the host: modprobe ip_vs ip_vs_rr.`;
-    case "CSP_EXEC_MISSING":
-      return `${said}. Install nftables.`;
-    case "CSP_EXEC_FAILED":
-      return `${said}. The kernel needs nf_tables, and the agent CAP_NET_ADMIN.`;
-    case "CSP_NETLINK_FAILED":
-      return `${said}. The agent needs CAP_NET_ADMIN, and the kernel the module dummy.`;
-    default:
-      return `${said}.`;
-  }
+  return `${wordOf(error)}.${CURES.get(codeOf(error)) ?? ""}`;
 }
 
 function wordOf(error: unknown): string {

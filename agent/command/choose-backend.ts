@@ -1,0 +1,36 @@
+import { CodedError } from "../../common/errors.ts";
+import type { Logger } from "../../common/log.ts";
+import type { Flavour } from "../backends/iptables/flavour.ts";
+import { setUp } from "../backends/ipvs/support.ts";
+import type { AgentConfig } from "../config/config.ts";
+import { familiesOf } from "../sync/agent.ts";
+import { chooseFlavour } from "./flavour.ts";
+
+/** The backend of this node, and what it has to be told. */
+export type Chosen =
+  | { readonly backend: "iptables"; readonly flavour: Flavour }
+  | { readonly backend: "ipvs" };
+
+/**
+ * The backend to write with: what the operator said; with `auto`, IPVS where this node can, else iptables. Gives undefined
+ * if `stop` is aborted first. Rejects with CSP_BACKEND_UNUSABLE if the operator has said IPVS, and this node cannot.
+ */
+export async function chooseBackend(
+  config: AgentConfig,
+  log: Logger,
+  stop: AbortSignal,
+): Promise<Chosen | undefined> {
+  if (config.backend !== "iptables") {
+    const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded } = config;
+    const { lacks, changed } = await setUp({ families: familiesOf(config), ranges, excluded });
+    for (const { name, before, after } of changed) {
+      log.info("Set a switch of the kernel for IPVS.", { setting: name, before, after });
+    }
+    if (lacks.length === 0) return { backend: "ipvs" };
+    const message = `IPVS cannot be used on this node: ${lacks.join(" ")}`;
+    if (config.backend === "ipvs") throw new CodedError("CSP_BACKEND_UNUSABLE", message);
+    log.warn("IPVS cannot be used on this node; iptables is.", { lacks });
+  }
+  const flavour = await chooseFlavour(config, log, stop);
+  return flavour === undefined ? undefined : { backend: "iptables", flavour };
+}

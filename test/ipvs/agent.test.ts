@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
+import type { Process } from "../lab/process.ts";
+import { AGENT, eventually } from "../support/agent-process.ts";
+
+const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
+/** Emulation is slow. */
+const PATIENCE = 60_000;
+const WRITTEN = "clusterset_agent_kernel_objects_written_total";
+const DELETED = "clusterset_agent_kernel_objects_deleted_total";
+
+/** Runs in the guest, where CLUSTERSET_AGENT_BACKEND is set to ipvs by this file itself. */
+describe("the agent with IPVS", () => {
+  process.env.CLUSTERSET_AGENT_BACKEND = "ipvs";
+  let stage: ConntrackStage;
+  const servers = () => stage.node.exec(["ipvsadm", "-Sn"]);
+  const guard = () => stage.node.exec(["nft", "list", "table", "ip", "csp-ipvs"]);
+  const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
+  const hears = (client: Process, word: string) => client.line(new RegExp(`^${word}$`), PATIENCE);
+  const connects = async (to = `${VIP}:80`) => {
+    const argv = ["curl", "-s", "-m", "5", "-w", "%{http_code} %{time_total}", `http://${to}/`];
+    const { code, stdout } = await stage.pod("client").run(argv);
+    return code === 7 ? "refused" : (/"name":"([^"]+)"/.exec(stdout)?.[1] ?? `${code} ${stdout}`);
+  };
+
+  before(async () => {
+    stage = await ConntrackStage.create();
+    stage.declare();
+    await stage.agent.start();
+    await stage.use(["a", "b"]);
+  });
+  after(() => stage[Symbol.asyncDispose]());
+
+  test("says which switches of the kernel it has set", () => {
+    for (const name of ["conntrack", "expire_nodest_conn", "expire_quiescent_template"]) {
+      assert.match(stage.agent.log, new RegExp(`"setting":"net.ipv4.vs.${name}","before":"0"`));
+    }
+  });
+
+  test("new connections follow a failover at once, those that stand stay, and a return cuts nothing", async () => {
+    await stage.use(["a"]);
+    const stands = await stage.talk("tcp", 80);
+    await hears(stands, "a");
+    await stage.use(["b"], ["a"]);
+    assert.equal(await connects(), "b");
+    assert.match(await servers(), new RegExp(`-a -t ${VIP}:80 -r ${PODS.a}:8080 -m -w 0`));
+    await stage.use(["a"]);
+    assert.equal(await connects(), "a");
+    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
+    await stands.stop();
+  });
+
+  test("UDP clients that keep their port follow, there and back, IPv6 as well", async () => {
+    await stage.use(["a"]);
+    const clients = [await stage.talk("udp", 53), await stage.talk("udp", 53, VIP6)];
+    for (const pod of ["a", "b", "a"] as const) {
+      await stage.use([pod]);
+      await soon(() => {
+        for (const { lines } of clients) assert.equal(lines.at(-1), pod);
+      });
+    }
+    for (const client of clients) await client.stop();
+  });
+
+  test("where an import asks for it, a client of a dead endpoint is reset; of one that is only not ready, it is not", async () => {
+    stage.declare(RESET);
+    await stage.use(["a"]);
+    const client = await stage.talk("tcp", 80);
+    await hears(client, "a");
+    await stage.use(["b"], ["a"]);
+    await stage.use(["b"]);
+    await hears(client, "ECONNRESET");
+    assert.deepEqual(client.lines, ["talking", "connected", "a", "ECONNRESET"]);
+    stage.declare();
+  });
+
+  test("without an endpoint it is refused at once, and a connection that stands goes on; so when the import is withdrawn", async () => {
+    await stage.use(["a"]);
+    const stands = await stage.talk("tcp", 80);
+    await hears(stands, "a");
+    await stage.use([], ["a"]);
+    await soon(async () => assert.equal(await connects(), "refused"));
+    stage.withdraw();
+    await soon(async () => assert.doesNotMatch(await guard(), /demo\/serve/));
+    assert.equal(await connects(), "refused");
+    assert.match(await servers(), new RegExp(`-a -t ${VIP}:80 -r ${PODS.a}:8080 -m -w 0`));
+    const { stdout } = await stage.node.run(["ipvsadm", "-Lnc"]);
+    assert.match(stdout, new RegExp(`ESTABLISHED .*${VIP}:80 .*${PODS.a}:8080`));
+    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
+    await stands.stop();
+    stage.declare();
+    await stage.use(["a", "b"]);
+  });
+
+  test("the host's own services and NodePorts are not open on a VIP, and an IPVS server of somebody else is not either", async () => {
+    const { node } = stage;
+    await stage.use(["a", "b"]);
+    const address = node.address("IPv4");
+    node.spawn(["socat", "TCP-LISTEN:2222,fork,reuseaddr", "SYSTEM:echo host"]);
+    const nodePort = ["-p", "tcp", "--dport", "30080", "-m", "addrtype", "--dst-type", "LOCAL"];
+    const to = ["-j", "DNAT", "--to-destination", `${PODS.a}:8080`];
+    await node.exec(["iptables", "-t", "nat", "-A", "PREROUTING", ...nodePort, ...to]);
+    const server = ["-t", `${VIP}:30081`];
+    await node.exec(["ipvsadm", "-A", ...server, "-s", "rr"]);
+    await node.exec(["ipvsadm", "-a", ...server, "-r", `${PODS.a}:8080`, "-m"]);
+    await soon(async () => assert.equal(await connects(`${address}:30080`), "a"));
+    for (const port of [2222, 30080, 30081]) {
+      assert.equal(await connects(`${VIP}:${port}`), "refused", String(port));
+    }
+    assert.match(await connects(), /^[ab]$/);
+  });
+
+  test("/plan shows what the kernel counts for each destination", async () => {
+    const page = await stage.agent.page("/plan/demo/serve");
+    const { counts } = JSON.parse(page) as { counts: readonly Record<string, unknown>[] };
+    const own = counts.filter(({ vip, protocol }) => vip === VIP && protocol === "TCP");
+    const taking = own
+      .filter(({ weight }) => weight === 1)
+      .map(({ destination }) => String(destination));
+    assert.deepEqual(taking.sort(), [`${PODS.a}:8080`, `${PODS.b}:8080`]);
+    assert.ok(own.some(({ total }) => Number(total) > 0));
+  });
+
+  test("a restart writes nothing, and leaves the server of somebody else alone", async () => {
+    const before = await servers();
+    await stage.agent.stop();
+    assert.equal(await servers(), before);
+    await stage.agent.start();
+    assert.equal(await servers(), before);
+    assert.equal(await stage.agent.metric(WRITTEN), 0);
+    assert.equal(await stage.agent.metric(DELETED), 0);
+    assert.match(before, new RegExp(`-A -t ${VIP}:30081 -s rr$`, "m"));
+  });
+
+  for (const [what, reason, ...harm] of [
+    ["servers that were flushed", "server-missing", "ipvsadm", "-C"],
+    ["a table that was deleted", "guard-missing", "nft", "delete", "table", "ip", "csp-ipvs"],
+    ["a device that was deleted", "vip-missing", "ip", "link", "delete", "csp-ipvs0"],
+  ] as const) {
+    test(`${what}: made again, and told`, async () => {
+      await stage.node.exec(harm);
+      await soon(async () => assert.match(await connects(), /^[ab]$/));
+      await soon(() => assert.match(stage.agent.log, new RegExp(`"reason":"${reason}"`)));
+    });
+  }
+
+  test("cleanup leaves nothing of ours, and what is others'", async () => {
+    await stage.node.exec(["ipvsadm", "-A", "-t", `${VIP}:30081`, "-s", "rr"]);
+    await stage.agent.stop();
+    const { code } = await stage.node.run([AGENT, "cleanup"], { timeout: PATIENCE });
+    assert.equal(code, 0);
+    assert.equal((await servers()).trim(), `-A -t ${VIP}:30081 -s rr`);
+    assert.doesNotMatch(await stage.node.exec(["nft", "list", "tables"]), /csp-ipvs/);
+    assert.notEqual((await stage.node.run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
+  });
+});

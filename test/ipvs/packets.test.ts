@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { HOME, homeFact } from "../packets/address-plan.ts";
+import type { Flow, PacketCase } from "../packets/packet-case.ts";
+import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
+import { modelOf, planOf } from "../packets/rendered.ts";
+import { Programmer } from "./order.ts";
+
+/** What IPVS cannot do, by a part of the cases' names: docs/design/0015-ipvs.md says why. */
+const DIFFERENT = [
+  ["leaves that import alone", "an explicit VIP is an address of the node"],
+  ["leave that import alone", "an explicit VIP is an address of the node"],
+] as const;
+
+function differs({ name }: PacketCase): string | false {
+  return DIFFERENT.find(([part]) => name.includes(part))?.[1] ?? false;
+}
+
+/**
+ * IPVS remembers a client for each VIP and port by itself. And what the node itself connects to is masqueraded: it has the
+ * VIP as its source, which is the node's own.
+ */
+function asWithIpvs(flow: Flow): Flow {
+  const again = flow.again.length === 0 ? [] : [flow.to, flow.to];
+  if (typeof flow.expect === "string" || flow.from !== HOME) return { ...flow, again };
+  return { ...flow, again, expect: flow.expect.map((one) => ({ ...one, masquerade: true })) };
+}
+
+describe("the table of packets, with real connections, IPVS", () => {
+  let world: RealPackets;
+  let programmer: Programmer;
+  before(async () => {
+    world = await RealPackets.start();
+    programmer = await Programmer.start(world.lab, world.home);
+  });
+  after(() => world.remove());
+
+  for (const one of REAL_CASES) {
+    test(one.name, { skip: skipReason(one) || differs(one) }, async () => {
+      await program(one, programmer);
+      await world.assertFlows({ ...one, flows: one.flows.map(asWithIpvs) });
+    });
+  }
+
+  test("what ipvsadm shows is what was meant, and each server carries our mark", async () => {
+    const lines = (await world.home.exec(["ipvsadm", "-Sn"])).trim().split("\n");
+    const servers = lines.filter((line) => line.startsWith("-A"));
+    assert.ok(servers.length > 0);
+    for (const line of servers) assert.match(line, / -b \S*flag-3/);
+    for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
+  });
+
+  test("cleaning up leaves nothing of ours, and what others have made", async () => {
+    const { home } = world;
+    const [theirs, same] = ["198.18.0.1:80", "241.0.0.10:9999"];
+    for (const address of [theirs, same])
+      await home.exec(["ipvsadm", "-A", "-t", address, "-s", "rr"]);
+    await home.exec(["nft", "add", "table", "ip", "theirs"]);
+    const { left } = await programmer.obey({ kind: "remove" });
+    assert.equal(left, "0 0");
+    const servers = await home.exec(["ipvsadm", "-Sn"]);
+    assert.deepEqual(servers.trim().split("\n"), [`-A -t ${theirs} -s rr`, `-A -t ${same} -s rr`]);
+    assert.equal((await home.exec(["nft", "list", "tables"])).trim(), "table ip theirs");
+    assert.notEqual((await home.run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
+  });
+});
+
+/** Makes the kernel of the node hold what the case wants, as the agent would from where it was. */
+async function program(one: PacketCase, programmer: Programmer): Promise<void> {
+  const node = one.node(homeFact());
+  const services = planOf(modelOf(one.objects, node), node);
+  const masquerade = { mode: one.masquerade, podCidrs: node.podCidrs };
+  for (const clusterSetCidr of node.clusterSetCidrs) {
+    const { family } = clusterSetCidr;
+    const mine = [...services].map(
+      ([key, list]) => [key, list.filter((service) => service.family === family)] as const,
+    );
+    const order = { clusterSetCidr, masquerade, scheduler: "rr", services: mine } as const;
+    const { left } = await programmer.obey({ kind: "hold", ...order });
+    // Connections of earlier cases end when they like, and what they kept goes.
+    for (const line of left.split("\n")) assert.match(line, /^$|^(delete-|address delete)/);
+  }
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Lab } from "../lab/lab.ts";
+import type { Process } from "../lab/process.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "./agent-process.ts";
+import { importObject, sliceObject } from "./objects.ts";
+
+const SERVE = fileURLToPath(new URL("../../images/serve/serve.ts", import.meta.url));
+const REQUEST = fileURLToPath(new URL("../../images/request/request.ts", import.meta.url));
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const TARGET = { ...HTTP, port: 8080 };
+
+/** Servers that all live through the storm: whatever fails is the fault of the rules. */
+const SERVERS = [
+  { cluster: "c1", pod: "a", address: "10.1.0.11" },
+  { cluster: "c1", pod: "b", address: "10.1.0.12" },
+  { cluster: "c2", pod: "c", address: "10.2.0.11" },
+  { cluster: "c3", pod: "d", address: "10.3.0.11" },
+] as const;
+const REGIONS = { c1: "eu-west", c2: "eu-west", c3: "us-east" };
+
+/** The n-th state of the endpoints: every tier in turn, with one endpoint and with two, never with none. */
+function slices(n: number): object[] {
+  const ready = [[0, 1, 2, 3], [1, 2, 3], [2, 3], [0, 3], [3], [0, 1], [2]][n % 7] as number[];
+  return (["c1", "c2", "c3"] as const).map((cluster) => {
+    const endpoints = SERVERS.flatMap((server, i) =>
+      server.cluster === cluster
+        ? [{ addresses: [server.address], conditions: { ready: ready.includes(i) } }]
+        : [],
+    );
+    const origin = { cluster, region: REGIONS[cluster] };
+    return sliceObject(`web-${cluster}`, "shop/web", origin, [TARGET], endpoints);
+  });
+}
+
+interface Sums {
+  readonly total: number;
+  readonly answered: number;
+  readonly errors: Readonly<Record<string, number>>;
+}
+
+/** Connections made so far: a client prints the sums of every half second. */
+function connectionsOf(clients: readonly Process[]): number {
+  const answers = clients.flatMap((client) => client.lines.map((line) => JSON.parse(line).answers));
+  return answers
+    .flatMap((counts) => Object.values<number>(counts ?? {}))
+    .reduce((a, b) => a + b, 0);
+}
+
+/** How hard a storm is. */
+export interface Storm {
+  /** Flags of the agent that say how it writes. */
+  readonly flags: readonly string[];
+  /** As many connections, at least, are made while as many changes, at least, are made live. */
+  readonly connections: number;
+  readonly changes: number;
+}
+
+/** Connections without a pause while endpoints of all tiers come and go: none may fail or hang. */
+export async function assertStorm(
+  t: TestContext,
+  { flags, connections, changes }: Storm,
+): Promise<void> {
+  await using lab = await Lab.create({
+    clusters: [
+      {
+        id: "c1",
+        nodes: [{ name: "n1", pods: { a: [], b: [], client1: [], client2: [] } }],
+      },
+      { id: "c2", nodes: [{ name: "n1", pods: { c: [] } }] },
+      { id: "c3", nodes: [{ name: "n1", pods: { d: [] } }] },
+    ],
+  });
+  for (const { cluster, pod } of SERVERS) {
+    const server = lab.pod(cluster, "n1", pod);
+    server.spawn(["node", SERVE, "--name", pod]);
+    await eventually(() => server.exec(["curl", "-sf", "http://127.0.0.1:8080/healthz"]));
+  }
+  const manifests = new ManifestDirectory(lab, "manifests");
+  const vips = ["241.0.1.1", "241.0.1.2", "241.0.1.3", "241.0.1.4"];
+  manifests.write("import", importObject("shop/web", vips, [HTTP]));
+  manifests.write("slices", ...slices(0));
+  const agent = new AgentProcess(lab.node("c1", "n1"), manifests.path, [
+    ...["--cluster-id", "c1", "--region", "eu-west", ...flags],
+  ]);
+  await agent.start();
+
+  // Two clients and four VIPs: one pair alone would run out of ports before its connections are forgotten.
+  const clients = ["client1", "client2"].flatMap((pod) =>
+    vips.map((vip) => {
+      const flags = ["--for", "120", "--in-flight", "8", "--rate", "1000", "--every", "500"];
+      const argv = ["node", REQUEST, ...flags, "--timeout", "5000", `tcp://${vip}:80`];
+      return lab.pod("c1", "n1", pod).spawn(argv);
+    }),
+  );
+  let done = 0;
+  const end = Date.now() + 110_000;
+  // Some share a transaction, the more so the busier the machine is: what counts is how many were live.
+  const programmed = "clusterset_agent_network_programming_duration_seconds_count";
+  let live = 0;
+  while ((live < changes || connectionsOf(clients) < connections) && Date.now() < end) {
+    manifests.write("slices", ...slices(++done));
+    await sleep(15);
+    if (done % 50 === 0) live = await agent.metric(programmed);
+  }
+  for (const client of clients) client.signal("SIGTERM");
+  await Promise.all(clients.map((client) => client.exited));
+  const results = clients.map((client): Sums => JSON.parse(client.lines.at(-1) ?? "{}"));
+  for (const { total, answered, errors } of results) {
+    assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+  }
+  const total = results.reduce((sum, result) => sum + result.total, 0);
+  assert.ok(total >= connections, `only ${total} connections`);
+  assert.ok(live >= changes, `only ${live} changes`);
+  t.diagnostic(`${total} connections, ${done} changes written, ${live} of them live by themselves`);
+  await agent.stop();
+}
