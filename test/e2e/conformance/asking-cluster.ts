@@ -8,6 +8,9 @@ import type { Clusterset } from "../clusterset.ts";
 /** Longer than a pod takes to start on a machine that does other things, too. */
 const PATIENCE_MS = 180_000;
 
+/** Milliseconds: a resolver that loses a datagram asks again after five seconds. */
+const CALL_MS = 12_000;
+
 const NAMESPACE = "asking";
 const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
 
@@ -74,10 +77,10 @@ export class AskingCluster implements CaseCluster {
    * Who answers the pod at `tcp://` or `udp://`, a host and a port: so many connections, one after the other. What was not
    * answered is in it as a word of images/request, such as `refused`.
    */
-  async answers(target: string, count = 10): Promise<string[]> {
+  async answers(target: string, count: number): Promise<string[]> {
     // It fails if an attempt did; here, that is an answer like others.
     const attempts = await this.#exec(
-      `node /app/request/request.ts --count ${count} '${target}' || true`,
+      `node /app/request/request.ts --timeout ${CALL_MS} --count ${count} '${target}' || true`,
     );
     const said = attempts.filter((line) => !("total" in line)) as Attempt[];
     return said.map(({ name, error }) => name ?? error ?? "nobody");

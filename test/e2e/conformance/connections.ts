@@ -9,7 +9,7 @@ const HERE = "cluster-1";
 const THERE = "cluster-2";
 
 /**
- * Cases of the suite in which pods of both clusters connect to a name of the clusterset: by both families, ten times each. One
+ * Cases of the suite in which pods of both clusters connect to a name of the clusterset: by both families, ten times each address. One
  * Service and its pods go through all of them, in this order.
  */
 export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
@@ -23,7 +23,7 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
   test("C14 (required), with connections: nobody answers by the name of a Service that nobody exports", async () => {
     await story.settle(HERE);
     for (const id of story.clusters) {
-      const said = await answerers(story, id, `tcp://${nameOf(story)}:42`);
+      const said = await answerers(story, id, `tcp://${nameOf(story)}:42`, 3);
       assert.deepEqual(
         story.clusters.filter((one) => said.includes(one)),
         [],
@@ -39,7 +39,7 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
     await story.export(HERE);
     for (const id of story.clusters) {
       await story.until(id, async () => {
-        const named = await answerers(story, id, `tcp://${nameOf(story)}:42`);
+        const named = await answerers(story, id, `tcp://${nameOf(story)}:42`, 3);
         assert.deepEqual(named, [HERE], "the name itself, as programs use it");
       });
       await untilAnswered(story, id, "udp", 42, [HERE]);
@@ -87,7 +87,7 @@ async function untilPorts(story: Story, id: string, expected: readonly string[])
 /** Waits until a cluster's own pod answers by the cluster's own name: it is there, and would answer by others. */
 async function untilOwn(story: Story, id: string): Promise<void> {
   const target = `tcp://${nameOf(story, "cluster.local")}:42`;
-  await story.until(id, async () => assert.deepEqual(await answerers(story, id, target), [id]));
+  await story.until(id, async () => assert.deepEqual(await answerers(story, id, target, 1), [id]));
 }
 
 /** Waits until every one of ten connections to each address of the import is answered, and by these. */
@@ -110,6 +110,6 @@ async function untilAnswered(
 }
 
 /** Who answers a cluster's pod, and what becomes of connections that nobody answers: each once, sorted. */
-async function answerers(story: Story, id: string, target: string): Promise<string[]> {
-  return [...new Set(await story.in(id).answers(target))].sort();
+async function answerers(story: Story, id: string, target: string, count = 10): Promise<string[]> {
+  return [...new Set(await story.in(id).answers(target, count))].sort();
 }
