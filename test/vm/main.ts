@@ -4,10 +4,11 @@ import { parseArgs } from "node:util";
 import { builtCommands, runInGuest } from "./guest-tests.ts";
 import { REPOSITORY } from "./run-disk.ts";
 
-const USAGE = `test/vm/run [--command NAME]... FILE...
+const USAGE = `test/vm/run [--only PATTERN] [--command NAME]... FILE...
 
 Boots Debian's kernel in QEMU, runs the test files there as they are in the working tree, and shows their results.
 
+  --only PATTERN   only tests whose names match, a regular expression
   --command NAME   bring a command of Kubernetes along (kube-proxy, kube-apiserver, etcd, ...): there,
                    test/kubernetes/build NAME and $KUBEBUILDER_ASSETS say where it is`;
 
@@ -15,6 +16,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     command: { type: "string", multiple: true, default: [] },
+    only: { type: "string" },
     help: { type: "boolean", default: false },
   },
 });
@@ -25,5 +27,9 @@ if (values.help || positionals.length === 0) {
 const files = positionals.map((file) => relative(REPOSITORY, resolve(file)));
 const commands = builtCommands(values.command);
 test("in the virtual machine", async (t) => {
-  await runInGuest(t, { files, commands });
+  await runInGuest(t, {
+    files,
+    commands,
+    ...(values.only === undefined ? {} : { only: values.only }),
+  });
 });

@@ -12,6 +12,8 @@ export interface Job {
   readonly files: readonly string[];
   /** Paths of programs on this machine, which are in `$KUBEBUILDER_ASSETS` in the guest. */
   readonly commands: readonly string[];
+  /** Only tests whose names match this regular expression, as `--test-name-pattern` of Node. */
+  readonly only?: string;
 }
 
 /** This repository; it is at the same path in the guest, so that what the guest says of lines is true here. */
@@ -38,6 +40,7 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
   }
   writeFileSync(`${content}/repository`, `${REPOSITORY}\n`);
   writeFileSync(`${content}/job`, job.files.map((file) => `${file}\n`).join(""));
+  if (job.only !== undefined) writeFileSync(`${content}/only`, job.only);
   await makeDisk(content, `${folder}/run.ext4`, 100);
   rmSync(content, { recursive: true });
   return `${folder}/run.ext4`;

@@ -1,5 +1,5 @@
 /** Runs in the guest: the files that the job names, one after the other, and tells the host what becomes of each test. */
-import { openSync, readFileSync, writeSync } from "node:fs";
+import { existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { release } from "node:os";
 import { resolve } from "node:path";
 import { type EventData, run } from "node:test";
@@ -7,6 +7,9 @@ import { inspect } from "node:util";
 import type { Failure, Report } from "../report.ts";
 
 const port = openSync(process.env.RESULTS ?? "/dev/null", "w");
+const only = existsSync("/media/run/only")
+  ? { testNamePatterns: [new RegExp(readFileSync("/media/run/only", "utf8"))] }
+  : {};
 const known = new Set<string>();
 let tests = 0;
 
@@ -48,7 +51,7 @@ function ended(file: string, data: EventData.TestComplete): void {
 }
 
 async function runFile(file: string): Promise<void> {
-  for await (const { type, data } of run({ files: [file], concurrency: 1 })) {
+  for await (const { type, data } of run({ files: [file], concurrency: 1, ...only })) {
     if (type === "test:dequeue") began(file, data);
     else if (type === "test:complete") ended(file, data);
     else if (type === "test:stdout" || type === "test:stderr")
