@@ -7,7 +7,7 @@ NPM := npm run --silent
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel bench build clean
+.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build clean
 # One after the other, whatever -j says: their output is for reading, and the machine may be small.
 .NOTPARALLEL:
 
@@ -42,6 +42,11 @@ kernel: ## tests in network namespaces of this machine, and on real clusters, ne
 	@scripts/prepare lab
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
 	@$(NPM) test:kernel
+
+vm: ## tests on another kernel, in a virtual machine: IPVS, and iptables once again, needs root and Go
+	@scripts/prepare vm
+	@test/kubernetes/build kube-proxy >/dev/null
+	@$(NPM) test:vm
 
 bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 three, needs root
 	@node test/bench/main.ts

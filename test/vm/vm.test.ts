@@ -7,7 +7,7 @@ import { REPOSITORY } from "./run-disk.ts";
 /** What needs another kernel than this machine's, and once again what iptables makes of the table of packets. */
 const FILES = [
   ...globSync("test/ipvs/**/*.test.ts", { cwd: REPOSITORY }).sort(),
-  "test/kernel/packets.test.ts",
+  "test/kernel/packets-nft.test.ts",
 ];
 
 test("on Debian's stock kernel, in a virtual machine", async (t) => {

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
-import { homeFact } from "../packets/address-plan.ts";
-import type { PacketCase } from "../packets/packet-case.ts";
-import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
-import { modelOf, planOf, wanted } from "../packets/rendered.ts";
+import { homeFact } from "./address-plan.ts";
+import type { PacketCase } from "./packet-case.ts";
+import { REAL_CASES, RealPackets, skipReason } from "./real-packets.ts";
+import { modelOf, planOf, wanted } from "./rendered.ts";
 
-for (const flavour of ["nft", "legacy"] as const) {
+/** Tests the whole table, with real connections through what the iptables backend makes of it. */
+export function testTable(flavour: Flavour): void {
   describe(`the table of packets, with real connections, ${flavour} flavour`, () => {
     let world: RealPackets;
     before(async () => {

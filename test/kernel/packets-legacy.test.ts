@@ -1,0 +1,3 @@
+import { testTable } from "../packets/iptables-table.ts";
+
+testTable("legacy");
