@@ -1,8 +1,13 @@
 import { networkInterfaces } from "node:os";
 
-/** The addresses of this network namespace's interfaces, as the kernel spells them. */
-export function interfaceAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((list) =>
-    (list ?? []).map(({ address }) => address),
+/** Our own device, which has the VIPs where the kernel wants them to be the node's: not addresses that it has for itself. */
+export const VIP_DEVICE = "csp-ipvs0";
+
+/** The addresses of this network namespace's interfaces, as the kernel spells them; those of `VIP_DEVICE` left out. */
+export function interfaceAddresses(
+  interfaces: Readonly<NodeJS.Dict<readonly { readonly address: string }[]>> = networkInterfaces(),
+): string[] {
+  return Object.entries(interfaces).flatMap(([name, list]) =>
+    name === VIP_DEVICE ? [] : (list ?? []).map(({ address }) => address),
   );
 }

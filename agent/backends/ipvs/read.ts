@@ -2,6 +2,7 @@ import { addressFromHex, type Family } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
 import { isLabelName, type ObjectKey, objectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
+import { VIP_DEVICE } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type {
   StandingDestination as CountedDestination,
@@ -25,7 +26,7 @@ import {
 } from "./state.ts";
 
 /** The device that has the VIPs. */
-export const DEVICE = "csp-ipvs0";
+export const DEVICE = VIP_DEVICE;
 
 /**
  * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR or is on our device;
