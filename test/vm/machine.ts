@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Guard } from "../lab/guard.ts";
 import { removeRun, STORE } from "../lab/removal.ts";
@@ -117,6 +117,8 @@ async function boot(
   }, 500);
   const said = await ended.promise;
   clearInterval(timer);
-  const console = written > 0 ? readFileSync(`${folder}/console`, "utf8") : "";
+  // A panic has been written since the last look; a QEMU that did not start has written nothing.
+  const file = `${folder}/console`;
+  const console = existsSync(file) ? readFileSync(file, "utf8") : "";
   return { console, ...(said === undefined ? {} : { fault: said }) };
 }
