@@ -139,7 +139,8 @@ async function connect(client: Peer, target: Target, count: number) {
   assert.equal(results.length, count);
   const distinct = (key: "name" | "source" | "error") => {
     const values = results.map((result) => new Map(Object.entries(result)).get(key));
-    return [...new Set(values.filter((value) => value !== undefined))].sort();
+    const known = new Set(values.filter((value) => value !== undefined).map(String));
+    return [...known].toSorted((a, b) => a.localeCompare(b));
   };
   return { names: distinct("name"), sources: distinct("source"), errors: distinct("error") };
 }

@@ -18,7 +18,7 @@ class Server implements ApiServer {
   served: readonly string[] = ["v1", "v1beta1"];
   cidrs: unknown = LISTED;
   /** What becomes of all requests: an HTTP status, a body, or no answer at all. */
-  fault: number | string | "unreachable" | undefined;
+  fault: number | string | undefined;
 
   /** Until when nothing is answered. */
   answers: Promise<void> = Promise.resolve();
