@@ -4,7 +4,7 @@ import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 
 /** How many calls each of them makes at least while something happens, however soon that is over. */
-const ENOUGH = 20;
+const ENOUGH = 5;
 
 /** How long the last of them may take to end. */
 const PATIENCE_MS = 30_000;
