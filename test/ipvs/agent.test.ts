@@ -112,6 +112,7 @@ describe("the agent with IPVS", () => {
   });
 
   test("/plan shows what the kernel counts for each destination", async () => {
+    await connects();
     const page = await stage.agent.page("/plan/demo/serve");
     const { counts } = JSON.parse(page) as { counts: readonly Record<string, unknown>[] };
     const own = counts.filter(({ vip, protocol }) => vip === VIP && protocol === "TCP");
@@ -123,6 +124,7 @@ describe("the agent with IPVS", () => {
   });
 
   test("a restart writes nothing, and leaves the server of somebody else alone", async () => {
+    await stage.node.exec(["ipvsadm", "-A", "-t", `${VIP}:30082`, "-s", "rr"]);
     const before = await servers();
     await stage.agent.stop();
     assert.equal(await servers(), before);
@@ -130,7 +132,7 @@ describe("the agent with IPVS", () => {
     assert.equal(await servers(), before);
     assert.equal(await stage.agent.metric(WRITTEN), 0);
     assert.equal(await stage.agent.metric(DELETED), 0);
-    assert.match(before, new RegExp(`-A -t ${VIP}:30081 -s rr$`, "m"));
+    assert.match(before, new RegExp(`-A -t ${VIP}:30082 -s rr$`, "m"));
   });
 
   for (const [what, reason, ...harm] of [

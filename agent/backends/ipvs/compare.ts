@@ -1,4 +1,5 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
+import type { Cidr } from "../../../api/cidr.ts";
 import type { Drift } from "../backend.ts";
 import { tableOf } from "./guard.ts";
 import { type Believed, isOurs, type ServerKey, type StandingServer, serverName } from "./state.ts";
@@ -21,6 +22,17 @@ export function compare(
     ...compareVips(before, found),
     ...compareGuard(before, found, family, depth),
   ];
+}
+
+/** True if somebody has deleted a virtual server. */
+export function isServerMissing({ reason }: Drift): boolean {
+  return reason === "server-missing";
+}
+
+/** The same, where the device of a kube-proxy in ipvs mode is there: that deletes what it does not know. PURE. */
+export function suspected(drift: Drift, { text }: Cidr): Drift {
+  if (!isServerMissing(drift)) return drift;
+  return { ...drift, suspect: `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${text}` };
 }
 
 function compareServers(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {

@@ -3,9 +3,10 @@ import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import type { Backend, DestinationCount, Drift } from "../backend.ts";
-import { compare } from "./compare.ts";
+import { compare, isServerMissing, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
+import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import {
   countServices,
@@ -95,7 +96,10 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
         ]),
       ),
     };
-    return compare(believed, found, family, "servers");
+    const drift = compare(believed, found, family, "servers");
+    if (!drift.some(isServerMissing)) return drift;
+    const kubeProxy = await new DummyDevice(KUBE_PROXY_DEVICE).find();
+    return kubeProxy === undefined ? drift : drift.map((one) => suspected(one, clusterSetCidr));
   }
 
   async ended(believed: Believed, stop?: AbortSignal): Promise<IpvsTransaction> {

@@ -92,7 +92,8 @@ export class DummyDevice {
       before === undefined
         ? await socket.batch(ROUTE.newLink, [encodeDummy(this.name)], CREATE)
         : await socket.batch(ROUTE.newLink, [encodeUp(before.index)]);
-    if (errno !== 0) throw this.#refused("making it", errno);
+    // The other family may have made it in the same moment.
+    if (errno !== 0 && errno !== EEXIST) throw this.#refused("making it", errno);
     const link = await this.#find(socket);
     if (link === undefined) throw this.#refused("making it", ENODEV);
     return link;

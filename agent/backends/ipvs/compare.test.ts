@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { virtualService } from "../../../test/support/services.ts";
+import { cidr } from "../../../test/support/worlds.ts";
+import { compare, type Depth, suspected } from "./compare.ts";
+import { diff } from "./diff.ts";
+import type { GuardOptions } from "./guard.ts";
+import { IpvsRuleset } from "./ruleset.ts";
+import { type Believed, nothing } from "./state.ts";
+
+const OPTIONS: GuardOptions = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "none", podCidrs: [] },
+};
+const KEY = "f100000a TCP 80";
+
+/** A kernel with one service. */
+function world(): Believed {
+  const believed = nothing();
+  const ruleset = new IpvsRuleset("rr");
+  ruleset.set("demo/serve", [virtualService()]);
+  diff(believed, ruleset.take(), OPTIONS).settle(believed);
+  return believed;
+}
+
+/** What is told when somebody has done this to it. */
+function told(harm: (found: Believed) => void, depth: Depth = "all"): string[] {
+  const found = world();
+  harm(found);
+  return compare(world(), found, "IPv4", depth).map(({ reason, what }) => `${reason} ${what}`);
+}
+
+describe("what somebody else did to IPVS", () => {
+  test("nothing: nothing is told", () => {
+    assert.deepEqual(
+      told(() => undefined),
+      [],
+    );
+  });
+
+  for (const depth of ["all", "servers"] as const) {
+    test(`a server that is gone, or has other terms (${depth})`, () => {
+      assert.deepEqual(
+        told((found) => found.servers.delete(KEY), depth),
+        ["server-missing TCP 241.0.0.10 80"],
+      );
+      const terms = { scheduler: "lc", flags: 0x20, timeout: 0 };
+      const destinations = world().servers.get(KEY)?.destinations ?? new Map();
+      assert.deepEqual(
+        told((found) => found.servers.set(KEY, { terms, destinations }), depth),
+        ["server-changed TCP 241.0.0.10 80"],
+      );
+    });
+
+    test(`a VIP, and the table (${depth})`, () => {
+      assert.deepEqual(
+        told((found) => found.vips.clear(), depth),
+        ["vip-missing 241.0.0.10"],
+      );
+      const without = (found: Believed) => {
+        found.rules = [];
+      };
+      assert.deepEqual(told(without, depth), ["guard-missing table ip csp-ipvs"]);
+      const longer = (found: Believed) => {
+        found.rules = [...found.rules, ""];
+      };
+      assert.deepEqual(told(longer, depth), ["guard-changed table ip csp-ipvs"]);
+    });
+  }
+
+  test("destinations and elements tell something only where they were read", () => {
+    const harm = (found: Believed) => {
+      const server = found.servers.get(KEY);
+      if (server) found.servers.set(KEY, { ...server, destinations: new Map() });
+      found.sets.served.clear();
+    };
+    assert.deepEqual(told(harm, "servers"), []);
+    assert.deepEqual(told(harm), [
+      "server-changed TCP 241.0.0.10 80",
+      "guard-changed table ip csp-ipvs",
+    ]);
+  });
+
+  test("beside kube-proxy's device, who deletes servers is suspected, with the line that mends it", () => {
+    const range = cidr("241.0.0.0/8");
+    const { suspect } = suspected({ reason: "server-missing", what: "x" }, range);
+    assert.equal(suspect, "kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold 241.0.0.0/8");
+    assert.equal(suspected({ reason: "vip-missing", what: "x" }, range).suspect, undefined);
+  });
+});
