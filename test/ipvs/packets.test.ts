@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { SCHEDULERS } from "../../api/scheduler.ts";
 import { HOME, homeFact } from "../packets/address-plan.ts";
 import type { Flow, PacketCase } from "../packets/packet-case.ts";
 import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
+import { virtualService } from "../support/services.ts";
+import { cidr } from "../support/worlds.ts";
 import { Programmer } from "./order.ts";
 
 /** What IPVS cannot do, by a part of the cases' names: docs/design/0015-ipvs.md says why. */
@@ -49,6 +52,24 @@ describe("the table of packets, with real connections, IPVS", () => {
     for (const line of servers) assert.match(line, / -b \S*flag-3/);
     for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
   });
+
+  for (const scheduler of SCHEDULERS) {
+    test(`scheduler ${scheduler}: the kernel takes it, and gives it back as it was meant`, async () => {
+      const clusterSetCidr = cidr("241.0.0.0/8");
+      const masquerade = { mode: "none", podCidrs: [] } as const;
+      const service = virtualService({ scheduler, affinitySeconds: 600 });
+      const services = [["demo/serve", [service]]] as const;
+      const order = { clusterSetCidr, masquerade, scheduler: "rr", services } as const;
+      const { left } = await programmer.obey({ kind: "hold", ...order });
+      assert.doesNotMatch(left, /set-server|new-server/);
+      const lines = (await world.home.exec(["ipvsadm", "-Sn"])).split("\n");
+      const server = lines.find((line) => line.startsWith("-A -t 241.0.0.10:80 "));
+      assert.match(
+        server ?? "",
+        new RegExp(` -s ${scheduler} -p 600 -b \\S*(flag-3|[sm]h-fallback)`),
+      );
+    });
+  }
 
   test("cleaning up leaves nothing of ours, and what others have made", async () => {
     const { home } = world;
