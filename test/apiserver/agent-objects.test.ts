@@ -54,7 +54,10 @@ function record(): object {
   };
 }
 
-/** Nothing was read but the four kinds, of slices only ours, and nothing was written. */
+/** What preflight looks at when it is time to, and nobody follows. */
+const SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs?";
+
+/** Nothing was read but the four kinds, of slices only ours, and what preflight looks at; nothing was written. */
 function assertModest(asked: readonly Asked[]): void {
   assert.ok(asked.length >= 4);
   const paths = [
@@ -65,6 +68,7 @@ function assertModest(asked: readonly Asked[]): void {
   ];
   for (const { verb, uri } of asked) {
     const { pathname, searchParams } = new URL(uri, "https://server");
+    if (verb === "list" && uri.startsWith(SERVICE_CIDRS)) continue;
     assert.ok(verb === "list" || verb === "watch", `${verb} ${uri}`);
     assert.ok(paths.includes(pathname), uri);
     if (pathname.endsWith("/nodes"))
@@ -102,8 +106,8 @@ async function assertAllThere(): Promise<void> {
 test("Thousands of objects arrive by watches that begin with all of them, and nothing else is asked for", async () => {
   await stage.restartAgent();
   await assertAllThere();
-  const asked = stage.asked();
-  assertModest(asked);
+  assertModest(stage.asked());
+  const asked = stage.asked().filter(({ uri }) => !uri.startsWith(SERVICE_CIDRS));
   assert.equal(asked.length, 4, JSON.stringify(asked));
   for (const { uri, verb, code } of asked) {
     assert.deepEqual([verb, code], ["watch", 200]);

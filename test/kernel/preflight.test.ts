@@ -44,8 +44,8 @@ for (const flavour of ["nft", "legacy"] as const) {
       const lines = await looked.lines();
       const told = Object.values(lines).filter((line) => !line.startsWith("[+]"));
       assert.deepEqual(told, [
-        "[?]preflight-service-range-IPv4 not-tested: No Service range is known: set --service-cidrs.",
-        "[?]preflight-service-range-IPv6 not-tested: No Service range is known: set --service-cidrs.",
+        "[?]preflight-service-range-IPv4 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
+        "[?]preflight-service-range-IPv6 not-tested: No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
       ]);
       assert.equal(Object.keys(lines).length, 13);
     });
