@@ -7,6 +7,9 @@ import { removeOwn as removeIpvs } from "../backends/ipvs/remove.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import type { Chosen } from "./choose-backend.ts";
 
+/** Tools that are not installed, and sockets that cannot be had, have written nothing. */
+const ABSENT: ReadonlySet<string> = new Set(["CSP_EXEC_MISSING", "CSP_NETLINK_UNAVAILABLE"]);
+
 /** What is in use, and stays. */
 export interface Kept {
   readonly chosen: Chosen;
@@ -49,8 +52,7 @@ export async function removeLeftovers(
       objects += removed;
     } catch (error) {
       if (stop?.aborted) break;
-      // Tools that are not installed have written nothing.
-      if (codeOf(error) === "CSP_EXEC_MISSING") continue;
+      if (ABSENT.has(codeOf(error) ?? "")) continue;
       log.error("Could not remove what is ours.", { ...chosen, family, error });
       failed = true;
     }
