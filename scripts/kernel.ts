@@ -1,33 +1,37 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** Test files that run in one `node --test`. */
+/** What one process does. */
 interface Group {
   readonly name: string;
-  readonly files: string;
-  /** Files at a time. */
-  readonly concurrency: number;
+  /** Of Node. */
+  readonly argv: readonly string[];
+}
+
+/** These files, so many of them at a time. */
+function tests(name: string, files: string, concurrency: number): Group {
+  const flags = [`--test-concurrency=${concurrency}`, "--test-reporter=spec"];
+  return { name, argv: ["--test", ...flags, files] };
 }
 
 /**
  * All that needs root. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
- * kubelets, the second is busy with one processor. Tests of rules make storms of connections, one storm at a time.
+ * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need. Tests of rules make
+ * storms of connections, one storm at a time.
  */
 const LANES: readonly (readonly Group[])[] = [
   [
-    { name: "servers", files: "test/{lab,apiserver,coexistence}/**/*.test.ts", concurrency: 2 },
-    { name: "clusters", files: "test/{cluster,e2e}/**/*.test.ts", concurrency: 2 },
+    tests("servers", "test/{lab,apiserver,coexistence}/**/*.test.ts", 2),
+    tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
   ],
-  [{ name: "rules", files: "test/kernel/**/*.test.ts", concurrency: 1 }],
+  [tests("rules", "test/kernel/**/*.test.ts", 1)],
+  [{ name: "images", argv: ["test/e2e/make-ready.ts"] }],
 ];
 
 /** Runs one, and says what it says, line by line as it comes; true if all went well. */
-async function run({ name, files, concurrency }: Group): Promise<boolean> {
+async function run({ name, argv }: Group): Promise<boolean> {
   const begun = performance.now();
-  const flags = [`--test-concurrency=${concurrency}`, "--test-reporter=spec"];
-  const child = spawn(process.execPath, ["--test", ...flags, files], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   for await (const line of createInterface({ input: child.stdout })) {
     console.log(`${name}: ${line}`);

@@ -127,10 +127,7 @@ async function apart(...args: readonly string[]): Promise<void> {
   await promisify(execFile)("flock", [...argv, ...args], { env, ...limits });
 }
 
-/** Bytes: what has more is a program that others have built, and takes a while to read. */
-const LARGE = 8 * 1024 * 1024;
-
-/** Small files by what is in them, large ones (programs) by when they were made. */
+/** Programs, too, by what is in them: another copy of the same is no reason to build everything anew. */
 function digest(hash: ReturnType<typeof createHash>, path: string): void {
   const stat = statSync(path);
   if (stat.isDirectory()) {
@@ -138,6 +135,5 @@ function digest(hash: ReturnType<typeof createHash>, path: string): void {
     return;
   }
   hash.update(`${basename(path)} ${stat.size}\n`);
-  if (stat.size > LARGE) hash.update(`${path} ${stat.mtimeMs}\n`);
-  else hash.update(readFileSync(path));
+  hash.update(readFileSync(path));
 }
