@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 const FILES = [
   "{api,common,agent,controller}/**/*.test.ts",
   "test/{unit,fake,packets,states,scenarios,demo,bench}/**/*.test.ts",
-  "test/cluster/{cut,spec}.test.ts",
+  "test/cluster/{cut,forget,spec}.test.ts",
   "test/vm/{mirror,report,watchdog}.test.ts",
 ];
 /** Processes that share the files. Each compiles what its files import: more than four would do so for nothing. */

@@ -16,6 +16,7 @@ import {
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { CACHE } from "../lab/removal.ts";
+import { forgetUnused } from "./forget.ts";
 
 /** An image to build. */
 export interface Recipe {
@@ -40,9 +41,6 @@ export interface BuiltImage {
 }
 
 const STORAGE = `${CACHE}/buildah`;
-
-/** A day: longer than any work on one set of images is put aside. */
-const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 /** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
 export async function build(recipe: Recipe): Promise<BuiltImage> {
@@ -74,17 +72,8 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
   } finally {
     rmSync(work, { recursive: true });
   }
-  forgetUnused();
+  forgetUnused(`${CACHE}/images`, (name) => name.replace(/-[^-]*$/, ""));
   return { tag, archive, key };
-}
-
-/** Removes archives that nobody has asked for lately: each time sources change, there are others, of 100 MB each. */
-function forgetUnused(): void {
-  for (const name of readdirSync(`${CACHE}/images`)) {
-    const path = `${CACHE}/images/${name}`;
-    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > KEPT_MS) rmSync(path, { recursive: true, force: true });
-  }
 }
 
 /**

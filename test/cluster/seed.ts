@@ -1,30 +1,19 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { Lab } from "../lab/lab.ts";
 import { CACHE, STORE } from "../lab/removal.ts";
 import type { BuiltImage } from "./buildah.ts";
 import { loadImage, startContainerd } from "./containerd.ts";
+import { forgetUnused } from "./forget.ts";
 import { endOnHost, Host } from "./host.ts";
 import { containerdConfig, nodeFiles } from "./node-files.ts";
 
 const run = promisify(execFile);
 
 const SEEDS = `${CACHE}/containerd`;
-
-/** A day: longer than any work on one set of images is put aside. */
-const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 /**
  * The root of a containerd that has these images unpacked, to be copied for each node. Made once: to import an image costs
@@ -38,16 +27,8 @@ export async function seedOf(images: readonly BuiltImage[]): Promise<string> {
   if (!existsSync(seed)) await makeSeed(seed, images);
   const now = new Date();
   utimesSync(seed, now, now);
-  forgetUnused(now);
+  forgetUnused(SEEDS, () => "seed");
   return seed;
-}
-
-/** Removes seeds that nobody has asked for lately: each time an image changes, there is another one, of half a GB. */
-function forgetUnused(now: Date): void {
-  for (const name of readdirSync(SEEDS)) {
-    const age = now.getTime() - statSync(`${SEEDS}/${name}`).mtimeMs;
-    if (age > KEPT_MS) rmSync(`${SEEDS}/${name}`, { recursive: true, force: true });
-  }
 }
 
 /** Gives a node a root of its own: databases are copied, everything else is linked, since nothing changes it in place. */
