@@ -11,14 +11,10 @@ const SOON_MS = 15_000;
 test("a cluster whose API server was away for minutes is alive again to its peers within 15 seconds", async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 60, max: 240 }), numbers, async (seconds, stream) => {
-      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
+      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
       assert.ok(c1 && c2);
-      for (const cluster of world.clusters) cluster.namespace("shop");
-      c1.serve("shop/web", ["10.1.0.7"]);
-      c1.export("shop/web");
-      world.start();
-      await world.pass(20_000);
+      await world.pass(15_000);
       c1.server.down = true;
       c1.server.cut();
       await world.pass(seconds * 1000);
@@ -35,14 +31,10 @@ test("a cluster whose API server was away for minutes is alive again to its peer
 test("a cluster that was dead comes back with the endpoints that it has now, and never with those that it died with", async () => {
   await fc.assert(
     fc.asyncProperty(numbers, async (stream) => {
-      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
+      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
       assert.ok(c1 && c2);
-      for (const cluster of world.clusters) cluster.namespace("shop");
-      c1.serve("shop/web", ["10.1.0.7"]);
-      c1.export("shop/web");
-      world.start();
-      await world.pass(20_000);
+      await world.pass(15_000);
       c1.server.down = true;
       c1.server.cut();
       c1.kill();

@@ -247,8 +247,8 @@ export class ControllerWorld {
   }
 
   /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
-  static async withExport(ids: readonly string[]): Promise<ControllerWorld> {
-    const world = new ControllerWorld(ids);
+  static async withExport(ids: readonly string[], random?: () => number): Promise<ControllerWorld> {
+    const world = new ControllerWorld(ids, random);
     for (const cluster of world.clusters) cluster.namespace("shop");
     world.clusters[0]?.serve("shop/web", ["10.1.0.7"]);
     world.clusters[0]?.export("shop/web");

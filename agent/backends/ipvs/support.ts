@@ -71,6 +71,7 @@ async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): 
     loopbackPage(KUBE_PROXY_PORT, "/proxyMode"),
     loopbackPage(KUBE_PROXY_PORT, "/configz"),
   ]);
+  // Without netlink there is no IPVS either, which whoever asks is told by the looks that come next.
   const device =
     (await new DummyDevice(KUBE_PROXY_DEVICE).find().catch(() => undefined)) !== undefined;
   const sight = {

@@ -68,6 +68,7 @@ export class ServiceCidrs {
   }
 
   async #ask(): Promise<void> {
+    // Whatever the fault: preflight says that no range is known, and the reflectors tell of a server that is not well.
     const heard = await this.#list().catch(() => undefined);
     this.#heard = heard ?? this.#heard;
     this.#due = this.#clock.now() + (heard === undefined ? AFTER_FAULT : EVERY);
