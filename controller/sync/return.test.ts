@@ -55,6 +55,6 @@ test("a cluster that was dead comes back with the endpoints that it has now, and
       assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
       await world.stop();
     }),
-    { numRuns: Number(process.env.RUNS ?? 4) },
+    { numRuns: Number(process.env.RUNS ?? 16) },
   );
 });
