@@ -147,6 +147,18 @@ describe("the agent with IPVS", () => {
     });
   }
 
+  test("a weight that somebody has taken away, and a destination that somebody has added: put right, and told", async () => {
+    await stage.use(["a", "b"]);
+    const server = ["-t", `${VIP}:80`];
+    await stage.node.exec(["ipvsadm", "-e", ...server, "-r", `${PODS.b}:8080`, "-m", "-w", "0"]);
+    await stage.node.exec(["ipvsadm", "-a", ...server, "-r", "198.18.0.9:9", "-m", "-w", "3"]);
+    await soon(async () => {
+      assert.match(await servers(), new RegExp(`-r ${PODS.b}:8080 -m -w 1`));
+      assert.doesNotMatch(await servers(), /-r 198\.18\.0\.9:9 -m -w [1-9]/);
+    });
+    assert.match(stage.agent.log, /"reason":"server-changed"/);
+  });
+
   test("cleanup leaves nothing of ours, and what is others'", async () => {
     await stage.node.exec(["ipvsadm", "-A", "-t", `${VIP}:30081`, "-s", "rr"]);
     await stage.agent.stop();

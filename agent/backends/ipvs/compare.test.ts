@@ -6,7 +6,13 @@ import { compare, type Depth, suspected } from "./compare.ts";
 import { diff } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
-import { type Believed, nothing } from "./state.ts";
+import {
+  type Believed,
+  type DestinationKey,
+  nothing,
+  type ServerKey,
+  type StandingDestination,
+} from "./state.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
@@ -14,6 +20,14 @@ const OPTIONS: GuardOptions = {
   masquerade: { mode: "none", podCidrs: [] },
 };
 const KEY = "f100000a TCP 80";
+
+/** Gives the service's server a destination. */
+function put({ servers }: Believed, key: DestinationKey, destination: StandingDestination): void {
+  const server = servers.get(KEY);
+  if (server === undefined) throw new Error(`no server ${KEY}`);
+  const destinations = new Map(server.destinations).set(key, destination);
+  servers.set(KEY, { ...server, destinations });
+}
 
 /** A kernel with one service. */
 function world(): Believed {
@@ -39,8 +53,11 @@ describe("what somebody else did to IPVS", () => {
     );
   });
 
-  for (const depth of ["all", "servers"] as const) {
-    test(`a server that is gone, or has other terms (${depth})`, () => {
+  for (const [name, depth] of [
+    ["all", "all"],
+    ["servers alone", new Set<ServerKey>()],
+  ] as const) {
+    test(`a server that is gone, or has other terms (${name})`, () => {
       assert.deepEqual(
         told((found) => found.servers.delete(KEY), depth),
         ["server-missing TCP 241.0.0.10 80"],
@@ -53,7 +70,7 @@ describe("what somebody else did to IPVS", () => {
       );
     });
 
-    test(`a VIP, and the table (${depth})`, () => {
+    test(`a VIP, and the table (${name})`, () => {
       assert.deepEqual(
         told((found) => found.vips.clear(), depth),
         ["vip-missing 241.0.0.10"],
@@ -75,11 +92,36 @@ describe("what somebody else did to IPVS", () => {
       if (server) found.servers.set(KEY, { ...server, destinations: new Map() });
       found.sets.served.clear();
     };
-    assert.deepEqual(told(harm, "servers"), []);
+    assert.deepEqual(told(harm, new Set()), []);
+    assert.deepEqual(told(harm, new Set([KEY])), ["server-changed TCP 241.0.0.10 80"]);
     assert.deepEqual(told(harm), [
       "server-changed TCP 241.0.0.10 80",
       "guard-changed table ip csp-ipvs",
     ]);
+  });
+
+  for (const [what, key, weight] of [
+    ["a weight taken away", "0a01000b 8080", 0],
+    ["another weight", "0a01000b 8080", 7],
+    ["one that takes connections", "0a090909 80", 1],
+    ["one that takes none", "0a090909 80", 0],
+  ] as const) {
+    test(`a destination that somebody else has changed, or added: ${what}`, () => {
+      const harm = (found: Believed) => put(found, key, { weight, plain: true, idle: false });
+      assert.deepEqual(told(harm), ["server-changed TCP 241.0.0.10 80"]);
+    });
+  }
+
+  test("what becomes of a destination that we drain matters only if it takes connections again", () => {
+    const seen = (now: StandingDestination | undefined) => {
+      const [before, found] = [world(), world()];
+      put(before, "0a090909 80", { weight: 0, plain: true, idle: false });
+      if (now !== undefined) put(found, "0a090909 80", now);
+      return compare(before, found, "IPv4").map(({ reason }) => reason);
+    };
+    assert.deepEqual(seen(undefined), []);
+    assert.deepEqual(seen({ weight: 0, plain: true, idle: true }), []);
+    assert.deepEqual(seen({ weight: 1, plain: true, idle: false }), ["server-changed"]);
   });
 
   test("beside kube-proxy's device, who deletes servers is suspected, with the line that mends it", () => {

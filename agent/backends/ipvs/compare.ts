@@ -4,12 +4,12 @@ import type { Drift } from "../backend.ts";
 import { tableOf } from "./guard.ts";
 import { type Believed, isOurs, type ServerKey, type StandingServer, serverName } from "./state.ts";
 
-/** How much was looked at. */
-export type Depth = "all" | "servers";
+/** How much was looked at: everything, or no elements of sets, and of these servers only the destinations. */
+export type Depth = "all" | ReadonlySet<ServerKey>;
 
 /**
- * What somebody else did between two readings of which nothing of ours lies between. With depth `servers`, destinations and
- * elements of sets were not read, and are taken to be as they were. PURE.
+ * What somebody else did between two readings of which nothing of ours lies between. What was not looked at is taken to be
+ * as it was. PURE.
  */
 export function compare(
   before: Believed,
@@ -42,21 +42,24 @@ function compareServers(before: Believed, found: Believed, family: Family, depth
     const now = found.servers.get(key);
     const what = serverText(key, family);
     if (now === undefined) drift.push({ reason: "server-missing", what });
-    else if (!isAlike(server, now, depth)) drift.push({ reason: "server-changed", what });
+    else if (!isAlike(server, now, depth === "all" || depth.has(key)))
+      drift.push({ reason: "server-changed", what });
   }
   return drift;
 }
 
-/** A destination that is drained goes by itself into nothing worse than being gone. */
-function isAlike(before: StandingServer, now: StandingServer, depth: Depth): boolean {
+/** Of destinations that we drain it is no matter whether they are still there; one that we never gave it is somebody else's. */
+function isAlike(before: StandingServer, now: StandingServer, whole: boolean): boolean {
   const [a, b] = [before.terms, now.terms];
   if (a.scheduler !== b.scheduler || a.flags !== b.flags || a.timeout !== b.timeout) return false;
-  if (depth === "servers") return true;
-  const taking = ({ destinations }: StandingServer) =>
-    [...destinations].flatMap(([key, { weight, plain }]) =>
-      weight === 0 ? [] : [`${key} ${weight} ${plain}`],
-    );
-  return taking(before).sort().join() === taking(now).sort().join();
+  if (!whole) return true;
+  const [were, are] = [before.destinations, now.destinations];
+  const isKept = [...were].every(([key, { weight, plain }]) => {
+    const found = are.get(key);
+    if (weight === 0 && (found === undefined || found.weight === 0)) return true;
+    return found?.weight === weight && found.plain === plain;
+  });
+  return isKept && [...are.keys()].every((key) => were.has(key));
 }
 
 function compareVips(before: Believed, found: Believed): Drift[] {

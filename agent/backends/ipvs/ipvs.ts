@@ -15,13 +15,24 @@ import {
   lookForConnections,
   readBack,
   readCounts,
+  readDestinations,
   serversOn,
   servicesOf,
 } from "./read.ts";
 import { runSteps } from "./restore.ts";
 import { IpvsRuleset } from "./ruleset.ts";
-import { type Believed, type Changes, digitsOf, nothing, serverKey } from "./state.ts";
+import {
+  type Believed,
+  type Changes,
+  digitsOf,
+  nothing,
+  type ServerKey,
+  serverKey,
+} from "./state.ts";
 import type { IpvsTransaction } from "./transaction.ts";
+
+/** Servers of which one look asks for the destinations: a conversation about each, 0.1 ms. */
+const A_LOOK = 64;
 
 /** What an IPVS backend needs to know. */
 export interface IpvsOptions extends GuardOptions {
@@ -38,6 +49,8 @@ export interface IpvsOptions extends GuardOptions {
 export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> {
   readonly name = "ipvs";
   readonly #options: IpvsOptions;
+  /** How many servers' destinations were looked at since the first had its turn. */
+  #looked = 0;
 
   constructor(options: IpvsOptions) {
     this.#options = options;
@@ -79,24 +92,26 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     return compare(before, found, this.#options.family);
   }
 
-  /** Looks at the servers without their destinations, at the addresses, and at the rules without their sets. */
+  /** Looks at all servers, at the destinations of some, at the addresses, and at the rules without their sets. */
   async check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]> {
     const { family, clusterSetCidr } = this.#options;
     const guard = await listGuard(family, "rules", stop);
     const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
     const servers = await serversOn(new IpvsTable(), family, clusterSetCidr, vips);
+    const looked = await readDestinations(this.#next(believed), family, stop);
     const found: Believed = {
       ...nothing(),
       vips,
       rules: guard?.rules ?? [],
       servers: new Map(
-        servers.map(({ scheduler, flags, timeout, ...rest }) => [
-          serverKey(rest),
-          { terms: { scheduler, flags, timeout }, destinations: new Map() },
-        ]),
+        servers.map(({ scheduler, flags, timeout, ...rest }) => {
+          const key = serverKey(rest);
+          const destinations = looked.get(key) ?? new Map();
+          return [key, { terms: { scheduler, flags, timeout }, destinations }];
+        }),
       ),
     };
-    const drift = compare(believed, found, family, "servers");
+    const drift = compare(believed, found, family, new Set(looked.keys()));
     if (!drift.some(isServerMissing)) return drift;
     const kubeProxy = await new DummyDevice(KUBE_PROXY_DEVICE).find();
     return kubeProxy === undefined ? drift : drift.map((one) => suspected(one, clusterSetCidr));
@@ -118,6 +133,15 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {
     await runSteps(this.#options.family, tx.steps);
     tx.settle(believed);
+  }
+
+  /** The servers whose destinations are looked at next: all have their turn. */
+  #next({ servers }: Believed): ServerKey[] {
+    const keys = [...servers.keys()];
+    if (this.#looked >= keys.length) this.#looked = 0;
+    const some = keys.slice(this.#looked, this.#looked + A_LOOK);
+    this.#looked += A_LOOK;
+    return some;
   }
 
   close(): Promise<void> {

@@ -21,6 +21,7 @@ import {
   nothing,
   type ServerKey,
   type StandingDestination,
+  type StandingServer,
   serverKey,
   serverName,
 } from "./state.ts";
@@ -52,22 +53,49 @@ export async function readBack(
   return believed;
 }
 
-/** Looks again at servers with destinations that are drained, and notes in `believed` which of these are idle now. */
+/**
+ * Looks again at servers with destinations that we drain, and notes in `believed` which of these are idle now. What the
+ * kernel says of all others there is not ours to believe: it is somebody else's doing, and found when all is compared.
+ */
 export async function lookForConnections(
   family: Family,
   believed: Believed,
   stop?: AbortSignal,
 ): Promise<void> {
   const draining = [...believed.servers].flatMap(([key, { destinations }]) =>
-    [...destinations.values()].some(({ weight }) => weight === 0) ? [serverName(key, family)] : [],
+    [...destinations.values()].some(({ weight }) => weight === 0) ? [key] : [],
   );
-  if (draining.length === 0) return;
-  for (const [server, found] of await new IpvsTable().destinations(draining, stop)) {
-    const key = serverKey(server);
+  for (const [key, found] of await readDestinations(draining, family, stop)) {
     const before = believed.servers.get(key);
-    if (before === undefined) continue;
-    believed.servers.set(key, { ...before, destinations: destinationsOf(found) });
+    if (before !== undefined) believed.servers.set(key, drained(before, found));
   }
+}
+
+/**
+ * The server as it was, and of those that we drain, which have no connection left: who is gone has none, and who was given
+ * a weight by somebody else is not looked at. PURE.
+ */
+export function drained(
+  before: StandingServer,
+  found: ReadonlyMap<DestinationKey, StandingDestination>,
+): StandingServer {
+  const destinations = [...before.destinations].map(([key, one]) => {
+    if (one.weight !== 0) return [key, one] as const;
+    return [key, { ...one, idle: found.get(key)?.idle ?? true }] as const;
+  });
+  return { ...before, destinations: new Map(destinations) };
+}
+
+/** The destinations of these servers; none of one that is gone. Rejects as `IpvsTable.destinations` does. */
+export async function readDestinations(
+  servers: readonly ServerKey[],
+  family: Family,
+  stop?: AbortSignal,
+): Promise<Map<ServerKey, Map<DestinationKey, StandingDestination>>> {
+  if (servers.length === 0) return new Map();
+  const names = servers.map((key) => serverName(key, family));
+  const found = await new IpvsTable().destinations(names, stop);
+  return new Map([...found].map(([name, some]) => [serverKey(name), destinationsOf(some)]));
 }
 
 /** What the kernel counts for these services. Rejects as `IpvsTable.destinations` does. */
