@@ -9,6 +9,7 @@ import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
 import { believedOf } from "../fake/backend.ts";
@@ -47,6 +48,13 @@ export function planOf(model: Model, node: NodeFact): Services {
   return services;
 }
 
+/** The ClusterSet CIDR of a family; throws if the node has none. */
+export function clusterSetCidrOf({ clusterSetCidrs }: NodeFact, family: Family): Cidr {
+  const found = clusterSetCidrs.find((cidr) => cidr.family === family);
+  if (found === undefined) throw new Error(`no ClusterSet CIDR of ${family}`);
+  return found;
+}
+
 /** What a newly started agent wants in one family. */
 export function wanted(
   services: Services,
@@ -54,8 +62,7 @@ export function wanted(
   node: NodeFact,
   masquerade: Masquerade,
 ): Changes {
-  const clusterSetCidr = node.clusterSetCidrs.find((cidr) => cidr.family === family);
-  if (!clusterSetCidr) throw new Error(`no ClusterSet CIDR of ${family}`);
+  const clusterSetCidr = clusterSetCidrOf(node, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
   const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade: policy });
   for (const [key, all] of services) {
