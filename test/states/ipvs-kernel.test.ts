@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Ruleset } from "../../agent/backends/backend.ts";
+import { compare } from "../../agent/backends/ipvs/compare.ts";
+import { diffIdle } from "../../agent/backends/ipvs/diff.ts";
+import { type Changes, vipOf } from "../../agent/backends/ipvs/state.ts";
+import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
+import { Model } from "../../agent/model/model.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import { contains } from "../../api/cidr.ts";
+import { applyEvent } from "../support/history.ts";
+import { ModelIpvs, Refusal } from "../support/model-ipvs.ts";
+import { fromScratch, optionsOf, pureIpvs, setImport } from "../support/replayed.ts";
+import { anyEvent, type Event } from "../support/worlds.ts";
+
+/** What somebody else may do to a kernel, `pick` being a number that chooses among what is there. */
+const HARM: Readonly<Record<string, (kernel: ModelIpvs, pick: number) => void>> = {
+  "flush servers": ({ servers }) => servers.clear(),
+  "delete a server": ({ servers }, pick) => servers.delete(at(servers.keys(), pick) ?? "0 TCP 0"),
+  "empty a server": ({ servers }, pick) => at(servers.values(), pick)?.destinations.clear(),
+  "change a server": ({ servers }, pick) => {
+    const server = at(servers.values(), pick);
+    if (server !== undefined) server.terms = { ...server.terms, scheduler: "wlc" };
+  },
+  "drain a destination": ({ servers }, pick) => {
+    const one = at(at(servers.values(), pick)?.destinations.values(), pick);
+    if (one !== undefined) one.weight = 0;
+  },
+  "set a destination up otherwise": ({ servers }, pick) => {
+    const one = at(at(servers.values(), pick)?.destinations.values(), pick);
+    if (one !== undefined) one.plain = false;
+  },
+  "delete the table": (kernel) => {
+    kernel.table = undefined;
+  },
+  "open a port": ({ table }, pick) => {
+    table?.sets.served.delete(at(table.sets.served.keys(), pick) ?? "0 TCP 0");
+  },
+  "delete the device": ({ vips }) => vips.clear(),
+};
+
+/** What happens between one state and the next: to the agent, to the kernel, or to nobody. */
+type Fault =
+  | { readonly kind: "nothing" | "restart" | "tidy" }
+  | { readonly kind: "harm"; readonly how: string; readonly pick: number }
+  /** A transaction ends after this part of its acts. */
+  | { readonly kind: "half"; readonly part: number };
+
+const anyFault: fc.Arbitrary<Fault> = fc.oneof(
+  fc.constantFrom<Fault>({ kind: "nothing" }, { kind: "restart" }, { kind: "tidy" }),
+  fc.double({ min: 0, max: 1, noNaN: true }).map((part): Fault => ({ kind: "half", part })),
+  fc
+    .record({ how: fc.constantFrom(...Object.keys(HARM)), pick: fc.nat(50) })
+    .map((harm): Fault => ({ kind: "harm", ...harm })),
+);
+
+interface Turn {
+  readonly events: readonly Event[];
+  readonly fault: Fault;
+  /** What connections do: each number opens one, or ends all, somewhere. */
+  readonly traffic: readonly number[];
+}
+
+const anyTurns: fc.Arbitrary<Turn[]> = fc.array(
+  fc.record({
+    events: fc.array(anyEvent, { minLength: 1, maxLength: 6 }),
+    fault: anyFault,
+    traffic: fc.array(fc.nat(200), { maxLength: 12 }),
+  }),
+  { maxLength: 12 },
+);
+
+/** An agent of one family over a model of the kernel. */
+class Site {
+  readonly kernel = new ModelIpvs();
+  readonly model = new Model();
+  /** True while something is broken that somebody else did. */
+  harmed = false;
+  readonly #family: Family;
+  readonly #pure;
+  #ruleset: Ruleset<Changes>;
+  #believed;
+
+  constructor(family: Family) {
+    this.#family = family;
+    this.#pure = pureIpvs(family);
+    this.#ruleset = this.#pure.ruleset();
+    this.#believed = this.#pure.nothing();
+    this.pass(this.#ruleset.take());
+  }
+
+  /** Lets something happen, and gives what is to be changed for it. */
+  take(events: readonly Event[]): Changes {
+    for (const event of events) applyEvent(this.model, event);
+    for (const key of this.model.takeDirty().keys())
+      setImport(this.#ruleset, this.model, key, this.#family);
+    return this.#ruleset.take();
+  }
+
+  /** Throws a `Refusal`. */
+  pass(changes: Changes): IpvsTransaction {
+    const tx = this.#pure.diff(this.#believed, changes);
+    const before = this.#connections();
+    this.kernel.run(tx, () => this.assertPromises());
+    tx.settle(this.#believed);
+    const after = this.#connections();
+    for (const one of before)
+      assert.ok(after.has(one) || one.includes(" UDP "), `${one} has lost its connections`);
+    return tx;
+  }
+
+  /** A pass of which the kernel makes the first part only. */
+  passHalf(changes: Changes, part: number): void {
+    const tx = this.#pure.diff(this.#believed, changes);
+    const acts = Math.floor(part * ModelIpvs.acts(tx));
+    this.kernel.run(tx, () => this.assertPromises(), acts);
+  }
+
+  /** What follows a failure, a drift and a start: all is read, and all is wanted. */
+  passAll(): IpvsTransaction {
+    this.#believed = this.kernel.read();
+    this.#ruleset = this.#pure.ruleset();
+    for (const key of this.model.keys()) setImport(this.#ruleset, this.model, key, this.#family);
+    return this.pass(this.#ruleset.take());
+  }
+
+  /** Removes what is kept only for connections, and has none left. */
+  tidy(): void {
+    this.kernel.lookForConnections(this.#believed);
+    const tx = diffIdle(this.#believed, optionsOf(this.#family));
+    assert.equal(tx.writes, 0, `tidying only deletes:\n${tx.toString()}`);
+    this.kernel.run(tx, () => this.assertPromises());
+    tx.settle(this.#believed);
+  }
+
+  /** What a look finds that somebody else has done. */
+  drift(): readonly unknown[] {
+    return compare(this.#believed, this.kernel.read(), this.#family);
+  }
+
+  assertAsFromScratch(): void {
+    const pure = this.#pure;
+    const scratch = pure.shown(fromScratch(pure, this.model, this.#family));
+    assert.deepEqual(pure.shown(this.#believed), scratch);
+    const { leaving } = this.#believed;
+    assert.deepEqual(pure.shown({ ...this.kernel.read(), leaving }), scratch, "so is the kernel");
+    const again = pure.diff(this.#believed, this.#ruleset.take());
+    assert.equal(again.toString(), "", "a second pass does nothing");
+    for (const vip of leaving)
+      assert.ok([...this.kernel.servers.keys()].some((key) => vipOf(key) === vip));
+  }
+
+  /** What no moment between two acts may break: no address without a guard, nobody let in whom nobody takes. */
+  assertPromises(): void {
+    const { table, vips } = this.kernel;
+    const { clusterSetCidr } = optionsOf(this.#family);
+    for (const vip of this.harmed ? [] : vips) {
+      const inside = contains(clusterSetCidr, { family: this.#family, text: "", hex: vip });
+      assert.ok(table !== undefined, "an address, and no guard");
+      assert.ok(inside || table.sets.explicit.has(vip), `the guard does not know ${vip}`);
+    }
+    for (const key of this.harmed ? [] : (table?.sets.served.keys() ?? [])) {
+      assert.ok(this.kernel.takers(key).length > 0, `${key} is let in, and nobody takes it`);
+      assert.ok(vips.has(vipOf(key)), `${key} is let in, and its address is not there`);
+    }
+  }
+
+  /** Where connections lead, and get to. */
+  #connections(): Set<string> {
+    const found = new Set<string>();
+    const { servers, vips } = this.kernel;
+    for (const [key, { destinations }] of servers)
+      for (const [one, { connections }] of destinations)
+        if (connections > 0 && vips.has(vipOf(key))) found.add(`${key} ${one}`);
+    return found;
+  }
+}
+
+/** Plays one turn, and ends with a kernel that is as it should be. */
+function play(site: Site, { events, fault, traffic }: Turn): void {
+  letTraffic(site.kernel, traffic);
+  if (fault.kind === "restart") {
+    assert.equal(site.passAll().writes, 0, "a restart writes nothing");
+    site.assertAsFromScratch();
+  }
+  if (fault.kind === "harm") {
+    HARM[fault.how]?.(site.kernel, fault.pick);
+    site.harmed = true;
+    const told = site.drift().length > 0;
+    try {
+      site.pass(site.take(events));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      assert.ok(told, `refused, and nothing told: ${error.message}`);
+    }
+    site.passAll();
+    site.harmed = false;
+  } else if (fault.kind === "half") {
+    site.passHalf(site.take(events), fault.part);
+    site.passAll();
+  } else {
+    site.pass(site.take(events));
+  }
+  if (fault.kind === "tidy") site.tidy();
+  site.assertPromises();
+  site.assertAsFromScratch();
+}
+
+/** Lets clients come and go: only who takes new connections gets any. */
+function letTraffic({ servers }: ModelIpvs, numbers: readonly number[]): void {
+  for (const number of numbers) {
+    const one = at(at(servers.values(), number)?.destinations.values(), number >> 2);
+    if (one === undefined) continue;
+    if (number % 2 === 0) one.connections = 0;
+    else if (one.weight > 0) one.connections++;
+  }
+}
+
+function at<T>(all: Iterable<T> | undefined, n: number): T | undefined {
+  const list = [...(all ?? [])];
+  return list[n % Math.max(1, list.length)];
+}
+
+for (const family of FAMILIES) {
+  test(`${family}: whatever happens between two states, the kernel is as from scratch after the next, and keeps its promises in between`, () => {
+    fc.assert(
+      fc.property(anyTurns, (turns) => {
+        const site = new Site(family);
+        for (const turn of turns) play(site, turn);
+      }),
+      { numRuns: 100 },
+    );
+  });
+}

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import {
+  type Believed,
+  type DestinationKey,
+  destinationKey,
+  type GuardSets,
+  nothing,
+  type ServerKey,
+  type StandingServer,
+  serverKey,
+  type Terms,
+} from "../../agent/backends/ipvs/state.ts";
+import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
+import type { Command } from "../../agent/system/ipvs/object.ts";
+import { isAddress, parseAddress } from "../../api/address.ts";
+import { isProtocol } from "../../api/protocol.ts";
+
+interface ModelDestination {
+  weight: number;
+  /** How many connections lead to it. */
+  connections: number;
+  plain: boolean;
+}
+
+interface ModelServer {
+  terms: Terms;
+  readonly destinations: Map<DestinationKey, ModelDestination>;
+}
+
+/** What the kernel would not do. */
+export class Refusal extends Error {}
+
+/** One thing that the kernel is asked to do: it does that as a whole, or not. */
+type Act =
+  | { readonly kind: "nft"; readonly text: string }
+  | { readonly kind: "ipvs"; readonly command: Command }
+  | { readonly kind: "add" | "delete"; readonly vip: string };
+
+/**
+ * What a kernel makes of the IPVS backend's transactions, act by act, and as strict: what is there already is not made
+ * again, and what is not there is neither changed nor deleted.
+ */
+export class ModelIpvs {
+  readonly servers = new Map<ServerKey, ModelServer>();
+  readonly vips = new Set<string>();
+  /** Our table; undefined if there is none. */
+  table: { readonly sets: GuardSets; readonly rules: string[] } | undefined;
+
+  /**
+   * Does what a transaction asks for; after each act `look` sees what then is. `acts`: how many it gets to do.
+   * Throws a `Refusal`, and what was done until then is done.
+   */
+  run(tx: IpvsTransaction, look: () => void = () => undefined, acts = Infinity): void {
+    for (const act of tx.steps.flatMap(actsOf).slice(0, acts)) {
+      if (act.kind === "nft") this.#nft(act.text);
+      else if (act.kind === "ipvs") this.#ipvs(act.command);
+      else if (act.kind === "add") this.vips.add(act.vip);
+      else this.vips.delete(act.vip);
+      look();
+    }
+  }
+
+  /** How many acts a transaction is. */
+  static acts(tx: IpvsTransaction): number {
+    return tx.steps.flatMap(actsOf).length;
+  }
+
+  /** What a process without memory believes. */
+  read(): Believed {
+    const believed = nothing();
+    for (const [key, server] of this.servers) believed.servers.set(key, standing(server));
+    for (const vip of this.vips) believed.vips.add(vip);
+    const { sets, rules } = this.table ?? {};
+    for (const [key, value] of sets?.served ?? []) believed.sets.served.set(key, value);
+    for (const vip of sets?.explicit ?? []) believed.sets.explicit.add(vip);
+    for (const one of sets?.hairpins ?? []) believed.sets.hairpins.add(one);
+    believed.rules = [...(rules ?? [])];
+    return believed;
+  }
+
+  /** Looks at servers with something that drains, as the backend does before it tidies up. */
+  lookForConnections(believed: Believed): void {
+    for (const [key, { destinations }] of believed.servers) {
+      const found = this.servers.get(key);
+      const draining = [...destinations.values()].some(({ weight }) => weight === 0);
+      if (draining && found !== undefined) believed.servers.set(key, standing(found));
+    }
+  }
+
+  /** Who takes new connections. */
+  takers(key: ServerKey): ModelDestination[] {
+    const all = [...(this.servers.get(key)?.destinations.values() ?? [])];
+    return all.filter(({ weight }) => weight > 0);
+  }
+
+  #ipvs({ kind, server: name, ...rest }: Command): void {
+    const key = serverKey(name);
+    const server = this.servers.get(key);
+    if (kind === "new-server" || kind === "set-server") {
+      if (!("scheduler" in name)) throw new TypeError("a server without terms");
+      const terms = { scheduler: name.scheduler, flags: name.flags, timeout: name.timeout };
+      if ((server === undefined) !== (kind === "new-server")) throw new Refusal(`${kind} ${key}`);
+      this.servers.set(key, { destinations: new Map(), ...server, terms });
+      return;
+    }
+    if (server === undefined) throw new Refusal(`${kind} ${key}: no server`);
+    if (kind === "delete-server") {
+      this.servers.delete(key);
+      return;
+    }
+    if (!("destination" in rest)) throw new TypeError(kind);
+    const one = destinationKey(rest.destination);
+    const found = server.destinations.get(one);
+    if ((found === undefined) !== (kind === "new-destination"))
+      throw new Refusal(`${kind} ${key} ${one}`);
+    const { weight } = rest.destination;
+    if (kind === "delete-destination") server.destinations.delete(one);
+    else server.destinations.set(one, { connections: 0, ...found, weight, plain: true });
+  }
+
+  /** One transaction of nft: all lines, or none. */
+  #nft(text: string): void {
+    const before = this.table;
+    const sets: GuardSets = {
+      served: new Map(before?.sets.served),
+      explicit: new Set(before?.sets.explicit),
+      hairpins: new Set(before?.sets.hairpins),
+    };
+    let table = before === undefined ? undefined : { sets, rules: before.rules };
+    for (const line of text.split("\n")) {
+      if (line.startsWith("delete table ")) {
+        for (const set of Object.values(sets)) set.clear();
+        table = { sets, rules: [] };
+        continue;
+      }
+      const mark = /^ {4}.* comment "(.*)"$/.exec(line)?.[1];
+      if (mark !== undefined) table?.rules.push(mark);
+      const change = /^(add|delete) element \S+ \S+ (\w+) \{ (.*) \}$/.exec(line);
+      if (change === null) continue;
+      if (table === undefined) throw new Refusal(`${line}: no table`);
+      const [, verb, set, elements = ""] = change;
+      for (const element of elements.split(", ")) {
+        if (!put(table.sets, verb === "add", set, element)) throw new Refusal(line);
+      }
+    }
+    this.table = table;
+  }
+}
+
+/** False for what is not there to be deleted, or there already with another comment. */
+function put(sets: GuardSets, add: boolean, name: string | undefined, element: string): boolean {
+  const [, value = "", comment] = /^(.*?)(?: comment "(.*)")?$/.exec(element) ?? [];
+  const [first = "", second, third] = value.split(" . ");
+  const address = parseAddress(first);
+  assert.ok(isAddress(address), element);
+  if (name === "served") {
+    const protocol = second?.toUpperCase();
+    assert.ok(isProtocol(protocol), element);
+    const key = serverKey({ address: address.hex, protocol, port: Number(third) });
+    if (!add) return sets.served.delete(key);
+    if (sets.served.has(key) && sets.served.get(key) !== comment) return false;
+    sets.served.set(key, comment ?? "");
+    return true;
+  }
+  assert.ok(name === "explicit" || name === "hairpins", name);
+  if (!add) return sets[name].delete(address.hex);
+  sets[name].add(address.hex);
+  return true;
+}
+
+function actsOf(step: Step): Act[] {
+  if (step.kind === "nft") return [step];
+  if (step.kind === "ipvs") return step.commands.map((command) => ({ kind: "ipvs", command }));
+  const kind = step.kind === "add-vips" ? "add" : "delete";
+  return step.vips.map((vip) => ({ kind, vip }));
+}
+
+function standing({ terms, destinations }: ModelServer): StandingServer {
+  return {
+    terms,
+    destinations: new Map(
+      [...destinations].map(([key, { weight, connections, plain }]) => {
+        return [key, { weight, plain, idle: weight === 0 && connections === 0 }];
+      }),
+    ),
+  };
+}
