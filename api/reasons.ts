@@ -209,6 +209,8 @@ export const REASONS = {
   "guard-missing": "Our nftables table is gone.",
   "guard-changed":
     "Our nftables table does not hold the rules and elements that were written to it.",
+  "setting-changed":
+    "A switch of the kernel that what is ours relies on was set to something else.",
 
   // An entry of connection tracking that was deleted: the next packet is a new connection's first.
   "endpoint-left": "UDP: the endpoint no longer takes the traffic of its VIP and port.",
@@ -238,6 +240,7 @@ export const REASONS = {
     "Pods of this node called a ClusterSetIP, and their packets did not meet our rules.",
   "bypass-suspected":
     "A network plugin is there that may carry pods' packets past our rules; no pod shows yet that it does not.",
+  "ipvs-unusable": "The agent may take IPVS and the node lacks something for it: iptables is used.",
   "extension-missing": "The kernel or iptables lacks something that rules of ours are made of.",
   "tool-missing": "A program that writes rules is not installed.",
   "tool-old": "A program that writes rules is of a version that loses or refuses rules like ours.",

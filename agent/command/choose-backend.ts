@@ -1,3 +1,4 @@
+import type { Reason } from "../../api/reasons.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import type { Flavour } from "../backends/iptables/flavour.ts";
@@ -8,7 +9,12 @@ import { chooseFlavour } from "./flavour.ts";
 
 /** The backend of this node, and what it has to be told. */
 export type Chosen =
-  | { readonly backend: "iptables"; readonly flavour: Flavour }
+  | {
+      readonly backend: "iptables";
+      readonly flavour: Flavour;
+      /** Why it is not IPVS, if it might have been: sentences for whoever can mend it. */
+      readonly lacks?: readonly string[];
+    }
   | { readonly backend: "ipvs" };
 
 /**
@@ -20,6 +26,7 @@ export async function chooseBackend(
   log: Logger,
   stop: AbortSignal,
 ): Promise<Chosen | undefined> {
+  let lacking: readonly string[] | undefined;
   if (config.backend !== "iptables") {
     const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded } = config;
     const { lacks, changed } = await setUp({ families: familiesOf(config), ranges, excluded });
@@ -29,8 +36,19 @@ export async function chooseBackend(
     if (lacks.length === 0) return { backend: "ipvs" };
     const message = `IPVS cannot be used on this node: ${lacks.join(" ")}`;
     if (config.backend === "ipvs") throw new CodedError("CSP_BACKEND_UNUSABLE", message);
-    log.warn("IPVS cannot be used on this node; iptables is.", { lacks });
+    log.warn("IPVS cannot be used on this node; iptables is.", { reason: UNUSABLE, lacks });
+    lacking = lacks;
   }
   const flavour = await chooseFlavour(config, log, stop);
-  return flavour === undefined ? undefined : { backend: "iptables", flavour };
+  if (flavour === undefined) return undefined;
+  return { backend: "iptables", flavour, ...(lacking !== undefined && { lacks: lacking }) };
+}
+
+const UNUSABLE = "ipvs-unusable" satisfies Reason;
+
+/** What `/readyz?verbose` says of the choice, which does not decide its verdict. PURE. */
+export function backendRemark(chosen: Chosen): string {
+  const lacks = chosen.backend === "iptables" ? chosen.lacks : undefined;
+  if (lacks === undefined) return `[+]backend-${chosen.backend} ok`;
+  return `[?]backend-${chosen.backend} ${UNUSABLE}: ${lacks.join(" ").replaceAll(/\s+/g, " ")}`;
 }

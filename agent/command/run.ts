@@ -16,7 +16,7 @@ import { interfaceAddresses } from "../system/addresses.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import { makeBackends } from "./backends.ts";
-import { chooseBackend } from "./choose-backend.ts";
+import { backendRemark, chooseBackend } from "./choose-backend.ts";
 import { makeFollowers } from "./conntrack.ts";
 import { HomeNode } from "./home-node.ts";
 import { removeLeftovers } from "./leftovers.ts";
@@ -130,7 +130,7 @@ async function keepInStep(
         metrics: { contentType: metrics.contentType, text },
         state: () => agent,
         verdicts: () => preflight.verdicts,
-        remarks: () => connections.remarks(),
+        remarks: () => [backendRemark(chosen), ...connections.remarks()],
         keys: () => agent.keys(),
         plan: (key) => agent.plan(key),
         counts: (key) => agent.counts(key),

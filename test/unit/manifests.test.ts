@@ -122,6 +122,17 @@ test("images say what they are, in the labels that OCI has for it", () => {
   }
 });
 
+test("guides tell of every component that an operator may add", () => {
+  const told = ["docs/guides/install.md", "docs/guides/uninstall.md", "deploy/README.md"]
+    .map((file) => readFileSync(join(ROOT, file), "utf8"))
+    .join();
+  const components = globSync("deploy/components/*", { cwd: ROOT });
+  assert.ok(components.length > 5);
+  for (const component of components) {
+    assert.ok(told.includes(component), component);
+  }
+});
+
 test("every file of deploy/ is applied by some kustomization, or is said to be made for one cluster", () => {
   const applied = FILES.filter((file) => /kustomization(\.yaml)?$/i.test(file)).flatMap((file) => {
     const patches = all("patches", [file]).flat() as { path: string }[];
