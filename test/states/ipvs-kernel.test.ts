@@ -31,11 +31,12 @@ const HARM: Readonly<Record<string, (kernel: ModelIpvs, pick: number) => void>> 
     const one = at(at(servers.values(), pick)?.destinations.values(), pick);
     if (one !== undefined) one.plain = false;
   },
-  "delete the table": (kernel) => {
-    kernel.table = undefined;
+  "delete a table": (kernel, pick) => {
+    const gone = at(kernel.tables.keys(), pick);
+    kernel.tables = new Map([...kernel.tables].filter(([name]) => name !== gone));
   },
-  "open a port": ({ table }, pick) => {
-    table?.sets.served.delete(at(table.sets.served.keys(), pick) ?? "0 TCP 0");
+  "close a port": ({ guard }, pick) => {
+    guard?.sets.served.delete(at(guard.sets.served.keys(), pick) ?? "0 TCP 0");
   },
   "delete the device": ({ vips }) => vips.clear(),
 };
@@ -153,14 +154,14 @@ class Site {
 
   /** What no moment between two acts may break: no address without a guard, nobody let in whom nobody takes. */
   assertPromises(): void {
-    const { table, vips } = this.kernel;
+    const { guard, vips } = this.kernel;
     const { clusterSetCidr } = optionsOf(this.#family);
     for (const vip of this.harmed ? [] : vips) {
       const inside = contains(clusterSetCidr, { family: this.#family, text: "", hex: vip });
-      assert.ok(table !== undefined, "an address, and no guard");
-      assert.ok(inside || table.sets.explicit.has(vip), `the guard does not know ${vip}`);
+      assert.ok(guard !== undefined, "an address, and no guard");
+      assert.ok(inside || guard.sets.explicit.has(vip), `the guard does not know ${vip}`);
     }
-    for (const key of this.harmed ? [] : (table?.sets.served.keys() ?? [])) {
+    for (const key of this.harmed ? [] : (guard?.sets.served.keys() ?? [])) {
       assert.ok(this.kernel.takers(key).length > 0, `${key} is let in, and nobody takes it`);
       assert.ok(vips.has(vipOf(key)), `${key} is let in, and its address is not there`);
     }

@@ -27,6 +27,12 @@ interface ModelServer {
   readonly destinations: Map<DestinationKey, ModelDestination>;
 }
 
+interface ModelTable {
+  readonly sets: GuardSets;
+  /** The comments of its rules. */
+  readonly rules: readonly string[];
+}
+
 /** What the kernel would not do. */
 export class Refusal extends Error {}
 
@@ -43,8 +49,8 @@ type Act =
 export class ModelIpvs {
   readonly servers = new Map<ServerKey, ModelServer>();
   readonly vips = new Set<string>();
-  /** Our table; undefined if there is none. */
-  table: { readonly sets: GuardSets; readonly rules: string[] } | undefined;
+  /** Our tables, by family and name. */
+  tables: ReadonlyMap<string, ModelTable> = new Map();
 
   /**
    * Does what a transaction asks for; after each act `look` sees what then is. `acts`: how many it gets to do.
@@ -65,16 +71,25 @@ export class ModelIpvs {
     return tx.steps.flatMap(actsOf).length;
   }
 
+  /** What lets clients in; undefined if it is not there. */
+  get guard(): ModelTable | undefined {
+    const found = [...this.tables].find(([name]) => /^ip6? /.test(name));
+    return found?.[1];
+  }
+
   /** What a process without memory believes. */
   read(): Believed {
     const believed = nothing();
     for (const [key, server] of this.servers) believed.servers.set(key, standing(server));
     for (const vip of this.vips) believed.vips.add(vip);
-    const { sets, rules } = this.table ?? {};
-    for (const [key, value] of sets?.served ?? []) believed.sets.served.set(key, value);
-    for (const vip of sets?.explicit ?? []) believed.sets.explicit.add(vip);
-    for (const one of sets?.hairpins ?? []) believed.sets.hairpins.add(one);
-    believed.rules = [...(rules ?? [])];
+    const { guard } = this;
+    if (guard === undefined) return believed;
+    const { served, explicit, hairpins } = guard.sets;
+    for (const [key, value] of served) believed.sets.served.set(key, value);
+    for (const vip of explicit) believed.sets.explicit.add(vip);
+    for (const one of hairpins) believed.sets.hairpins.add(one);
+    const others = [...this.tables.values()].filter((table) => table !== guard);
+    believed.rules = [guard, ...others].flatMap(({ rules }) => rules);
     return believed;
   }
 
@@ -120,31 +135,42 @@ export class ModelIpvs {
 
   /** One transaction of nft: all lines, or none. */
   #nft(text: string): void {
-    const before = this.table;
-    const sets: GuardSets = {
-      served: new Map(before?.sets.served),
-      explicit: new Set(before?.sets.explicit),
-      hairpins: new Set(before?.sets.hairpins),
-    };
-    let table = before === undefined ? undefined : { sets, rules: before.rules };
+    const tables = new Map([...this.tables].map(([name, table]) => [name, copyOf(table)]));
+    let open: string[] = [];
     for (const line of text.split("\n")) {
-      if (line.startsWith("delete table ")) {
-        for (const set of Object.values(sets)) set.clear();
-        table = { sets, rules: [] };
-        continue;
+      const [, command, name = ""] = /^(table|delete table) (\S+ \S+)/.exec(line) ?? [];
+      if (command === "delete table" && !tables.delete(name)) throw new Refusal(line);
+      if (command === "table") {
+        const table = tables.get(name) ?? { sets: noSets(), rules: [] };
+        open = table.rules;
+        tables.set(name, table);
       }
       const mark = /^ {4}.* comment "(.*)"$/.exec(line)?.[1];
-      if (mark !== undefined) table?.rules.push(mark);
-      const change = /^(add|delete) element \S+ \S+ (\w+) \{ (.*) \}$/.exec(line);
+      if (mark !== undefined) open.push(mark);
+      const change = /^(add|delete) element (\S+ \S+) (\w+) \{ (.*) \}$/.exec(line);
       if (change === null) continue;
-      if (table === undefined) throw new Refusal(`${line}: no table`);
-      const [, verb, set, elements = ""] = change;
+      const [, verb, table = "", set, elements = ""] = change;
+      const sets = tables.get(table)?.sets;
+      if (sets === undefined) throw new Refusal(line);
       for (const element of elements.split(", ")) {
-        if (!put(table.sets, verb === "add", set, element)) throw new Refusal(line);
+        if (!put(sets, verb === "add", set, element)) throw new Refusal(line);
       }
     }
-    this.table = table;
+    this.tables = tables;
   }
+}
+
+function copyOf({ sets: { served, explicit, hairpins }, rules }: ModelTable) {
+  const sets = {
+    served: new Map(served),
+    explicit: new Set(explicit),
+    hairpins: new Set(hairpins),
+  };
+  return { sets, rules: [...rules] };
+}
+
+function noSets(): GuardSets {
+  return { served: new Map(), explicit: new Set(), hairpins: new Set() };
 }
 
 /** False for what is not there to be deleted, or there already with another comment. */
@@ -171,6 +197,7 @@ function put(sets: GuardSets, add: boolean, name: string | undefined, element: s
 function actsOf(step: Step): Act[] {
   if (step.kind === "nft") return [step];
   if (step.kind === "ipvs") return step.commands.map((command) => ({ kind: "ipvs", command }));
+  if (!("vips" in step)) return [];
   const kind = step.kind === "add-vips" ? "add" : "delete";
   return step.vips.map((vip) => ({ kind, vip }));
 }
