@@ -30,6 +30,8 @@ export const ERRORS = {
     "The kernel refused a netlink request or did not answer it; the message says.",
   CSP_BACKEND_UNUSABLE:
     "The backend that --backend names cannot be used on this node; the message says what is missing.",
+  CSP_SETTING_REFUSED:
+    "A switch of the kernel (sysctl) that the agent relies on cannot be set; the message says which and why.",
   CSP_IPVS_MISSING:
     "The kernel does not offer IPVS: the module ip_vs is not there, or not loaded; the message says.",
   CSP_IPVS_REFUSED:

@@ -142,6 +142,7 @@ export type DriftReason = Extract<
   | "vip-missing"
   | "guard-missing"
   | "guard-changed"
+  | "setting-changed"
 >;
 
 /** Kernel changes as one value. */

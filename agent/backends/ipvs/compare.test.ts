@@ -6,6 +6,7 @@ import { compare, type Depth, suspected } from "./compare.ts";
 import { diff } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
+import { SETTINGS } from "./settings.ts";
 import {
   type Believed,
   type DestinationKey,
@@ -98,6 +99,16 @@ describe("what somebody else did to IPVS", () => {
       "server-changed TCP 241.0.0.10 80",
       "guard-changed table ip csp-ipvs",
     ]);
+  });
+
+  test("a switch that somebody has set otherwise, by its name, and only once", () => {
+    const [before, found] = [world(), world()];
+    const setting = SETTINGS[0] ?? assert.fail();
+    found.wrong = [setting];
+    assert.deepEqual(compare(before, found, "IPv4", new Set()), [
+      { reason: "setting-changed", what: "net.ipv4.vs.conntrack" },
+    ]);
+    assert.deepEqual(compare(found, found, "IPv4"), []);
   });
 
   for (const [what, key, weight] of [

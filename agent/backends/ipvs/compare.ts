@@ -21,6 +21,7 @@ export function compare(
     ...compareServers(before, found, family, depth),
     ...compareVips(before, found),
     ...compareGuard(before, found, family, depth),
+    ...compareSettings(before, found),
   ];
 }
 
@@ -84,6 +85,12 @@ function sameSets({ sets: a }: Believed, { sets: b }: Believed): boolean {
   const served = [...a.served].every(([key, text]) => b.served.get(key) === text);
   const size = a.served.size === b.served.size;
   return served && size && alike(a.explicit, b.explicit) && alike(a.hairpins, b.hairpins);
+}
+
+function compareSettings(before: Believed, found: Believed): Drift[] {
+  const known = new Set(before.wrong.map(({ name }) => name));
+  const news = found.wrong.filter(({ name }) => !known.has(name));
+  return news.map(({ name }) => ({ reason: "setting-changed", what: name }));
 }
 
 function serverText(key: ServerKey, family: Family): string {

@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { type Cidr, cidrOf } from "../../../api/cidr.ts";
 import type { Command, ServerName } from "../../system/ipvs/object.ts";
-import { type GuardOptions, marksOf } from "./guard.ts";
+import type { GuardOptions } from "./guard.ts";
 import {
   type Believed,
   type Changes,
@@ -17,6 +17,7 @@ import {
   vipOf,
   type WantedServer,
 } from "./state.ts";
+import { marksOf } from "./tables.ts";
 import { IpvsTransaction } from "./transaction.ts";
 
 /** What takes new connections, with the schedulers that we use, all alike. */

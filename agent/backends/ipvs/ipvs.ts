@@ -18,6 +18,7 @@ import {
   readDestinations,
   serversOn,
   servicesOf,
+  wrongSettings,
 } from "./read.ts";
 import { runSteps } from "./restore.ts";
 import { IpvsRuleset } from "./ruleset.ts";
@@ -92,7 +93,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     return compare(before, found, this.#options.family);
   }
 
-  /** Looks at all servers, at the destinations of some, at the addresses, and at the rules without their sets. */
+  /** Looks at all servers, at the destinations of some, at addresses, switches, and rules without their sets. */
   async check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]> {
     const { family, clusterSetCidr } = this.#options;
     const guard = await listGuard(family, "rules", stop);
@@ -103,6 +104,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
       ...nothing(),
       vips,
       rules: guard?.rules ?? [],
+      wrong: await wrongSettings(),
       servers: new Map(
         servers.map(({ scheduler, flags, timeout, ...rest }) => {
           const key = serverKey(rest);

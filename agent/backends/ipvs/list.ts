@@ -2,34 +2,62 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { isProtocol } from "../../../api/protocol.ts";
 import { CodedError, codeOf } from "../../../common/errors.ts";
 import { execLines } from "../../system/exec.ts";
+import { ARP_TABLE } from "./arp.ts";
 import { TABLE, tableOf } from "./guard.ts";
 import { type GuardSets, serverKey } from "./state.ts";
 
-/** Our table as it stands. */
-export interface GuardListing {
+/** A table as it stands. */
+export interface Listing {
   readonly sets: GuardSets;
   /** The comments of all rules in their order; a rule without one is an empty text. */
   readonly rules: readonly string[];
 }
 
+/** Our tables of one family as they stand. */
+export interface GuardListing extends Listing {
+  /** Those that are there, as nft names them. */
+  readonly tables: readonly string[];
+}
+
 /** What nft says of a table that is not there. */
 const ABSENT = /No such file or directory/;
+const NO_SETS: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
 
 /**
- * Reads our table; undefined if there is none. `elements`: whether what its sets hold is wanted, too. Rejects as `execLines`
- * does, and with CSP_TABLE_UNREADABLE if what nft says is not understood.
+ * Reads our tables; undefined if there is none. `elements`: whether what their sets hold is wanted, too. Without the guard
+ * there are no rules. Rejects as `execLines` does, and with CSP_TABLE_UNREADABLE if what nft says is not understood.
  */
 export async function listGuard(
   family: Family,
   elements: "elements" | "rules",
   stop?: AbortSignal,
 ): Promise<GuardListing | undefined> {
+  const names = family === "IPv4" ? [tableOf(family), ARP_TABLE] : [tableOf(family)];
+  const found = await Promise.all(names.map((name) => listTable(name, elements, stop)));
+  const tables = names.filter((_, i) => found[i] !== undefined);
+  if (tables.length === 0) return undefined;
+  const [guard, arp] = found;
+  if (guard === undefined) return { sets: NO_SETS, rules: [], tables };
+  const rules = arp === undefined ? guard.rules : [...guard.rules, ...arp.rules];
+  // Both are written together: where they differ, the rules are not what they were.
+  const differs = arp !== undefined && !isSame(arp.sets.explicit, guard.sets.explicit);
+  return { sets: guard.sets, rules: differs ? [...rules, ""] : rules, tables };
+}
+
+function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((each) => other.has(each));
+}
+
+async function listTable(
+  name: string,
+  elements: "elements" | "rules",
+  stop?: AbortSignal,
+): Promise<Listing | undefined> {
   const terse = elements === "rules" ? ["-t"] : [];
-  const argv = ["nft", "-j", ...terse, "list", "table", ...tableOf(family).split(" ")] as const;
   let text = "";
   try {
     await execLines(
-      [argv[0], ...argv.slice(1)],
+      ["nft", "-j", ...terse, "list", "table", ...name.split(" ")],
       (line) => {
         text += line;
       },
@@ -48,7 +76,7 @@ export async function listGuard(
 }
 
 /** What `nft -j list table` says; undefined if it is not that. PURE. */
-export function parseListing(text: string): GuardListing | undefined {
+export function parseListing(text: string): Listing | undefined {
   const entries = property(parsed(text), "nftables");
   if (!Array.isArray(entries)) return undefined;
   const sets: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };

@@ -9,8 +9,10 @@ import type {
   Server,
 } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { readSetting } from "../../system/setting.ts";
 import type { DestinationCount } from "../backend.ts";
 import { type GuardListing, listGuard } from "./list.ts";
+import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
 import {
   type Believed,
   type DestinationKey,
@@ -39,6 +41,7 @@ export async function readBack(
   stop?: AbortSignal,
 ): Promise<Believed> {
   const believed = nothing();
+  believed.wrong = await wrongSettings();
   const guard = await listGuard(family, "elements", stop);
   if (guard !== undefined) take(believed, guard);
   const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
@@ -126,6 +129,15 @@ function destinationsOf(
       return [destinationKey(rest), { weight, plain, idle }];
     }),
   );
+}
+
+/** Switches that are not as they should be, now. */
+export async function wrongSettings(
+  read: (name: string) => Promise<string | undefined> = readSetting,
+): Promise<Setting[]> {
+  const release = releaseOf(await read("kernel.osrelease"));
+  const values = await Promise.all(SETTINGS.map(({ name }) => read(name)));
+  return SETTINGS.filter((setting, i) => !isRight(setting, values[i], release));
 }
 
 /** False for the link-local address that the kernel gives each device. */

@@ -23,13 +23,14 @@ export async function removeOwn(family: Family, stop?: AbortSignal): Promise<num
   const guard = await missingIsNone(listGuard(family, "elements", stop), found === undefined);
   if (stop?.aborted) return 0;
   const named = new Set([...vips, ...[...(guard?.sets.served.keys() ?? [])].map(vipOf)]);
-  if (guard !== undefined) await nft(renderUnbound(family));
+  const tables = guard?.tables ?? [];
+  if (tables.includes(tableOf(family))) await nft(renderUnbound(family));
   await device.delete(family, vips);
   const servers = named.size > 0 ? await removeServers(family, named) : 0;
-  if (guard !== undefined) await nft(`delete table ${tableOf(family)}\n`);
+  if (tables.length > 0) await nft(tables.map((name) => `delete table ${name}\n`).join(""));
   const left = await Promise.all(FAMILIES.map((each) => device.addresses(each)));
   const empty = found !== undefined && !left.flat().some(isVip) && (await device.remove());
-  return vips.length + servers + (guard === undefined ? 0 : 1) + (empty ? 1 : 0);
+  return vips.length + servers + tables.length + (empty ? 1 : 0);
 }
 
 async function removeServers(family: Family, vips: ReadonlySet<string>): Promise<number> {

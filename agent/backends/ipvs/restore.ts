@@ -2,11 +2,13 @@ import type { Family } from "../../../api/address.ts";
 import { execLines } from "../../system/exec.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { writeSetting } from "../../system/setting.ts";
 import { DEVICE } from "./read.ts";
+import type { Setting } from "./settings.ts";
 import type { Step } from "./transaction.ts";
 
 /**
- * Makes the steps of a transaction, one after the other. Rejects as `execLines`, `IpvsTable.run` and `DummyDevice` do; the
+ * Makes the steps of a transaction, one after the other. Rejects as `execLines`, `IpvsTable.run`, `DummyDevice` and `writeSetting` do; the
  * steps before it are made then, and of that one what the kernel did not refuse.
  */
 export async function runSteps(family: Family, steps: readonly Step[]): Promise<void> {
@@ -15,9 +17,14 @@ export async function runSteps(family: Family, steps: readonly Step[]): Promise<
   for (const step of steps) {
     if (step.kind === "nft") await nft(step.text);
     else if (step.kind === "ipvs") await table.run(step.commands);
+    else if (step.kind === "settings") await setSettings(step.settings);
     else if (step.kind === "add-vips") await device.add(family, step.vips);
     else await device.delete(family, step.vips);
   }
+}
+
+async function setSettings(settings: readonly Setting[]): Promise<void> {
+  for (const { name, value } of settings) await writeSetting(name, value);
 }
 
 /** Runs one transaction of nftables. Rejects as `execLines` does: nothing of it is made then. */

@@ -3,6 +3,7 @@ import type { ObjectKey } from "../../../api/names.ts";
 import { isProtocol, type Protocol } from "../../../api/protocol.ts";
 import { destination } from "../../plan/virtual-service.ts";
 import type { Destination, Server, ServerName } from "../../system/ipvs/object.ts";
+import type { Setting } from "./settings.ts";
 
 /** A virtual server of one family as one text: `f1000001 TCP 80`. */
 export type ServerKey = `${string} ${Protocol} ${number}`;
@@ -73,6 +74,8 @@ export interface Believed {
   readonly sets: GuardSets;
   /** What is written in the comments of our rules, in their order; empty if there are none. */
   rules: readonly string[];
+  /** Switches of the kernel that are not as they should be. */
+  wrong: readonly Setting[];
 }
 
 /** What is believed of a kernel that holds nothing of ours. */
@@ -83,6 +86,7 @@ export function nothing(): Believed {
     leaving: new Set(),
     sets: { served: new Map(), explicit: new Set(), hairpins: new Set() },
     rules: [],
+    wrong: [],
   };
 }
 

@@ -4,11 +4,11 @@ import { codeOf, type ErrorCode } from "../../../common/errors.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { loopbackPage } from "../../system/loopback-page.ts";
-import { readSetting, writeSetting } from "../../system/setting.ts";
+import { readSetting, trySetting, writeSetting } from "../../system/setting.ts";
 import { KUBE_PROXY_DEVICE, KUBE_PROXY_PORT, kubeProxyObjection } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
-import { DEVICE } from "./read.ts";
-import { isRight, SETTINGS } from "./settings.ts";
+import { DEVICE, wrongSettings } from "./read.ts";
+import type { Setting } from "./settings.ts";
 
 /** A switch that was set. */
 export interface SettingChange {
@@ -34,36 +34,76 @@ export interface SupportOptions {
   readonly excluded: readonly Cidr[];
 }
 
+/** How switches are tried and set. */
+export interface Switchboard {
+  readonly read: (name: string) => Promise<string | undefined>;
+  /** Rejects if it cannot be set, as far as that can be told before. */
+  readonly try: (name: string) => Promise<void>;
+  readonly write: (name: string, value: string) => Promise<void>;
+}
+
+/** Those of this network namespace. */
+const KERNEL: Switchboard = { read: readSetting, try: trySetting, write: writeSetting };
+
 /**
  * Finds out whether this node can do what the backend asks of it, and sets the kernel's switches. Asking the kernel for
- * IPVS has it load the module, where it may. Leaves our device behind, without an address; nothing else if something is
+ * IPVS has it load the module, where it may. Leaves our device behind, without an address; nothing at all if something is
  * missing. Never rejects.
  */
 export async function setUp({ families, ranges, excluded }: SupportOptions): Promise<Support> {
+  const device = new DummyDevice(DEVICE);
+  const stood = (await device.find().catch(() => undefined)) !== undefined;
+  const ipvs = await lack(() => new IpvsTable().servers());
   const lacks = [
     ...(await objectionOf(ranges, excluded)),
-    ...(await lack(() => new IpvsTable().servers())),
-    ...(await lack(() => new DummyDevice(DEVICE).add("IPv4", []))),
+    ...ipvs,
+    ...(await lack(() => device.add("IPv4", []))),
     ...(await lack(async () => {
       for (const family of families) await listGuard(family, "rules");
     })),
+    // Its switches are there as long as IPVS is.
+    ...(ipvs.length === 0 ? await lackOfSwitches(KERNEL) : []),
   ];
+  const support = lacks.length === 0 ? await setSwitches(KERNEL) : { lacks, changed: [] };
+  if (support.lacks.length > 0 && !stood) await device.remove().catch(() => false);
+  return support;
+}
+
+/** What says that a switch which is not as it should be cannot be set; nothing if all are right, or can be. */
+export async function lackOfSwitches(board: Switchboard): Promise<string[]> {
+  const lacks: string[] = [];
+  for (const setting of await wrongSettings(board.read)) {
+    await board.try(setting.name).catch((error: unknown) => {
+      lacks.push(switchSentence(setting, error));
+    });
+  }
+  return lacks;
+}
+
+/** Sets all switches that are not as they should be; if one cannot be, those that were set are put back. Never rejects. */
+export async function setSwitches(board: Switchboard): Promise<Support> {
   const changed: SettingChange[] = [];
-  if (lacks.length > 0) return { lacks, changed };
-  for (const setting of SETTINGS) {
-    const { name, value, why } = setting;
-    const before = await readSetting(name);
-    if (isRight(setting, before)) continue;
+  for (const setting of await wrongSettings(board.read)) {
+    const { name, value } = setting;
+    const before = await board.read(name);
     try {
-      await writeSetting(name, value);
+      await board.write(name, value);
       changed.push({ name, before: before ?? "", after: value });
     } catch (error) {
-      lacks.push(
-        `${name} is ${before ?? "not there"}, and cannot be set to ${value} (${wordOf(error)}): ${why}.`,
-      );
+      const lacks = [switchSentence(setting, error)];
+      for (const one of changed.toReversed()) {
+        await board.write(one.name, one.before).catch((fault: unknown) => {
+          lacks.push(`${one.name} was set to ${one.after}, and stays so: ${wordOf(fault)}.`);
+        });
+      }
+      return { lacks, changed: [] };
     }
   }
-  return { lacks, changed };
+  return { lacks: [], changed };
+}
+
+function switchSentence({ value, why }: Setting, error: unknown): string {
+  return `${wordOf(error)}; it must be ${value}, or else ${why}. Set it on the node, in /etc/sysctl.d.`;
 }
 
 async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): Promise<string[]> {

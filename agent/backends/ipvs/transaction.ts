@@ -1,8 +1,10 @@
 import { addressFromHex } from "../../../api/address.ts";
 import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
-import { type GuardOptions, renderElements, renderTable } from "./guard.ts";
+import type { GuardOptions } from "./guard.ts";
+import type { Setting } from "./settings.ts";
 import type { Believed, GuardSets, ServerKey, StandingServer } from "./state.ts";
+import { renderElements, renderTables } from "./tables.ts";
 
 /** What a transaction is made of: what changes, and how things stand after it. */
 export interface TransactionParts {
@@ -20,13 +22,15 @@ export interface TransactionParts {
 
 /** One step. The kernel makes an nft step as a whole, and all others object by object. */
 export type Step =
+  | { readonly kind: "settings"; readonly settings: readonly Setting[] }
   | { readonly kind: "nft"; readonly text: string }
   | { readonly kind: "ipvs"; readonly commands: readonly Command[] }
   | { readonly kind: "add-vips" | "delete-vips"; readonly vips: readonly string[] };
 
 /**
  * A change of three things that no kernel changes at once. Their order keeps two promises at each moment between: what
- * is let in finds a destination, and no address is on the node without the guard.
+ * is let in finds a destination, and no address is on the node without the guard. What it all relies on comes first: switches
+ * of the kernel that somebody has set otherwise.
  *
  * 1. The guard closes what has no destination any more, and knows each new address.
  * 2. Servers get their destinations, and the device its addresses.
@@ -68,6 +72,7 @@ export class IpvsTransaction implements Transaction {
     believed.sets.served.clear();
     for (const [key, value] of sets.served) believed.sets.served.set(key, value);
     believed.rules = rules;
+    believed.wrong = [];
   }
 
   /** As somebody would type it, who had one tool for all of it. */
@@ -84,6 +89,7 @@ export class IpvsTransaction implements Transaction {
             .trim()
             .split("\n")
             .map((line) => line.trim());
+        if (step.kind === "settings") return step.settings.map(() => step.kind);
         return step.vips.map(() => step.kind);
       })
       .filter(counts).length;
@@ -99,7 +105,6 @@ function stepsOf({
   sets,
   rules,
 }: TransactionParts): Step[] {
-  const { family } = options;
   const before = believed.sets;
   const added = [...vips].filter((vip) => !believed.vips.has(vip));
   const deleted = [...believed.vips].filter((vip) => !vips.has(vip));
@@ -112,21 +117,23 @@ function stepsOf({
   const opened: GuardSets = { ...between, served: sets.served };
   const same =
     rules.length === believed.rules.length && rules.every((rule, i) => rule === believed.rules[i]);
-  const first = same ? renderElements(family, before, between) : [renderTable(options, between)];
+  const first = same ? renderElements(options, before, between) : [renderTables(options, between)];
   const steps: Step[] = [
+    { kind: "settings", settings: believed.wrong },
     { kind: "nft", text: textOf(first) },
     { kind: "ipvs", commands: gains },
     { kind: "add-vips", vips: added },
-    { kind: "nft", text: textOf(renderElements(family, between, opened)) },
+    { kind: "nft", text: textOf(renderElements(options, between, opened)) },
     { kind: "ipvs", commands: losses },
     { kind: "delete-vips", vips: deleted },
-    { kind: "nft", text: textOf(renderElements(family, opened, sets)) },
+    { kind: "nft", text: textOf(renderElements(options, opened, sets)) },
   ];
   return steps.filter((step) => !isNothing(step));
 }
 
 function isNothing(step: Step): boolean {
   if (step.kind === "nft") return step.text === "";
+  if (step.kind === "settings") return step.settings.length === 0;
   return (step.kind === "ipvs" ? step.commands : step.vips).length === 0;
 }
 
@@ -136,9 +143,14 @@ function textOf(lines: readonly string[]): string {
 
 function stepText(step: Step): string {
   if (step.kind === "nft") return step.text.trimEnd();
+  if (step.kind === "settings") return step.settings.map(settingText).join("\n");
   if (step.kind === "ipvs") return step.commands.map(commandText).join("\n");
   const verb = step.kind === "add-vips" ? "add" : "delete";
   return step.vips.map((vip) => `address ${verb} ${addressFromHex(vip).text}`).join("\n");
+}
+
+function settingText({ name, value }: Setting): string {
+  return `sysctl ${name}=${value}`;
 }
 
 function commandText(command: Command): string {

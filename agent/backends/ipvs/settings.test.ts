@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isRight, type Release, releaseOf, SETTINGS, type Setting } from "./settings.ts";
+
+function setting(name: string): Setting {
+  const found = SETTINGS.find((one) => one.name === `net.ipv4.vs.${name}`);
+  if (found === undefined) throw new Error(`no setting ${name}`);
+  return found;
+}
+
+describe("switches of the kernel", () => {
+  test("a port that is used again may stay with its destination only where the kernel makes up for it", () => {
+    const reuse = setting("conn_reuse_mode");
+    const releases: (readonly [Release, boolean])[] = [
+      [[4, 19], true],
+      [[5, 8], true],
+      [[5, 9], false],
+      [[5, 15], false],
+      [[5, 16], true],
+      [[6, 1], true],
+    ];
+    for (const [release, asGood] of releases) {
+      assert.equal(isRight(reuse, "0", release), asGood, release.join("."));
+      for (const value of ["1", "2", "3"]) assert.equal(isRight(reuse, value, release), true);
+      assert.equal(isRight(reuse, undefined, release), true);
+    }
+  });
+
+  test("what has no equal must be as it is named, and be there", () => {
+    for (const value of ["0", "2", undefined]) {
+      assert.equal(isRight(setting("conntrack"), value, [6, 1]), false);
+    }
+    assert.equal(isRight(setting("conntrack"), "1", [6, 1]), true);
+  });
+
+  test("all are switches of IPVS: nothing of the node's own is touched", () => {
+    for (const { name } of SETTINGS) assert.match(name, /^net\.ipv4\.vs\./);
+  });
+
+  test("releases are read as uname prints them", () => {
+    assert.deepEqual(releaseOf("6.1.0-56-cloud-amd64\n"), [6, 1]);
+    assert.deepEqual(releaseOf("5.4-rc3"), [5, 4]);
+    assert.deepEqual(releaseOf("what"), [999, 0]);
+    assert.deepEqual(releaseOf(undefined), [999, 0]);
+  });
+});
