@@ -21,7 +21,7 @@ describe("two real clusters", () => {
   let stage: CaseStage<AskingCluster>;
   before(async () => {
     const regions = ["eu-west", "us-east"];
-    set = await Clusterset.create({ clusters: 2, regions, components: ["dual-stack"] });
+    set = await Clusterset.create({ clusters: 2, regions, components: ["dual-stack", "ipvs"] });
     stage = { clusters: await Promise.all(set.ids.map((id) => AskingCluster.start(set, id))) };
   });
   after(() => set?.remove());
@@ -33,6 +33,25 @@ describe("two real clusters", () => {
     lifeCases(() => stage);
     propertyCases(() => stage);
     sliceCases(() => stage);
+  });
+
+  test("agents that may take IPVS do where the node can, else iptables, and say why; a container of theirs may set switches", async () => {
+    for (const { id } of set.clusters.all) {
+      const { host } = set.clusters.cluster(id).node("node-1");
+      const page = (path: string) => host.exec(["curl", "-s", `127.0.0.1:10269/${path}`]);
+      const remark = /^\[(?:\+\]backend-(ipvs) ok|\?\]backend-(iptables) ipvs-unusable: .+)$/m;
+      const [, ipvs, iptables] = remark.exec(await page("readyz?verbose")) ?? [];
+      assert.ok(ipvs ?? iptables, id);
+      assert.match(
+        await page("metrics"),
+        new RegExp(`^\\w+_build_info{.*backend="${ipvs ?? iptables}"`, "m"),
+      );
+    }
+    const sysctl = "/sys/net/ipv4/conf/all/arp_announce";
+    const write = (procfs: string) =>
+      `kubectl --context cluster-1 -n clusterset-proxy exec daemonset/clusterset-agent -- sh -c 'cat ${procfs}${sysctl} | tee ${procfs}${sysctl}'`;
+    assert.match(await set.shell(write("/host/proc")), /^\d$/m);
+    await assert.rejects(set.shell(write("/proc")), /Read-only file system/);
   });
 
   test("every verb that agents, controllers and peers are granted was used, but for those that take a fault, or older clusters", () => {
