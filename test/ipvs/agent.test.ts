@@ -138,6 +138,7 @@ describe("the agent with IPVS", () => {
   for (const [what, reason, ...harm] of [
     ["servers that were flushed", "server-missing", "ipvsadm", "-C"],
     ["a table that was deleted", "guard-missing", "nft", "delete", "table", "ip", "csp-ipvs"],
+    ["ARP's table that was deleted", "guard-changed", "nft", "delete", "table", "arp", "csp-ipvs"],
     ["a device that was deleted", "vip-missing", "ip", "link", "delete", "csp-ipvs0"],
   ] as const) {
     test(`${what}: made again, and told`, async () => {
@@ -146,6 +147,13 @@ describe("the agent with IPVS", () => {
       await soon(() => assert.match(stage.agent.log, new RegExp(`"reason":"${reason}"`)));
     });
   }
+
+  test("a switch of the kernel that was turned off: set again, and told", async () => {
+    const setting = "net.ipv4.vs.conntrack";
+    await stage.node.exec(["sysctl", "-w", `${setting}=0`]);
+    await soon(async () => assert.equal(await stage.node.exec(["sysctl", "-n", setting]), "1\n"));
+    assert.match(stage.agent.log, new RegExp(`"reason":"setting-changed","what":"${setting}"`));
+  });
 
   test("a weight that somebody has taken away, and a destination that somebody has added: put right, and told", async () => {
     await stage.use(["a", "b"]);
