@@ -6,7 +6,6 @@ import type { Follower } from "../sync/follower.ts";
 import type { Departure } from "./departure.ts";
 import { type SweepOptions, Sweeps } from "./sweeps.ts";
 import { targetOf } from "./target.ts";
-import type { TargetIndex } from "./target-index.ts";
 import { Targets } from "./targets.ts";
 
 /** What a follower is made of. */
@@ -26,7 +25,8 @@ const ANSWER_MS = 800;
 /**
  * Keeps the connection tracking of one family right: after what may have made entries wrong, and after every
  * complete pass, the first included, it has the table walked through. A restart cuts nothing that is right,
- * because entries are judged by what is live, not by what has changed. A while after endpoints have left, it has
+ * because entries are judged by what is live, not by what has changed; while a transaction is being made, whose steps may
+ * go live one by one, also by what it holds. A while after endpoints have left, it has
  * the table walked through for what they never answered.
  */
 export class ConntrackFollower implements Follower {
@@ -35,29 +35,26 @@ export class ConntrackFollower implements Follower {
   readonly #clock: Clock;
   readonly #waits = new Set<Cancel>();
   #stopped = false;
-  #proposed: TargetIndex;
 
   constructor({ range, ...options }: ConntrackFollowerOptions) {
     this.#targets = new Targets(range);
-    this.#proposed = this.#targets.proposal();
     this.#clock = options.clock;
     this.#sweeps = new Sweeps({ ...options, targets: this.#targets });
   }
 
   proposed(key: ObjectKey, services: readonly VirtualService[]): void {
-    this.#proposed.set(key, services.map(targetOf));
+    this.#targets.propose(key, services.map(targetOf));
   }
 
   accepted(complete: boolean): void {
-    const { wrong, departure } = this.#targets.accept(this.#proposed, complete);
-    this.#proposed = this.#targets.proposal();
+    const { wrong, departure } = this.#targets.accept(complete);
     if (this.#stopped) return;
     if (wrong !== undefined) this.#sweeps.ask(wrong);
     if (departure !== undefined) this.#settleLater(departure);
   }
 
   failed(): void {
-    this.#proposed = this.#targets.proposal();
+    this.#targets.fail();
   }
 
   /** Gives up the walk that is under way, and begins no other. */

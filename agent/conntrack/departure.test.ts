@@ -17,9 +17,8 @@ function change(
   services: readonly VirtualService[],
   complete = false,
 ): Departure | undefined {
-  const proposed = targets.proposal();
-  proposed.set("demo/serve", services.map(targetOf));
-  return targets.accept(proposed, complete).departure;
+  targets.propose("demo/serve", services.map(targetOf));
+  return targets.accept(complete).departure;
 }
 
 function settle(targets: Targets, departure: Departure | undefined): void {

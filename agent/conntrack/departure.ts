@@ -14,8 +14,15 @@ export interface Departure {
 /** Departures that are not settled yet: all that is remembered of what was, and for less than a second. */
 export class Departures {
   readonly #open = new Set<Departure>();
+  #version = 0;
+
+  /** Another number whenever somebody has left. */
+  get version(): number {
+    return this.#version;
+  }
 
   add(departure: Departure): void {
+    this.#version++;
     this.#open.add(departure);
   }
 

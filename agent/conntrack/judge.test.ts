@@ -23,11 +23,14 @@ const TRY = { ...TCP, replied: false, tcp: "SYN_SENT" } as const;
 
 type Proposal = readonly (readonly [ObjectKey, readonly VirtualService[]])[];
 
+function propose(targets: Targets, proposal: Proposal): void {
+  for (const [key, services] of proposal) targets.propose(key, services.map(targetOf));
+}
+
 /** With time enough after it that nobody may answer any more who has left. */
 function accept(targets: Targets, proposal: Proposal, complete: boolean): void {
-  const proposed = targets.proposal();
-  for (const [key, services] of proposal) proposed.set(key, services.map(targetOf));
-  const { departure } = targets.accept(proposed, complete);
+  propose(targets, proposal);
+  const { departure } = targets.accept(complete);
   if (departure !== undefined) targets.departures.settle(departure);
 }
 
@@ -261,6 +264,66 @@ test("an explicit VIP that was given up is looked after until that has been done
   assert.equal(verdict(led), "vip-gone", "given up again since");
   targets.forget(targets.former());
   assert.equal(verdict(led), undefined);
+});
+
+describe("while a transaction is being made", () => {
+  const [UDP_A, UDP_B] = [{ at: `${A}:5353` }, { at: `${B}:5353` }];
+  const verdictsOf = (targets: Targets, ...changes: readonly EntryChanges[]) =>
+    changes.map((one) => new Judge(targets).verdict(entry(one)));
+
+  test("what leads to whom it is about to bring is right, and to whom it is about to take away still is", () => {
+    const targets = new Targets(RANGE);
+    accept(targets, [["demo/serve", [tcpService([A]), udpService([A])]]], true);
+    const tries = [A, B, "10.1.0.13"].map((at) => ({ ...TRY, at: `${at}:8080` }));
+    const all = [...tries, UDP_A, UDP_B];
+    const before = [undefined, "unanswered", "unanswered", undefined, "endpoint-left"];
+    assert.deepEqual(verdictsOf(targets, ...all), before);
+    propose(targets, [["demo/serve", [tcpService([B]), udpService([B])]]]);
+    const meanwhile = [undefined, undefined, "unanswered", undefined, undefined];
+    assert.deepEqual(verdictsOf(targets, ...all), meanwhile);
+    accept(targets, [], false);
+    const after = ["unanswered", undefined, "unanswered", "endpoint-left", undefined];
+    assert.deepEqual(verdictsOf(targets, ...all), after);
+  });
+
+  test("a connection to an endpoint that it lists again is not one to a dead one", () => {
+    const targets = new Targets(RANGE);
+    accept(targets, [["demo/serve", [tcpService([A], [A])]]], true);
+    const stands = { ...TCP, at: `${B}:8080` };
+    assert.deepEqual(verdictsOf(targets, stands), ["endpoint-gone"]);
+    propose(targets, [["demo/serve", [tcpService([A], [A, B])]]]);
+    assert.deepEqual(verdictsOf(targets, stands), [undefined]);
+  });
+
+  test("a VIP that it brings is not one that nobody has", () => {
+    const targets = new Targets(RANGE);
+    accept(targets, [], true);
+    assert.deepEqual(verdictsOf(targets, UDP_A), ["vip-gone"]);
+    propose(targets, [["demo/serve", [udpService([A])]]]);
+    assert.deepEqual(verdictsOf(targets, UDP_A), [undefined]);
+  });
+
+  test("if it fails, some of it may be live until another one is", () => {
+    const targets = new Targets(RANGE);
+    accept(targets, [["demo/serve", [udpService([A])]]], true);
+    propose(targets, [["demo/serve", [udpService([B])]]]);
+    targets.fail();
+    assert.deepEqual(verdictsOf(targets, UDP_A, UDP_B), [undefined, undefined]);
+    propose(targets, [["demo/serve", [udpService([A])]]]);
+    assert.deepEqual(verdictsOf(targets, UDP_A, UDP_B), [undefined, undefined]);
+    accept(targets, [], true);
+    assert.deepEqual(verdictsOf(targets, UDP_A, UDP_B), [undefined, "endpoint-left"]);
+  });
+});
+
+test("an endpoint that leaves in the middle of a walk may still answer", () => {
+  const targets = new Targets(RANGE);
+  accept(targets, [["demo/serve", [tcpService([A, B])]]], true);
+  const walk = new Judge(targets);
+  assert.equal(walk.verdict(entry({ ...TRY, at: "10.1.0.13:8080" })), "unanswered");
+  propose(targets, [["demo/serve", [tcpService([B])]]]);
+  targets.accept(false);
+  assert.equal(walk.verdict(entry({ ...TRY, at: `${A}:8080` })), undefined);
 });
 
 const pods = fc.subarray([A, B, "10.1.0.13"]);

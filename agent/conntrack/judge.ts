@@ -4,7 +4,7 @@ import { destination } from "../plan/virtual-service.ts";
 import type { Entry } from "../system/conntrack/entry.ts";
 import { listOf } from "./target.ts";
 import { destinationOf } from "./target-index.ts";
-import type { Targets } from "./targets.ts";
+import type { Destination, Targets } from "./targets.ts";
 
 /** Why an entry is deleted. */
 export type EntryReason = Extract<
@@ -13,8 +13,9 @@ export type EntryReason = Extract<
 >;
 
 /**
- * Tells wrong entries from right ones, by what is live: whatever happened before, what is wrong is found. What left a
- * moment ago counts only as somebody who may still answer. Meant for one walk through the table; lists are opened when
+ * Tells wrong entries from right ones, by what is live: whatever happened before, what is wrong is found. What a
+ * transaction is about to change may be live at any moment, so that only those entries are wrong that are so before and after.
+ * What left a moment ago counts only as somebody who may still answer. Meant for one walk through the table; lists are opened when
  * an entry first asks for them.
  *
  * UDP has no connection that could be cut: its entries lead to those who take the traffic now, or go. TCP and
@@ -26,6 +27,8 @@ export class Judge {
   readonly #targets: Targets;
   readonly #lists = new Map<string, ReadonlySet<string>>();
   readonly #departed = new Map<string, readonly string[] | undefined>();
+  /** As of which departures that is: endpoints leave while a walk is under way. */
+  #version = -1;
 
   constructor(targets: Targets) {
     this.#targets = targets;
@@ -34,7 +37,17 @@ export class Judge {
   /** Why the entry is to be deleted; undefined if it is right, or somebody else's. */
   verdict(entry: Entry): EntryReason | undefined {
     const { protocol, original } = entry;
-    const found = this.#targets.at(original.destination, protocol, original.destinationPort);
+    const place = [original.destination, protocol, original.destinationPort] as const;
+    const reason = this.#reason(entry, this.#targets.at(...place));
+    if (reason === undefined) return undefined;
+    const perhaps = this.#targets.perhapsAt(...place);
+    const isRight = perhaps.some((target) => !this.#reason(entry, { kind: "target", target }));
+    return isRight ? undefined : reason;
+  }
+
+  /** Why the entry is wrong if this is what its VIP and port are. */
+  #reason(entry: Entry, found: Destination): EntryReason | undefined {
+    const { protocol } = entry;
     if (found.kind === "foreign") return undefined;
     if (!isTranslated(entry)) {
       if (protocol !== "UDP" && !isWaiting(entry)) return undefined;
@@ -69,7 +82,10 @@ export class Judge {
   #mayBeAnswered(entry: Entry): boolean {
     const { protocol, original } = entry;
     const key = destinationOf(original.destination, protocol, original.destinationPort);
-    if (!this.#departed.has(key)) this.#departed.set(key, this.#targets.departures.of(key));
+    const { departures } = this.#targets;
+    if (this.#version !== departures.version) this.#departed.clear();
+    this.#version = departures.version;
+    if (!this.#departed.has(key)) this.#departed.set(key, departures.of(key));
     const lists = this.#departed.get(key);
     return lists === undefined || lists.some((list) => this.#leadsTo(list, entry));
   }

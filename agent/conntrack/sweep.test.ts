@@ -11,7 +11,7 @@ const wrong = (count: number) =>
 /** Of a node that has no import. */
 function judge(): Judge {
   const targets = new Targets(RANGE);
-  targets.accept(targets.proposal(), true);
+  targets.accept(true);
   return new Judge(targets);
 }
 

@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import { type Concern, EVERYTHING } from "./concern.ts";
 import { type Departure, Departures } from "./departure.ts";
@@ -35,6 +36,9 @@ export class Targets {
   readonly departures = new Departures();
   readonly #range: Cidr;
   #live: TargetIndex;
+  /** What a transaction holds that is being made, and one that failed: either may be live, as a whole or in part. */
+  #proposed: TargetIndex | undefined;
+  #failed: TargetIndex | undefined;
   /** True once all that is live was told: until then, what is not known may be right all the same. */
   #whole = false;
   /** Explicit VIPs and ports that were given up: outside of the range, nothing else tells that they were ours. */
@@ -46,19 +50,30 @@ export class Targets {
     this.#live = new TargetIndex(range);
   }
 
-  /** What to collect a proposal in. */
-  proposal(): TargetIndex {
-    return new TargetIndex(this.#range);
+  /** One import has these targets if the transaction that is being made goes live: from now on, they may take connections. */
+  propose(key: ObjectKey, targets: readonly Target[]): void {
+    this.#proposed ??= new TargetIndex(this.#range);
+    this.#proposed.set(key, targets);
   }
 
   /**
-   * Takes what is live from now on, at a cost in proportion to what is proposed; if it is `complete`, and imports that
+   * Takes as live what was proposed, at a cost in proportion to it; if that is `complete`, and imports that
    * are not in it are gone, at next to none. Returns which entries that may make wrong, and when.
    */
-  accept(proposed: TargetIndex, complete: boolean): Consequences {
+  accept(complete: boolean): Consequences {
+    const proposed = this.#proposed ?? new TargetIndex(this.#range);
+    this.#proposed = undefined;
+    // After a failure, the next transaction is made from what the kernel holds, and from all that is wanted.
+    this.#failed = undefined;
     const consequences = complete ? this.#replace(proposed) : this.#change(proposed);
     if (consequences.departure !== undefined) this.departures.add(consequences.departure);
     return consequences;
+  }
+
+  /** What was proposed may be live in part, until another transaction is. */
+  fail(): void {
+    this.#failed = this.#proposed ?? this.#failed;
+    this.#proposed = undefined;
   }
 
   #replace(proposed: TargetIndex): Consequences {
@@ -123,6 +138,12 @@ export class Targets {
     if (target !== undefined) return { kind: "target", target };
     const inRange = this.#whole && this.#live.inRange(address);
     return inRange || this.#former.has(destination) ? { kind: "gone", inRange } : FOREIGN;
+  }
+
+  /** What may be at this address and port beside what is: each is as good as live. */
+  perhapsAt(address: string, protocol: Protocol, port: number): readonly Target[] {
+    const destination = destinationOf(address, protocol, port);
+    return [this.#proposed, this.#failed].flatMap((index) => index?.at(destination) ?? []);
   }
 
   /** What was given up until now, for `forget`; not where somebody who left may still answer. */
