@@ -2,9 +2,16 @@ import { access, constants, writeFile } from "node:fs/promises";
 import { CodedError } from "../../common/errors.ts";
 import { textOf } from "./text-file.ts";
 
+const OWN = "/proc/sys";
+/**
+ * Where switches are written if that is read-only, as it is in a container: there `deploy/components/ipvs` lets the agent see
+ * the node's, of which the kernel shows everybody those of their own network namespace.
+ */
+export const OF_HOST = "/host/proc/sys";
+
 /** A switch of the kernel, by its name for sysctl. */
-export function settingPath(name: string): string {
-  return `/proc/sys/${name.replaceAll(".", "/")}`;
+export function settingPath(name: string, folder = OWN): string {
+  return `${folder}/${name.replaceAll(".", "/")}`;
 }
 
 /** What a switch is set to; undefined if this kernel does not have it. */
@@ -17,12 +24,12 @@ export async function readSetting(name: string): Promise<string | undefined> {
  * Rejects as `writeSetting` does.
  */
 export async function trySetting(name: string): Promise<void> {
-  await allowed(name, () => access(settingPath(name), constants.W_OK));
+  await allowed(name, (path) => access(path, constants.W_OK));
 }
 
 /** Sets a switch. Rejects with CSP_SETTING_REFUSED: without rights, where /proc/sys cannot be written, or has no such switch. */
 export async function writeSetting(name: string, value: string): Promise<void> {
-  await allowed(name, () => writeFile(settingPath(name), value, { flag: "r+" }));
+  await allowed(name, (path) => writeFile(path, value, { flag: "r+" }));
 }
 
 /** What each says of a file in /proc/sys. */
@@ -34,12 +41,21 @@ const WORDS: Readonly<Record<string, string>> = {
   EINVAL: "the kernel does not take the value",
 };
 
-async function allowed(name: string, trial: () => Promise<void>): Promise<void> {
+async function allowed(name: string, trial: (path: string) => Promise<void>): Promise<void> {
   try {
-    await trial();
+    await trial(settingPath(name)).catch(async (first: unknown) => {
+      if (codeOf(first) !== "EROFS") throw first;
+      await trial(settingPath(name, OF_HOST)).catch((second: unknown) => {
+        throw codeOf(second) === "ENOENT" ? first : second;
+      });
+    });
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    const code = codeOf(cause);
     const message = `${name} cannot be set: ${WORDS[code] ?? code}`;
     throw new CodedError("CSP_SETTING_REFUSED", message, { cause });
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
 }

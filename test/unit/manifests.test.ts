@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { AGENT } from "../../agent/config/program.ts";
+import { OF_HOST } from "../../agent/system/setting.ts";
 import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
 import { CONTROLLER } from "../../controller/config/program.ts";
 import packageJson from "../../package.json" with { type: "json" };
@@ -87,6 +88,10 @@ function hostPathAt(path: string, file: string): string | undefined {
   const mount = mounts.find(({ mountPath }) => mountPath === path);
   return volumes.find(({ name }) => name === mount?.name)?.hostPath.path;
 }
+
+test("with IPVS, the agent sees the node's switches where it looks for them", () => {
+  assert.equal(hostPathAt(`${OF_HOST}/net`, "deploy/components/ipvs/agent.yaml"), "/proc/sys/net");
+});
 
 test("images are of the version that is released", () => {
   const tags = all("images").flat() as { name: string; newTag: string }[];
