@@ -46,6 +46,8 @@ export const REASONS = {
   "vip-conflict": "An older import claims the same VIP.",
   "vip-reserved": "The VIP is an address that a node needs for something else.",
   "vip-outside": "The VIP lies neither in --clusterset-cidr nor in --explicit-vip-cidrs.",
+  "vip-in-use":
+    "With IPVS a VIP is an address of the node, and a slice lists this one as an endpoint's: it stays the endpoint's.",
   "family-off": "The agent runs without this IP family: --clusterset-cidr names no range of it.",
 
   // A part of an object that was refused at the door.

@@ -29,6 +29,8 @@ export type Masquerade = (typeof MASQUERADES)[number];
  */
 export interface Backend<Believed, Changes, Tx extends Transaction> {
   readonly name: BackendName;
+  /** True if a VIP becomes an address of the node: then it must not be anybody else's. */
+  readonly vipsOnNode?: boolean;
   /** An empty ruleset: what the kernel should hold for no import at all. PURE. */
   ruleset(): Ruleset<Changes>;
   /** What is to be done so that the kernel holds `changes`, and of the rest nothing less. PURE. */

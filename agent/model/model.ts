@@ -1,5 +1,7 @@
+import type { Address } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ImportFact, SliceFact } from "./facts.ts";
+import { ListedVips } from "./listed-vips.ts";
 import { VipClaims } from "./vip-claims.ts";
 
 /** Everything the plan of one import depends on, besides the node. */
@@ -11,6 +13,8 @@ export interface ImportView {
   readonly slices: readonly SliceFact[];
   /** By VIP: the other import that holds it. A VIP that is not in here is this import's. */
   readonly heldBy: ReadonlyMap<string, ObjectKey>;
+  /** VIPs that a slice lists as an endpoint's address, of those for which it matters; absent if there are none. */
+  readonly listed?: ReadonlySet<string>;
 }
 
 /**
@@ -23,24 +27,29 @@ export class Model {
   readonly #slices = new Map<ObjectKey, SliceFact>();
   readonly #slicesOf = new Map<ObjectKey, Set<ObjectKey>>();
   readonly #claims = new VipClaims();
+  readonly #listed: ListedVips;
   #dirty = new Map<ObjectKey, number>();
+
+  /** `mustBeFree`: whether it matters that no slice lists a VIP as an endpoint's address; it does of none if not said. */
+  constructor(mustBeFree: (vip: Address) => boolean = () => false) {
+    this.#listed = new ListedVips(mustBeFree);
+  }
 
   /** Adds or replaces an import. `at`: milliseconds at which the change was learned of. */
   setImport(fact: ImportFact, at: number): void {
-    this.removeImport(fact.key, at);
+    const before = this.#take(fact.key, at);
     this.#imports.set(fact.key, fact);
     this.#touch([fact.key], at);
-    if (fact.headless) return;
-    this.#touch(this.#claims.claim(fact.key, fact.created, fact.vips), at);
+    if (!fact.headless) {
+      this.#touch(this.#claims.claim(fact.key, fact.created, fact.vips), at);
+      this.#listed.watch(fact.vips);
+    }
+    this.#unwatch(before);
   }
 
   /** Takes an import away; nothing happens if there is none. */
   removeImport(key: ObjectKey, at: number): void {
-    const fact = this.#imports.get(key);
-    if (fact === undefined) return;
-    this.#imports.delete(key);
-    this.#touch([key], at);
-    if (!fact.headless) this.#touch(this.#claims.release(key, fact.vips), at);
+    this.#unwatch(this.#take(key, at));
   }
 
   /** Adds or replaces a slice, which may have moved from one import to another. */
@@ -50,6 +59,7 @@ export class Model {
     const siblings = this.#slicesOf.get(fact.importKey) ?? new Set();
     this.#slicesOf.set(fact.importKey, siblings.add(fact.key));
     this.#touch([fact.importKey], at);
+    this.#recount(fact, 1, at);
   }
 
   /** Takes a slice away; nothing happens if there is none. */
@@ -61,6 +71,7 @@ export class Model {
     siblings?.delete(key);
     if (siblings?.size === 0) this.#slicesOf.delete(fact.importKey);
     this.#touch([fact.importKey], at);
+    this.#recount(fact, -1, at);
   }
 
   /** The imports that changed since the last call, with the time of the oldest change of each. */
@@ -95,7 +106,28 @@ export class Model {
       const holder = this.#claims.holder(text);
       if (holder !== undefined && holder !== key) heldBy.set(text, holder);
     }
-    return { key, fact, slices, heldBy };
+    const listed = this.#listed.among(fact.vips, this.#slices.values());
+    return { key, fact, slices, heldBy, ...(listed.size > 0 && { listed }) };
+  }
+
+  #take(key: ObjectKey, at: number): ImportFact | undefined {
+    const fact = this.#imports.get(key);
+    if (fact === undefined) return undefined;
+    this.#imports.delete(key);
+    this.#touch([key], at);
+    if (!fact.headless) this.#touch(this.#claims.release(key, fact.vips), at);
+    return fact;
+  }
+
+  #unwatch(fact: ImportFact | undefined): void {
+    for (const { text } of fact?.vips ?? []) {
+      if (this.#claims.holder(text) === undefined) this.#listed.unwatch(text);
+    }
+  }
+
+  /** A slice that begins or ceases to list a VIP concerns whoever claims that. */
+  #recount(fact: SliceFact, by: 1 | -1, at: number): void {
+    for (const vip of this.#listed.change(fact, by)) this.#touch(this.#claims.claimants(vip), at);
   }
 
   #touch(keys: readonly ObjectKey[], at: number): void {

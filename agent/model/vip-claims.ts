@@ -28,6 +28,11 @@ export class VipClaims {
     return this.#claims.get(vip)?.[0]?.key;
   }
 
+  /** All imports that claim `vip`. */
+  claimants(vip: string): ObjectKey[] {
+    return (this.#claims.get(vip) ?? []).map(({ key }) => key);
+  }
+
   #change(
     key: ObjectKey,
     vips: readonly Address[],

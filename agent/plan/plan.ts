@@ -23,7 +23,7 @@ interface PlannedPort {
  * over all imports, the whole plan.
  */
 export function planImport(view: ImportView, node: NodeFact): ImportPlan {
-  const vips = (view.fact?.vips ?? []).map((vip) => planVip(vip, view.heldBy, node));
+  const vips = (view.fact?.vips ?? []).map((vip) => planVip(vip, view.heldBy, node, view.listed));
   const reason = importReason(view.fact, vips);
   if (view.fact === undefined || reason !== "programmed") {
     return { importKey: view.key, reason, vips, services: [], excluded: [] };

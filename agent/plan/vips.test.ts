@@ -74,6 +74,13 @@ describe("planVip", () => {
     });
   });
 
+  test("a VIP that must be nobody's address, and is one, is left alone, whoever holds it", () => {
+    const [vip, heldBy] = [address("1.2.3.4"), new Map([["1.2.3.4", "demo/old"]] as const)];
+    const planned = planVip(vip, heldBy, nodeFact(), new Set(["1.2.3.4"]));
+    assert.deepEqual(planned, { address: "1.2.3.4", reason: "vip-in-use" });
+    assert.equal(planVip(vip, new Map(), nodeFact(), new Set(["1.2.3.5"])).reason, "programmed");
+  });
+
   test("a VIP that nobody may use is reserved, whoever claims it first", () => {
     const heldBy = new Map([["10.96.0.1", "demo/old"]] as const);
     assert.equal(planVip(address("10.96.0.1"), heldBy, nodeFact()).reason, "vip-reserved");

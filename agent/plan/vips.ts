@@ -8,15 +8,17 @@ import type { PlannedVip } from "./import-plan.ts";
 
 /**
  * What becomes of one VIP. A VIP in the ClusterSet CIDR was allocated for this; any other is somebody's
- * wish, and must not capture what a node needs: `ips: [10.96.0.1]` would take over its API traffic.
+ * wish, and must not capture what a node needs: `ips: [10.96.0.1]` would take over its API traffic. `listed`: see `ImportView`.
  */
 export function planVip(
   vip: Address,
   heldBy: ReadonlyMap<string, ObjectKey>,
   node: NodeFact,
+  listed?: ReadonlySet<string>,
 ): PlannedVip {
   const reason = refusal(vip, node);
   if (reason !== undefined) return { address: vip.text, reason };
+  if (listed?.has(vip.text)) return { address: vip.text, reason: "vip-in-use" };
   const holder = heldBy.get(vip.text);
   if (holder !== undefined) return { address: vip.text, reason: "vip-conflict", heldBy: holder };
   return { address: vip.text, reason: "programmed" };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -68,7 +69,7 @@ export interface AgentOptions {
  */
 export class Agent {
   readonly #options: AgentOptions;
-  readonly #model = new Model();
+  readonly #model: Model;
   readonly #reconcilers = new Map<Family, Reconciler<unknown, unknown, Transaction>>();
   readonly #unlisted: Set<Source>;
   readonly #backlog = new Backlog();
@@ -83,6 +84,10 @@ export class Agent {
     this.#node = options.node(this.#sight);
     this.#unlisted = new Set(options.sources);
     const { clock, random, events, followers } = options;
+    const onNode = [...options.backends.values()].some(({ vipsOnNode }) => vipsOnNode === true);
+    const ranges = this.#node.clusterSetCidrs;
+    // No slice may list what lies in the ClusterSet CIDRs (parse-slice.ts).
+    this.#model = new Model((vip) => onNode && !ranges.some((cidr) => contains(cidr, vip)));
     const pace = new Pace();
     for (const [family, backend] of options.backends) {
       const wanted = this.#wanted(family);

@@ -8,16 +8,23 @@ import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
-import { FAMILIES, type Family } from "../../api/address.ts";
+import { type Address, FAMILIES, type Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
 import { believedOf } from "../fake/backend.ts";
 import { FakeIptables } from "../fake/iptables.ts";
 
-/** Manifests as the facts that the agent makes of them; throws at an object that it complains about. */
-export function modelOf(objects: readonly object[], node: NodeFact): Model {
-  const model = new Model();
+/**
+ * Manifests as the facts that the agent makes of them; throws at an object that it complains about. `mustBeFree`: as `Model`
+ * takes it.
+ */
+export function modelOf(
+  objects: readonly object[],
+  node: NodeFact,
+  mustBeFree: (vip: Address) => boolean = () => false,
+): Model {
+  const model = new Model(mustBeFree);
   const refuse = (problems: readonly Problem[]) => {
     if (problems.length > 0) throw new Error(problems.map(problemText).join("; "));
   };

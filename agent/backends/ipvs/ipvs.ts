@@ -49,6 +49,7 @@ export interface IpvsOptions extends GuardOptions {
  */
 export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> {
   readonly name = "ipvs";
+  readonly vipsOnNode = true;
   readonly #options: IpvsOptions;
   /** How many servers' destinations were looked at since the first had its turn. */
   #looked = 0;
