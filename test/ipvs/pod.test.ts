@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { isRight, SETTINGS } from "../../agent/backends/ipvs/settings.ts";
+import { ConntrackStage, VIP } from "../conntrack/stage.ts";
+import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { inPod, podRights } from "./pod.ts";
+
+const RIGHTS = podRights();
+/** The same without the host's `/proc/sys/net`. */
+const WITHOUT = { ...RIGHTS, mounts: [] };
+/** Emulation is slow. */
+const PATIENCE = 60_000;
+
+/** What the DaemonSet and the component `ipvs` leave the agent is enough for it: NET_ADMIN, and one folder of the host's. */
+describe("the agent with the rights of its pod", () => {
+  let stage: ConntrackStage;
+  const agentWith = (rights: typeof RIGHTS) => {
+    const env = Object.entries(rights.env).map(([name, value]) => `${name}=${value}`);
+    const flags = ["--cluster-id", "c1", "--region", "eu-west"];
+    const program = ["env", ...env, ...inPod(rights)];
+    return new AgentProcess(stage.node, `${stage.lab.directory}/manifests`, flags, program);
+  };
+  /** The switches that are not as they should be. One process for all of them: each costs its tenth of a second here. */
+  const wrong = async () => {
+    const names = SETTINGS.map(({ name }) => name);
+    const lines = (await stage.node.exec(["sysctl", "-e", ...names])).trim().split("\n");
+    const values = new Map(lines.map((line) => line.split(" = ") as [string, string]));
+    return SETTINGS.filter((one) => !isRight(one, values.get(one.name)));
+  };
+  const answers = async () => {
+    const argv = ["curl", "-s", "-m", "5", `http://${VIP}/`];
+    assert.match(await stage.pod("client").exec(argv), /"name":"a"/);
+  };
+
+  before(async () => {
+    stage = await ConntrackStage.create();
+    // Files before this one have had them loaded; they are in use until the last namespace of theirs is gone.
+    const loaded = modules().filter((name) => /^(ip_vs|dummy)/.test(name));
+    if (loaded.length > 0)
+      await eventually(() => stage.node.exec(["modprobe", "-r", ...loaded]), PATIENCE);
+    stage.declare({ "clusterset-proxy.io/ipvs-scheduler": "lc" });
+    stage.place(["a"]);
+  });
+  after(() => stage[Symbol.asyncDispose]());
+
+  test("where it may set no switch, iptables is used: the log says why, /readyz and metrics say so", async () => {
+    const agent = agentWith(WITHOUT);
+    await agent.start();
+    const [line = ""] = agent.log.split("\n").filter((one) => one.includes("ipvs-unusable"));
+    const remark = /^\[\?\]backend-iptables ipvs-unusable: (.*)$/m.exec(
+      await agent.page("/readyz?verbose"),
+    )?.[1];
+    const toSet = await wrong();
+    assert.ok(toSet.length > 2, "this node had them right already");
+    for (const { name, value } of toSet) {
+      for (const said of [line, remark ?? ""])
+        assert.match(
+          said,
+          new RegExp(`${name} cannot be set: /proc/sys is read-only; it must be ${value},`),
+        );
+    }
+    assert.match(
+      await agent.page("/metrics"),
+      /^clusterset_agent_build_info\{.*backend="iptables"/m,
+    );
+    await eventually(answers, PATIENCE);
+    await agent.stop();
+  });
+
+  test("with the host's /proc/sys/net it is IPVS: switches are set, and the kernel has loaded its own modules", async () => {
+    const agent = agentWith(RIGHTS);
+    await agent.start();
+    assert.match(await agent.page("/readyz?verbose"), /^\[\+\]backend-ipvs ok$/m);
+    assert.deepEqual(await wrong(), []);
+    await eventually(answers, PATIENCE);
+    assert.match(await stage.node.exec(["ipvsadm", "-Sn"]), new RegExp(`-A -t ${VIP}:80 -s lc `));
+    for (const name of ["ip_vs", "ip_vs_lc", "dummy"]) assert.ok(modules().includes(name), name);
+    const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
+    // CAP_NET_ADMIN is number 12, CAP_NET_RAW 13 (linux/capability.h).
+    assert.match(status, /^CapEff:\t0*3000$/m);
+    assert.match(status, /^CapBnd:\t0*3000$/m);
+    await agent.stop();
+  });
+});
+
+function modules(): string[] {
+  return readFileSync("/proc/modules", "utf8")
+    .split("\n")
+    .map((line) => line.split(" ")[0] ?? "");
+}
