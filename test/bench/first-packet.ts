@@ -5,7 +5,7 @@ import { serve } from "../lab/programs.ts";
 import type { Connects } from "./connects.ts";
 import { count, figuresOf, time } from "./figures.ts";
 import { ENDPOINTS, type Options } from "./options.ts";
-import { bareRestore, Pipeline } from "./pipeline.ts";
+import { bareRestore, iptables, Pipeline } from "./pipeline.ts";
 import { type Size, service, vipOf } from "./services.ts";
 import { atMostTimes, type Row } from "./table.ts";
 
@@ -69,7 +69,7 @@ function through(size: Size): Way {
   return async (node, flavour, web) => {
     const numbers = Array.from({ length: size.services }, (_, i) => i + 1);
     const probes = new Set(evenly(numbers));
-    const pipeline = new Pipeline(flavour, node);
+    const pipeline = new Pipeline(iptables(flavour, node));
     pipeline.list(numbers.map((n) => service(n, size, probes.has(n) ? web : undefined)));
     await pipeline.pass();
     await pipeline.close();

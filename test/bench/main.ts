@@ -10,6 +10,8 @@ import { type Agent, agents } from "./agents.ts";
 import { measured as measuredControllers } from "./controller/measure.ts";
 import { controllerRows } from "./controller/rows.ts";
 import { firstPacket } from "./first-packet.ts";
+import { syncsInGuest } from "./guest/measured.ts";
+import { guestRows } from "./guest/rows.ts";
 import { kubeProxies } from "./kube-proxies.ts";
 import { type Options, optionsOf, type Part } from "./options.ts";
 import { load, machine, reportOf, write } from "./page.ts";
@@ -84,6 +86,11 @@ async function measured(options: Options): Promise<Section[]> {
   if (has("controller")) {
     const rows = controllerRows(await measuredControllers(options, say));
     sections.push({ title: "The controller: from cluster to cluster", rows });
+  }
+  if (has("ipvs")) {
+    say("in a virtual machine: IPVS beside iptables");
+    const rows = guestRows(await syncsInGuest());
+    sections.push({ title: "In a virtual machine, emulated: IPVS beside iptables-nft", rows });
   }
   return sections;
 }

@@ -19,10 +19,12 @@ test("Parts are chosen by name, and what is no part or no size is refused", () =
   assert.throws(() => optionsOf(["--wirte"], {}), /--wirte/);
 });
 
-test("QUICK leaves the controller out, unless it is asked for", () => {
-  assert.ok(optionsOf([], {}).parts.includes("controller"));
-  assert.ok(!optionsOf([], { QUICK: "1" }).parts.includes("controller"));
-  assert.deepEqual(optionsOf(["--part", "controller"], { QUICK: "1" }).parts, ["controller"]);
+test("QUICK leaves the controller and the virtual machine out, unless they are asked for", () => {
+  for (const part of ["controller", "ipvs"] as const) {
+    assert.ok(optionsOf([], {}).parts.includes(part));
+    assert.ok(!optionsOf([], { QUICK: "1" }).parts.includes(part));
+    assert.deepEqual(optionsOf(["--part", part], { QUICK: "1" }).parts, [part]);
+  }
 });
 
 test("Being quick never means more rounds", () => {

@@ -8,7 +8,10 @@ export const PARTS = [
   "kube-proxy",
   "source",
   "controller",
+  "ipvs",
 ] as const;
+/** Those that take longer than somebody waits who is in a hurry. */
+const LONG: readonly Part[] = ["controller", "ipvs"];
 /** One of `PARTS`. */
 export type Part = (typeof PARTS)[number];
 
@@ -19,7 +22,7 @@ export const ENDPOINTS = 10;
 export interface Options {
   /** Numbers of services that are loaded, ascending; the first is 1. */
   readonly sizes: readonly number[];
-  /** Fewer rounds, nothing larger than 1,000 unless SIZE says so, and no controller unless it is asked for. */
+  /** Fewer rounds, nothing larger than 1,000 unless SIZE says so, and nothing of `LONG` unless it is asked for. */
   readonly quick: boolean;
   /** Put the tables into docs/BENCHMARKS.md. */
   readonly write: boolean;
@@ -55,7 +58,7 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
     sizes: [...[1, 1_000].filter((size) => size < most), most],
     quick,
     write: values.write,
-    parts: values.part?.map(partOf) ?? PARTS.filter((part) => !quick || part !== "controller"),
+    parts: values.part?.map(partOf) ?? PARTS.filter((part) => !quick || !LONG.includes(part)),
   };
 }
 

@@ -1,11 +1,36 @@
 import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
-import type { Believed } from "../../agent/backends/iptables/tables.ts";
+import { IpvsBackend } from "../../agent/backends/ipvs/ipvs.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
+import type { AnyBackend } from "../../agent/sync/agent.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { cidr, nodeFact } from "../support/worlds.ts";
 import type { Service } from "./services.ts";
+
+const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
+
+const COMMON = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "off-cluster", podCidrs: NODE.podCidrs },
+} as const;
+
+/** iptables, here or in another network namespace. */
+export function iptables(flavour: Flavour, place?: Namespace): AnyBackend {
+  return new IptablesBackend({
+    ...COMMON,
+    flavour,
+    ...(place !== undefined && { within: place.within }),
+    // A refusal rejects the pass; a process that dies between two of them does no harm.
+    onRespawn: () => undefined,
+  });
+}
+
+/** IPVS, in the network namespace of this very process. */
+export function ipvs(): AnyBackend {
+  return new IpvsBackend({ ...COMMON, scheduler: "rr" });
+}
 
 /** One pass; times in milliseconds. */
 export interface Pass {
@@ -23,22 +48,13 @@ export interface Pass {
 /** The agent's straight line from the model to the kernel, without sources, log and metrics around it. */
 export class Pipeline {
   readonly model = new Model();
-  readonly #backend: IptablesBackend;
-  readonly #ruleset: ReturnType<IptablesBackend["ruleset"]>;
-  readonly #node = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
-  #believed: Believed | undefined;
+  readonly #backend: AnyBackend;
+  readonly #ruleset: ReturnType<AnyBackend["ruleset"]>;
+  #believed: unknown;
 
-  constructor(flavour: Flavour, place: Namespace) {
-    this.#backend = new IptablesBackend({
-      family: "IPv4",
-      clusterSetCidr: cidr("241.0.0.0/8"),
-      masquerade: { mode: "off-cluster", podCidrs: this.#node.podCidrs },
-      flavour,
-      within: place.within,
-      // A refusal rejects the pass; a process that dies between two of them does no harm.
-      onRespawn: () => undefined,
-    });
-    this.#ruleset = this.#backend.ruleset();
+  constructor(backend: AnyBackend) {
+    this.#backend = backend;
+    this.#ruleset = backend.ruleset();
   }
 
   /** What a source would have told until "all listed". */
@@ -57,7 +73,7 @@ export class Pipeline {
     change();
     for (const key of this.model.takeDirty().keys()) {
       const view = this.model.view(key);
-      this.#ruleset.set(key, view === undefined ? [] : planImport(view, this.#node).services);
+      this.#ruleset.set(key, view === undefined ? [] : planImport(view, NODE).services);
     }
     const tx = this.#backend.diff(this.#believed, this.#ruleset.take());
     const comparedAt = performance.now();

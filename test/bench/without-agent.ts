@@ -3,7 +3,7 @@ import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { count, figuresOf, servicesOf, time, times } from "./figures.ts";
 import { type Effort, ENDPOINTS, effortOf, type Options } from "./options.ts";
-import { bareRestore, countRules, type Pass, Pipeline } from "./pipeline.ts";
+import { bareRestore, countRules, iptables, type Pass, Pipeline } from "./pipeline.ts";
 import { type Service, type Size, services, without } from "./services.ts";
 import { atMostMs, atMostTimes, type Row } from "./table.ts";
 
@@ -30,7 +30,7 @@ async function ofSize(flavour: Flavour, size: Size, effort: Effort): Promise<Row
   const passes: Pass[] = [];
   const restores: number[] = [];
   for (const [ours, bare] of names) {
-    const pipeline = new Pipeline(flavour, lab.node("c1", ours));
+    const pipeline = new Pipeline(iptables(flavour, lab.node("c1", ours)));
     pipeline.list(world);
     const pass = await pipeline.pass();
     await pipeline.close();
@@ -67,7 +67,7 @@ async function oneChange(
   world: readonly Service[],
   changes: number,
 ): Promise<Row[]> {
-  const pipeline = new Pipeline(flavour, place);
+  const pipeline = new Pipeline(iptables(flavour, place));
   pipeline.list(world);
   const start = await pipeline.pass();
   const [all, own, bare, rules] = [[], [], [], []] as [number[], number[], number[], number[]];

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Heard } from "./measured.ts";
+import { guestRows } from "./rows.ts";
+import { parseSync, type Sync, syncText } from "./sync.ts";
+
+const IPVS: Sync = {
+  ...{ backend: "ipvs", services: 1_000, endpoints: 3 },
+  ...{ cold: 4_000, restart: 300, written: 0, changes: [10, 20, 30] },
+};
+const IPTABLES: Sync = { ...IPVS, backend: "iptables", cold: 2_000, changes: [40, 80, 120] };
+
+test("what the guest says is what was measured, and other diagnostics are left to others", () => {
+  assert.deepEqual(parseSync(syncText(IPVS)), IPVS);
+  assert.equal(parseSync("Linux 6.1, up in 7 ms"), undefined);
+});
+
+test("half a figure is none", () => {
+  for (const part of [
+    { backend: "nftables" },
+    { cold: -1 },
+    { changes: ["1"] },
+    { changes: 1 },
+    { restart: null },
+  ]) {
+    assert.throws(
+      () => parseSync(`sync ${JSON.stringify({ ...IPVS, ...part })}`),
+      JSON.stringify(part),
+    );
+  }
+  assert.throws(() => parseSync(syncText(IPVS).slice(0, -1)));
+});
+
+test("rows have both backends, the ratio of the two, and of many runs the middle one", () => {
+  const slow = { ...IPVS, cold: 9_000, changes: [50, 60, 70] };
+  const rows = guestRows([IPVS, IPTABLES, slow, IPTABLES, { ...IPVS, cold: 5_000 }, IPTABLES]);
+  assert.deepEqual(
+    rows.map(({ what, ours, beside, ratio }) => [what, ours, beside, ratio]),
+    [
+      [
+        "one endpoint changes, 1,000 services of 3 endpoints: p50 / p99",
+        "30.0 / 70.0 ms",
+        "80.0 / 120.0 ms iptables-nft",
+        0.375,
+      ],
+      ["  cold sync: p50 of 3", "5.00 s", "2.00 s iptables-nft", 2.5],
+      ["  start over what is there: p50 of 3", "300.0 ms", "300.0 ms iptables-nft", 1],
+    ],
+  );
+  assert.equal(rows[2]?.target?.met, true);
+});
+
+test("a restart that writes is told, whoever it was", () => {
+  for (const writer of [IPVS, IPTABLES]) {
+    const [, , restart] = guestRows([IPVS, IPTABLES, { ...writer, written: 1 }]);
+    assert.equal(restart?.target?.met, false);
+  }
+});
+
+test("without one of the two there is nothing to say", () => {
+  assert.throws(() => guestRows([IPVS]), /nothing was measured/);
+  assert.throws(() => guestRows([IPVS, { ...IPTABLES, services: 10 }]), /nothing was measured/);
+});
+
+test("a test of the guest that fails, or is skipped, is not lost among figures", async () => {
+  const heard = new Heard();
+  await heard.test("file", async (stage) => {
+    stage.diagnostic(syncText(IPVS));
+    await stage.test("one", () => Promise.reject(new Error("no such kernel")));
+    stage.skip("no time");
+  });
+  assert.deepEqual(heard.syncs, [IPVS]);
+  assert.deepEqual(heard.errors.map(String), ["Error: no such kernel", "Error: skipped: no time"]);
+});
