@@ -32,8 +32,9 @@ import {
 export const DEVICE = VIP_DEVICE;
 
 /**
- * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR or is on our device;
- * whether it is ours, its mark tells (`isOurs`). Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
+ * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR, is on our device, or
+ * is known to the guard: it is there before its address, and after a device that was deleted. Whether it is ours, its
+ * mark tells (`isOurs`). Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
  */
 export async function readBack(
   family: Family,
@@ -47,7 +48,8 @@ export async function readBack(
   const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
   for (const vip of vips) believed.vips.add(vip);
   const table = new IpvsTable();
-  const servers = await serversOn(table, family, clusterSetCidr, vips);
+  const own = new Set([...vips, ...believed.sets.explicit]);
+  const servers = await serversOn(table, family, clusterSetCidr, own);
   for (const [server, found] of await table.destinations(servers, stop)) {
     const { scheduler, flags, timeout } = server;
     const terms = { scheduler, flags, timeout };
