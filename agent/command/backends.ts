@@ -37,6 +37,9 @@ function makeBackend(
       return new IptablesBackend({ ...common, flavour, keep, onRespawn: () => onRespawn(family) });
     }
     case "ipvs":
-      return new IpvsBackend({ ...common, scheduler: config.ipvsScheduler });
+      return new IpvsBackend({
+        ...common,
+        ...{ scheduler: config.ipvsScheduler, keep, onRespawn: () => onRespawn(family) },
+      });
   }
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { MASQUERADES } from "../../agent/backends/backend.ts";
 import {
@@ -11,6 +12,8 @@ import {
 import { parseListing } from "../../agent/backends/ipvs/list.ts";
 import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import { Lab } from "../lab/lab.ts";
+import { eventually } from "../support/agent-process.ts";
 import { cidr } from "../support/worlds.ts";
 
 const RANGES = { IPv4: "241.0.0.0/8", IPv6: "fd00:241::/32" } as const;
@@ -81,6 +84,47 @@ describe("the table of IPVS's guard, as nft takes it and gives it back", () => {
         const found = listed(family, renderTable(options, none), change);
         assert.notDeepEqual(found?.rules, marksOf(options), change);
       }
+    });
+  }
+});
+
+/** Connects to HOST PORT, and prints what comes; says `one` at once, and `two` at SIGHUP. */
+const CLIENT = `
+const [host, port] = process.argv.slice(1);
+const socket = require("node:net").connect({ host, port: Number(port) }, () => socket.write("one\\n"));
+socket.on("data", (text) => process.stdout.write(text));
+socket.on("error", ({ code }) => console.log(code));
+process.on("SIGHUP", () => socket.write("two\\n"));
+`;
+
+describe("a connection that connection tracking has forgotten", () => {
+  for (const [loose, state] of [
+    ["1", "new"],
+    ["0", "invalid"],
+  ] as const) {
+    test(`goes on while its port is served, though its next packet is ${state}`, async () => {
+      await using lab = await Lab.create({
+        clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { client: [] } }] }],
+      });
+      const node = lab.node("c1", "n1");
+      const sets: GuardSets = {
+        served: new Map([[serverKey({ address: ONE.IPv4, protocol: "TCP", port: 80 }), "a/b"]]),
+        ...{ explicit: new Set<string>(), hairpins: new Set<string>() },
+      };
+      const table = `${lab.directory}/guard.nft`;
+      writeFileSync(table, renderTable(optionsOf("IPv4"), sets));
+      await node.exec(["nft", "-f", table]);
+      await node.exec(["ip", "address", "add", "241.0.0.1/32", "dev", "lo"]);
+      await node.exec(["sysctl", "-w", `net.netfilter.nf_conntrack_tcp_loose=${loose}`]);
+      node.spawn(["socat", "TCP-LISTEN:80,fork,reuseaddr", "EXEC:cat"]);
+      await eventually(async () => assert.match(await node.exec(["ss", "-ltn"]), /:80 /));
+      const argv = [process.execPath, "-e", CLIENT, "241.0.0.1", "80"];
+      const client = lab.pod("c1", "n1", "client").spawn(argv);
+      await client.line(/one/);
+      await node.exec(["conntrack", "-F"]);
+      client.signal("SIGHUP");
+      await client.line(/two/);
+      assert.deepEqual(client.lines, ["one", "two"]);
     });
   }
 });

@@ -41,6 +41,9 @@ export function tableOf(family: Family): string {
  *   takes that right after (LOCAL_OUT, -98), and what comes in after all filters (LOCAL_IN, 99).
  * - What IPVS leads on has the VIP only in its connection's original direction. A program of the node has the VIP
  *   itself as its source, where an answer would find it on any other node: it is masqueraded, as hairpins are.
+ * - An answer comes from the VIP and port that its connection names. IPVS knows an answer by the client's port and the
+ *   destination alone, and takes one of two connections for the other that go from one port to two VIPs, or to two ports of
+ *   one, and to the same destination: the older would hang. Connection tracking has told them apart before IPVS sees them.
  */
 function chainsOf({ family, clusterSetCidr: { text: range }, masquerade }: GuardOptions) {
   const { ip, unreachable } = WORDS[family];
@@ -79,6 +82,22 @@ function chainsOf({ family, clusterSetCidr: { text: range }, masquerade }: Guard
         `ct original ${ip} daddr ${range} goto sources`,
         `ct original ${ip} daddr @explicit goto sources`,
       ],
+    },
+    {
+      name: "answers",
+      hook: "filter hook postrouting priority -150",
+      rules: [
+        "ct direction original accept",
+        `ct original ${ip} daddr ${range} goto origin`,
+        `ct original ${ip} daddr @explicit goto origin`,
+      ],
+    },
+    {
+      name: "origin",
+      rules: ["tcp", "udp", "sctp"].map(
+        (protocol) =>
+          `meta l4proto ${protocol} ${ip} saddr set ct original ${ip} daddr ${protocol} sport set ct original proto-dst`,
+      ),
     },
     {
       name: "sources",

@@ -2,6 +2,7 @@ import type { Scheduler } from "../../../api/scheduler.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import { NftProcess } from "../../system/nft-process.ts";
 import type { Backend, DestinationCount, Drift } from "../backend.ts";
 import { compare, isServerMissing, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
@@ -39,6 +40,10 @@ const A_LOOK = 64;
 export interface IpvsOptions extends GuardOptions {
   /** The scheduler of imports that name none. */
   readonly scheduler: Scheduler;
+  /** Descriptors that nft keeps open: the right to write outlives an agent that is killed. */
+  readonly keep?: readonly number[];
+  /** Called whenever nft had to be given up; the next transaction starts another. */
+  readonly onRespawn?: () => void;
 }
 
 /**
@@ -51,11 +56,13 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   readonly name = "ipvs";
   readonly vipsOnNode = true;
   readonly #options: IpvsOptions;
+  readonly #nft: NftProcess;
   /** How many servers' destinations were looked at since the first had its turn. */
   #looked = 0;
 
   constructor(options: IpvsOptions) {
     this.#options = options;
+    this.#nft = new NftProcess(options);
   }
 
   ruleset(): IpvsRuleset {
@@ -134,7 +141,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {
-    await runSteps(this.#options.family, tx.steps);
+    await runSteps(this.#options.family, tx.steps, this.#nft);
     tx.settle(believed);
   }
 
@@ -148,6 +155,6 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   close(): Promise<void> {
-    return Promise.resolve();
+    return this.#nft.close();
   }
 }
