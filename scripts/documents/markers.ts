@@ -3,13 +3,28 @@
  * no such block, or more than one. PURE.
  */
 export function withBlock(document: string, name: string, text: string): string {
+  const { before, after } = around(document, name);
+  return `${before}${text}${after}`;
+}
+
+/** What stands in that block. Throws as `withBlock` does. PURE. */
+export function blockOf(document: string, name: string): string {
+  return around(document, name).block;
+}
+
+function around(document: string, name: string) {
   const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [before, rest, ...more] = document.split(`${open}\n`);
-  const [, after, ...others] = (rest ?? "").split(close);
-  if (before === undefined || after === undefined || more.length + others.length > 0) {
+  const [block, after, ...others] = (rest ?? "").split(close);
+  if (
+    before === undefined ||
+    block === undefined ||
+    after === undefined ||
+    more.length + others.length > 0
+  ) {
     throw new Error(`expected one block between ${open} and ${close}`);
   }
-  return `${before}${open}\n${text}${close}${after}`;
+  return { before: `${before}${open}\n`, block, after: `${close}${after}` };
 }
 
 /** A Markdown table, one line a row. PURE. */

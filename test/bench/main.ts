@@ -1,7 +1,8 @@
 /**
  * The benchmark: what agent and controller cost, beside the plainest way to do the same and beside kube-proxy, in one run.
  * Prints Markdown and asserts nothing. In the environment: SIZE, the largest number of services (10000), and QUICK=1.
- * Arguments: --part NAME to measure only that (may be repeated), --write to put the tables into docs/BENCHMARKS.md.
+ * Arguments: --part NAME to measure only that (may be repeated), --write to put the tables into docs/BENCHMARKS.md, in
+ * place of what they measure anew.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
@@ -13,8 +14,9 @@ import { firstPacket } from "./first-packet.ts";
 import { syncsInGuest } from "./guest/measured.ts";
 import { guestRows } from "./guest/rows.ts";
 import { kubeProxies } from "./kube-proxies.ts";
-import { type Options, optionsOf, type Part } from "./options.ts";
-import { load, machine, reportOf, write } from "./page.ts";
+import { commandOf, type Options, optionsOf, type Part } from "./options.ts";
+import { load, machine, type Run, reportOf, write } from "./page.ts";
+import { withSections } from "./partial.ts";
 import { rivalRows } from "./rival-rows.ts";
 import { source } from "./source.ts";
 import type { Section } from "./table.ts";
@@ -29,18 +31,17 @@ const began = performance.now();
 const loadBefore = load();
 try {
   const sections = await measured(options);
-  const report = reportOf(
-    {
-      date: new Date(),
-      command: commandOf(options),
-      machine: machine(),
-      minutes: (performance.now() - began) / 60_000,
-      load: [loadBefore, load()],
-    },
-    sections,
-  );
+  const run: Run = {
+    date: new Date(),
+    command: commandOf(options),
+    machine: machine(),
+    minutes: (performance.now() - began) / 60_000,
+    load: [loadBefore, load()],
+  };
+  const report = reportOf(run, sections);
   console.log(report);
-  if (options.write) write(report);
+  if (options.write)
+    write((before) => (options.whole ? report : withSections(before, run, sections)));
 } catch (error) {
   // Ctrl-C ends all that runs in the lab, and then this process: what was cut short by it is no news.
   await sleep(2_000);
@@ -98,10 +99,4 @@ async function measured(options: Options): Promise<Section[]> {
 function say(what: string): void {
   const seconds = ((performance.now() - began) / 1_000).toFixed(0);
   console.error(`${seconds.padStart(4)} s  ${what} …`);
-}
-
-function commandOf({ sizes, quick }: Options): string {
-  const most = sizes.at(-1) ?? 0;
-  const size = most === (quick ? 1_000 : 10_000) ? "" : ` SIZE=${most}`;
-  return `make bench${quick ? " QUICK=1" : ""}${size}`;
 }

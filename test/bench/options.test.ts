@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { effortOf, exportsOf, optionsOf, PARTS } from "./options.ts";
+import { commandOf, effortOf, exportsOf, optionsOf, PARTS } from "./options.ts";
 
 test("SIZE is the largest, QUICK is without 10,000, and both may be said", () => {
   assert.deepEqual(optionsOf([], {}).sizes, [1, 1_000, 10_000]);
@@ -24,6 +24,21 @@ test("QUICK leaves the controller and the virtual machine out, unless they are a
     assert.ok(optionsOf([], {}).parts.includes(part));
     assert.ok(!optionsOf([], { QUICK: "1" }).parts.includes(part));
     assert.deepEqual(optionsOf(["--part", part], { QUICK: "1" }).parts, [part]);
+  }
+});
+
+test("A run can be had again by what it says was typed", () => {
+  for (const [argv, env, command] of [
+    [[], {}, "make bench"],
+    [["--write"], { QUICK: "1", SIZE: "50" }, "make bench QUICK=1 SIZE=50"],
+    [["--part", "ipvs"], {}, "node test/bench/main.ts --part ipvs"],
+    [
+      ["--part=ipvs", "--part=kernel"],
+      { SIZE: "5" },
+      "SIZE=5 node test/bench/main.ts --part ipvs --part kernel",
+    ],
+  ] as const) {
+    assert.equal(commandOf(optionsOf(argv, env)), command);
   }
 });
 

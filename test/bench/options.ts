@@ -27,6 +27,8 @@ export interface Options {
   /** Put the tables into docs/BENCHMARKS.md. */
   readonly write: boolean;
   readonly parts: readonly Part[];
+  /** True if parts were not chosen. */
+  readonly whole: boolean;
 }
 
 /** How often a thing is done, so that all of it ends in time. */
@@ -58,8 +60,21 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
     sizes: [...[1, 1_000].filter((size) => size < most), most],
     quick,
     write: values.write,
+    whole: values.part === undefined,
     parts: values.part?.map(partOf) ?? PARTS.filter((part) => !quick || !LONG.includes(part)),
   };
+}
+
+/** What somebody types who wants the same again. PURE. */
+export function commandOf({ sizes, quick, parts, whole }: Options): string {
+  const most = sizes.at(-1) ?? 0;
+  const variables = [
+    ...(quick ? ["QUICK=1"] : []),
+    ...(most === (quick ? 1_000 : 10_000) ? [] : [`SIZE=${most}`]),
+  ];
+  if (whole) return ["make bench", ...variables].join(" ");
+  const chosen = parts.map((part) => `--part ${part}`);
+  return [...variables, "node test/bench/main.ts", ...chosen].join(" ");
 }
 
 /** What is affordable with so many services loaded. */

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
-import { withBlock } from "../../scripts/documents/markers.ts";
+import { blockOf, withBlock } from "../../scripts/documents/markers.ts";
 import { missedIn, type Section, tableOf } from "./table.ts";
 
 const PAGE = join(import.meta.dirname, "../../docs/BENCHMARKS.md");
@@ -59,7 +59,8 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
   return `${head}\n${verdict}\n${tableOf(sections)}`;
 }
 
-/** Puts it into docs/BENCHMARKS.md in place of what stands there. */
-export function write(report: string): void {
-  writeFileSync(PAGE, withBlock(readFileSync(PAGE, "utf8"), BLOCK, report));
+/** Puts a report into docs/BENCHMARKS.md in place of the one that stands there, of which `change` is told. */
+export function write(change: (report: string) => string): void {
+  const document = readFileSync(PAGE, "utf8");
+  writeFileSync(PAGE, withBlock(document, BLOCK, change(blockOf(document, BLOCK))));
 }

@@ -21,7 +21,7 @@ const { total } = await cold.pass();
 await cold.close();
 const again = started();
 const restart = await again.pass();
-const changes: number[] = [];
+const [changes, own] = [[], []] as [number[], number[]];
 for (let i = 0; i < rounds; i++) {
   // A prime step, so that neighbours in the list are not changed one after the other.
   const one = world[(i * 7_919) % count];
@@ -30,12 +30,13 @@ for (let i = 0; i < rounds; i++) {
   const pass = await again.pass(() => again.model.setSlice(slice, 0));
   if (pass.text === "") throw new Error("nothing has changed, so nothing was measured");
   changes.push(pass.total);
+  own.push(pass.ours);
 }
 await again.close();
 const written = restart.text === "" ? 0 : restart.text.trim().split("\n").length;
 const sync: Sync = {
   ...{ backend, services: count, endpoints },
-  ...{ cold: total, restart: restart.total, written, changes },
+  ...{ cold: total, restart: restart.total, written, changes, own },
 };
 console.log(JSON.stringify(sync));
 

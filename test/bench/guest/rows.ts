@@ -22,6 +22,7 @@ function summary(syncs: readonly Sync[]) {
     restart: figuresOf(syncs.map(({ restart }) => restart)).p50,
     written: Math.max(...syncs.map(({ written }) => written)),
     change: figuresOf(syncs.flatMap(({ changes }) => changes)),
+    own: figuresOf(syncs.flatMap(({ own }) => own)).p50,
   };
 }
 
@@ -42,6 +43,7 @@ function rowsOf(services: number, ours: Summary, beside: Summary): Row[] {
       beside: `${time(beside.change.p50, beside.change.p99)} iptables-nft`,
       ratio: ours.change.p50 / beside.change.p50,
     },
+    both("  of it plan, render, compare: p50", ({ own }) => own),
     both(`  cold sync${middle}`, ({ cold }) => cold),
     {
       ...both(`  start over what is there${middle}`, ({ restart }) => restart),

@@ -17,6 +17,8 @@ export interface Sync {
   readonly written: number;
   /** From a fact about one endpoint to the kernel's yes, each alone. */
   readonly changes: readonly number[];
+  /** Of each of these: model, plan, render and compare. */
+  readonly own: readonly number[];
 }
 
 /** What the guest's diagnostics that are such begin with. */
@@ -38,16 +40,20 @@ export function readSync(text: string): Sync {
   const said: unknown = JSON.parse(text);
   if (!isRecord(said)) throw new Error(`no figures: ${text}`);
   const number = (name: string) => numberOf(said[name], name);
-  const { backend, changes } = said;
-  if (!Array.isArray(changes)) throw new Error(`changes: no list: ${text}`);
+  const numbers = (name: string) => {
+    const list = said[name];
+    if (!Array.isArray(list)) throw new Error(`${name}: no list: ${text}`);
+    return list.map((one: unknown) => numberOf(one, name));
+  };
   return {
-    backend: backendOf(backend),
+    backend: backendOf(said.backend),
     services: number("services"),
     endpoints: number("endpoints"),
     cold: number("cold"),
     restart: number("restart"),
     written: number("written"),
-    changes: changes.map((one: unknown) => numberOf(one, "changes")),
+    changes: numbers("changes"),
+    own: numbers("own"),
   };
 }
 

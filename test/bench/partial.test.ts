@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Run, reportOf } from "./page.ts";
+import { withSections } from "./partial.ts";
+import { atMost, type Section } from "./table.ts";
+
+const WHOLE: Run = {
+  date: new Date("2026-01-02T03:04:05Z"),
+  command: "make bench",
+  machine: "1 x pocket calculator",
+  minutes: 16,
+  load: [0.1, 1.9],
+};
+const PART: Run = {
+  ...WHOLE,
+  date: new Date("2026-01-09T03:04:05Z"),
+  command: "node test/bench/main.ts --part memory",
+  minutes: 2,
+};
+
+function section(title: string, megabytes: number): Section {
+  const target = atMost("", 80, "MB", megabytes);
+  return { title, rows: [{ what: "idle", ours: `${megabytes} MB`, target }] };
+}
+
+const REPORT = reportOf(WHOLE, [section("memory", 81), section("size", 90)]);
+
+test("what was measured again takes its old place, with its verdict, and says when; the rest stays to the letter", () => {
+  const report = withSections(REPORT, PART, [section("memory", 70)]);
+  assert.equal(
+    report,
+    `Measured on 2026-01-02 with \`make bench\`, in 16.0 minutes.
+1 x pocket calculator; load 0.1 before, 1.9 at the end.
+memory: on 2026-01-09 with \`node test/bench/main.ts --part memory\`, in 2.0 minutes; load 0.1 before, 1.9 at the end.
+
+Not met:
+
+* size: idle: 90 MB, not <= 80 MB
+
+### memory
+
+| what | ours  | beside it | ratio | target   | met |
+| ---- | ----- | --------- | ----: | -------- | --- |
+| idle | 70 MB |           |       | <= 80 MB | yes |
+
+${REPORT.slice(REPORT.indexOf("### size"))}`,
+  );
+});
+
+test("measured a third time, only the last is told; of what is new a section is added at the end", () => {
+  const twice = withSections(REPORT, PART, [section("memory", 70)]);
+  const report = withSections(twice, { ...PART, minutes: 3 }, [section("memory", 71)]);
+  assert.equal(report.match(/^memory: on .* in (.*) minutes/gm)?.length, 1);
+  assert.match(report, /^memory: on .* in 3\.0 minutes/m);
+  assert.match(
+    withSections(REPORT, PART, [section("speed", 1)]),
+    /### size[\s\S]*### speed\n\n[\s\S]*1 MB/,
+  );
+});
+
+test("the last that was missed is missed no more", () => {
+  const [memory, size] = [section("memory", 1), section("size", 1)];
+  const report = withSections(withSections(REPORT, PART, [size]), PART, [memory]);
+  assert.match(report, /\n\nEvery target was met\.\n\n### memory\n/);
+  assert.match(withSections(report, PART, [section("size", 99)]), /\nNot met:\n\n\* size: idle/);
+});
+
+test("with all its sections anew, tables are those of a run of the whole", () => {
+  const sections = [section("memory", 1), section("size", 99)];
+  const tables = (report: string) => report.slice(report.indexOf("Not met"));
+  assert.equal(tables(withSections(REPORT, PART, sections)), tables(reportOf(WHOLE, sections)));
+});
+
+test("what is no report is not written over", () => {
+  assert.throws(() => withSections("## Figures\n", PART, []), /expected a report/);
+});
