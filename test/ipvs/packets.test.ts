@@ -30,6 +30,9 @@ function asWithIpvs(flow: Flow): Flow {
   if (isEndpoint(flow)) return { ...flow, to: { ...flow.to, port: 8080 }, expect: "untouched" };
   const again = flow.again.length === 0 ? [] : [flow.to, flow.to];
   if (typeof flow.expect === "string" || flow.from !== HOME) return { ...flow, again };
+  // By the uplink it is the node's first address, which others see anyway.
+  const isFar = flow.expect.every(({ pod }) => !pod.startsWith(`${HOME}/`));
+  if (isFar && !flow.to.address.includes(":")) return { ...flow, again };
   return { ...flow, again, expect: flow.expect.map((one) => ({ ...one, masquerade: true })) };
 }
 

@@ -36,6 +36,7 @@ async function obey(order: Order): Promise<Answer> {
   const { believed, tx } = await transaction();
   if (!tx.empty) await backend.apply(tx, believed);
   const { tx: again } = await transaction();
+  await backend.close();
   return { done: String(tx), left: String(again) };
 }
 
