@@ -39,6 +39,8 @@ export const REASONS = {
   // A service that is not in the kernel as it was planned, so that all others can be.
   "refused-by-kernel":
     "The kernel or its tool refuses the rules of this port: connections to it are rejected at once.",
+  "server-foreign":
+    "A virtual server of another program stands at this VIP and port: connections are refused until that is gone.",
   "affinity-unsupported":
     "The kernel or its tool refuses session affinity for this port: it is served without.",
 
@@ -207,6 +209,8 @@ export const REASONS = {
   "chain-changed": "A chain of ours does not hold the rules that were written to it.",
   "server-missing": "A virtual server of ours is gone from IPVS.",
   "server-changed": "A virtual server of ours has other terms or destinations than it was given.",
+  "server-freed":
+    "Another program's virtual server is gone from a VIP and port of an import: ours takes its place.",
   "vip-missing": "A VIP is gone from our device.",
   "guard-missing": "Our nftables table is gone.",
   "guard-changed":

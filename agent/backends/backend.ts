@@ -73,6 +73,8 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
   ) => Promise<readonly DestinationCount[]>;
   /** Makes one transaction live, and updates `believed` to match once the kernel has said yes. */
   apply(tx: Tx, believed: Believed): Promise<void>;
+  /** Wanted services that the kernel does not have, because something of somebody else's is in their place. PURE. */
+  obstacles?: (believed: Believed) => readonly Obstacle[];
   /** Ends helper processes; leaves the kernel as it is. */
   close(): Promise<void>;
 }
@@ -122,6 +124,17 @@ export interface WantedExtra {
   readonly kept?: readonly VirtualService[];
 }
 
+/** Something of somebody else's in the place of a service. */
+export interface Obstacle {
+  readonly importKey: ObjectKey;
+  /** `ns/name:port`. */
+  readonly servicePort: string;
+  readonly protocol: Protocol;
+  readonly reason: Extract<Reason, "server-foreign">;
+  /** What is there, and how it is removed. */
+  readonly message: string;
+}
+
 /** What somebody else did to one of our kernel objects. */
 export interface Drift {
   readonly reason: DriftReason;
@@ -141,6 +154,7 @@ export type DriftReason = Extract<
   | "chain-changed"
   | "server-missing"
   | "server-changed"
+  | "server-freed"
   | "vip-missing"
   | "guard-missing"
   | "guard-changed"

@@ -22,6 +22,14 @@ import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
 import { verdictTransitions } from "./verdict-transitions.ts";
 
+/** What is said of a port that is set aside. */
+const ASIDE: Readonly<Record<SetAsideChange["reason"], string>> = {
+  "affinity-unsupported": "Session affinity is refused; the port is served without.",
+  "refused-by-kernel": "A port is refused and set aside; connections to it are rejected.",
+  "server-foreign":
+    "Something of another program is in the place of a port, which is set aside; connections to it are rejected.",
+};
+
 /**
  * Turns what the agent says into log lines and metrics. It logs what became different, not what was done:
  * an agent that has nothing new to tell is silent, and one that fails again and again says so once.
@@ -136,11 +144,7 @@ export class Observer implements AgentEvents {
 
   setAside({ family, error, importKey, ...service }: SetAsideChange): void {
     this.#metrics.setAside(family, service.reason, 1);
-    const message =
-      service.reason === "affinity-unsupported"
-        ? "Session affinity is refused; the port is served without."
-        : "A port is refused and set aside; connections to it are rejected.";
-    this.#log.warn(message, { family, import: importKey, ...service, error });
+    this.#log.warn(ASIDE[service.reason], { family, import: importKey, ...service, error });
   }
 
   restored({ family, importKey, ...service }: SetAsideChange): void {

@@ -17,17 +17,17 @@ export interface ImportPlan {
   readonly excluded: readonly Excluded[];
   /** What is odd about slices that are used all the same; absent if nothing is. */
   readonly remarks?: readonly Remark[];
-  /** Ports that are not in the kernel as planned, because it refuses their rules; absent if there are none. */
+  /** Ports that are not in the kernel as planned, because it refuses their rules or has others in their place; absent if there are none. */
   readonly setAside?: readonly SetAsidePort[];
 }
 
-/** A port whose rules the kernel refuses. */
+/** A port whose rules the kernel refuses, or in whose place something of somebody else's is. */
 export interface SetAsidePort {
   /** `ns/name:port`. */
   readonly servicePort: string;
   readonly protocol: Protocol;
   readonly family: Family;
-  readonly reason: Extract<Reason, "refused-by-kernel" | "affinity-unsupported">;
+  readonly reason: Extract<Reason, "refused-by-kernel" | "affinity-unsupported" | "server-foreign">;
 }
 
 /** Something to know about a slice that is used. */

@@ -138,7 +138,9 @@ export class Agent {
     const view = this.#model.view(key);
     if (view === undefined) return undefined;
     const setAside = [...this.#reconcilers].flatMap(([family, reconciler]) =>
-      reconciler.setAside(key).map(({ importKey: _import, ...port }) => ({ ...port, family })),
+      reconciler
+        .setAside(key)
+        .map(({ importKey: _import, error: _error, ...port }) => ({ ...port, family })),
     );
     return { ...planImport(view, this.#node), ...(setAside.length > 0 && { setAside }) };
   }

@@ -40,7 +40,7 @@ export class Announcements {
       if (!this.#aside.has(key)) this.#events.restored({ family: this.#family, ...each });
     }
     for (const [key, each] of this.#aside) {
-      if (!before.has(key)) this.#events.setAside({ family: this.#family, ...each, error });
+      if (!before.has(key)) this.#events.setAside({ family: this.#family, error, ...each });
     }
   }
 }

@@ -160,6 +160,30 @@ describe("a service that the kernel refuses", () => {
     assert.equal(bench.aside.size, 0);
   });
 
+  test("stays apart from one in whose place something of somebody else's is: both are told, and each ends by itself", async () => {
+    const obstacle = {
+      importKey: keyOf(2),
+      servicePort: "demo/s2:http",
+      protocol: "TCP",
+      reason: "server-foreign",
+      message: "demo/s2:http: ipvsadm -D -t 241.0.0.10:80",
+    } as const;
+    bench.backend.obstacles = () => [obstacle];
+    bench.set(keyOf(1), service(1, { protocol: "SCTP" }));
+    bench.set(keyOf(2), service(2));
+    await bench.start();
+    assert.equal(bench.aside.get("demo/s1:http SCTP"), "refused-by-kernel");
+    assert.equal(bench.aside.get("demo/s2:http TCP"), "server-foreign");
+    const [told] = bench.reconciler.setAside(keyOf(2));
+    assert.equal(told?.error?.code, "CSP_PLACE_TAKEN");
+    assert.equal(told?.error?.message, obstacle.message);
+    bench.backend.obstacles = () => [];
+    bench.set(keyOf(3), service(3));
+    await bench.settle();
+    assert.deepEqual([...bench.aside.keys()], ["demo/s1:http SCTP"]);
+    assert.deepEqual(bench.reconciler.setAside(keyOf(2)), []);
+  });
+
   test("is served without affinity if that is what is refused", async () => {
     bench.backend.refuses = ({ affinitySeconds, port }) =>
       port === 99 || affinitySeconds !== undefined;

@@ -36,7 +36,7 @@ export interface Drifted {
 }
 
 /** What became of a service that the kernel refuses. */
-export interface SetAsideChange extends SetAside {
+export interface SetAsideChange extends Omit<SetAside, "error"> {
   readonly family: Family;
   /** What the tool said; undefined if the service is live as planned again, or not wanted any more. */
   readonly error?: unknown;

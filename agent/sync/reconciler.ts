@@ -12,7 +12,7 @@ import type { Pace } from "./pace.ts";
 import { Proposals } from "./proposals.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { Rest } from "./rest.ts";
-import type { SetAside } from "./set-aside.ts";
+import { obstructed, type SetAside } from "./set-aside.ts";
 import { Slices } from "./slices.ts";
 import { Tidying } from "./tidying.ts";
 import { type Scope, Trials } from "./trials.ts";
@@ -54,6 +54,7 @@ const REFUSED: ReadonlySet<ErrorCode | undefined> = new Set([
  *    passes, so that all else goes on; see Trials.
  * 6. A first word of the sources that would take away most of what the kernel has is doubted; see MassLoss.
  * 7. What a backend keeps only for its connections goes when they have ended; see Tidying.
+ * 8. What stands in the way of a service and is not ours stays; the service is set aside, and all others live.
  */
 export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #options: ReconcilerOptions<Believed, Changes, Tx>;
@@ -68,6 +69,8 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
   readonly #stop = new AbortController();
   #ruleset: Ruleset<Changes> | undefined;
   #believed: Believed | undefined;
+  /** What has no place in the kernel, because of somebody else. */
+  #obstructed: readonly SetAside[] = [];
   #passSince: number | undefined;
   #failures = 0;
   #synced = false;
@@ -126,7 +129,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
 
   /** What of one import is set aside. */
   setAside(key: ObjectKey): readonly SetAside[] {
-    return this.#trials.of(key);
+    return [...this.#trials.of(key), ...this.#obstructed.filter((one) => one.importKey === key)];
   }
 
   /** Says that what one import wants may have changed. `at`: when that was learned of. */
@@ -240,7 +243,9 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     follower?.accepted(scope === "complete" && whole);
     this.#inspection.passEnds(scope);
     if (scope === "complete" && backend.ended !== undefined) this.#tidying.done();
-    this.#announcements.setAside(this.#trials.setAside);
+    const obstacles = (this.#believed && backend.obstacles?.(this.#believed)) ?? [];
+    this.#obstructed = obstacles.map(obstructed);
+    this.#announcements.setAside([...this.#trials.setAside, ...this.#obstructed]);
   }
 
   #tell({ scope, tx, started }: { scope: Scope; tx: Transaction; started: number }): void {
@@ -274,7 +279,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     });
     if (outcome === "trial") {
       events.tried({ family, accepted: false });
-      this.#announcements.setAside(this.#trials.setAside, error);
+      this.#announcements.setAside([...this.#trials.setAside, ...this.#obstructed], error);
       return undefined;
     }
     if (outcome === "held") this.#changes.withhold();

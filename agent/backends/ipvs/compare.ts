@@ -2,7 +2,14 @@ import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { Drift } from "../backend.ts";
 import { tableOf } from "./guard.ts";
-import { type Believed, isOurs, type ServerKey, type StandingServer, serverName } from "./state.ts";
+import {
+  type Believed,
+  isMarked,
+  isOurs,
+  type ServerKey,
+  type StandingServer,
+  serverName,
+} from "./state.ts";
 
 /** How much was looked at: everything, or no elements of sets, and of these servers only the destinations. */
 export type Depth = "all" | ReadonlySet<ServerKey>;
@@ -39,12 +46,17 @@ export function suspected(drift: Drift, { text }: Cidr): Drift {
 function compareServers(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {
   const drift: Drift[] = [];
   for (const [key, server] of before.servers) {
-    if (!isOurs(server.terms)) continue;
+    if (!isOurs(before, key)) continue;
     const now = found.servers.get(key);
     const what = serverText(key, family);
     if (now === undefined) drift.push({ reason: "server-missing", what });
     else if (!isAlike(server, now, depth === "all" || depth.has(key)))
       drift.push({ reason: "server-changed", what });
+  }
+  for (const key of before.blocked.keys()) {
+    const now = found.servers.get(key);
+    if (now === undefined || isMarked(now.terms))
+      drift.push({ reason: "server-freed", what: serverText(key, family) });
   }
   return drift;
 }

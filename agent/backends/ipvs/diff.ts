@@ -4,6 +4,7 @@ import type { Command, ServerName } from "../../system/ipvs/object.ts";
 import type { GuardOptions } from "./guard.ts";
 import {
   type Believed,
+  type Blocked,
   type Changes,
   type DestinationKey,
   destinationOf,
@@ -44,8 +45,16 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
   const gains: Command[] = [];
   const losses: Command[] = [];
   const served = new Map(believed.sets.served);
+  const blocked = new Map<ServerKey, Blocked | undefined>();
   for (const [key, wanted] of all(believed, changes)) {
     const standing = believed.servers.get(key);
+    if (standing !== undefined && !isOurs(believed, key)) {
+      // Somebody else's: it stays, and whoever wants its place has to wait.
+      blocked.set(key, wanted);
+      served.delete(key);
+      continue;
+    }
+    blocked.set(key, undefined);
     const one = diffServer(serverName(key, family), standing, wanted);
     gains.push(...one.gains);
     losses.push(...one.losses);
@@ -69,6 +78,7 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
     servers,
     vips,
     leaving,
+    blocked,
     sets,
     rules,
   });
@@ -78,7 +88,7 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
 export function diffIdle(believed: Believed, options: GuardOptions): IpvsTransaction {
   const servers = new Map<ServerKey, WantedServer | undefined>();
   for (const [key, standing] of believed.servers) {
-    if (!isOurs(standing.terms)) continue;
+    if (!isOurs(believed, key)) continue;
     const wanted = asItTakes(standing, believed.sets.served.get(key));
     servers.set(key, wanted);
   }
@@ -101,7 +111,7 @@ function asItTakes(
   const { terms, destinations } = standing;
   if (importKey === undefined || !isImportKey(importKey)) return undefined;
   const endpoints = [...destinations].flatMap(([key, { weight }]) => (weight > 0 ? [key] : []));
-  return { importKey, terms, endpoints };
+  return { importKey, servicePort: importKey, terms, endpoints };
 }
 
 function isImportKey(text: string): text is `${string}/${string}` {
@@ -110,14 +120,15 @@ function isImportKey(text: string): text is `${string}/${string}` {
 
 /** What is named, and, if that is all that is wanted, what the kernel has beside it. */
 function* all(
-  { servers: standing, sets }: Believed,
-  { complete, servers, kept }: Changes,
+  believed: Believed,
+  { complete, servers: named, kept }: Changes,
 ): Generator<readonly [ServerKey, WantedServer | undefined]> {
-  yield* servers;
+  const { servers, sets } = believed;
+  yield* named;
   if (!complete) return;
-  const ours = [...standing].flatMap(([key, { terms }]) => (isOurs(terms) ? [key] : []));
+  const ours = [...servers.keys()].filter((key) => isOurs(believed, key));
   for (const key of new Set([...ours, ...sets.served.keys()])) {
-    if (!servers.has(key) && !kept.has(key)) yield [key, undefined];
+    if (!named.has(key) && !kept.has(key)) yield [key, undefined];
   }
 }
 
@@ -128,9 +139,6 @@ function diffServer(
 ): ServerDiff {
   const gains: Command[] = [];
   const losses: Command[] = [];
-  if (wanted === undefined && standing !== undefined && !isOurs(standing.terms)) {
-    return { gains, losses, after: standing };
-  }
   const endpoints = new Set(wanted?.endpoints);
   if (standing === undefined && endpoints.size === 0) return { gains, losses, after: undefined };
   const terms = wanted?.terms ?? standing?.terms;
@@ -189,8 +197,8 @@ function diffVips(
     for (const vip of believed.vips) if (!changes.vips.has(vip)) given.add(vip);
   }
   const used = new Set<string>();
-  for (const [key, { terms }] of believed.servers) {
-    if (!isOurs(terms) || (servers.has(key) && servers.get(key) === undefined)) continue;
+  for (const key of believed.servers.keys()) {
+    if (!isOurs(believed, key) || (servers.has(key) && servers.get(key) === undefined)) continue;
     if (given.has(vipOf(key))) used.add(vipOf(key));
   }
   const vips = changed(believed.vips, changes.vips, changes.complete);

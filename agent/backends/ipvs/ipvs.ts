@@ -3,12 +3,13 @@ import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { NftProcess } from "../../system/nft-process.ts";
-import type { Backend, DestinationCount, Drift } from "../backend.ts";
+import type { Backend, DestinationCount, Drift, Obstacle } from "../backend.ts";
 import { compare, isServerMissing, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
+import { obstaclesOf } from "./obstacles.ts";
 import {
   countServices,
   DEVICE,
@@ -125,6 +126,10 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     if (!drift.some(isServerMissing)) return drift;
     const kubeProxy = await new DummyDevice(KUBE_PROXY_DEVICE).find();
     return kubeProxy === undefined ? drift : drift.map((one) => suspected(one, clusterSetCidr));
+  }
+
+  obstacles(believed: Believed): Obstacle[] {
+    return obstaclesOf(believed, this.#options.family);
   }
 
   async ended(believed: Believed, stop?: AbortSignal): Promise<IpvsTransaction> {

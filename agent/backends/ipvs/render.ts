@@ -1,5 +1,5 @@
 import type { Scheduler } from "../../../api/scheduler.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
+import { servicePortName, type VirtualService } from "../../plan/virtual-service.ts";
 import {
   type DestinationKey,
   destinationKey,
@@ -27,6 +27,7 @@ export function renderServers(
   const { protocol, port, importKey, listed } = service;
   const wanted: WantedServer = {
     importKey,
+    servicePort: servicePortName(service),
     terms: termsOf(service, service.scheduler ?? scheduler),
     endpoints: endpointsOf(service),
     ...(listed !== undefined && { listed: new Set(listed) }),

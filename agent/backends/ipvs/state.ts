@@ -17,6 +17,8 @@ export type Terms = Pick<Server, "scheduler" | "flags" | "timeout">;
 /** A virtual server as it should be. */
 export interface WantedServer {
   readonly importKey: ObjectKey;
+  /** `ns/name:port`. */
+  readonly servicePort: string;
   readonly terms: Terms;
   /** Who takes new connections; empty means that the guard refuses them. */
   readonly endpoints: readonly DestinationKey[];
@@ -63,6 +65,9 @@ export interface GuardSets {
   readonly hairpins: Set<string>;
 }
 
+/** A wanted server that is not there, because somebody else's is. */
+export type Blocked = Pick<WantedServer, "importKey" | "servicePort">;
+
 /** What the agent thinks the kernel holds of one family. */
 export interface Believed {
   /** All virtual servers on addresses of ours, those of others included (`isOurs`). */
@@ -72,6 +77,8 @@ export interface Believed {
   /** VIPs that nobody wants, and that stay until the last connection to them has ended. */
   readonly leaving: Set<string>;
   readonly sets: GuardSets;
+  /** Wanted servers in whose place somebody else's stands; empty after reading back. */
+  readonly blocked: Map<ServerKey, Blocked>;
   /** What is written in the comments of our rules, in their order; empty if there are none. */
   rules: readonly string[];
   /** Switches of the kernel that are not as they should be. */
@@ -85,6 +92,7 @@ export function nothing(): Believed {
     vips: new Set(),
     leaving: new Set(),
     sets: { served: new Map(), explicit: new Set(), hairpins: new Set() },
+    blocked: new Map(),
     rules: [],
     wrong: [],
   };
@@ -93,9 +101,18 @@ export function nothing(): Believed {
 /** The bit of `Server.flags` that says whose a virtual server is: none of the kernel's schedulers has a use for it. */
 export const MARK = 0x20;
 
-/** Whether a virtual server is ours: it stands on an address of ours, and carries our mark. */
-export function isOurs({ flags }: Terms): boolean {
+/** Whether a virtual server carries our mark. */
+export function isMarked({ flags }: Terms): boolean {
   return (flags & MARK) !== 0;
+}
+
+/**
+ * Whether a virtual server on an address of ours is ours: it carries our mark, or somebody has taken that from it, and the
+ * guard leads connections to it: it never does to somebody else's.
+ */
+export function isOurs({ servers, sets }: Pick<Believed, "servers" | "sets">, key: ServerKey) {
+  const server = servers.get(key);
+  return server !== undefined && (isMarked(server.terms) || sets.served.has(key));
 }
 
 /** The key of a virtual server. */

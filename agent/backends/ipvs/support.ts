@@ -32,6 +32,8 @@ export interface SupportOptions {
   readonly ranges: readonly Cidr[];
   /** What a kube-proxy in ipvs mode leaves alone, as the operator says. */
   readonly excluded: readonly Cidr[];
+  /** Seconds after which IPVS forgets a TCP connection that is silent; absent leaves it as it is. */
+  readonly tcpTimeout?: number;
 }
 
 /** How switches are tried and set. */
@@ -50,7 +52,8 @@ const KERNEL: Switchboard = { read: readSetting, try: trySetting, write: writeSe
  * IPVS has it load the module, where it may. Leaves our device behind, without an address; nothing at all if something is
  * missing. Never rejects.
  */
-export async function setUp({ families, ranges, excluded }: SupportOptions): Promise<Support> {
+export async function setUp(options: SupportOptions): Promise<Support> {
+  const { families, ranges, excluded, tcpTimeout } = options;
   const device = new DummyDevice(DEVICE);
   const stood = (await device.find().catch(() => undefined)) !== undefined;
   const ipvs = await lack(() => new IpvsTable().servers());
@@ -66,7 +69,21 @@ export async function setUp({ families, ranges, excluded }: SupportOptions): Pro
   ];
   const support = lacks.length === 0 ? await setSwitches(KERNEL) : { lacks, changed: [] };
   if (support.lacks.length > 0 && !stood) await device.remove().catch(() => false);
-  return support;
+  if (support.lacks.length > 0 || tcpTimeout === undefined) return support;
+  const changed = [...support.changed];
+  const refused = await lack(async () => {
+    changed.push(...(await setTcpTimeout(tcpTimeout)));
+  });
+  return { lacks: refused, changed };
+}
+
+/** Returns what it has changed: nothing if it is so already. */
+async function setTcpTimeout(seconds: number): Promise<SettingChange[]> {
+  const table = new IpvsTable();
+  const before = await table.tcpTimeout();
+  if (before === seconds) return [];
+  await table.setTcpTimeout(seconds);
+  return [{ name: "IPVS's timeout of TCP", before: `${before}s`, after: `${seconds}s` }];
 }
 
 /** What says that a switch which is not as it should be cannot be set; nothing if all are right, or can be. */

@@ -3,7 +3,7 @@ import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
 import type { GuardOptions } from "./guard.ts";
 import type { Setting } from "./settings.ts";
-import type { Believed, GuardSets, ServerKey, StandingServer } from "./state.ts";
+import type { Believed, Blocked, GuardSets, ServerKey, StandingServer } from "./state.ts";
 import { renderElements, renderTables } from "./tables.ts";
 
 /** What a transaction is made of: what changes, and how things stand after it. */
@@ -16,6 +16,8 @@ export interface TransactionParts {
   readonly servers: ReadonlyMap<ServerKey, StandingServer | undefined>;
   readonly vips: ReadonlySet<string>;
   readonly leaving: ReadonlySet<string>;
+  /** Wanted servers in whose place somebody else's stands; undefined for one that can be there, or is not wanted. */
+  readonly blocked: ReadonlyMap<ServerKey, Blocked | undefined>;
   readonly sets: GuardSets;
   readonly rules: readonly string[];
 }
@@ -47,7 +49,11 @@ export class IpvsTransaction implements Transaction {
   }
 
   get empty(): boolean {
-    return this.steps.length === 0;
+    const { blocked, believed } = this.#parts;
+    const same = [...blocked].every(
+      ([key, one]) => believed.blocked.has(key) === (one !== undefined),
+    );
+    return this.steps.length === 0 && same;
   }
 
   get writes(): number {
@@ -60,7 +66,7 @@ export class IpvsTransaction implements Transaction {
 
   /** Makes `believed` what the kernel holds once it has accepted this. */
   settle(believed: Believed): void {
-    const { servers, vips, leaving, sets, rules } = this.#parts;
+    const { servers, vips, leaving, blocked, sets, rules } = this.#parts;
     for (const [key, server] of servers) {
       if (server === undefined) believed.servers.delete(key);
       else believed.servers.set(key, server);
@@ -73,6 +79,10 @@ export class IpvsTransaction implements Transaction {
     for (const [key, value] of sets.served) believed.sets.served.set(key, value);
     believed.rules = rules;
     believed.wrong = [];
+    for (const [key, one] of blocked) {
+      if (one === undefined) believed.blocked.delete(key);
+      else believed.blocked.set(key, one);
+    }
   }
 
   /** As somebody would type it, who had one tool for all of it. */
