@@ -214,6 +214,6 @@ describe("what is done for a change, and in which order", () => {
     assert.deepEqual(world.idle(), []);
     const lines = world.set([service([A, B]), service([A], { port: 30080 })]);
     assert.deepEqual(lines, []);
-    assert.equal(world.believed.servers.get("f100000a TCP 30080"), foreign);
+    assert.deepEqual(world.believed.servers.get("f100000a TCP 30080"), foreign);
   });
 });
