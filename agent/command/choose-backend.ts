@@ -28,8 +28,11 @@ export async function chooseBackend(
 ): Promise<Chosen | undefined> {
   let lacking: readonly string[] | undefined;
   if (config.backend !== "iptables") {
-    const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded } = config;
-    const { lacks, changed } = await setUp({ families: familiesOf(config), ranges, excluded });
+    const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded, ipvsTcpTimeout } = config;
+    const { lacks, changed } = await setUp({
+      ...{ families: familiesOf(config), ranges, excluded },
+      ...(ipvsTcpTimeout !== undefined && { tcpTimeout: ipvsTcpTimeout }),
+    });
     for (const { name, before, after } of changed) {
       log.info("Set a switch of the kernel for IPVS.", { setting: name, before, after });
     }

@@ -48,6 +48,7 @@ test("with a directory of manifests, everything else has a default", () => {
     backend: "iptables",
     iptablesFlavour: "auto",
     ipvsScheduler: "rr",
+    ipvsTcpTimeout: undefined,
     kubeProxyExcludeCidrs: [],
     masquerade: "none",
     lockFile: "/run/clusterset-agent.lock",

@@ -32,6 +32,8 @@ export interface AgentConfig {
   readonly backend: BackendName | "auto";
   readonly iptablesFlavour: IptablesFlavour;
   readonly ipvsScheduler: Scheduler;
+  /** Seconds; absent leaves the kernel's. */
+  readonly ipvsTcpTimeout: number | undefined;
   readonly kubeProxyExcludeCidrs: readonly Cidr[];
   readonly masquerade: Masquerade;
   readonly lockFile: string;

@@ -8,6 +8,7 @@ import {
   listenAddress,
   oneOf,
   optional,
+  seconds,
   text,
 } from "../../common/config/values.ts";
 import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
@@ -150,6 +151,15 @@ export const FLAGS = {
     about: `How IPVS picks an endpoint, unless the import says: ${SCHEDULERS.join(", ")}`,
     read: oneOf(SCHEDULERS),
     default: "rr",
+  },
+  ipvsTcpTimeout: {
+    name: "ipvs-tcp-timeout",
+    group: KERNEL,
+    placeholder: "SECONDS",
+    about:
+      "When IPVS forgets a silent TCP connection; of the whole node; the kernel's (900) if not given",
+    read: optional(seconds(1, 864_000)),
+    default: "",
   },
   kubeProxyExcludeCidrs: {
     name: "kube-proxy-exclude-cidrs",

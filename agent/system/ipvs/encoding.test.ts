@@ -8,8 +8,11 @@ import { genericPayload } from "../netlink/generic.ts";
 import {
   decodeDestination,
   decodeServer,
+  decodeTcpTimeout,
   encodeCommand,
   encodeDestinationsRequest,
+  encodeTcpTimeout,
+  encodeTimeoutsRequest,
   isMarked,
 } from "./encoding.ts";
 import { type Destination, SERVER_FLAGS, type Server, type StandingDestination } from "./object.ts";
@@ -74,6 +77,17 @@ describe("messages of IPVS", () => {
       bytes("03 01 0000", name),
     );
     assert.equal(encodeDestinationsRequest(server).toString("hex"), bytes("08 01 0000", name));
+  });
+
+  test("the timeout of TCP is set alone, and read from among the others", () => {
+    assert.equal(encodeTcpTimeout(7200).toString("hex"), bytes("0c 01 0000", "0800 0400 201c0000"));
+    assert.equal(encodeTimeoutsRequest().toString("hex"), bytes("0d 01 0000"));
+    const told = ["0800 0400 84030000", "0800 0500 78000000", "0800 0600 2c010000"];
+    const answer = (...parts: readonly string[]) =>
+      decodeTcpTimeout(Buffer.from(bytes("0c 01 0000", ...parts), "hex"));
+    assert.equal(answer(...told), 900);
+    assert.equal(answer(...told.slice(1)), undefined);
+    assert.equal(answer("0600 0400 8403 0000"), undefined);
   });
 
   test("an IPv6 server is masked by its length in bits", () => {

@@ -32,9 +32,11 @@ const COMMAND = {
 } as const satisfies Record<Command["kind"], number>;
 const GET_SERVICE = 4;
 const GET_DEST = 8;
+const SET_CONFIG = 12;
+const GET_CONFIG = 13;
 
 /** IPVS_CMD_ATTR_…: what a message holds. */
-const PART = { service: 1, dest: 2 } as const;
+const PART = { service: 1, dest: 2, tcpTimeout: 4 } as const;
 /** IPVS_SVC_ATTR_… */
 const SERVICE = {
   family: 1,
@@ -84,6 +86,24 @@ export function encodeServersRequest(): Buffer {
 /** The payload of a request for all destinations of one. */
 export function encodeDestinationsRequest(server: ServerName): Buffer {
   return genericPayload(GET_DEST, VERSION, nested(PART.service, ...nameOf(server)));
+}
+
+/** The payload of a request for IPVS's timeouts. */
+export function encodeTimeoutsRequest(): Buffer {
+  return genericPayload(GET_CONFIG, VERSION);
+}
+
+/** The payload of a change of the timeout of established TCP connections, in seconds; of the others nothing changes. */
+export function encodeTcpTimeout(seconds: number): Buffer {
+  return genericPayload(SET_CONFIG, VERSION, attribute(PART.tcpTimeout, word(seconds)));
+}
+
+/** Reads the timeout of established TCP connections, in seconds. Undefined if the message tells of none. */
+export function decodeTcpTimeout(payload: Buffer): number | undefined {
+  if (payload.length < GENERIC_HEADER) return undefined;
+  const all = { from: GENERIC_HEADER, to: payload.length };
+  const at = sized(payload, all, PART.tcpTimeout, 4);
+  return at === undefined ? undefined : payload.readUInt32LE(at);
 }
 
 /** The payload of a change. */

@@ -5,9 +5,12 @@ import { MOST_AT_ONCE, NETLINK, NetlinkSocket, nameOf } from "../netlink/socket.
 import {
   decodeDestination,
   decodeServer,
+  decodeTcpTimeout,
   encodeCommand,
   encodeDestinationsRequest,
   encodeServersRequest,
+  encodeTcpTimeout,
+  encodeTimeoutsRequest,
   IPVS,
 } from "./encoding.ts";
 import type { Command, Server, ServerName, StandingDestination } from "./object.ts";
@@ -46,6 +49,27 @@ export class IpvsTable {
         });
       }
       return found;
+    });
+  }
+
+  /** Seconds after which a TCP connection is forgotten that stands and is silent. Rejects as `servers` does. */
+  tcpTimeout(): Promise<number> {
+    return conversation(async (socket, family) => {
+      let seconds: number | undefined;
+      const errno = await socket.ask(family, encodeTimeoutsRequest(), (payload) => {
+        seconds = decodeTcpTimeout(payload);
+      });
+      if (seconds !== undefined) return seconds;
+      throw new CodedError("CSP_NETLINK_FAILED", `IPVS: its timeouts: ${nameOf(errno)}`);
+    });
+  }
+
+  /** Sets it for all TCP connections of the network namespace, whosever they are. Rejects as `servers` does. */
+  setTcpTimeout(seconds: number): Promise<void> {
+    return conversation(async (socket, family) => {
+      const errno = await socket.ask(family, encodeTcpTimeout(seconds), () => undefined);
+      if (errno === 0) return;
+      throw new CodedError("CSP_NETLINK_FAILED", `IPVS: its TCP timeout: ${nameOf(errno)}`);
     });
   }
 
