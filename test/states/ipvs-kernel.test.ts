@@ -74,7 +74,7 @@ const anyTurns: fc.Arbitrary<Turn[]> = fc.array(
 
 /** An agent of one family over a model of the kernel. */
 class Site {
-  readonly kernel = new ModelIpvs();
+  readonly kernel: ModelIpvs;
   readonly model = new Model();
   /** True while something is broken that somebody else did. */
   harmed = false;
@@ -84,6 +84,7 @@ class Site {
   #believed;
 
   constructor(family: Family) {
+    this.kernel = new ModelIpvs(optionsOf(family).clusterSetCidr);
     this.#family = family;
     this.#pure = pureIpvs(family);
     this.#ruleset = this.#pure.ruleset();
@@ -230,7 +231,7 @@ for (const family of FAMILIES) {
         const site = new Site(family);
         for (const turn of turns) play(site, turn);
       }),
-      { numRuns: 100 },
+      { numRuns: 200 },
     );
   });
 }

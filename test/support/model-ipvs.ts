@@ -9,10 +9,12 @@ import {
   type StandingServer,
   serverKey,
   type Terms,
+  vipOf,
 } from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
 import type { Command } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
 
 interface ModelDestination {
@@ -51,6 +53,11 @@ export class ModelIpvs {
   readonly vips = new Set<string>();
   /** Our tables, by family and name. */
   tables: ReadonlyMap<string, ModelTable> = new Map();
+  readonly #clusterSetCidr: Cidr;
+
+  constructor(clusterSetCidr: Cidr) {
+    this.#clusterSetCidr = clusterSetCidr;
+  }
 
   /**
    * Does what a transaction asks for; after each act `look` sees what then is. `acts`: how many it gets to do.
@@ -80,7 +87,8 @@ export class ModelIpvs {
   /** What a process without memory believes. */
   read(): Believed {
     const believed = nothing();
-    for (const [key, server] of this.servers) believed.servers.set(key, standing(server));
+    for (const [key, server] of this.servers)
+      if (this.#isOnOurs(vipOf(key))) believed.servers.set(key, standing(server));
     for (const vip of this.vips) believed.vips.add(vip);
     const { guard } = this;
     if (guard === undefined) return believed;
@@ -100,6 +108,13 @@ export class ModelIpvs {
       const draining = [...destinations.values()].some(({ weight }) => weight === 0);
       if (draining && found !== undefined) believed.servers.set(key, standing(found));
     }
+  }
+
+  /** Whether servers on an address are read back: for its range, its device, or the guard that knows it. */
+  #isOnOurs(hex: string): boolean {
+    const { family } = this.#clusterSetCidr;
+    const known = this.vips.has(hex) || this.guard?.sets.explicit.has(hex) === true;
+    return known || contains(this.#clusterSetCidr, { family, text: "", hex });
   }
 
   /** Who takes new connections. */
