@@ -12,14 +12,17 @@ const PATIENCE = 15_000;
  * exit code: 1 if something could not be looked at, or if an agent runs: it would be left believing in rules
  * that are gone.
  */
-export async function cleanup({ lockFile }: AgentConfig, log: Logger): Promise<number> {
+export async function cleanup(
+  { lockFile, clusterSetCidrs: ranges }: AgentConfig,
+  log: Logger,
+): Promise<number> {
   const patience = AbortSignal.timeout(PATIENCE);
   const lock = await becomeSoleWriter(lockFile, log, patience, systemClock);
   if (lock === undefined) {
     log.error("An agent runs on this node: stop it first. Nothing was removed.");
     return 1;
   }
-  const { objects, failed } = await removeLeftovers(lock, log);
+  const { objects, failed } = await removeLeftovers(lock, log, { ranges });
   await lock.release();
   if (objects === 0 && !failed) log.info("There is nothing of ours in the kernel.");
   return failed ? 1 : 0;

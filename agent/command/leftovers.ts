@@ -1,4 +1,5 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import { FLAVOURS } from "../backends/iptables/flavour.ts";
@@ -10,7 +11,15 @@ import type { Chosen } from "./choose-backend.ts";
 /** Tools that are not installed, and sockets that cannot be had, have written nothing. */
 const ABSENT: ReadonlySet<string> = new Set(["CSP_EXEC_MISSING", "CSP_NETLINK_UNAVAILABLE"]);
 
-/** What is in use, and stays. */
+/** Where to look, besides where the kernel itself says. */
+export interface Search {
+  /** The ClusterSet CIDRs, as far as anybody said. */
+  readonly ranges: readonly Cidr[];
+  /** What is in use, and stays. */
+  readonly kept?: Kept;
+}
+
+/** What is in use. */
 export interface Kept {
   readonly chosen: Chosen;
   readonly families: readonly Family[];
@@ -38,12 +47,12 @@ interface Place {
 export async function removeLeftovers(
   lock: NodeLock,
   log: Logger,
-  kept?: Kept,
+  { ranges, kept }: Search,
   stop?: AbortSignal,
 ): Promise<Removed> {
   let objects = 0;
   let failed = false;
-  for (const { chosen, family, remove } of placesOf(lock, stop)) {
+  for (const { chosen, family, remove } of placesOf(lock, ranges, stop)) {
     if (kept?.families.includes(family) && isSame(kept.chosen, chosen)) continue;
     if (stop?.aborted) break;
     try {
@@ -60,7 +69,11 @@ export async function removeLeftovers(
   return { objects, failed };
 }
 
-function* placesOf(lock: NodeLock, stop: AbortSignal | undefined): Generator<Place> {
+function* placesOf(
+  lock: NodeLock,
+  ranges: readonly Cidr[],
+  stop: AbortSignal | undefined,
+): Generator<Place> {
   const options = { keep: [lock.descriptor], stop };
   for (const flavour of FLAVOURS) {
     for (const family of FAMILIES) {
@@ -69,7 +82,7 @@ function* placesOf(lock: NodeLock, stop: AbortSignal | undefined): Generator<Pla
     }
   }
   for (const family of FAMILIES) {
-    yield { chosen: { backend: "ipvs" }, family, remove: () => removeIpvs(family, stop) };
+    yield { chosen: { backend: "ipvs" }, family, remove: () => removeIpvs(family, ranges, stop) };
   }
 }
 

@@ -149,7 +149,12 @@ async function keepInStep(
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
   if (end === "synced") {
     preflight.again();
-    await removeLeftovers(lock, log, { chosen, families: familiesOf(config) }, stop);
+    await removeLeftovers(
+      lock,
+      log,
+      { ranges: config.clusterSetCidrs, kept: { chosen, families: familiesOf(config) } },
+      stop,
+    );
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");

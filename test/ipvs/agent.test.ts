@@ -190,10 +190,15 @@ describe("the agent with IPVS", () => {
     await soon(async () => assert.match(await connects(), /^[ab]$/));
   });
 
-  test("cleanup leaves nothing of ours, and what is others'", async () => {
-    await stage.node.exec(["ipvsadm", "-A", "-t", `${VIP}:30081`, "-s", "rr"]);
+  test("cleanup leaves nothing of ours, also where somebody has deleted device and tables, and what is others'", async () => {
+    const { node } = stage;
+    await node.exec(["ipvsadm", "-A", "-t", `${VIP}:30081`, "-s", "rr"]);
     await stage.agent.stop();
-    const { code } = await stage.node.run([AGENT, "cleanup"], { timeout: PATIENCE });
+    await node.exec(["ip", "link", "delete", "csp-ipvs0"]);
+    for (const family of ["ip", "ip6"])
+      await node.exec(["nft", "delete", "table", family, "csp-ipvs"]);
+    const cleanup = [AGENT, "cleanup", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+    const { code } = await node.run(cleanup, { timeout: PATIENCE });
     assert.equal(code, 0);
     assert.equal((await servers()).trim(), `-A -t ${VIP}:30081 -s rr`);
     assert.doesNotMatch(await stage.node.exec(["nft", "list", "tables"]), /csp-ipvs/);

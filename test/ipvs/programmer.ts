@@ -41,6 +41,6 @@ async function obey(order: Order): Promise<Answer> {
 }
 
 async function removed(): Promise<string> {
-  const counts = await Promise.all(FAMILIES.map((family) => removeOwn(family)));
+  const counts = await Promise.all(FAMILIES.map((family) => removeOwn(family, [])));
   return counts.join(" ");
 }

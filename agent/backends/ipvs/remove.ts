@@ -1,44 +1,60 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
+import { type Cidr, contains } from "../../../api/cidr.ts";
 import { codeOf } from "../../../common/errors.ts";
 import { isMarked } from "../../system/ipvs/encoding.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
+import type { Server } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { renderUnbound, tableOf } from "./guard.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE, isVip } from "./read.ts";
 import { nft } from "./restore.ts";
-import { vipOf } from "./state.ts";
+import { serverKey, vipOf } from "./state.ts";
 
 /**
  * Removes exactly what is ours of one family, and returns how many objects that were: 0 the second time. Ours are the
- * virtual servers with our mark on VIPs of our device or of our table; nothing is flushed. First others may translate VIPs
+ * virtual servers with our mark on VIPs of our device or of our table, or in `ranges`, where these are known: somebody may
+ * have deleted device and table. Nothing is flushed. First others may translate VIPs
  * again: where another backend has its rules, connections go by these from then on. Then addresses go, so that nothing of
  * the node is open on them for a moment, and the guard last. Connections through the servers end. Needs no memory of what
  * was programmed. Rejects as reading back does.
  */
-export async function removeOwn(family: Family, stop?: AbortSignal): Promise<number> {
+export async function removeOwn(
+  family: Family,
+  ranges: readonly Cidr[],
+  stop?: AbortSignal,
+): Promise<number> {
   const device = new DummyDevice(DEVICE);
   const found = await device.find();
   const vips = (await device.addresses(family)).filter(isVip);
   const guard = await missingIsNone(listGuard(family, "elements", stop), found === undefined);
   if (stop?.aborted) return 0;
-  const named = new Set([...vips, ...[...(guard?.sets.served.keys() ?? [])].map(vipOf)]);
+  const served = guard?.sets.served ?? new Map();
+  const named = new Set([
+    ...vips,
+    ...[...served.keys()].map(vipOf),
+    ...(guard?.sets.explicit ?? []),
+  ]);
+  const isOwn = (one: Server) => {
+    const { address: hex } = one;
+    const within = ranges.some((range) => contains(range, { family, text: "", hex }));
+    if (one.family !== family || !(named.has(hex) || within)) return false;
+    return isMarked(one) || served.has(serverKey(one));
+  };
   const tables = guard?.tables ?? [];
   if (tables.includes(tableOf(family))) await nft(renderUnbound(family));
   await device.delete(family, vips);
-  const servers = named.size > 0 ? await removeServers(family, named) : 0;
+  const servers = named.size + ranges.length > 0 ? await removeServers(isOwn) : 0;
   if (tables.length > 0) await nft(tables.map((name) => `delete table ${name}\n`).join(""));
   const left = await Promise.all(FAMILIES.map((each) => device.addresses(each)));
   const empty = found !== undefined && !left.flat().some(isVip) && (await device.remove());
   return vips.length + servers + tables.length + (empty ? 1 : 0);
 }
 
-async function removeServers(family: Family, vips: ReadonlySet<string>): Promise<number> {
+async function removeServers(isOwn: (server: Server) => boolean): Promise<number> {
   const table = new IpvsTable();
   const servers = await missingIsNone(table.servers());
-  const ours = (servers ?? []).filter(
-    (one) => one.family === family && vips.has(one.address) && isMarked(one),
-  );
+  const ours = (servers ?? []).filter(isOwn);
   await table.run(ours.map((server) => ({ kind: "delete-server", server })));
   return ours.length;
 }
