@@ -29,21 +29,30 @@ class Stage {
   #commands: string[] = [];
   readonly told: (readonly Verdict[])[] = [];
   toldServiceCidrs: readonly Cidr[] = [];
-  readonly preflight = new Preflight({
-    clusterSetCidrs: [cidr("241.0.0.0/8")],
-    serviceCidrs: [],
-    toldServiceCidrs: async () => this.toldServiceCidrs,
-    flavour: "nft",
-    lockFiles: [],
-    knock: (address) => ["knock", address],
-    sight: {
-      run: (argv, stop) => this.#run(argv.join(" "), stop),
-      read: async (path) => this.files.get(path),
-    },
-    clock: this.clock,
-    guarded: () => this.guarded,
-    told: (verdicts) => this.told.push(verdicts),
-  });
+  readonly preflight: Preflight;
+
+  /** `flavour`: of iptables; none with IPVS. */
+  constructor(flavour: "nft" | "none" = "nft") {
+    this.preflight = this.#preflight(flavour);
+  }
+
+  #preflight(flavour: "nft" | "none"): Preflight {
+    return new Preflight({
+      clusterSetCidrs: [cidr("241.0.0.0/8")],
+      serviceCidrs: [],
+      toldServiceCidrs: async () => this.toldServiceCidrs,
+      ...(flavour !== "none" && { flavour }),
+      lockFiles: [],
+      knock: (address) => ["knock", address],
+      sight: {
+        run: (argv, stop) => this.#run(argv.join(" "), stop),
+        read: async (path) => this.files.get(path),
+      },
+      clock: this.clock,
+      guarded: () => this.guarded,
+      told: (verdicts) => this.told.push(verdicts),
+    });
+  }
 
   /** Commands since the last call that begin so. */
   ran(beginning: string): number {
@@ -78,6 +87,31 @@ class Stage {
 }
 
 const KNOCK = "nsenter --net=/var/run/netns/pod-1 -- knock";
+
+test("with IPVS nft is looked for, forwarding, Services and pods are as ever, and nothing of iptables is asked or told", async () => {
+  const stage = new Stage("none");
+  stage.answers.set("nft -v", "nftables v1.0.6 (Lester Gooch #5)");
+  stage.answers.set("ip -4 -j route", '[{"dev":"eth0","prefsrc":"127.0.0.1"}]');
+  stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
+  stage.toldServiceCidrs = [cidr("241.0.0.0/16")];
+  stage.preflight.start();
+  await stage.settle();
+  const [verdicts = []] = stage.told;
+  assert.deepEqual(
+    verdicts.map((one) => `${verdictName(one)} ${one.reason ?? one.state}`),
+    [
+      "tools well",
+      "lock not-tested",
+      "forwarding-IPv4 forwarding-off",
+      "service-range-IPv4 service-range-overlap",
+      "pods-IPv4 not-tested",
+      "conntrack not-tested",
+    ],
+  );
+  assert.doesNotMatch(JSON.stringify(verdicts), /iptables/);
+  assert.equal(stage.ran("iptables") + stage.ran("ip6tables") + stage.ran("env"), 0);
+  await stage.preflight.stop();
+});
 
 test("the node is looked at when it starts, and a minute after each look", async () => {
   const stage = new Stage();

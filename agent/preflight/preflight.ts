@@ -26,7 +26,7 @@ import {
 import { isPlain, judgeRoute, parseRoute, type RouteFact, routeQuery } from "./route.ts";
 import { judgeServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
 import type { Outcome, Sight } from "./sight.ts";
-import { judgeTools, parseTool } from "./tools.ts";
+import { judgeNft, judgeTools, parseTool } from "./tools.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Service ranges that an API server has told of, none if it has not; asked for at every look, without wait once aborted. */
@@ -42,7 +42,10 @@ export interface PreflightOptions {
   /** Those that the operator named. */
   readonly serviceCidrs: readonly Cidr[];
   readonly toldServiceCidrs: ToldServiceCidrs;
-  /** Of the iptables that writes rules; absent if something else does, and its tools are not looked at. */
+  /**
+   * Of the iptables that writes rules; absent with IPVS. There, nft writes all or nothing, so what the kernel lacks shows at
+   * the first sync; and a VIP is the node's own address, to which its programs need no route.
+   */
   readonly flavour?: Flavour;
   /** Files that must be the host's. */
   readonly lockFiles: readonly string[];
@@ -125,9 +128,7 @@ export class Preflight {
     const { clusterSetCidrs, guarded, sight, told } = this.#options;
     const { flavour } = this.#options;
     const verdicts = [await this.#locks()];
-    if (flavour !== undefined) {
-      verdicts.unshift(await this.#once("tools", () => this.#tools(flavour)));
-    }
+    verdicts.unshift(await this.#once("tools", () => this.#tools(flavour)));
     const routes = new Map<Family, RouteFact | undefined>();
     for (const cidr of clusterSetCidrs) routes.set(cidr.family, await this.#route(cidr));
     const links = await this.#links(routes);
@@ -140,8 +141,8 @@ export class Preflight {
         const look = () => this.#extensions(flavour, family);
         verdicts.push(await this.#once(`extensions-${family}`, look));
       }
+      if (flavour !== undefined) verdicts.push(judgeRoute(cidr, route));
       verdicts.push(
-        judgeRoute(cidr, route),
         forwarding,
         await this.#serviceRange(cidr),
         await this.#pods(cidr, links, tried),
@@ -162,7 +163,8 @@ export class Preflight {
     return verdict;
   }
 
-  async #tools(flavour: Flavour): Promise<Verdict> {
+  async #tools(flavour: Flavour | undefined): Promise<Verdict> {
+    if (flavour === undefined) return judgeNft(parseTool("nft", await this.#ask(["nft", "-v"])));
     const tools = this.#options.clusterSetCidrs.map(async ({ family }) => {
       const program = programOf(flavour, family);
       return parseTool(program, await this.#ask([program, "--version"]));

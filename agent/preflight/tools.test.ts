@@ -1,12 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judgeTools, parseTool } from "./tools.ts";
+import { judgeNft, judgeTools, parseTool } from "./tools.ts";
 
 function tool(stdout: string, missing = false) {
   return parseTool("iptables-x", { status: missing ? undefined : 0, stdout, stderr: "", missing });
 }
 
 describe("iptables", () => {
+  test("nft, for IPVS: it is there, or it is named", () => {
+    const said = {
+      status: 0,
+      stdout: "nftables v1.0.6 (Lester Gooch #5)\n",
+      stderr: "",
+      missing: false,
+    };
+    assert.equal(judgeNft(parseTool("nft", said)).state, "well");
+    const gone = judgeNft(parseTool("nft", { ...said, stdout: "", missing: true }));
+    assert.equal(gone.reason, "tool-missing");
+    assert.match(gone.advice ?? "", /install nftables/);
+  });
+
   for (const [flavour, text, reason] of [
     ["nft", "iptables v1.8.9 (nf_tables)\n", undefined],
     ["nft", "iptables v1.8.4 (nf_tables)\n", undefined],

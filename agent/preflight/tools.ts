@@ -1,7 +1,7 @@
 import type { Outcome } from "./sight.ts";
 import { failing, unknown, type Verdict, well } from "./verdict.ts";
 
-/** The iptables that the agent writes with. */
+/** A tool that the agent writes with. */
 export interface ToolFact {
   /** `iptables-nft`. */
   readonly program: string;
@@ -42,6 +42,19 @@ export function judgeTools(flavour: "nft" | "legacy", tools: readonly ToolFact[]
     return failing(place, "tool-old", advice);
   }
   return well(place);
+}
+
+/**
+ * Whether nft is there. What it cannot write is no matter of its version alone: all of our rules are one transaction, so the
+ * first sync tells. PURE.
+ */
+export function judgeNft({ missing, version }: ToolFact): Verdict {
+  const place = { check: "tools" } as const;
+  if (missing) {
+    const advice = "nft is not installed, so nothing can be written: install nftables.";
+    return failing(place, "tool-missing", advice);
+  }
+  return version === undefined ? unknown(place, "nft does not say its version.") : well(place);
 }
 
 function isOlder(version: Version, than: Version): boolean {
