@@ -32,7 +32,7 @@ function asWithIpvs(flow: Flow): Flow {
   if (typeof flow.expect === "string" || flow.from !== HOME) return { ...flow, again };
   // By the uplink it is the node's first address, which others see anyway.
   const isFar = flow.expect.every(({ pod }) => !pod.startsWith(`${HOME}/`));
-  if (isFar && !flow.to.address.includes(":")) return { ...flow, again };
+  if (isFar) return { ...flow, again };
   return { ...flow, again, expect: flow.expect.map((one) => ({ ...one, masquerade: true })) };
 }
 
