@@ -30,19 +30,23 @@ export class ConntrackStage implements AsyncDisposable {
   readonly agent: AgentProcess;
   readonly #manifests: ManifestDirectory;
 
-  private constructor(lab: Lab, program?: string[]) {
+  private constructor(lab: Lab, more: readonly string[], program?: string[]) {
     this.lab = lab;
     this.#manifests = new ManifestDirectory(lab, "manifests");
-    const flags = ["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+    const ranges = "241.0.0.0/8,fd00:241::/108";
+    const flags = ["--cluster-id", "c1", "--clusterset-cidr", ranges, ...more];
     this.agent = new AgentProcess(this.node, this.#manifests.path, flags, program);
   }
 
-  /** `program`: instead of the agent of these sources. */
-  static async create(program?: (lab: Lab) => Promise<string[]>): Promise<ConntrackStage> {
+  /** `program`: instead of the agent of these sources; `flags`: besides those that it needs. */
+  static async create(
+    program?: (lab: Lab) => Promise<string[]>,
+    flags: readonly string[] = [],
+  ): Promise<ConntrackStage> {
     const lab = await Lab.create({
       clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], client: [] } }] }],
     });
-    const stage = new ConntrackStage(lab, await program?.(lab));
+    const stage = new ConntrackStage(lab, flags, await program?.(lab));
     await Promise.all(
       Object.keys(PODS).map((pod) =>
         stage
@@ -68,8 +72,8 @@ export class ConntrackStage implements AsyncDisposable {
   }
 
   /** Writes the import; `annotations` of it. */
-  declare(annotations: Readonly<Record<string, string>> = {}): void {
-    const object = importObject("demo/serve", [VIP, VIP6], PORTS);
+  declare(annotations: Readonly<Record<string, string>> = {}, vips = [VIP, VIP6]): void {
+    const object = importObject("demo/serve", vips, PORTS);
     const metadata = { namespace: "demo", name: "serve", annotations };
     this.#manifests.write("import", { ...object, metadata });
   }

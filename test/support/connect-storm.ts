@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "./agent-process.ts";
+import { request, serve } from "../lab/programs.ts";
+import { AgentProcess, ManifestDirectory } from "./agent-process.ts";
 import { importObject, sliceObject } from "./objects.ts";
 
-const SERVE = fileURLToPath(new URL("../../images/serve/serve.ts", import.meta.url));
-const REQUEST = fileURLToPath(new URL("../../images/request/request.ts", import.meta.url));
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const TARGET = { ...HTTP, port: 8080 };
 
@@ -39,6 +38,7 @@ interface Sums {
   readonly total: number;
   readonly answered: number;
   readonly errors: Readonly<Record<string, number>>;
+  readonly maxMs: number;
 }
 
 /** Connections made so far: a client prints the sums of every half second. */
@@ -49,6 +49,21 @@ function connectionsOf(clients: readonly Process[]): number {
     .reduce((a, b) => a + b, 0);
 }
 
+/** What a machine can bear. */
+export interface Load {
+  /** Programs that connect, half of them in one pod and half in another. */
+  readonly clients: number;
+  /** Connections that each begins in a second, and has under way at a time. */
+  readonly rate: number;
+  readonly inFlight: number;
+  /** Milliseconds after which a connection that nobody has answered counts as hung. */
+  readonly timeout: number;
+  /** Milliseconds between two changes. */
+  readonly pause: number;
+}
+
+const HEAVY: Load = { clients: 8, rate: 1_000, inFlight: 8, timeout: 5_000, pause: 15 };
+
 /** How hard a storm is. */
 export interface Storm {
   /** Flags of the agent that say how it writes. */
@@ -56,13 +71,21 @@ export interface Storm {
   /** As many connections, at least, are made while as many changes, at least, are made live. */
   readonly connections: number;
   readonly changes: number;
+  readonly load?: Load;
+}
+
+/** What became of a storm that did no harm. */
+export interface Weathered {
+  readonly connections: number;
+  /** SYNs that nobody answered within a second: TCP hides these losses, and the client waits. */
+  readonly resent: number;
 }
 
 /** Connections without a pause while endpoints of all tiers come and go: none may fail or hang. */
 export async function assertStorm(
   t: TestContext,
-  { flags, connections, changes }: Storm,
-): Promise<void> {
+  { flags, connections, changes, load = HEAVY }: Storm,
+): Promise<Weathered> {
   await using lab = await Lab.create({
     clusters: [
       {
@@ -73,11 +96,14 @@ export async function assertStorm(
       { id: "c3", nodes: [{ name: "n1", pods: { d: [] } }] },
     ],
   });
-  for (const { cluster, pod } of SERVERS) {
-    const server = lab.pod(cluster, "n1", pod);
-    server.spawn(["node", SERVE, "--name", pod]);
-    await eventually(() => server.exec(["curl", "-sf", "http://127.0.0.1:8080/healthz"]));
-  }
+  await Promise.all(
+    SERVERS.map(({ cluster, pod }) =>
+      lab
+        .pod(cluster, "n1", pod)
+        .spawn(serve("--name", pod))
+        .line(/serving/, 60_000),
+    ),
+  );
   const manifests = new ManifestDirectory(lab, "manifests");
   const vips = ["241.0.1.1", "241.0.1.2", "241.0.1.3", "241.0.1.4"];
   manifests.write("import", importObject("shop/web", vips, [HTTP]));
@@ -88,22 +114,23 @@ export async function assertStorm(
   await agent.start();
 
   // Two clients and four VIPs: one pair alone would run out of ports before its connections are forgotten.
-  const clients = ["client1", "client2"].flatMap((pod) =>
-    vips.map((vip) => {
-      const flags = ["--for", "120", "--in-flight", "8", "--rate", "1000", "--every", "500"];
-      const argv = ["node", REQUEST, ...flags, "--timeout", "5000", `tcp://${vip}:80`];
-      return lab.pod("c1", "n1", pod).spawn(argv);
+  const pods = ["client1", "client2"].map((pod) => lab.pod("c1", "n1", pod));
+  const clients = pods.flatMap((pod) =>
+    vips.slice(0, load.clients / pods.length).map((vip) => {
+      const [rate, inFlight] = [String(load.rate), String(load.inFlight)];
+      const flags = ["--for", "240", "--in-flight", inFlight, "--rate", rate, "--every", "500"];
+      return pod.spawn(request(...flags, "--timeout", `${load.timeout}`, `tcp://${vip}:80`));
     }),
   );
   let done = 0;
-  const end = Date.now() + 110_000;
+  const end = Date.now() + 230_000;
   // Some share a transaction, the more so the busier the machine is: what counts is how many were live.
   const programmed = "clusterset_agent_network_programming_duration_seconds_count";
   let live = 0;
   while ((live < changes || connectionsOf(clients) < connections) && Date.now() < end) {
     manifests.write("slices", ...slices(++done));
-    await sleep(15);
-    if (done % 50 === 0) live = await agent.metric(programmed);
+    await sleep(load.pause);
+    if (done % 25 === 0) live = await agent.metric(programmed);
   }
   for (const client of clients) client.signal("SIGTERM");
   await Promise.all(clients.map((client) => client.exited));
@@ -114,6 +141,20 @@ export async function assertStorm(
   const total = results.reduce((sum, result) => sum + result.total, 0);
   assert.ok(total >= connections, `only ${total} connections`);
   assert.ok(live >= changes, `only ${live} changes`);
-  t.diagnostic(`${total} connections, ${done} changes written, ${live} of them live by themselves`);
+  const slowest = Math.max(...results.map(({ maxMs }) => maxMs));
+  const resent = (await Promise.all(pods.map(resentSyns))).reduce((a, b) => a + b, 0);
+  t.diagnostic(
+    `${total} connections, the slowest ${Math.round(slowest)} ms, ${resent} SYNs sent again; ${done} changes written, ${live} of them live by themselves`,
+  );
   await agent.stop();
+  return { connections: total, resent };
+}
+
+/** TCPSynRetrans of a network namespace, from the kernel's pairs of lines: names, then numbers. */
+async function resentSyns(pod: Namespace): Promise<number> {
+  const lines = (await pod.exec(["cat", "/proc/net/netstat"])).split("\n");
+  const [names = "", numbers = ""] = lines.filter((line) => line.startsWith("TcpExt:"));
+  const at = names.split(" ").indexOf("TCPSynRetrans");
+  assert.ok(at > 0, "no such counter");
+  return Number(numbers.split(" ")[at]);
 }

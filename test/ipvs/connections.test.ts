@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ConntrackStage, VIP, VIP6 } from "../conntrack/stage.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import { eventually } from "../support/agent-process.ts";
+
+/** More VIPs of the same import. */
+const OTHERS = ["241.0.0.11", "fd00:241::11"] as const;
+/** Emulation is slow. */
+const PATIENCE = 60_000;
+
+/** A client from PORT to HOST 80: asks for a name when it is connected, and once more at each SIGHUP; prints what comes. */
+const CLIENT = `
+const [host, port] = process.argv.slice(1);
+const socket = require("node:net").connect({ host, port: 80, localPort: Number(port) });
+const ask = () => socket.write("GET / HTTP/1.1\\r\\nHost: demo\\r\\n\\r\\n");
+socket.on("connect", ask);
+process.on("SIGHUP", ask);
+socket.on("data", (text) => console.log(/"name":"([^"]+)"/.exec(text)[1]));
+socket.on("error", ({ code }) => console.log(code));
+`;
+
+describe("connections that stand, with IPVS", () => {
+  process.env.CLUSTERSET_AGENT_BACKEND = "ipvs";
+  let stage: ConntrackStage;
+  const connect = async (from: Namespace, to: string, port: number) => {
+    const client = from.spawn([process.execPath, "-e", CLIENT, to, String(port)]);
+    await client.line(/^a$/, PATIENCE);
+    return client;
+  };
+  const asks = async (client: Process, ...heard: readonly string[]) => {
+    client.signal("SIGHUP");
+    await eventually(() => assert.deepEqual(client.lines, heard), PATIENCE);
+  };
+
+  before(async () => {
+    stage = await ConntrackStage.create(undefined, ["--ipvs-tcp-timeout", "7200s"]);
+    stage.declare({}, [VIP, VIP6, ...OTHERS]);
+    await stage.agent.start();
+    await stage.use(["a"]);
+  });
+  after(() => stage[Symbol.asyncDispose]());
+
+  for (const [one, other] of [
+    [VIP, OTHERS[0]],
+    [VIP6, OTHERS[1]],
+  ] as const) {
+    test(`from one port to ${one} and ${other}, and to the same endpoint: neither hangs`, async () => {
+      const older = await connect(stage.pod("client"), one, 40_000);
+      const newer = await connect(stage.pod("client"), other, 40_000);
+      await asks(older, "a", "a");
+      await asks(newer, "a", "a");
+      await older.stop();
+      await newer.stop();
+    });
+  }
+
+  test("what connection tracking has forgotten goes on", async () => {
+    const client = await connect(stage.pod("client"), VIP, 41_000);
+    await stage.node.exec(["conntrack", "-D", "-p", "tcp", "--orig-dst", VIP, "--sport", "41000"]);
+    await asks(client, "a", "a");
+    await client.stop();
+  });
+
+  test("IPVS has the timeout that the agent was told, and what it has forgotten is reset at its next word", async () => {
+    const timeouts = () => stage.node.exec(["ipvsadm", "-l", "--timeout"]);
+    assert.match(await timeouts(), /: 7200 120 300/);
+    assert.match(stage.agent.log, /"before":"900s","after":"7200s"/);
+    await stage.node.exec(["ipvsadm", "--set", "2", "0", "0"]);
+    const clients = [
+      await connect(stage.pod("client"), VIP, 42_000),
+      await connect(stage.node, VIP, 42_000),
+    ];
+    await eventually(async () => {
+      const connections = await stage.node.exec(["cat", "/proc/net/ip_vs_conn"]);
+      assert.doesNotMatch(connections, / A410 F100000A 0050 /);
+    }, PATIENCE);
+    for (const client of clients) await asks(client, "a", "ECONNRESET");
+  });
+});
