@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Address, FAMILIES } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
 import { addressAt, HOME, homeFact } from "../packets/address-plan.ts";
 import type { Flow, PacketCase } from "../packets/packet-case.ts";
@@ -24,16 +24,18 @@ function isEndpoint({ to }: Flow): boolean {
 
 /**
  * IPVS remembers a client for each VIP and port by itself. And what the node itself connects to is masqueraded: it has the
- * VIP as its source, which is the node's own.
+ * VIP as its source, which is the node's own. A pod of this node then sees the link to it, others the address as ever.
  */
 function asWithIpvs(flow: Flow): Flow {
   if (isEndpoint(flow)) return { ...flow, to: { ...flow.to, port: 8080 }, expect: "untouched" };
   const again = flow.again.length === 0 ? [] : [flow.to, flow.to];
   if (typeof flow.expect === "string" || flow.from !== HOME) return { ...flow, again };
   // By the uplink it is the node's first address, which others see anyway.
-  const isFar = flow.expect.every(({ pod }) => !pod.startsWith(`${HOME}/`));
-  if (isFar) return { ...flow, again };
-  return { ...flow, again, expect: flow.expect.map((one) => ({ ...one, masquerade: true })) };
+  const isHere = (pod: string) => pod.startsWith(`${HOME}/`);
+  return {
+    ...{ ...flow, again },
+    expect: flow.expect.map((one) => ({ ...one, masquerade: isHere(one.pod) })),
+  };
 }
 
 describe("the table of packets, with real connections, IPVS", () => {
@@ -99,7 +101,7 @@ async function program(one: PacketCase, programmer: Programmer): Promise<void> {
   const mustBeFree = (vip: Address) => !node.clusterSetCidrs.some((range) => contains(range, vip));
   const services = planOf(modelOf(one.objects, node, mustBeFree), node);
   const masquerade = { mode: one.masquerade, podCidrs: node.podCidrs };
-  for (const clusterSetCidr of node.clusterSetCidrs) {
+  const ofFamily = async (clusterSetCidr: Cidr) => {
     const { family } = clusterSetCidr;
     const mine = [...services].map(
       ([key, list]) => [key, list.filter((service) => service.family === family)] as const,
@@ -108,5 +110,6 @@ async function program(one: PacketCase, programmer: Programmer): Promise<void> {
     const { left } = await programmer.obey({ kind: "hold", ...order });
     // Connections of earlier cases end when they like, and what they kept goes.
     for (const line of left.split("\n")) assert.match(line, /^$|^(delete-|address delete)/);
-  }
+  };
+  await Promise.all(node.clusterSetCidrs.map(ofFamily));
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Result } from "../../images/request/attempt.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { addressAt, HOME, LAB } from "./address-plan.ts";
@@ -8,11 +9,10 @@ import type { Arrival, Flow, PacketCase, Target } from "./packet-case.ts";
 import { Peer, type Port } from "./peers.ts";
 import { hasSctp } from "./sctp.ts";
 
-/**
- * Connections for each endpoint, if there are several: of two, one is missed once in 10^12 runs. An association of SCTP
- * costs a process: half of them, and once in 10^6.
- */
-const SAMPLE = 20;
+/** Connections for each endpoint, if there are several: most often all of these have been seen by then. */
+const ROUND = 5;
+/** As many rounds are tried until they have: of two, one is missed once in 10^12 runs. */
+const ROUNDS = 4;
 
 /** The cases that connections can show. */
 export const REAL_CASES: readonly PacketCase[] = PACKET_CASES.filter((one) => one.real);
@@ -77,7 +77,7 @@ export class RealPackets {
     } else if (again.length > 0) {
       await assertKept(client, [to, ...again], expect, where);
     } else {
-      const { names, sources, errors } = await connect(client, to, sampleOf(to, expect));
+      const { names, sources, errors } = await sample(client, to, expect);
       assert.deepEqual(names, expect.map(({ pod }) => pod).sort(), where);
       assert.deepEqual(errors, [], where);
       assertSources(client, sources, expect, familyOf(to), where);
@@ -97,9 +97,15 @@ export function skipReason({ flows }: PacketCase): string | false {
   return isSctp && !hasSctp() ? "this kernel has no SCTP" : false;
 }
 
-function sampleOf({ protocol }: Target, expect: readonly Arrival[]): number {
-  if (expect.length === 1) return 3;
-  return (protocol === "sctp" ? SAMPLE / 2 : SAMPLE) * expect.length;
+/** What becomes of connections that may come to any of these: of so many that each has been seen, or is not there. */
+async function sample(client: Peer, target: Target, expect: readonly Arrival[]): Promise<Seen> {
+  if (expect.length === 1) return connect(client, target, 3);
+  const results: Result[] = [];
+  for (let i = 0; i < ROUNDS; i++) {
+    results.push(...(await client.connect(target, ROUND * expect.length)));
+    if (seenOf(results).names.length >= expect.length) break;
+  }
+  return seenOf(results);
 }
 
 /** Every connection of a client comes to one pod, whichever it was first. */
@@ -138,9 +144,19 @@ function assertSources(
 }
 
 /** Who answered, the addresses that they saw, and what went wrong, each once and in order. */
-async function connect(client: Peer, target: Target, count: number) {
+interface Seen {
+  readonly names: readonly string[];
+  readonly sources: readonly string[];
+  readonly errors: readonly string[];
+}
+
+async function connect(client: Peer, target: Target, count: number): Promise<Seen> {
   const results = await client.connect(target, count);
   assert.equal(results.length, count);
+  return seenOf(results);
+}
+
+function seenOf(results: readonly Result[]): Seen {
   const distinct = (key: "name" | "source" | "error") => {
     const values = results.map((result) => new Map(Object.entries(result)).get(key));
     const known = new Set(values.filter((value) => value !== undefined).map(String));
