@@ -2,6 +2,7 @@ import type { Family } from "../../../api/address.ts";
 import { type Cidr, cidrOf } from "../../../api/cidr.ts";
 import type { Command, ServerName } from "../../system/ipvs/object.ts";
 import type { GuardOptions } from "./guard.ts";
+import { changesOf, type SetChanges } from "./set-changes.ts";
 import {
   type Believed,
   type Blocked,
@@ -9,7 +10,6 @@ import {
   type DestinationKey,
   destinationOf,
   destinationText,
-  type GuardSets,
   isOurs,
   type ServerKey,
   type StandingDestination,
@@ -44,14 +44,17 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
   const servers = new Map<ServerKey, StandingServer | undefined>();
   const gains: Command[] = [];
   const losses: Command[] = [];
-  const served = new Map(believed.sets.served);
+  const served = new Map<ServerKey, string | undefined>();
+  const serve = (key: ServerKey, importKey: string | undefined) => {
+    if (believed.sets.served.get(key) !== importKey) served.set(key, importKey);
+  };
   const blocked = new Map<ServerKey, Blocked | undefined>();
   for (const [key, wanted] of all(believed, changes)) {
     const standing = believed.servers.get(key);
     if (standing !== undefined && !isOurs(believed, key)) {
       // Somebody else's: it stays, and whoever wants its place has to wait.
       blocked.set(key, wanted);
-      served.delete(key);
+      serve(key, undefined);
       continue;
     }
     blocked.set(key, undefined);
@@ -59,15 +62,17 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
     gains.push(...one.gains);
     losses.push(...one.losses);
     if (one.gains.length + one.losses.length > 0) servers.set(key, one.after);
-    if (wanted === undefined || wanted.endpoints.length === 0) served.delete(key);
-    else served.set(key, wanted.importKey);
+    serve(key, wanted && wanted.endpoints.length > 0 ? wanted.importKey : undefined);
   }
   const { vips, leaving } = diffVips(believed, changes, servers);
-  const hairpins = changed(believed.sets.hairpins, changes.hairpins, changes.complete);
-  const sets: GuardSets = {
+  const { complete } = changes;
+  const isExplicit = (vip: string) => !isInside(vip, clusterSetCidr, family);
+  const explicit = new Map([...vips].filter(([vip]) => isExplicit(vip)));
+  const sets: SetChanges = {
     served,
-    explicit: new Set([...vips].filter((vip) => !isInside(vip, clusterSetCidr, family))),
-    hairpins,
+    // All that is on the device then, if all is compared: somebody may have taken an element away.
+    explicit: changesOf(believed.sets.explicit, explicit, complete),
+    hairpins: changesOf(believed.sets.hairpins, changes.hairpins, complete),
   };
   const rules = marksOf(options);
   return new IpvsTransaction({
@@ -76,7 +81,7 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
     gains,
     losses,
     servers,
-    vips,
+    vips: changesOf(believed.vips, vips, complete),
     leaving,
     blocked,
     sets,
@@ -88,6 +93,7 @@ export function diff(believed: Believed, changes: Changes, options: GuardOptions
 export function diffIdle(believed: Believed, options: GuardOptions): IpvsTransaction {
   const servers = new Map<ServerKey, WantedServer | undefined>();
   for (const [key, standing] of believed.servers) {
+    if (![...standing.destinations.values()].some(({ idle }) => idle)) continue;
     if (!isOurs(believed, key)) continue;
     const wanted = asItTakes(standing, believed.sets.served.get(key));
     servers.set(key, wanted);
@@ -182,12 +188,15 @@ function endsAtOnce(
   return protocol === "TCP" && listed !== undefined && !listed.has(destinationText(key));
 }
 
-/** Addresses of the device: those that are wanted, and those that connections still lead to. */
+/**
+ * Addresses of the device: those that are wanted, and those that connections still lead to. Named are all of them if
+ * `changes` is complete, else those that may have changed.
+ */
 function diffVips(
   believed: Believed,
   changes: Changes,
   servers: ReadonlyMap<ServerKey, StandingServer | undefined>,
-): { vips: Set<string>; leaving: Set<string> } {
+): { vips: Map<string, boolean>; leaving: Set<string> } {
   const given = new Set<string>(believed.leaving);
   for (const [vip, wanted] of changes.vips) {
     if (wanted) given.delete(vip);
@@ -196,28 +205,27 @@ function diffVips(
   if (changes.complete) {
     for (const vip of believed.vips) if (!changes.vips.has(vip)) given.add(vip);
   }
-  const used = new Set<string>();
-  for (const key of believed.servers.keys()) {
-    if (!isOurs(believed, key) || (servers.has(key) && servers.get(key) === undefined)) continue;
-    if (given.has(vipOf(key))) used.add(vipOf(key));
-  }
-  const vips = changed(believed.vips, changes.vips, changes.complete);
-  for (const vip of used) vips.add(vip);
-  for (const vip of given) if (!used.has(vip)) vips.delete(vip);
+  const used = usedOf(given, believed, servers);
+  const vips = new Map(changes.vips);
+  for (const vip of given) vips.set(vip, used.has(vip));
   return { vips, leaving: used };
 }
 
-function changed(
-  before: ReadonlySet<string>,
-  changes: ReadonlyMap<string, boolean>,
-  complete: boolean,
+/** Those of these addresses on which servers of ours stay. */
+function usedOf(
+  vips: ReadonlySet<string>,
+  believed: Believed,
+  servers: ReadonlyMap<ServerKey, StandingServer | undefined>,
 ): Set<string> {
-  const after = new Set(complete ? [] : before);
-  for (const [one, wanted] of changes) {
-    if (wanted) after.add(one);
-    else after.delete(one);
+  const used = new Set<string>();
+  if (vips.size === 0) return used;
+  for (const key of believed.servers.keys()) {
+    const vip = vipOf(key);
+    if (!vips.has(vip) || used.has(vip)) continue;
+    const goes = servers.has(key) && servers.get(key) === undefined;
+    if (!goes && isOurs(believed, key)) used.add(vip);
   }
-  return after;
+  return used;
 }
 
 function sameTerms(a: StandingServer["terms"], b: StandingServer["terms"]): boolean {

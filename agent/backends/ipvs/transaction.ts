@@ -2,6 +2,7 @@ import { addressFromHex } from "../../../api/address.ts";
 import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
 import type { GuardOptions } from "./guard.ts";
+import { change, changeSets, type ElementChanges, type SetChanges, those } from "./set-changes.ts";
 import type { Setting } from "./settings.ts";
 import type { Believed, Blocked, GuardSets, ServerKey, StandingServer } from "./state.ts";
 import { renderElements, renderTables } from "./tables.ts";
@@ -14,11 +15,12 @@ export interface TransactionParts {
   readonly losses: readonly Command[];
   /** Servers that change, as they are then. */
   readonly servers: ReadonlyMap<ServerKey, StandingServer | undefined>;
-  readonly vips: ReadonlySet<string>;
+  /** Of the device. */
+  readonly vips: ElementChanges;
   readonly leaving: ReadonlySet<string>;
   /** Wanted servers in whose place somebody else's stands; undefined for one that can be there, or is not wanted. */
   readonly blocked: ReadonlyMap<ServerKey, Blocked | undefined>;
-  readonly sets: GuardSets;
+  readonly sets: SetChanges;
   readonly rules: readonly string[];
 }
 
@@ -71,12 +73,10 @@ export class IpvsTransaction implements Transaction {
       if (server === undefined) believed.servers.delete(key);
       else believed.servers.set(key, server);
     }
-    replace(believed.vips, vips);
-    replace(believed.leaving, leaving);
-    replace(believed.sets.explicit, sets.explicit);
-    replace(believed.sets.hairpins, sets.hairpins);
-    believed.sets.served.clear();
-    for (const [key, value] of sets.served) believed.sets.served.set(key, value);
+    change(believed.vips, vips);
+    believed.leaving.clear();
+    for (const vip of leaving) believed.leaving.add(vip);
+    changeSets(believed.sets, sets);
     believed.rules = rules;
     believed.wrong = [];
     for (const [key, one] of blocked) {
@@ -115,30 +115,54 @@ function stepsOf({
   sets,
   rules,
 }: TransactionParts): Step[] {
-  const before = believed.sets;
-  const added = [...vips].filter((vip) => !believed.vips.has(vip));
-  const deleted = [...believed.vips].filter((vip) => !vips.has(vip));
-  // Between the two nft steps: closed is what will be, known is what was and what will be.
-  const between: GuardSets = {
-    served: new Map([...before.served].filter(([key]) => sets.served.has(key))),
-    explicit: new Set([...before.explicit, ...sets.explicit]),
-    hairpins: new Set([...before.hairpins, ...sets.hairpins]),
-  };
-  const opened: GuardSets = { ...between, served: sets.served };
+  // What is closed is so at first, what is opened at last; addresses are known as long as they are there.
+  const changed = [...sets.served];
+  const closed = changed.flatMap(([key, to]) => (to === undefined ? [key] : []));
+  const opened = changed.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const]));
+  const known = (are: boolean) => ({
+    explicit: those(sets.explicit, are),
+    hairpins: those(sets.hairpins, are),
+  });
+  const standing = (keys: readonly ServerKey[]) => ({ ...NONE, served: of(believed, keys) });
   const same =
     rules.length === believed.rules.length && rules.every((rule, i) => rule === believed.rules[i]);
-  const first = same ? renderElements(options, before, between) : [renderTables(options, between)];
+  const first = same
+    ? renderElements(options, standing(closed), { ...NONE, ...known(true) })
+    : [renderTables(options, between(believed.sets, sets))];
+  const open = renderElements(options, standing(opened.map(([key]) => key)), {
+    ...NONE,
+    served: new Map(opened),
+  });
   const steps: Step[] = [
     { kind: "settings", settings: believed.wrong },
     { kind: "nft", text: textOf(first) },
     { kind: "ipvs", commands: gains },
-    { kind: "add-vips", vips: added },
-    { kind: "nft", text: textOf(renderElements(options, between, opened)) },
+    { kind: "add-vips", vips: [...those(vips, true)] },
+    { kind: "nft", text: textOf(open) },
     { kind: "ipvs", commands: losses },
-    { kind: "delete-vips", vips: deleted },
-    { kind: "nft", text: textOf(renderElements(options, opened, sets)) },
+    { kind: "delete-vips", vips: [...those(vips, false)] },
+    { kind: "nft", text: textOf(renderElements(options, { ...NONE, ...known(false) }, NONE)) },
   ];
   return steps.filter((step) => !isNothing(step));
+}
+
+/** No element at all. */
+const NONE: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+
+/** What these are believed to be served for. */
+function of({ sets }: Believed, keys: readonly ServerKey[]): Map<ServerKey, string> {
+  const entries = keys.map((key) => [key, sets.served.get(key)] as const);
+  return new Map(entries.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const])));
+}
+
+/** All that the sets hold after the first step: what is closed is gone, and nothing else. */
+function between(before: GuardSets, { served, explicit, hairpins }: SetChanges): GuardSets {
+  const isClosed = (key: ServerKey) => served.has(key) && served.get(key) === undefined;
+  return {
+    served: new Map([...before.served].filter(([key]) => !isClosed(key))),
+    explicit: new Set([...before.explicit, ...those(explicit, true)]),
+    hairpins: new Set([...before.hairpins, ...those(hairpins, true)]),
+  };
 }
 
 function isNothing(step: Step): boolean {
@@ -175,9 +199,4 @@ function commandText(command: Command): string {
     words.push(server.scheduler, `flags ${server.flags}`, `timeout ${server.timeout}`);
   }
   return words.join(" ");
-}
-
-function replace(set: Set<string>, by: ReadonlySet<string>): void {
-  set.clear();
-  for (const one of by) set.add(one);
 }
