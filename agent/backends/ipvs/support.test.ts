@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { CodedError } from "../../../common/errors.ts";
-import { lackOfSwitches, type Switchboard, setSwitches } from "./support.ts";
+import { lackOfSwitches, type Switchboard, sentencesOf, setSwitches } from "./support.ts";
 
 const CONNTRACK = "net.ipv4.vs.conntrack";
 const NODEST = "net.ipv4.vs.expire_nodest_conn";
@@ -80,5 +80,42 @@ describe("setting switches", () => {
     const gone = kernel([CONNTRACK]);
     gone.values.delete(CONNTRACK);
     assert.match((await lackOfSwitches(gone.board))[0] ?? "", new RegExp(`^${CONNTRACK} `));
+  });
+});
+
+describe("what is missing", () => {
+  test("without rights that is said once, with what was refused, and so is all else", () => {
+    const said = sentencesOf([
+      new CodedError(
+        "CSP_IPVS_MISSING",
+        "IPVS: the kernel does not offer it: the module ip_vs is not loaded",
+      ),
+      new CodedError(
+        "CSP_NETLINK_FAILED",
+        "netlink: device csp-ipvs0: making it: the kernel says EPERM",
+      ),
+      new CodedError(
+        "CSP_EXEC_FAILED",
+        "nft: exit status 1: Operation not permitted\nnetlink: Error: cache",
+      ),
+    ]);
+    assert.deepEqual(said, [
+      "The agent needs CAP_NET_ADMIN in the node's network: netlink: device csp-ipvs0: making it: the kernel says EPERM; nft: exit status 1: Operation not permitted netlink: Error: cache.",
+      "IPVS: the kernel does not offer it: the module ip_vs is not loaded. Load it on the host: modprobe ip_vs ip_vs_rr.",
+    ]);
+  });
+
+  test("each comes with what mends it", () => {
+    const device = new CodedError(
+      "CSP_NETLINK_FAILED",
+      "netlink: device csp-ipvs0: the kernel says ENOTSUP",
+    );
+    assert.match(
+      sentencesOf([device])[0] ?? "",
+      /ENOTSUP\. Load the module on the host: modprobe dummy\.$/,
+    );
+    const tool = new CodedError("CSP_EXEC_MISSING", "nft is not installed");
+    assert.deepEqual(sentencesOf([tool]), ["nft is not installed. Install nftables."]);
+    assert.deepEqual(sentencesOf([]), []);
   });
 });

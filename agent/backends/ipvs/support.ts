@@ -56,25 +56,28 @@ export async function setUp(options: SupportOptions): Promise<Support> {
   const { families, ranges, excluded, tcpTimeout } = options;
   const device = new DummyDevice(DEVICE);
   const stood = (await device.find().catch(() => undefined)) !== undefined;
-  const ipvs = await lack(() => new IpvsTable().servers());
+  const ipvs = await fault(() => new IpvsTable().servers());
+  const faults = [
+    ipvs,
+    await fault(() => device.add("IPv4", [])),
+    await fault(async () => {
+      for (const family of families) await listGuard(family, "rules");
+    }),
+  ];
   const lacks = [
     ...(await objectionOf(ranges, excluded)),
-    ...ipvs,
-    ...(await lack(() => device.add("IPv4", []))),
-    ...(await lack(async () => {
-      for (const family of families) await listGuard(family, "rules");
-    })),
+    ...sentencesOf(faults.filter((one) => one !== undefined)),
     // Its switches are there as long as IPVS is.
-    ...(ipvs.length === 0 ? await lackOfSwitches(KERNEL) : []),
+    ...(ipvs === undefined ? await lackOfSwitches(KERNEL) : []),
   ];
   const support = lacks.length === 0 ? await setSwitches(KERNEL) : { lacks, changed: [] };
   if (support.lacks.length > 0 && !stood) await device.remove().catch(() => false);
   if (support.lacks.length > 0 || tcpTimeout === undefined) return support;
   const changed = [...support.changed];
-  const refused = await lack(async () => {
+  const refused = await fault(async () => {
     changed.push(...(await setTcpTimeout(tcpTimeout)));
   });
-  return { lacks: refused, changed };
+  return { lacks: refused === undefined ? [] : sentencesOf([refused]), changed };
 }
 
 /** Returns what it has changed: nothing if it is so already. */
@@ -140,12 +143,12 @@ async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): 
   return objection === undefined ? [] : [objection];
 }
 
-async function lack(trial: () => Promise<unknown>): Promise<string[]> {
+async function fault(trial: () => Promise<unknown>): Promise<Error | undefined> {
   try {
     await trial();
-    return [];
+    return undefined;
   } catch (error) {
-    return [sentence(error)];
+    return error instanceof Error ? error : new Error(String(error));
   }
 }
 
@@ -153,14 +156,35 @@ async function lack(trial: () => Promise<unknown>): Promise<string[]> {
 const CURES: ReadonlyMap<ErrorCode | undefined, string> = new Map([
   ["CSP_IPVS_MISSING", " Load it on the host: modprobe ip_vs ip_vs_rr."],
   ["CSP_EXEC_MISSING", " Install nftables."],
-  ["CSP_EXEC_FAILED", " The kernel needs nf_tables, and the agent CAP_NET_ADMIN."],
-  ["CSP_NETLINK_FAILED", " The agent needs CAP_NET_ADMIN, and the kernel the module dummy."],
+  ["CSP_EXEC_FAILED", " The kernel needs nf_tables (modprobe nf_tables), and nft JSON."],
 ]);
+/** What the kernel, and nft, say to who has no right. */
+const DENIED = /\b(EPERM|EACCES)\b|Operation not permitted/;
+/** What the kernel says of a kind of device that it does not know. */
+const NO_DEVICE = /\b(ENOTSUP|EOPNOTSUPP)\b/;
 
-function sentence(error: unknown): string {
-  return `${wordOf(error)}.${CURES.get(codeOf(error)) ?? ""}`;
+/**
+ * What is missing, and what mends it, a sentence or two for each; rights are named once, whatever they were missing for.
+ * PURE.
+ */
+export function sentencesOf(faults: readonly Error[]): string[] {
+  const denied = faults.filter(({ message }) => DENIED.test(message));
+  const others = faults.filter((one) => !denied.includes(one));
+  const rights = denied.map((one) => wordOf(one)).join("; ");
+  return [
+    ...(denied.length === 0
+      ? []
+      : [`The agent needs CAP_NET_ADMIN in the node's network: ${rights}.`]),
+    ...others.map((one) => `${wordOf(one)}.${cureOf(one)}`),
+  ];
+}
+
+function cureOf(error: Error): string {
+  if (NO_DEVICE.test(error.message)) return " Load the module on the host: modprobe dummy.";
+  return CURES.get(codeOf(error)) ?? "";
 }
 
 function wordOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s+/g, " ").trim();
 }
