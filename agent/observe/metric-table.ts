@@ -55,7 +55,7 @@ export const COUNTERS = {
   },
   respawns: {
     name: "restore_respawns_total",
-    help: "Times that iptables-restore was started again because it had ended or hung.",
+    help: "Times that iptables-restore, or nft with IPVS, was given up because it had ended or hung.",
     labelNames: ["family"],
   },
   written: {
