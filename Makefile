@@ -48,7 +48,7 @@ vm: ## tests on another kernel, in a virtual machine: IPVS, and iptables once ag
 	@test/kubernetes/build kube-proxy >/dev/null
 	@$(NPM) test:vm
 
-bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 20 minutes, QUICK=1 three, needs root
+bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 22 minutes, QUICK=1 three, needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/
