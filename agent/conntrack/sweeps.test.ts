@@ -121,6 +121,17 @@ describe("a follower", () => {
     assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
   });
 
+  test("spares on a walk for an earlier reason what the transaction that is being made may have brought", async () => {
+    await settled([tcpService([A, B])], true);
+    await accept([tcpService([A])]);
+    const [left, comes] = [waiting(B, 4000), waiting("10.1.0.13", 4001)];
+    netlink.entries = [left, comes];
+    follower.proposed("demo/serve", [tcpService([A, "10.1.0.13"])]);
+    clock.advance(800);
+    await turn();
+    assert.deepEqual(netlink.entries, [comes]);
+  });
+
   test("looks at answered entries as well where a walk is for two reasons", async () => {
     await settled([udpService([A, B]), tcpService([A, B])], true);
     await accept([udpService([A, B]), tcpService([A])]);
