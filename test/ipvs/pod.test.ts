@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { isRight, SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { ConntrackStage, VIP } from "../conntrack/stage.ts";
+import type { Process } from "../lab/process.ts";
 import { AgentProcess, eventually } from "../support/agent-process.ts";
 import { inPod, podRights } from "./pod.ts";
 
@@ -15,6 +16,7 @@ const PATIENCE = 60_000;
 /** What the DaemonSet and the component `ipvs` leave the agent is enough for it: NET_ADMIN, and one folder of the host's. */
 describe("the agent with the rights of its pod", () => {
   let stage: ConntrackStage;
+  let stands: Process;
   const agentWith = (rights: typeof RIGHTS) => {
     const env = Object.entries(rights.env).map(([name, value]) => `${name}=${value}`);
     const flags = ["--cluster-id", "c1", "--region", "eu-west"];
@@ -31,6 +33,15 @@ describe("the agent with the rights of its pod", () => {
   const answers = async () => {
     const argv = ["curl", "-s", "-m", "5", `http://${VIP}/`];
     assert.match(await stage.pod("client").exec(argv), /"name":"a"/);
+  };
+
+  /** How much of what the server has said its clients have got. */
+  const heard = async () => {
+    const said = await stage.pod("a").exec(["ss", "-tinH", "state", "established"]);
+    return Math.max(
+      0,
+      ...[...said.matchAll(/bytes_acked:(\d+)/g)].map(([, bytes]) => Number(bytes)),
+    );
   };
 
   before(async () => {
@@ -65,6 +76,8 @@ describe("the agent with the rights of its pod", () => {
       /^clusterset_agent_build_info\{.*backend="iptables"/m,
     );
     await eventually(answers, PATIENCE);
+    stands = await stage.talk("tcp", 80);
+    await stands.line(/^a$/, PATIENCE);
     await agent.stop();
   });
 
@@ -74,6 +87,7 @@ describe("the agent with the rights of its pod", () => {
     assert.match(await agent.page("/readyz?verbose"), /^\[\+\]backend-ipvs ok$/m);
     assert.deepEqual(await wrong(), []);
     await eventually(answers, PATIENCE);
+    await eventually(() => assert.match(agent.log, /"flavour":"nft".*Removed what/), PATIENCE);
     assert.match(await stage.node.exec(["ipvsadm", "-Sn"]), new RegExp(`-A -t ${VIP}:80 -s lc `));
     for (const name of ["ip_vs", "ip_vs_lc", "dummy"]) assert.ok(modules().includes(name), name);
     const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
@@ -81,6 +95,14 @@ describe("the agent with the rights of its pod", () => {
     assert.match(status, /^CapEff:\t0*3000$/m);
     assert.match(status, /^CapBnd:\t0*3000$/m);
     await agent.stop();
+  });
+
+  test("which costs a connection that iptables had made nothing, and of iptables' rules nothing is left", async () => {
+    assert.doesNotMatch(await stage.node.exec(["iptables-save"]), /CSP-/);
+    const before = await heard();
+    await eventually(async () => assert.ok((await heard()) > before), PATIENCE);
+    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
+    await stands.stop();
   });
 });
 

@@ -123,7 +123,7 @@ export async function setSwitches(board: Switchboard): Promise<Support> {
 }
 
 function switchSentence({ value, why }: Setting, error: unknown): string {
-  return `${wordOf(error)}; it must be ${value}, or else ${why}. Set it on the node, in /etc/sysctl.d.`;
+  return `${wordOf(error)}; it must be ${value}, or else ${why}. Let the agent set it (in a pod: deploy/components/ipvs), or set it on the node, in /etc/sysctl.d.`;
 }
 
 async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): Promise<string[]> {
