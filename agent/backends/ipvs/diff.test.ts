@@ -6,6 +6,7 @@ import type { VirtualService } from "../../plan/virtual-service.ts";
 import { diff, diffIdle } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
+import { SETTINGS } from "./settings.ts";
 import { type Believed, nothing } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
@@ -204,6 +205,16 @@ describe("what is done for a change, and in which order", () => {
     const other = service([A], { port: 81 });
     const lines = world.restart([other], [service([A, B])]);
     assert.ok(!lines.some((line) => line.includes(" 80 ")), String(lines));
+  });
+
+  test("a switch that somebody has turned off is set when all else is done, and then it is right", () => {
+    const world = both();
+    const setting = SETTINGS[0] ?? assert.fail();
+    world.believed.wrong = [setting];
+    const lines = world.set([service([A])]);
+    assert.equal(lines.at(-1), "sysctl net.ipv4.vs.conntrack=1");
+    assert.ok(lines.length > 1);
+    assert.deepEqual(world.set([service([A])]), []);
   });
 
   test("a server of somebody else on a VIP of ours is let be, also if its port is wanted", () => {

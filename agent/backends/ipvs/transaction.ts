@@ -33,13 +33,13 @@ export type Step =
 
 /**
  * A change of three things that no kernel changes at once. Their order keeps two promises at each moment between: what
- * is let in finds a destination, and no address is on the node without the guard. What it all relies on comes first: switches
- * of the kernel that somebody has set otherwise.
+ * is let in finds a destination, and no address is on the node without the guard.
  *
  * 1. The guard closes what has no destination any more, and knows each new address.
  * 2. Servers get their destinations, and the device its addresses.
  * 3. The guard opens.
  * 4. Destinations are drained or deleted, and what nobody wants goes: addresses, then what the guard knew of them.
+ * 5. Switches of the kernel that somebody has set otherwise are set: if that is refused, all else is done.
  */
 export class IpvsTransaction implements Transaction {
   readonly #parts: TransactionParts;
@@ -134,7 +134,6 @@ function stepsOf({
     served: new Map(opened),
   });
   const steps: Step[] = [
-    { kind: "settings", settings: believed.wrong },
     { kind: "nft", text: textOf(first) },
     { kind: "ipvs", commands: gains },
     { kind: "add-vips", vips: [...those(vips, true)] },
@@ -142,6 +141,7 @@ function stepsOf({
     { kind: "ipvs", commands: losses },
     { kind: "delete-vips", vips: [...those(vips, false)] },
     { kind: "nft", text: textOf(renderElements(options, { ...NONE, ...known(false) }, NONE)) },
+    { kind: "settings", settings: believed.wrong },
   ];
   return steps.filter((step) => !isNothing(step));
 }
