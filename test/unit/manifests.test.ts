@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
+import { SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { AGENT } from "../../agent/config/program.ts";
 import { OF_HOST } from "../../agent/system/setting.ts";
 import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
@@ -91,6 +92,18 @@ function hostPathAt(path: string, file: string): string | undefined {
 
 test("with IPVS, the agent sees the node's switches where it looks for them", () => {
   assert.equal(hostPathAt(`${OF_HOST}/net`, "deploy/components/ipvs/agent.yaml"), "/proc/sys/net");
+});
+
+test("a node that sets its switches by the guide sets all that the agent would", () => {
+  const guide = readFileSync(join(ROOT, "docs/guides/ipvs.md"), "utf8");
+  const [, file = ""] = /sysctl\.d\/\S+ <<END\n([\\s\\S]*?)END/.exec(guide) ?? [];
+  // What a kernel may be without is right by its default (settings.ts).
+  const needed = SETTINGS.filter(({ optional }) => optional !== true);
+  assert.deepEqual(
+    file.trim().split("\n"),
+    needed.map(({ name, value }) => `${name} = ${value}`),
+  );
+  for (const { name } of SETTINGS) assert.ok(guide.includes(`| \`${name}\` |`), name);
 });
 
 test("images are of the version that is released", () => {
