@@ -60,6 +60,8 @@ export interface Load {
   readonly timeout: number;
   /** Milliseconds between two changes. */
   readonly pause: number;
+  /** From where to where the pods' own ports are; with few, one is used again, and for two VIPs. As Linux has them if absent. */
+  readonly ports?: readonly [number, number];
 }
 
 const HEAVY: Load = { clients: 8, rate: 1_000, inFlight: 8, timeout: 5_000, pause: 15 };
@@ -115,6 +117,10 @@ export async function assertStorm(
 
   // Two clients and four VIPs: one pair alone would run out of ports before its connections are forgotten.
   const pods = ["client1", "client2"].map((pod) => lab.pod("c1", "n1", pod));
+  if (load.ports !== undefined) {
+    const range = `net.ipv4.ip_local_port_range=${load.ports.join(" ")}`;
+    for (const pod of pods) await pod.exec(["sysctl", "-qw", range]);
+  }
   const clients = pods.flatMap((pod) =>
     vips.slice(0, load.clients / pods.length).map((vip) => {
       const [rate, inFlight] = [String(load.rate), String(load.inFlight)];
