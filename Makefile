@@ -38,8 +38,9 @@ check: prepare ## types, style, lint, architecture
 unit: prepare ## unit tests: no root, about 20 seconds
 	@$(NPM) test
 
-kernel: ## tests in network namespaces of this machine, and on real clusters, needs root and Go
+kernel: ## tests in network namespaces of this machine, on real clusters, and in a virtual machine, needs root and Go
 	@scripts/prepare lab
+	@scripts/prepare vm
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
 	@$(NPM) test:kernel
 

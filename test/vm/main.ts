@@ -6,7 +6,8 @@ import { REPOSITORY } from "./run-disk.ts";
 
 const USAGE = `test/vm/run [--only PATTERN] [--command NAME]... FILE...
 
-Boots Debian's kernel in QEMU, runs the test files there as they are in the working tree, and shows their results.
+Boots Debian's kernel in QEMU, runs the test files there, one after the other, as they are in the working tree, and shows
+their results.
 
   --only PATTERN   only tests whose names match, a regular expression
   --command NAME   bring a command of Kubernetes along (kube-proxy, kube-apiserver, etcd, ...): there,
@@ -28,7 +29,8 @@ const files = positionals.map((file) => relative(REPOSITORY, resolve(file)));
 const commands = builtCommands(values.command);
 test("in the virtual machine", async (t) => {
   await runInGuest(t, {
-    files,
+    files: [],
+    alone: files,
     commands,
     ...(values.only === undefined ? {} : { only: values.only }),
   });

@@ -8,8 +8,10 @@ import { makeDisk } from "./disk.ts";
 
 /** What a run does, and brings along for it. */
 export interface Job {
-  /** Paths of test files below the repository. */
+  /** Paths of test files below the repository; two run beside each other, as there are two processors. */
   readonly files: readonly string[];
+  /** Others that need both processors: one after the other, after the rest. */
+  readonly alone?: readonly string[];
   /** Paths of programs on this machine, which are in `$KUBEBUILDER_ASSETS` in the guest. */
   readonly commands: readonly string[];
   /** Only tests whose names match this regular expression, as `--test-name-pattern` of Node. */
@@ -39,7 +41,9 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
     copyFileSync(`${import.meta.dirname}/guest/${name}`, `${content}/${name}`);
   }
   writeFileSync(`${content}/repository`, `${REPOSITORY}\n`);
-  writeFileSync(`${content}/job`, job.files.map((file) => `${file}\n`).join(""));
+  for (const [name, files] of Object.entries({ beside: job.files, alone: job.alone ?? [] })) {
+    writeFileSync(`${content}/${name}`, files.map((file) => `${file}\n`).join(""));
+  }
   if (job.only !== undefined) writeFileSync(`${content}/only`, job.only);
   await makeDisk(content, `${folder}/run.ext4`, 100);
   rmSync(content, { recursive: true });

@@ -4,15 +4,21 @@ import { test } from "node:test";
 import { builtCommands, runInGuest } from "./guest-tests.ts";
 import { REPOSITORY } from "./run-disk.ts";
 
-/** What needs another kernel than this machine's, and once again what iptables makes of the table of packets. */
+/** Storms: whoever is beside them makes them weaker, and waits. */
+const ALONE = ["test/ipvs/storm.test.ts"];
+
+/** What iptables makes of the table of packets, once again; and what needs another kernel than this machine's. */
 const FILES = [
-  ...globSync("test/ipvs/**/*.test.ts", { cwd: REPOSITORY }).sort(),
   "test/kernel/packets-nft.test.ts",
+  ...globSync("test/ipvs/**/*.test.ts", { cwd: REPOSITORY })
+    .filter((file) => !ALONE.includes(file))
+    .sort(),
 ];
 
 test("on Debian's stock kernel, in a virtual machine", async (t) => {
   const { skipped } = await runInGuest(t, {
     files: FILES,
+    alone: ALONE,
     commands: builtCommands(["kube-proxy"]),
   });
   // There are reasons to skip, but what a kernel lacks is none: this one was chosen for what it has.

@@ -1,6 +1,6 @@
-/** Runs in the guest: the files that the job names, one after the other, and tells the host what becomes of each test. */
+/** Runs in the guest: the files that the job names, and tells the host what becomes of each test. */
 import { existsSync, openSync, readFileSync, writeSync } from "node:fs";
-import { release } from "node:os";
+import { availableParallelism, release } from "node:os";
 import { resolve } from "node:path";
 import { type EventData, run } from "node:test";
 import { inspect } from "node:util";
@@ -62,9 +62,20 @@ async function runFile(file: string): Promise<void> {
   }
 }
 
+/** Takes from these until there is none left. */
+async function runInTurn(files: string[]): Promise<void> {
+  for (let file = files.shift(); file !== undefined; file = files.shift()) {
+    await runFile(resolve(file));
+  }
+}
+
+function filesOf(name: string): string[] {
+  return readFileSync(`/media/run/${name}`, "utf8").split("\n").filter(Boolean);
+}
+
 const uptimeMs = Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1_000;
 report({ kind: "booted", kernel: release(), uptimeMs });
-for (const file of readFileSync("/media/run/job", "utf8").split("\n").filter(Boolean)) {
-  await runFile(resolve(file));
-}
+const waiting = filesOf("beside");
+await Promise.all(Array.from({ length: availableParallelism() }, () => runInTurn(waiting)));
+await runInTurn(filesOf("alone"));
 report({ kind: "closing", tests });
