@@ -96,7 +96,7 @@ test("with IPVS, the agent sees the node's switches where it looks for them", ()
 
 test("a node that sets its switches by the guide sets all that the agent would", () => {
   const guide = readFileSync(join(ROOT, "docs/guides/ipvs.md"), "utf8");
-  const [, file = ""] = /sysctl\.d\/\S+ <<END\n([\\s\\S]*?)END/.exec(guide) ?? [];
+  const [, file = ""] = /sysctl\.d\/\S+ <<END\n([\s\S]*?)END/.exec(guide) ?? [];
   // What a kernel may be without is right by its default (settings.ts).
   const needed = SETTINGS.filter(({ optional }) => optional !== true);
   assert.deepEqual(
