@@ -19,7 +19,7 @@ test("one nft makes tables, and changes their elements, one transaction a line; 
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
   const node = lab.node("c1", "n1");
   let respawns = 0;
-  const [first = "", ...rest] = [...node.within, "nft"];
+  const [first, ...rest] = [...node.within, "nft"];
   const nft = new NftProcess({ program: [first, ...rest], onRespawn: () => respawns++ });
   const listing = async () => {
     const tables = await Promise.all(
