@@ -46,7 +46,7 @@ export function suspected(drift: Drift, { text }: Cidr): Drift {
 function compareServers(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {
   const drift: Drift[] = [];
   for (const [key, server] of before.servers) {
-    if (!isOurs(before, key)) continue;
+    if (!isOurs(before, key) || server.far) continue;
     const now = found.servers.get(key);
     const what = serverText(key, family);
     if (now === undefined) drift.push({ reason: "server-missing", what });

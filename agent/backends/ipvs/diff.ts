@@ -94,7 +94,7 @@ export function diffIdle(believed: Believed, options: GuardOptions): IpvsTransac
   const servers = new Map<ServerKey, WantedServer | undefined>();
   for (const [key, standing] of believed.servers) {
     if (![...standing.destinations.values()].some(({ idle }) => idle)) continue;
-    if (!isOurs(believed, key)) continue;
+    if (!isOurs(believed, key) || standing.far) continue;
     const wanted = asItTakes(standing, believed.sets.served.get(key));
     servers.set(key, wanted);
   }
@@ -132,7 +132,7 @@ function* all(
   const { servers, sets } = believed;
   yield* named;
   if (!complete) return;
-  const ours = [...servers.keys()].filter((key) => isOurs(believed, key));
+  const ours = [...servers.keys()].filter((key) => isOurs(believed, key) && !servers.get(key)?.far);
   for (const key of new Set([...ours, ...sets.served.keys()])) {
     if (!named.has(key) && !kept.has(key)) yield [key, undefined];
   }

@@ -18,7 +18,7 @@ import {
   readBack,
   readCounts,
   readDestinations,
-  serversOn,
+  serversOf,
   servicesOf,
   wrongSettings,
 } from "./read.ts";
@@ -28,6 +28,7 @@ import {
   type Believed,
   type Changes,
   digitsOf,
+  isOurs,
   nothing,
   type ServerKey,
   serverKey,
@@ -107,7 +108,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     const { family, clusterSetCidr } = this.#options;
     const guard = await listGuard(family, "rules", stop);
     const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
-    const servers = await serversOn(new IpvsTable(), family, clusterSetCidr, vips);
+    const servers = await serversOf(new IpvsTable(), family);
     const looked = await readDestinations(this.#next(believed), family, stop);
     const found: Believed = {
       ...nothing(),
@@ -151,8 +152,9 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   /** The servers whose destinations are looked at next: all have their turn. */
-  #next({ servers }: Believed): ServerKey[] {
-    const keys = [...servers.keys()];
+  #next(believed: Believed): ServerKey[] {
+    const { servers } = believed;
+    const keys = [...servers.keys()].filter((key) => isOurs(believed, key));
     if (this.#looked >= keys.length) this.#looked = 0;
     const some = keys.slice(this.#looked, this.#looked + A_LOOK);
     this.#looked += A_LOOK;

@@ -95,6 +95,33 @@ describe("a server of somebody else in the place of ours", () => {
     assert.equal(believed.servers.get(KEY), FOREIGN);
   });
 
+  test("at an explicit VIP that no device or rule of ours names, too; what carries our mark there is taken up if it is wanted, and else let be", () => {
+    const vip = "1.2.3.4";
+    const [web, tls]: ServerKey[] = ["01020304 TCP 80", "01020304 TCP 443"];
+    const believed = nothing();
+    const { terms } = FOREIGN;
+    believed.servers.set("01020304 TCP 80", { terms, destinations: new Map(), far: true });
+    const marked = { terms: { ...terms, flags: 32 }, destinations: new Map(), far: true } as const;
+    believed.servers.set("01020304 TCP 443", marked);
+    believed.servers.set("01020304 TCP 99", marked);
+    const ruleset = new IpvsRuleset("rr");
+    ruleset.set("demo/serve", [
+      { ...WEB, vips: [vip] },
+      { ...TLS, vips: [vip] },
+    ]);
+    const tx = diff(believed, ruleset.take(), OPTIONS);
+    assert.match(String(tx), /^set-server TCP 1\.2\.3\.4 443 /m);
+    assert.doesNotMatch(String(tx), /-server TCP 1\.2\.3\.4 (80|99)/);
+    tx.settle(believed);
+    assert.deepEqual([...believed.blocked.keys()], [web]);
+    assert.deepEqual([...believed.sets.served.keys()], [tls]);
+    assert.match(obstaclesOf(believed, "IPv4")[0]?.message ?? "", /\(scheduler lc\)/);
+    assert.deepEqual(
+      compare(believed, { ...believed, servers: new Map(believed.servers) }, "IPv4"),
+      [],
+    );
+  });
+
   test("ours that has lost its mark is ours, as long as the guard leads to it", () => {
     const { believed, ruleset } = world();
     const standing = believed.servers.get(OTHER) ?? assert.fail();

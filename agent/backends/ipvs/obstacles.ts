@@ -20,7 +20,8 @@ export function obstaclesOf({ blocked, servers }: Believed, family: Family): Obs
     const place = family === "IPv4" ? `${text}:${port}` : `[${text}]:${port}`;
     const standing = servers.get(key);
     const scheduler = standing?.terms.scheduler ?? "unknown";
-    const there = `scheduler ${scheduler}, ${namesOf([...(standing?.destinations.keys() ?? [])])}`;
+    const destinations = standing?.far ? [] : [namesOf([...(standing?.destinations.keys() ?? [])])];
+    const there = [`scheduler ${scheduler}`, ...destinations].join(", ");
     const remove = `ipvsadm -D ${OPTIONS[protocol]} ${place}`;
     const message = `${servicePort}: a virtual server that is not ours stands at ${protocol} ${place} (${there}). If nobody needs it: ${remove}`;
     return { importKey, servicePort, protocol, reason: "server-foreign", message };

@@ -20,6 +20,7 @@ import {
   destinationOf,
   destinationText,
   digitsOf,
+  isMarked,
   nothing,
   type ServerKey,
   type StandingDestination,
@@ -34,7 +35,7 @@ export const DEVICE = VIP_DEVICE;
 /**
  * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR, is on our device, or
  * is known to the guard: it is there before its address, and after a device that was deleted. Whether it is ours, its
- * mark tells (`isOurs`). Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
+ * mark tells (`isOurs`). All others are named, too: one of them may stand where an import's has to. Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
  */
 export async function readBack(
   family: Family,
@@ -49,11 +50,20 @@ export async function readBack(
   for (const vip of vips) believed.vips.add(vip);
   const table = new IpvsTable();
   const own = new Set([...vips, ...believed.sets.explicit]);
-  const servers = await serversOn(table, family, clusterSetCidr, own);
-  for (const [server, found] of await table.destinations(servers, stop)) {
+  const isNear = ({ address }: Server) =>
+    own.has(address) || contains(clusterSetCidr, { family, text: "", hex: address });
+  const servers = await serversOf(table, family);
+  const looked = await table.destinations(
+    servers.filter((one) => isNear(one) || isMarked(one)),
+    stop,
+  );
+  for (const server of servers) {
     const { scheduler, flags, timeout } = server;
-    const terms = { scheduler, flags, timeout };
-    believed.servers.set(serverKey(server), { terms, destinations: destinationsOf(found) });
+    believed.servers.set(serverKey(server), {
+      terms: { scheduler, flags, timeout },
+      destinations: destinationsOf(looked.get(server) ?? []),
+      ...(!isNear(server) && { far: true }),
+    });
   }
   return believed;
 }
@@ -147,16 +157,9 @@ export function isVip(address: string): boolean {
   return address.length === 8 || !/^fe[89ab]/.test(address);
 }
 
-/** The virtual servers that stand on these addresses, or in the range. */
-export async function serversOn(
-  table: IpvsTable,
-  family: Family,
-  clusterSetCidr: Cidr,
-  vips: ReadonlySet<string>,
-): Promise<Server[]> {
-  const isOnOurs = ({ address }: Server) =>
-    vips.has(address) || contains(clusterSetCidr, { family, text: "", hex: address });
-  return (await table.servers()).filter((one) => one.family === family && isOnOurs(one));
+/** All virtual servers of a family, whoever made them. */
+export async function serversOf(table: IpvsTable, family: Family): Promise<Server[]> {
+  return (await table.servers()).filter((one) => one.family === family);
 }
 
 function take(believed: Believed, { sets, rules }: GuardListing): void {

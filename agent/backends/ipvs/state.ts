@@ -39,6 +39,8 @@ export interface StandingDestination {
 export interface StandingServer {
   readonly terms: Terms;
   readonly destinations: ReadonlyMap<DestinationKey, StandingDestination>;
+  /** True if nothing says that its address is ours: it matters only if the address is wanted. */
+  readonly far?: true;
 }
 
 /** What the kernel should hold. */
@@ -70,7 +72,7 @@ export type Blocked = Pick<WantedServer, "importKey" | "servicePort">;
 
 /** What the agent thinks the kernel holds of one family. */
 export interface Believed {
-  /** All virtual servers on addresses of ours, those of others included (`isOurs`). */
+  /** All virtual servers, those of others included (`isOurs`); of those that are far and not ours without destinations. */
   readonly servers: Map<ServerKey, StandingServer>;
   /** Addresses of the device. */
   readonly vips: Set<string>;
