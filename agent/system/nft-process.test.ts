@@ -15,8 +15,9 @@ echo "start $* in $HOME" | sed "s,in .*/,in /," >> "$log"
 [ "$1" = -f ] && { cat >> "$log"; exit 0; }
 [ -e "$log.plain" ] && { echo "nft: this build has no command line"; exit 1; }
 while read -r line; do
+  echo "nft> $line"
   case "$line" in
-    end-of-*) printf 'Error: syntax error, unexpected newline\\n%s\\n      ^^\\n' "$line" ;;
+    end-of-*) printf 'Error: syntax error, unexpected newline\\n%s\\n      ^^\\n' "$line" >&2 ;;
     *refuse*) echo "$line" >> "$log"; printf 'Error: No such file or directory\\n%s\\n ^^^^\\n' "$line" >&2 ;;
     *hang*) exec sleep 60 ;;
     *die*) exit 3 ;;

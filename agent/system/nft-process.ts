@@ -32,8 +32,8 @@ const BEGIN = "end-of-0";
  *
  * A line is a transaction, and a semicolon as good as a new line. What is wrong is said, and nothing of the line is made then;
  * what is right is passed over in silence. So a line that is no command comes after each: the complaint about it says that the
- * transaction is over, and whatever was said before is an objection to that. There is no history but in memory: the home
- * directory, where it would be kept, is none.
+ * transaction is over, and whatever was said before is an objection to that. Nobody listens to standard output, where some
+ * builds repeat what they read. There is no history but in memory: the home directory, where it would be kept, is none.
  */
 export class NftProcess {
   readonly #options: Required<NftProcessOptions>;
@@ -115,7 +115,7 @@ export class NftProcess {
     const argv = [
       "sh",
       "-c",
-      'export HOME=/nonexistent; exec "$@" 2>&1',
+      'export HOME=/nonexistent; exec "$@" 2>&1 >/dev/null',
       "sh",
       ...program,
       "-i",
