@@ -123,14 +123,14 @@ describe("what somebody else did to IPVS", () => {
     });
   }
 
-  test("what becomes of a destination that we drain matters only if it takes connections again", () => {
+  test("a destination that we drain is somebody else's doing if it is gone, or takes connections again", () => {
     const seen = (now: StandingDestination | undefined) => {
       const [before, found] = [world(), world()];
       put(before, "0a090909 80", { weight: 0, plain: true, idle: false });
       if (now !== undefined) put(found, "0a090909 80", now);
       return compare(before, found, "IPv4").map(({ reason }) => reason);
     };
-    assert.deepEqual(seen(undefined), []);
+    assert.deepEqual(seen(undefined), ["server-changed"]);
     assert.deepEqual(seen({ weight: 0, plain: true, idle: true }), []);
     assert.deepEqual(seen({ weight: 1, plain: true, idle: false }), ["server-changed"]);
   });

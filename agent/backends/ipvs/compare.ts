@@ -61,7 +61,7 @@ function compareServers(before: Believed, found: Believed, family: Family, depth
   return drift;
 }
 
-/** Of destinations that we drain it is no matter whether they are still there; one that we never gave it is somebody else's. */
+/** The kernel deletes no destination by itself, and one that we never gave it is somebody else's. */
 function isAlike(before: StandingServer, now: StandingServer, whole: boolean): boolean {
   const [a, b] = [before.terms, now.terms];
   if (a.scheduler !== b.scheduler || a.flags !== b.flags || a.timeout !== b.timeout) return false;
@@ -69,8 +69,7 @@ function isAlike(before: StandingServer, now: StandingServer, whole: boolean): b
   const [were, are] = [before.destinations, now.destinations];
   const isKept = [...were].every(([key, { weight, plain }]) => {
     const found = are.get(key);
-    if (weight === 0 && (found === undefined || found.weight === 0)) return true;
-    return found?.weight === weight && found.plain === plain;
+    return found?.weight === weight && (weight === 0 || found.plain === plain);
   });
   return isKept && [...are.keys()].every((key) => were.has(key));
 }
