@@ -6,8 +6,8 @@ import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { eventually } from "../support/agent-process.ts";
 
-/** How it programs the node: with whose iptables, or with a table of its own. */
-export type Mode = "iptables-nft" | "iptables-legacy" | "nftables";
+/** How it programs the node: with whose iptables, with a table of its own, or by IPVS (and the nft flavour of iptables). */
+export type Mode = "iptables-nft" | "iptables-legacy" | "nftables" | "ipvs";
 
 /** How often it passes over the kernel; what is not said is its default. */
 export interface Pace {
@@ -17,6 +17,9 @@ export interface Pace {
 
 /** It looks for its canary every 2 s instead of 30, and waits a tenth of a second instead of one between two passes. */
 const BRISK: Pace = { syncPeriod: "2s", minSyncPeriod: "100ms" };
+
+/** Milliseconds that its first pass may take, in a virtual machine. */
+const PATIENCE = 90_000;
 
 /** The names that it looks for in $PATH; whose they are, decides the flavour. */
 const TOOLS = ["iptables", "iptables-save", "iptables-restore"].flatMap((name) => [
@@ -28,6 +31,10 @@ const TOOLS = ["iptables", "iptables-save", "iptables-restore"].flatMap((name) =
 export class KubeProxy {
   readonly node: Namespace;
   readonly mode: Mode;
+  readonly #config: string;
+  readonly #kubeconfig: string;
+  readonly #nodeName: string;
+  readonly #pace: Pace;
   readonly #argv: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
   #process: Process | undefined;
@@ -43,20 +50,35 @@ export class KubeProxy {
   ) {
     this.node = node;
     this.mode = mode;
+    this.#kubeconfig = kubeconfig;
+    this.#nodeName = nodeName;
+    this.#pace = pace;
     const directory = join(lab.directory, `kube-proxy-${nodeName}`);
     mkdirSync(directory);
-    const config = join(directory, "config.json");
-    writeFileSync(config, JSON.stringify(configOf(mode, nodeName, kubeconfig, pace)));
-    this.#argv = [kubernetesCommand("kube-proxy"), "--config", config];
+    this.#config = join(directory, "config.json");
+    this.configure([]);
+    this.#argv = [kubernetesCommand("kube-proxy"), "--config", this.#config];
     this.#env = { PATH: `${directory}:${process.env.PATH}` };
     const multi = mode === "iptables-legacy" ? "xtables-legacy-multi" : "xtables-nft-multi";
-    for (const tool of TOOLS) symlinkSync(`/usr/sbin/${multi}`, join(directory, tool));
+    for (const tool of TOOLS) {
+      // With one family it has half of the programs to start, which a virtual machine does slowly.
+      const absent = mode === "ipvs" && tool.startsWith("ip6");
+      symlinkSync(absent ? "/bin/false" : `/usr/sbin/${multi}`, join(directory, tool));
+    }
+  }
+
+  /** Says which virtual servers it leaves alone in its ipvs mode, from its next start on. */
+  configure(excludeCIDRs: readonly string[]): void {
+    const config = configOf(this.mode, this.#nodeName, this.#kubeconfig, this.#pace);
+    const ipvs = { ...this.#pace, excludeCIDRs };
+    writeFileSync(this.#config, JSON.stringify({ ...config, ipvs }));
   }
 
   /** Starts it and waits until it says that it is well, which it does after its first pass. */
   async start(): Promise<void> {
     this.#process = this.node.spawn(this.#argv, { env: this.#env });
-    await eventually(() => this.node.exec(["curl", "-sf", "http://127.0.0.1:10256/healthz"]));
+    const healthz = ["curl", "-sf", "http://127.0.0.1:10256/healthz"];
+    await eventually(() => this.node.exec(healthz), PATIENCE);
   }
 
   /** Stops it; it leaves its rules. */
@@ -79,9 +101,21 @@ export class KubeProxy {
         this.node.exec(["nft", "-s", "-a", "list", "table", family, "kube-proxy"]);
       return `${await list("ip")}${await list("ip6")}`;
     }
-    const save = (family: string) =>
-      this.node.exec([`${this.mode.replace("iptables", `${family}tables`)}-save`]);
-    return withoutOurs(`${await save("ip")}${await save("ip6")}`);
+    const flavour = this.mode === "iptables-legacy" ? "legacy" : "nft";
+    const save = (family: string) => this.node.exec([`${family}tables-${flavour}-save`]);
+    const rules = withoutOurs(`${await save("ip")}${await save("ip6")}`);
+    return this.mode === "ipvs" ? `${rules}\n${await this.#virtual()}` : rules;
+  }
+
+  /** What it has beside rules in its ipvs mode: virtual servers of nobody's mark, sets, and the addresses of its device. */
+  async #virtual(): Promise<string> {
+    const { node } = this;
+    const [servers, sets, device] = await Promise.all([
+      node.exec(["ipvsadm", "-Sn"]),
+      node.exec(["ipset", "save"]),
+      node.exec(["ip", "-o", "address", "show", "kube-ipvs0"]),
+    ]);
+    return `${withoutMarked(servers)}\n${sets}\n${device}`;
   }
 }
 
@@ -94,12 +128,20 @@ function withoutOurs(text: string): string {
     .join("\n");
 }
 
+/** The text of ipvsadm -Sn without virtual servers that carry our mark, and their destinations. */
+function withoutMarked(text: string): string {
+  const lines = text.split("\n");
+  const marked = lines.filter((line) => / -b \S*flag-3/.test(line));
+  const ours = new Set(marked.map((line) => line.split(" ").slice(1, 3).join(" ")));
+  return lines.filter((line) => !ours.has(line.split(" ").slice(1, 3).join(" "))).join("\n");
+}
+
 /** Its defaults, but: it does not change what is the whole machine's (conntrack's sizes). */
 function configOf(mode: Mode, nodeName: string, kubeconfig: string, pace: Pace): object {
   return {
     apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
     kind: "KubeProxyConfiguration",
-    mode: mode === "nftables" ? "nftables" : "iptables",
+    mode: mode.replace(/-.*/, ""),
     clientConnection: { kubeconfig },
     hostnameOverride: nodeName,
     detectLocalMode: "ClusterCIDR",

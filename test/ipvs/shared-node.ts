@@ -1,0 +1,168 @@
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KubeProxy } from "../coexistence/kube-proxy.ts";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { Peer } from "../packets/peers.ts";
+import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
+
+/** Where the Service `shop/web` answers, and on every node where `shop/door` does. */
+export const CLUSTER_IP = "10.96.0.50";
+export const NODE_PORT = 30080;
+/** Where the import `shop/web` answers. */
+export const VIP = "241.0.1.7";
+export const RANGE = "241.0.0.0/8";
+const PORT = 6443;
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const TARGET = { ...HTTP, port: 8080 };
+
+/** A node with a real kube-proxy in ipvs mode, and our agent with IPVS: `theirs` is behind its Services, `ours` behind the import. */
+export class SharedNode implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly proxy: KubeProxy;
+  readonly agent: AgentProcess;
+  readonly client: Peer;
+  readonly #objects: string;
+  readonly #manifests: ManifestDirectory;
+
+  private constructor(lab: Lab, client: Peer, objects: string) {
+    this.lab = lab;
+    this.client = client;
+    this.#objects = objects;
+    this.#manifests = new ManifestDirectory(lab, "manifests");
+    const kubeconfig = join(lab.directory, "kubeconfig");
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigOf(`http://127.0.0.1:${PORT}`)));
+    // A pass is made of sixty programs, each of which is slow to start here: there is one when a Service changes.
+    const pace = { syncPeriod: "300s", minSyncPeriod: "100ms" };
+    this.proxy = new KubeProxy(lab, this.node, "ipvs", "n1", kubeconfig, pace);
+    const flags = ["--cluster-id", "c1", "--clusterset-cidr", RANGE, "--backend", "ipvs"];
+    this.agent = new AgentProcess(this.node, this.#manifests.path, flags);
+  }
+
+  static async create(): Promise<SharedNode> {
+    const lab = await Lab.create({
+      clusters: [
+        {
+          id: "c1",
+          nodes: [{ name: "n1", pods: { theirs: [], ours: [], other: [], client: [] } }],
+        },
+      ],
+    });
+    const objects = join(lab.directory, "objects");
+    mkdirSync(objects);
+    const pod = (name: string) => lab.pod("c1", "n1", name);
+    const http = [{ protocol: "tcp", port: 8080 }] as const;
+    writeObjects(objects, lab, [pod("theirs")]);
+    const program = [process.execPath, `${import.meta.dirname}/object-server.ts`];
+    const [client] = await Promise.all([
+      Peer.start(lab, pod("client"), []),
+      Peer.start(lab, pod("theirs"), http),
+      Peer.start(lab, pod("ours"), http),
+      Peer.start(lab, pod("other"), http),
+      lab
+        .node("c1", "n1")
+        .spawn([...program, join(objects, "list"), `${PORT}`])
+        .line(/ready/, 60_000),
+    ]);
+    const shared = new SharedNode(lab, client, objects);
+    shared.import(["ours"]);
+    return shared;
+  }
+
+  get node(): Namespace {
+    return this.lab.node("c1", "n1");
+  }
+
+  /** Writes who is behind the import. */
+  import(pods: readonly string[]): void {
+    const addresses = pods.map((name) => this.#pod(name).address());
+    const slice = sliceObject("web-c1", "shop/web", { cluster: "c1" }, [TARGET], addresses);
+    this.#manifests.write("web", importObject("shop/web", [VIP], [HTTP]), slice);
+  }
+
+  /** Writes who is behind the Services. */
+  serve(pods: readonly string[]): void {
+    writeObjects(
+      this.#objects,
+      this.lab,
+      pods.map((name) => this.#pod(name)),
+    );
+  }
+
+  /** What becomes of a connection from the pod: the name of the pod that answers, or why nobody does. */
+  async call(address: string, port = 80): Promise<string> {
+    const [result] = await this.client.connect({ protocol: "tcp", address, port }, 1);
+    if (result === undefined) return "nothing";
+    return "error" in result ? result.error : (/[a-z]+$/.exec(result.name)?.[0] ?? result.name);
+  }
+
+  /** What is kube-proxy's, but for the virtual servers that it makes on each address of the node, our VIPs included. */
+  async its(): Promise<string> {
+    const lines = (await this.proxy.rules()).split("\n");
+    return lines.filter((line) => !line.includes(` ${VIP}:${NODE_PORT} `)).join("\n");
+  }
+
+  /** Our own virtual servers on the import's address. */
+  async ours(): Promise<string> {
+    const lines = (await this.node.exec(["ipvsadm", "-Sn"])).split("\n");
+    return lines.filter((line) => line.includes(` ${VIP}:80 `)).join("\n");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.remove();
+  }
+
+  #pod(name: string): Namespace {
+    return this.lab.pod("c1", "n1", name);
+  }
+}
+
+function kubeconfigOf(server: string): object {
+  return {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": "here" },
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user: {} }],
+    contexts: [{ name: "here", context: { cluster: "c", user: "u" } }],
+  };
+}
+
+/** A Node, a Service with a ClusterIP and one with a NodePort, both with these pods behind them. */
+function writeObjects(directory: string, lab: Lab, pods: readonly Namespace[]): void {
+  const address = lab.node("c1", "n1").address();
+  const node = {
+    ...{ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
+    status: { addresses: [{ type: "InternalIP", address }] },
+  };
+  const ports = [{ ...HTTP, targetPort: 8080 }];
+  const services = [
+    service("web", { type: "ClusterIP", ports }, CLUSTER_IP),
+    service(
+      "door",
+      { type: "NodePort", ports: ports.map((port) => ({ ...port, nodePort: NODE_PORT })) },
+      "10.96.0.51",
+    ),
+  ];
+  const slices = ["web", "door"].map((name) => ({
+    ...{ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4" },
+    metadata: { namespace: "shop", name, labels: { "kubernetes.io/service-name": name } },
+    ports: [TARGET],
+    endpoints: pods.map((pod) => ({
+      addresses: [pod.address()],
+      conditions: { ready: true, serving: true, terminating: false },
+    })),
+  }));
+  const draft = join(directory, "draft");
+  writeFileSync(draft, JSON.stringify({ items: [node, ...services, ...slices] }));
+  renameSync(draft, join(directory, "list"));
+}
+
+function service(name: string, spec: object, clusterIP: string): object {
+  const policies = { internalTrafficPolicy: "Cluster", externalTrafficPolicy: "Cluster" };
+  const families = { ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" };
+  const addresses = { clusterIP, clusterIPs: [clusterIP], sessionAffinity: "None" };
+  return {
+    ...{ apiVersion: "v1", kind: "Service", metadata: { namespace: "shop", name } },
+    spec: { ...spec, ...policies, ...families, ...addresses },
+  };
+}
