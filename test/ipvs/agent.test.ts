@@ -135,17 +135,28 @@ describe("the agent with IPVS", () => {
     assert.match(before, new RegExp(`-A -t ${VIP}:30082 -s rr$`, "m"));
   });
 
-  for (const [what, reason, ...harm] of [
-    ["servers that were flushed", "server-missing", "ipvsadm", "-C"],
+  for (const [what, reason, harm, there] of [
+    ["servers that were flushed", "server-missing", "ipvsadm -C", `ipvsadm -Ln -t ${VIP}:80`],
     // Before the guard: a guard that is gone is written anew with it, and nothing more is told.
-    ["ARP's table that was deleted", "guard-changed", "nft", "delete", "table", "arp", "csp-ipvs"],
-    ["a table that was deleted", "guard-missing", "nft", "delete", "table", "ip", "csp-ipvs"],
-    ["a device that was deleted", "vip-missing", "ip", "link", "delete", "csp-ipvs0"],
+    [
+      ...["ARP's table that was deleted", "guard-changed"],
+      ...["nft delete table arp csp-ipvs", "nft list table arp csp-ipvs"],
+    ],
+    [
+      ...["a table that was deleted", "guard-missing"],
+      ...["nft delete table ip csp-ipvs", "nft list table ip csp-ipvs"],
+    ],
+    [
+      ...["a device that was deleted", "vip-missing"],
+      ...["ip link delete csp-ipvs0", "ip address show csp-ipvs0"],
+    ],
   ] as const) {
     test(`${what}: made again, and told`, async () => {
-      await stage.node.exec(harm);
-      await soon(async () => assert.match(await connects(), /^[ab]$/));
+      await stage.node.exec(harm.split(" "));
       await soon(() => assert.match(stage.agent.log, new RegExp(`"reason":"${reason}"`)));
+      // Or the next one's harm is mended by this repair, and never told.
+      await soon(() => stage.node.exec(there.split(" ")));
+      await soon(async () => assert.match(await connects(), /^[ab]$/));
     });
   }
 
