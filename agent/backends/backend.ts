@@ -64,6 +64,11 @@ export interface Backend<Believed, Changes, Tx extends Transaction> {
    */
   ended?: ((believed: Believed, stop?: AbortSignal) => Promise<Tx>) | undefined;
   /**
+   * From now on no other backend's rules lead connections on: what was left to these until now, the next transaction takes
+   * over. Absent if that makes no difference.
+   */
+  alone?: () => void;
+  /**
    * What the kernel counts for these services, destination by destination, those that are drained included. Absent if it
    * counts nothing. Rejects as `read` does.
    */

@@ -39,7 +39,8 @@ function makeBackend(
     case "ipvs":
       return new IpvsBackend({
         ...common,
-        ...{ scheduler: config.ipvsScheduler, keep, onRespawn: () => onRespawn(family) },
+        ...{ scheduler: config.ipvsScheduler, takesOver: true, keep },
+        onRespawn: () => onRespawn(family),
       });
   }
 }

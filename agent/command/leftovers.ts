@@ -3,7 +3,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import { FLAVOURS } from "../backends/iptables/flavour.ts";
-import { removeOwn as removeIptables } from "../backends/iptables/remove.ts";
+import { type RemoveOptions, removeOwn as removeIptables } from "../backends/iptables/remove.ts";
 import { removeOwn as removeIpvs } from "../backends/ipvs/remove.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import type { Chosen } from "./choose-backend.ts";
@@ -52,7 +52,9 @@ export async function removeLeftovers(
 ): Promise<Removed> {
   let objects = 0;
   let failed = false;
-  for (const { chosen, family, remove } of placesOf(lock, ranges, stop)) {
+  // While iptables' guard stands, it refuses what only the other backend leads on.
+  const first = kept === undefined ? "dnat" : "guard";
+  for (const { chosen, family, remove } of placesOf(lock, ranges, first, stop)) {
     if (kept?.families.includes(family) && isSame(kept.chosen, chosen)) continue;
     if (stop?.aborted) break;
     try {
@@ -72,9 +74,10 @@ export async function removeLeftovers(
 function* placesOf(
   lock: NodeLock,
   ranges: readonly Cidr[],
+  first: RemoveOptions["first"],
   stop: AbortSignal | undefined,
 ): Generator<Place> {
-  const options = { keep: [lock.descriptor], stop };
+  const options = { first, keep: [lock.descriptor], stop };
   for (const flavour of FLAVOURS) {
     for (const family of FAMILIES) {
       const remove = () => removeIptables(flavour, family, options);

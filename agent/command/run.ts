@@ -155,6 +155,7 @@ async function keepInStep(
       { ranges: config.clusterSetCidrs, kept: { chosen, families: familiesOf(config) } },
       stop,
     );
+    if (!stop.aborted) agent.alone();
   }
   await stopped;
   log.info("Stopping; the kernel keeps its rules.");

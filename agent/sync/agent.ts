@@ -108,6 +108,11 @@ export class Agent {
     await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.stop()));
   }
 
+  /** Says that no other backend's rules lead connections on any more. */
+  alone(): void {
+    for (const reconciler of this.#reconcilers.values()) reconciler.alone();
+  }
+
   /** True once every source has listed. */
   get listed(): boolean {
     return this.#unlisted.size === 0;

@@ -138,6 +138,14 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     this.#rest.wake();
   }
 
+  /** Says that no other backend's rules lead connections on any more. */
+  alone(): void {
+    const { backend } = this.#options;
+    if (backend.alone === undefined) return;
+    backend.alone();
+    this.#tidying.now();
+  }
+
   /** Begins, with a complete pass: until now, nothing has been read or written. */
   start(): void {
     this.#running ??= this.#run();

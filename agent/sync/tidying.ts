@@ -25,9 +25,14 @@ export class Tidying {
     this.#due = false;
     this.#cancel?.();
     this.#cancel = this.#clock.after(EVERY, () => {
-      this.#due = true;
-      this.#wake();
+      this.now();
     });
+  }
+
+  /** Makes it due. */
+  now(): void {
+    this.#due = true;
+    this.#wake();
   }
 
   stop(): void {

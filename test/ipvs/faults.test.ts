@@ -185,6 +185,16 @@ describe("what may happen to an agent with IPVS", () => {
     await iptables.start();
     await soon(async () => assert.equal((await servers()).trim(), ""));
     await allAnswered();
+  });
+
+  test("and back, none fails either, and nothing of iptables is left", async () => {
+    const allAnswered = await connecting();
     await iptables.stop();
+    await stage.agent.start();
+    await soon(async () => assert.doesNotMatch(await stage.node.exec(["iptables-save"]), /CSP-/));
+    await soon(async () =>
+      assert.match(await stage.node.exec(["nft", "list", "table", "ip", "csp-ipvs"]), /"bind-/),
+    );
+    await allAnswered();
   });
 });

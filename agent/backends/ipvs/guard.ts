@@ -12,6 +12,8 @@ export interface GuardOptions {
   readonly family: Family;
   readonly clusterSetCidr: Cidr;
   readonly masquerade: { readonly mode: Masquerade; readonly podCidrs: readonly Cidr[] };
+  /** True while others may translate VIPs: those who lead connections on until we do. */
+  readonly unbound?: boolean;
 }
 
 /** The words of nftables for one family. */
@@ -45,7 +47,7 @@ export function tableOf(family: Family): string {
  *   destination alone, and takes one of two connections for the other that go from one port to two VIPs, or to two ports of
  *   one, and to the same destination: the older would hang. Connection tracking has told them apart before IPVS sees them.
  */
-function chainsOf({ family, clusterSetCidr: { text: range }, masquerade }: GuardOptions) {
+function chainsOf({ family, clusterSetCidr: { text: range }, masquerade, unbound }: GuardOptions) {
   const { ip, unreachable } = WORDS[family];
   const toVips = (verdict: string) => [
     `${ip} daddr ${range} ${verdict}`,
@@ -68,12 +70,12 @@ function chainsOf({ family, clusterSetCidr: { text: range }, masquerade }: Guard
     {
       name: "bind-incoming",
       hook: "nat hook prerouting priority -105",
-      rules: toVips(`dnat to ${ip} daddr`),
+      rules: unbound ? [] : toVips(`dnat to ${ip} daddr`),
     },
     {
       name: "bind-outgoing",
       hook: "nat hook output priority -105",
-      rules: toVips(`dnat to ${ip} daddr`),
+      rules: unbound ? [] : toVips(`dnat to ${ip} daddr`),
     },
     {
       name: "postrouting",
@@ -131,6 +133,11 @@ export function marksOf(options: GuardOptions): string[] {
   const chains = chainsOf(options);
   const digest = createHash("sha256").update(JSON.stringify(chains)).digest("hex").slice(0, 12);
   return chains.flatMap(({ name, rules }) => rules.map((_, i) => `${name} ${i + 1} ${digest}`));
+}
+
+/** Whether rules with these comments let nobody else translate VIPs. */
+export function isBound(marks: readonly string[]): boolean {
+  return marks.some((mark) => mark.startsWith("bind-"));
 }
 
 /** The whole table, in place of one that may be there, as input of nft; one transaction. */

@@ -6,7 +6,7 @@ import { NftProcess } from "../../system/nft-process.ts";
 import type { Backend, DestinationCount, Drift, Obstacle } from "../backend.ts";
 import { compare, isServerMissing, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
-import type { GuardOptions } from "./guard.ts";
+import { type GuardOptions, isBound } from "./guard.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import { obstaclesOf } from "./obstacles.ts";
@@ -42,6 +42,8 @@ const A_LOOK = 64;
 export interface IpvsOptions extends GuardOptions {
   /** The scheduler of imports that name none. */
   readonly scheduler: Scheduler;
+  /** True if another backend's rules may lead connections on until `alone` is called. */
+  readonly takesOver?: boolean;
   /** Descriptors that nft keeps open: the right to write outlives an agent that is killed. */
   readonly keep?: readonly number[];
   /** Called whenever nft had to be given up; the next transaction starts another. */
@@ -59,11 +61,13 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   readonly vipsOnNode = true;
   readonly #options: IpvsOptions;
   readonly #nft: NftProcess;
+  #takesOver: boolean;
   /** How many servers' destinations were looked at since the first had its turn. */
   #looked = 0;
 
   constructor(options: IpvsOptions) {
     this.#options = options;
+    this.#takesOver = options.takesOver ?? false;
     this.#nft = new NftProcess(options);
   }
 
@@ -72,7 +76,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   diff(believed: Believed, changes: Changes): IpvsTransaction {
-    return diff(believed, changes, this.#options);
+    return diff(believed, changes, this.#guardOf(believed));
   }
 
   has({ servers, sets }: Believed, { vips, protocol, port }: VirtualService): boolean {
@@ -136,7 +140,11 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   async ended(believed: Believed, stop?: AbortSignal): Promise<IpvsTransaction> {
     const { family } = this.#options;
     await lookForConnections(family, believed, stop);
-    return diffIdle(believed, this.#options);
+    return diffIdle(believed, this.#guardOf(believed));
+  }
+
+  alone(): void {
+    this.#takesOver = false;
   }
 
   counts(
@@ -144,6 +152,11 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     stop?: AbortSignal,
   ): Promise<readonly DestinationCount[]> {
     return readCounts(this.#options.family, services, stop);
+  }
+
+  /** What is bound stays so: another process has been alone before. */
+  #guardOf({ rules }: Believed): GuardOptions {
+    return this.#takesOver && !isBound(rules) ? { ...this.#options, unbound: true } : this.#options;
   }
 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {
