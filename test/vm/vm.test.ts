@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { builtCommands, runInGuest } from "./guest-tests.ts";
 import { REPOSITORY } from "./run-disk.ts";
 
-/** Storms: whoever is beside them makes them weaker, and waits. */
-const ALONE = ["test/ipvs/storm.test.ts"];
+/** One unloads the kernel's modules, which nobody may be using; and whoever is beside a storm makes it weaker, and waits. */
+const ALONE = ["test/ipvs/pod.test.ts", "test/ipvs/storm.test.ts"];
 
 /** What iptables makes of the table of packets, once again; and what needs another kernel than this machine's. */
 const FILES = [
@@ -15,7 +15,7 @@ const FILES = [
     .sort(),
 ];
 
-test("on Debian's stock kernel, in a virtual machine", async (t) => {
+test("on Debian's stock kernel, in a virtual machine", { concurrency: true }, async (t) => {
   const { skipped } = await runInGuest(t, {
     files: FILES,
     alone: ALONE,
