@@ -66,6 +66,14 @@ describe("what a backend keeps for connections", () => {
     assert.deepEqual(bench.backend.log, ["read"]);
   });
 
+  test("is looked at as soon as no other backend leads connections on, of which the backend hears first", async () => {
+    bench.backend.alone = () => bench.backend.log.push("alone");
+    await bench.started();
+    bench.reconciler.alone();
+    await bench.settle();
+    assert.deepEqual(bench.backend.log, ["alone", "ended"]);
+  });
+
   test("a backend that keeps nothing is not asked", async () => {
     bench.backend.ended = undefined;
     await bench.started();

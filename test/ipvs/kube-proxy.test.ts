@@ -16,6 +16,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     shared.proxy.configure(excluded);
     await shared.proxy.start();
   };
+  const cleanUp = () => shared.node.exec([AGENT, "cleanup"], { timeout: PATIENCE });
   before(async () => {
     shared = await SharedNode.create();
     await shared.proxy.start();
@@ -29,6 +30,25 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     const line = 'ipvs: {excludeCIDRs: ["241.0.0.0/8"]}';
     assert.ok(shared.agent.log.includes(JSON.stringify(line).slice(1, -1)), shared.agent.log);
     assert.doesNotMatch(shared.agent.log, /if it does not tell|kube-proxy-exclude-cidrs/i);
+  });
+
+  test("an agent that was told that it does not loses its servers to it, makes them again, and names who does it", async () => {
+    const { trusting } = shared;
+    await trusting.start();
+    await answers(VIP, "ours");
+    // Each of its passes deletes them, and it makes one when a Service changes.
+    shared.serve(["other"]);
+    await soon(async () => assert.equal(await shared.ours(), ""));
+    shared.import(["other"]);
+    await answers(VIP, "other");
+    assert.match(
+      trusting.log,
+      /"reason":"server-missing","what":"TCP 241\.0\.1\.7 80".*"suspect":"kube-proxy in ipvs mode: its ipvs\.excludeCIDRs must hold 241\.0\.0\.0\/8"/,
+    );
+    await trusting.stop();
+    await cleanUp();
+    shared.serve(["theirs"]);
+    shared.import(["ours"]);
   });
 
   test("told to leave the range alone, it does: both are answered, and neither touches what is the other's", async () => {
@@ -65,8 +85,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
   test("our cleanup leaves its servers, sets, rules and addresses as they were, and none of ours", async () => {
     await shared.agent.stop();
     const its = await shared.its();
-    const { code } = await shared.node.run([AGENT, "cleanup"], { timeout: PATIENCE });
-    assert.equal(code, 0);
+    await cleanUp();
     assert.equal(await shared.its(), its);
     assert.equal(await shared.ours(), "");
     await answers(CLUSTER_IP, "other");

@@ -22,6 +22,8 @@ export class SharedNode implements AsyncDisposable {
   readonly lab: Lab;
   readonly proxy: KubeProxy;
   readonly agent: AgentProcess;
+  /** One that takes an operator's word for it that kube-proxy leaves our range alone. */
+  readonly trusting: AgentProcess;
   readonly client: Peer;
   readonly #objects: string;
   readonly #manifests: ManifestDirectory;
@@ -38,6 +40,8 @@ export class SharedNode implements AsyncDisposable {
     this.proxy = new KubeProxy(lab, this.node, "ipvs", "n1", kubeconfig, pace);
     const flags = ["--cluster-id", "c1", "--clusterset-cidr", RANGE, "--backend", "ipvs"];
     this.agent = new AgentProcess(this.node, this.#manifests.path, flags);
+    const trust = ["--kube-proxy-exclude-cidrs", RANGE];
+    this.trusting = new AgentProcess(this.node, this.#manifests.path, [...flags, ...trust]);
   }
 
   static async create(): Promise<SharedNode> {

@@ -50,6 +50,8 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
   refuses: (service: VirtualService) => boolean = () => false;
   /** A test that gives it has a backend that keeps something for connections. */
   ended?: ((believed: Imports) => Promise<FakeTransaction>) | undefined;
+  /** A test that gives it has a backend to which it makes a difference that no other leads connections on. */
+  alone?: () => void;
   /** A test that gives it has a kernel in which somebody else's things are in the way. */
   obstacles?: () => readonly Obstacle[];
   #gate: Promise<void> = Promise.resolve();

@@ -33,7 +33,7 @@ export function compare(
 }
 
 /** True if somebody has deleted a virtual server. */
-export function isServerMissing({ reason }: Drift): boolean {
+function isServerMissing({ reason }: Drift): boolean {
   return reason === "server-missing";
 }
 

@@ -4,15 +4,15 @@ import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { NftProcess } from "../../system/nft-process.ts";
 import type { Backend, DestinationCount, Drift, Obstacle } from "../backend.ts";
-import { compare, isServerMissing, suspected } from "./compare.ts";
+import { compare, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
-import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import { obstaclesOf } from "./obstacles.ts";
 import {
   countServices,
   DEVICE,
+  isBesideKubeProxy,
   isVip,
   lookForConnections,
   readBack,
@@ -104,12 +104,12 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   compare(before: Believed, found: Believed): Drift[] {
-    return compare(before, found, this.#options.family);
+    return this.#told(compare(before, found, this.#options.family), found);
   }
 
   /** Looks at all servers, at the destinations of some, at addresses, switches, and rules without their sets. */
   async check(believed: Believed, stop?: AbortSignal): Promise<readonly Drift[]> {
-    const { family, clusterSetCidr } = this.#options;
+    const { family } = this.#options;
     const guard = await listGuard(family, "rules", stop);
     const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
     const servers = await serversOf(new IpvsTable(), family);
@@ -119,6 +119,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
       vips,
       rules: guard?.rules ?? [],
       wrong: await wrongSettings(),
+      kubeProxy: await isBesideKubeProxy(),
       servers: new Map(
         servers.map(({ scheduler, flags, timeout, ...rest }) => {
           const key = serverKey(rest);
@@ -127,10 +128,7 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
         }),
       ),
     };
-    const drift = compare(believed, found, family, new Set(looked.keys()));
-    if (!drift.some(isServerMissing)) return drift;
-    const kubeProxy = await new DummyDevice(KUBE_PROXY_DEVICE).find();
-    return kubeProxy === undefined ? drift : drift.map((one) => suspected(one, clusterSetCidr));
+    return this.#told(compare(believed, found, family, new Set(looked.keys())), found);
   }
 
   obstacles(believed: Believed): Obstacle[] {
@@ -152,6 +150,10 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     stop?: AbortSignal,
   ): Promise<readonly DestinationCount[]> {
     return readCounts(this.#options.family, services, stop);
+  }
+
+  #told(drift: Drift[], { kubeProxy }: Believed): Drift[] {
+    return kubeProxy ? drift.map((one) => suspected(one, this.#options.clusterSetCidr)) : drift;
   }
 
   /** What is bound stays so: another process has been alone before. */

@@ -11,6 +11,7 @@ import type {
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { readSetting } from "../../system/setting.ts";
 import type { DestinationCount } from "../backend.ts";
+import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import { type GuardListing, listGuard } from "./list.ts";
 import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
 import {
@@ -44,6 +45,7 @@ export async function readBack(
 ): Promise<Believed> {
   const believed = nothing();
   believed.wrong = await wrongSettings();
+  believed.kubeProxy = await isBesideKubeProxy();
   const guard = await listGuard(family, "elements", stop);
   if (guard !== undefined) take(believed, guard);
   const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
@@ -66,6 +68,11 @@ export async function readBack(
     });
   }
   return believed;
+}
+
+/** Whether the device is there on which a kube-proxy in ipvs mode keeps its VIPs. */
+export async function isBesideKubeProxy(): Promise<boolean> {
+  return (await new DummyDevice(KUBE_PROXY_DEVICE).find()) !== undefined;
 }
 
 /**

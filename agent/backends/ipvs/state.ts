@@ -85,6 +85,8 @@ export interface Believed {
   rules: readonly string[];
   /** Switches of the kernel that are not as they should be. */
   wrong: readonly Setting[];
+  /** True if the device of a kube-proxy in ipvs mode was there: that deletes what it does not know. */
+  kubeProxy: boolean;
 }
 
 /** What is believed of a kernel that holds nothing of ours. */
@@ -97,6 +99,7 @@ export function nothing(): Believed {
     blocked: new Map(),
     rules: [],
     wrong: [],
+    kubeProxy: false,
   };
 }
 
