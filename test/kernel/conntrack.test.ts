@@ -53,6 +53,12 @@ for (const way of ["netlink", "conntrack"] as const) {
     });
 
     test("what was recorded before the VIP was there does not swallow later tries", async () => {
+      // Between the guard and the walk a try is refused: a moment, which a busy machine may make long enough for one.
+      for (let i = 0; (await triedBefore()) === "ECONNREFUSED"; i++) assert.notEqual(i, 2);
+    });
+
+    /** Talks first, and has the VIP after that; gives the first word of a connect that was under way. */
+    async function triedBefore(): Promise<string> {
       await using stage = await create();
       const [udp, tcp] = [await stage.talk("udp", 53), await stage.talk("tcp", 80)];
       await eventually(async () => {
@@ -64,8 +70,12 @@ for (const way of ["netlink", "conntrack"] as const) {
       stage.declare();
       stage.place(["a"]);
       await stage.agent.start();
-      await Promise.all([udp.line(/^a$/, 15_000), tcp.line(/^a$/, 15_000)]);
-    });
+      const [, said] = await Promise.all([
+        udp.line(/^a$/, 15_000),
+        tcp.line(/^(a|ECONNREFUSED)$/, 15_000),
+      ]);
+      return said;
+    }
 
     for (const left of [["b"], []] as const) {
       const who = left.length === 0 ? "nobody" : "another endpoint";
