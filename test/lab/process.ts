@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { SLOWNESS } from "./slowness.ts";
 import { untilStill } from "./standstill.ts";
 
 /** How a process ended: `code`, or the `signal` that killed it. */
@@ -71,7 +72,7 @@ export class Process {
   }
 
   /** The first line, past or future, that matches. Throws if the program ends or `timeout` ms pass first. */
-  async line(pattern: RegExp, timeout = 5_000): Promise<string> {
+  async line(pattern: RegExp, timeout = 5_000 * SLOWNESS): Promise<string> {
     const found = Promise.withResolvers<string>();
     const listener = (line: string) => {
       if (pattern.test(line)) found.resolve(line);

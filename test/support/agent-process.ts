@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Exit, Process } from "../lab/process.ts";
+import { SLOWNESS } from "../lab/slowness.ts";
 
 /** The agent of these sources. */
 export const AGENT = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.url));
@@ -86,13 +87,13 @@ export class AgentProcess {
     return this.#process?.errors ?? "";
   }
 
-  /** A page once it answers 200. Throws after ten seconds without. */
+  /** A page once it answers 200. Throws after ten seconds without, or as many more as this machine is slower. */
   async page(path: string): Promise<string> {
     const url = `http://127.0.0.1:10269${path}`;
     for (let i = 0; i < 400; i++) {
       const { code, stdout } = await this.node.run(["curl", "-sf", "-m", "2", url]);
       if (code === 0) return stdout;
-      await sleep(25);
+      await sleep(PAUSE);
     }
     throw new Error(`${path} does not answer 200:\n${this.log}`);
   }
@@ -123,15 +124,21 @@ export class AgentProcess {
   }
 }
 
+/** Milliseconds from one look to the next. */
+const PAUSE = 25 * SLOWNESS;
+
 /** Waits until `check` holds, for `patience` ms at most; then lets it throw. */
-export async function eventually<T>(check: () => Promise<T> | T, patience = 10_000): Promise<T> {
+export async function eventually<T>(
+  check: () => Promise<T> | T,
+  patience = 10_000 * SLOWNESS,
+): Promise<T> {
   const end = Date.now() + patience;
   for (;;) {
     try {
       return await check();
     } catch (error) {
       if (Date.now() > end) throw error;
-      await sleep(25);
+      await sleep(PAUSE);
     }
   }
 }
