@@ -36,6 +36,8 @@ export const ERRORS = {
     "The kernel does not offer IPVS: the module ip_vs is not there, or not loaded; the message says.",
   CSP_IPVS_REFUSED:
     "The kernel refused a virtual server or a destination of IPVS; the message says.",
+  CSP_SERVER_GONE:
+    "A virtual server of ours was not there any more when a change of it was made; the message says which.",
   CSP_PLACE_TAKEN:
     "Something in the kernel that is not ours stands where a service's own would be; the message says what, and what removes it.",
   CSP_UNCAUGHT:

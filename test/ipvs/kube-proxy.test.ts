@@ -43,7 +43,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     await answers(VIP, "other");
     assert.match(
       trusting.log,
-      /"reason":"server-missing","what":"TCP 241\.0\.1\.7 80".*"suspect":"kube-proxy in ipvs mode: its ipvs\.excludeCIDRs must hold 241\.0\.0\.0\/8"/,
+      /"CSP_SERVER_GONE".* TCP \S+ 80.* kube-proxy in ipvs mode: its ipvs\.excludeCIDRs must hold 241\.0\.0\.0\/8"/,
     );
     await trusting.stop();
     await cleanUp();

@@ -37,10 +37,15 @@ function isServerMissing({ reason }: Drift): boolean {
   return reason === "server-missing";
 }
 
+/** Who it probably was, where the device of a kube-proxy in ipvs mode is there, and what keeps it from that. PURE. */
+export function kubeProxySuspect({ text }: Cidr): string {
+  return `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${text}`;
+}
+
 /** The same, where the device of a kube-proxy in ipvs mode is there: that deletes what it does not know. PURE. */
-export function suspected(drift: Drift, { text }: Cidr): Drift {
+export function suspected(drift: Drift, clusterSetCidr: Cidr): Drift {
   if (!isServerMissing(drift)) return drift;
-  return { ...drift, suspect: `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${text}` };
+  return { ...drift, suspect: kubeProxySuspect(clusterSetCidr) };
 }
 
 function compareServers(before: Believed, found: Believed, family: Family, depth: Depth): Drift[] {

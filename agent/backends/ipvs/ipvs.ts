@@ -1,10 +1,11 @@
 import type { Scheduler } from "../../../api/scheduler.ts";
+import { CodedError } from "../../../common/errors.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { NftProcess } from "../../system/nft-process.ts";
 import type { Backend, DestinationCount, Drift, Obstacle } from "../backend.ts";
-import { compare, suspected } from "./compare.ts";
+import { compare, kubeProxySuspect, suspected } from "./compare.ts";
 import { diff, diffIdle } from "./diff.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
 import { listGuard } from "./list.ts";
@@ -152,6 +153,14 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
     return readCounts(this.#options.family, services, stop);
   }
 
+  /** Who has deleted a server that was to be changed, if anything tells. */
+  async #explained(error: unknown): Promise<unknown> {
+    if (!(error instanceof CodedError) || error.code !== "CSP_SERVER_GONE") return error;
+    if (!(await isBesideKubeProxy())) return error;
+    const suspect = kubeProxySuspect(this.#options.clusterSetCidr);
+    return new CodedError(error.code, `${error.message}. Probably ${suspect}`, { cause: error });
+  }
+
   #told(drift: Drift[], { kubeProxy }: Believed): Drift[] {
     return kubeProxy ? drift.map((one) => suspected(one, this.#options.clusterSetCidr)) : drift;
   }
@@ -162,7 +171,11 @@ export class IpvsBackend implements Backend<Believed, Changes, IpvsTransaction> 
   }
 
   async apply(tx: IpvsTransaction, believed: Believed): Promise<void> {
-    await runSteps(this.#options.family, tx.steps, this.#nft);
+    try {
+      await runSteps(this.#options.family, tx.steps, this.#nft);
+    } catch (error) {
+      throw await this.#explained(error);
+    }
     tx.settle(believed);
   }
 

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { addressFromHex } from "../../../api/address.ts";
 import { CodedError } from "../../../common/errors.ts";
 import { CONTROL, familyNumber, familyRequest } from "../netlink/generic.ts";
 import { MOST_AT_ONCE, NETLINK, NetlinkSocket, nameOf } from "../netlink/socket.ts";
@@ -75,8 +76,8 @@ export class IpvsTable {
 
   /**
    * Makes changes, in their order. What is to be deleted and is gone already is no error. Rejects as `servers` does, and
-   * with CSP_IPVS_REFUSED at the first batch that holds something the kernel refuses: those before it are made, and
-   * of that batch all that it does not refuse.
+   * with CSP_IPVS_REFUSED, or CSP_SERVER_GONE, at the first batch that holds something the kernel refuses: those before
+   * it are made, and of that batch all that it does not refuse.
    */
   run(commands: readonly Command[]): Promise<void> {
     if (commands.length === 0) return Promise.resolve();
@@ -106,12 +107,13 @@ function isGone(errno: number): boolean {
  */
 function refusal(command: Command, errno: number): CodedError {
   const { EEXIST, ESRCH, ENOENT, ENOMEM, EPERM } = constants.errno;
-  const { family, protocol, address, port } = command.server;
-  const what = `${command.kind} ${family} ${protocol} ${address} ${port}`;
+  const { protocol, address, port } = command.server;
+  const what = `${command.kind} ${protocol} ${addressFromHex(address).text} ${port}`;
   const message = `IPVS: ${what}: the kernel says ${nameOf(errno)}`;
+  if (errno === ESRCH) return new CodedError("CSP_SERVER_GONE", message);
   // Only for a new server ENOENT is a refusal: its scheduler is not there.
   const gone = errno === ENOENT && command.kind !== "new-server" && command.kind !== "set-server";
-  const others = [EEXIST, ESRCH, ENOMEM, EPERM].includes(errno) || gone;
+  const others = [EEXIST, ENOMEM, EPERM].includes(errno) || gone;
   return new CodedError(others ? "CSP_NETLINK_FAILED" : "CSP_IPVS_REFUSED", message);
 }
 
