@@ -188,6 +188,11 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     return this.#inspection.due || this.#trials.found || this.#massLoss.over;
   }
 
+  /** All that is not in the kernel as it was planned. */
+  get #aside(): readonly SetAside[] {
+    return [...this.#trials.setAside, ...this.#obstructed];
+  }
+
   /** True if nothing is held back. */
   get #whole(): boolean {
     return this.#trials.whole && this.#massLoss.whole;
@@ -253,7 +258,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     if (scope === "complete" && backend.ended !== undefined) this.#tidying.done();
     const obstacles = (this.#believed && backend.obstacles?.(this.#believed)) ?? [];
     this.#obstructed = obstacles.map(obstructed);
-    this.#announcements.setAside([...this.#trials.setAside, ...this.#obstructed]);
+    this.#announcements.setAside(this.#aside);
   }
 
   #tell({ scope, tx, started }: { scope: Scope; tx: Transaction; started: number }): void {
@@ -287,7 +292,7 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     });
     if (outcome === "trial") {
       events.tried({ family, accepted: false });
-      this.#announcements.setAside([...this.#trials.setAside, ...this.#obstructed], error);
+      this.#announcements.setAside(this.#aside, error);
       return undefined;
     }
     if (outcome === "held") this.#changes.withhold();

@@ -16,6 +16,8 @@ export interface Ending {
   readonly stderr: string;
 }
 
+/** Milliseconds for a program without work to end. */
+const LEAVE = 1000;
 /** Characters of stderr that are kept. */
 const LAST_WORDS = 2000;
 
@@ -86,6 +88,14 @@ export class Coprocess {
   /** Closes its input: it finishes what it has, and ends. */
   finish(): void {
     this.#child?.stdin.end();
+  }
+
+  /** The same, and waits for that; what has nothing to finish, and does not end, is killed. */
+  async leave(): Promise<void> {
+    this.finish();
+    const timer = setTimeout(() => this.kill(), LEAVE);
+    await this.ended;
+    clearTimeout(timer);
   }
 
   /** What it has started itself (modprobe) may live on; its end is not waited for. */

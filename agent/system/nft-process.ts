@@ -17,8 +17,6 @@ export interface NftProcessOptions {
 }
 
 const TIMEOUT = 30_000;
-/** Milliseconds for a process without a transaction to end. */
-const LEAVE = 1000;
 /** Characters of a transaction that has a process of its own: a long line is read slowly, and stays in the history. */
 const LONG = 50_000;
 /** Characters after which a process is let go: it remembers each line. */
@@ -94,10 +92,7 @@ export class NftProcess {
     const process = this.#process;
     if (process === undefined) return;
     this.#process = undefined;
-    process.finish();
-    const timer = setTimeout(() => process.kill(), LEAVE);
-    await process.ended;
-    clearTimeout(timer);
+    await process.leave();
   }
 
   get #mayStay(): boolean {

@@ -22,8 +22,7 @@ export interface RemoveOptions {
 
 /**
  * Removes exactly what is ours from one flavour and family, and returns how many chains and jumps that were: 0 the second
- * time. Needs no memory of what was programmed. Rejects as reading back and
- * `RestoreProcess.run` do.
+ * time. Needs no memory of what was programmed. Rejects as reading back and `RestoreProcess.run` do.
  */
 export async function removeOwn(
   flavour: Flavour,

@@ -13,8 +13,6 @@ export interface RestoreTimeouts {
 }
 
 const TIMEOUTS: RestoreTimeouts = { base: 30_000, perMegabyte: 10_000, lock: 5_000 };
-/** Milliseconds for a process without a transaction to end: it has nothing left to do. */
-const LEAVE = 1000;
 /** Characters of input after which the process is let go: it keeps the memory of its largest transaction. */
 const LARGE = 2_000_000;
 /** What libc and iptables say of ENOMEM, ENOBUFS, EMFILE and ENFILE. */
@@ -127,10 +125,7 @@ export class RestoreProcess {
     const process = this.#process;
     if (process === undefined) return;
     this.#process = undefined;
-    process.finish();
-    const timer = setTimeout(() => process.kill(), LEAVE);
-    await process.ended;
-    clearTimeout(timer);
+    await process.leave();
   }
 
   #started(): Coprocess {

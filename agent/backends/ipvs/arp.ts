@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { addressFromHex } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import { TABLE } from "./guard.ts";
+import { marksOfChains } from "./marks.ts";
 
 /** Our table in nftables' family of ARP, as nft names it. */
 export const ARP_TABLE = `arp ${TABLE}`;
@@ -29,11 +29,9 @@ function chainsOf(clusterSetCidr: Cidr) {
   ];
 }
 
-/** The comments of the rules in their order, each with a digest of all of them: as in the guard. PURE. */
+/** The comments of all rules, in their order. PURE. */
 export function arpMarksOf(clusterSetCidr: Cidr): string[] {
-  const chains = chainsOf(clusterSetCidr);
-  const digest = createHash("sha256").update(JSON.stringify(chains)).digest("hex").slice(0, 12);
-  return chains.flatMap(({ name, rules }) => rules.map((_, i) => `arp ${name} ${i + 1} ${digest}`));
+  return marksOfChains(chainsOf(clusterSetCidr), "arp ");
 }
 
 /** The whole table without elements, in place of one that may be there, as input of nft. PURE. */

@@ -32,19 +32,14 @@ export function compare(
   ];
 }
 
-/** True if somebody has deleted a virtual server. */
-function isServerMissing({ reason }: Drift): boolean {
-  return reason === "server-missing";
-}
-
 /** Who it probably was, where the device of a kube-proxy in ipvs mode is there, and what keeps it from that. PURE. */
 export function kubeProxySuspect({ text }: Cidr): string {
   return `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${text}`;
 }
 
-/** The same, where the device of a kube-proxy in ipvs mode is there: that deletes what it does not know. PURE. */
+/** The drift with that suspect, if a virtual server was deleted: kube-proxy in ipvs mode deletes what it does not know. PURE. */
 export function suspected(drift: Drift, clusterSetCidr: Cidr): Drift {
-  if (!isServerMissing(drift)) return drift;
+  if (drift.reason !== "server-missing") return drift;
   return { ...drift, suspect: kubeProxySuspect(clusterSetCidr) };
 }
 

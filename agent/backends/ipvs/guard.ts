@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { Masquerade } from "../backend.ts";
+import { marksOfChains } from "./marks.ts";
 import { type GuardSets, type ServerKey, serverName } from "./state.ts";
 
 /** Our table of nftables, in the families ip and ip6. */
@@ -125,14 +125,9 @@ function policyRules(family: Family, { mode, podCidrs }: GuardOptions["masquerad
   return mode === "all" ? [all] : [];
 }
 
-/**
- * The comments of all rules, in their order. Each holds a digest of all of them: whoever takes one away, puts one between
- * or comes with other rules leaves other comments, however this version of nft spells what the rules say.
- */
+/** The comments of all rules, in their order. PURE. */
 export function marksOf(options: GuardOptions): string[] {
-  const chains = chainsOf(options);
-  const digest = createHash("sha256").update(JSON.stringify(chains)).digest("hex").slice(0, 12);
-  return chains.flatMap(({ name, rules }) => rules.map((_, i) => `${name} ${i + 1} ${digest}`));
+  return marksOfChains(chainsOf(options));
 }
 
 /** Whether rules with these comments let nobody else translate VIPs. */

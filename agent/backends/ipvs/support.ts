@@ -55,6 +55,7 @@ const KERNEL: Switchboard = { read: readSetting, try: trySetting, write: writeSe
 export async function setUp(options: SupportOptions): Promise<Support> {
   const { families, ranges, excluded, tcpTimeout } = options;
   const device = new DummyDevice(DEVICE);
+  // Without netlink there is none, which the looks that come next tell.
   const stood = (await device.find().catch(() => undefined)) !== undefined;
   const ipvs = await fault(() => new IpvsTable().servers());
   const faults = [
