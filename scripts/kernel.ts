@@ -32,17 +32,29 @@ const LANES: readonly (readonly Group[])[] = [
 /** Emulates two processors, and takes both of this machine: beside clusters, neither gets anywhere. */
 const AFTER = [tests("vm", "test/vm/{machine,vm}.test.ts", 1)];
 
+/** Of what Node's reporter repeats at its end about each test that failed: where it is, its name, and what its error begins with. */
+const FAILURE_LINES = 5;
+
+/** What failed, of all groups: said once more after everything else, as the last of ten thousand lines is what gets read. */
+const failures: string[] = [];
+
 /** Runs one, and says what it says, line by line as it comes; true if all went well. */
 async function run({ name, argv }: Group): Promise<boolean> {
   const begun = performance.now();
   const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  let wanted = 0;
   for await (const line of createInterface({ input: child.stdout })) {
     console.log(`${name}: ${line}`);
+    if (/^test at .+:\d+:\d+$/.test(line)) wanted = FAILURE_LINES;
+    if (wanted > 0) failures.push(`${name}: ${line}`);
+    wanted -= 1;
   }
   const isWell = (await ended) === 0;
   const seconds = Math.round((performance.now() - begun) / 1000);
-  console.log(`${name}: ${isWell ? "passed" : "FAILED"} in ${seconds} s`);
+  const outcome = `${name}: ${isWell ? "passed" : "FAILED"} in ${seconds} s`;
+  console.log(outcome);
+  if (!isWell) failures.push(outcome);
   return isWell;
 }
 
@@ -61,3 +73,4 @@ const isChosen = ({ name }: Group): boolean => asked.length === 0 || asked.inclu
 const outcomes = await Promise.all(LANES.map((lane) => inTurn(lane.filter(isChosen))));
 outcomes.push(await inTurn(AFTER.filter(isChosen)));
 if (outcomes.includes(false)) process.exitCode = 1;
+for (const line of failures) console.log(line);
