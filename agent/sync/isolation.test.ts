@@ -106,6 +106,17 @@ describe("a service that the kernel refuses", () => {
     assert.deepEqual([bench.aside.size, held(bench, keyOf(1))], [0, [service(1)]]);
   });
 
+  test("is tried again when its import names another scheduler", async () => {
+    bench.backend.refuses = ({ scheduler }) => scheduler === "mh";
+    bench.set(keyOf(1), service(1, { scheduler: "mh" }));
+    await bench.start();
+    assert.equal(bench.aside.size, 1);
+    bench.set(keyOf(1), service(1, { scheduler: "sh" }));
+    await bench.settle();
+    const served = [service(1, { scheduler: "sh" })];
+    assert.deepEqual([bench.aside.size, held(bench, keyOf(1))], [0, served]);
+  });
+
   test("is not blamed for what it was when the trial began, if it has changed meanwhile", async () => {
     bench.backend.refuses = ({ portName }) => portName === "bad";
     await bench.start();

@@ -214,6 +214,6 @@ export class Isolation {
 }
 
 /** All of a service that may be what is refused, besides its endpoints: they come and go too often. */
-function termsOf({ portName, vips, affinitySeconds }: VirtualService): string {
-  return JSON.stringify([portName, vips, affinitySeconds]);
+function termsOf({ portName, vips, affinitySeconds, scheduler }: VirtualService): string {
+  return JSON.stringify([portName, vips, affinitySeconds, scheduler]);
 }

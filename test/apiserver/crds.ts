@@ -75,12 +75,19 @@ function serving(crd: Crd, served?: readonly string[]): Crd {
   return { ...crd, spec: { ...crd.spec, versions } };
 }
 
-/** Not only Established: that is said before the first request would be answered. */
-async function untilServed(client: ApiClient, { spec }: Crd): Promise<void> {
-  for (const { name, served } of spec.versions) {
-    const path = `/apis/${spec.group}/${name}/${spec.names.plural}`;
+/** Not only Established: that is said before the first request would be answered, and discovery may learn of it later still. */
+async function untilServed(client: ApiClient, { spec: { group, names, versions } }: Crd) {
+  for (const { name, served } of versions) {
+    const root = `/apis/${group}/${name}`;
+    const path = `${root}/${names.plural}`;
+    const isAnswered = async () => (await client.request("GET", path)).status === 200;
+    const isListed = async () => {
+      const { body } = await client.request("GET", root);
+      const { resources = [] } = body as { resources?: readonly { readonly name: string }[] };
+      return resources.some((one) => one.name === names.plural);
+    };
     const end = performance.now() + PATIENCE_MS;
-    while (((await client.request("GET", path)).status === 200) !== served) {
+    while ((await isAnswered()) !== served || (await isListed()) !== served) {
       if (performance.now() > end)
         throw new Error(`${path}: not ${served ? "" : "un"}served in time`);
       await sleep(20);

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { ConntrackStage, VIP, VIP6 } from "../conntrack/stage.ts";
+import { ConntrackStage, PODS, type Pod, VIP, VIP6 } from "../conntrack/stage.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually, ManifestDirectory } from "../support/agent-process.ts";
+import { importObject, sliceObject } from "../support/objects.ts";
 
 /** More VIPs of the same import. */
 const OTHERS = ["241.0.0.11", "fd00:241::11"] as const;
+/** An import of SCTP. */
+const ASSOCIATIONS = { key: "demo/associations", vip: "241.0.0.12" } as const;
+const SCTP = { name: "sctp", port: 132, protocol: "SCTP" };
+const TARGET = { ...SCTP, port: 8132 };
 /** Emulation is slow. */
 const PATIENCE = 60_000;
 
@@ -55,6 +60,40 @@ describe("connections that stand, with IPVS", () => {
       await newer.stop();
     });
   }
+
+  test("an SCTP association stands while its endpoint is drained, new ones go elsewhere, and a return cuts nothing", async () => {
+    const { key, vip } = ASSOCIATIONS;
+    const manifests = new ManifestDirectory(stage.lab, "manifests");
+    const listen = "SCTP4-LISTEN:8132,fork,reuseaddr";
+    for (const pod of ["a", "b"] as const)
+      stage.pod(pod).spawn(["socat", listen, `SYSTEM:while echo ${pod}; do sleep 0.5; done`]);
+    const use = async (pod: Pod) => {
+      const slice = sliceObject("associations", key, { cluster: "c1" }, [TARGET], [PODS[pod]]);
+      manifests.write("associations", importObject(key, [vip], [SCTP]), slice);
+      await eventually(async () => {
+        const servers = await stage.node.exec(["ipvsadm", "-Sn"]);
+        const taking = [...servers.matchAll(/--sctp-service \S+:132 -r (\S+):8132 -m -w 1/g)];
+        assert.deepEqual(
+          taking.map(([, address]) => address),
+          [PODS[pod]],
+        );
+      }, PATIENCE);
+    };
+    const associate = async (pod: Pod) => {
+      await use(pod);
+      const argv = ["socat", "-u", `SCTP4-CONNECT:${vip}:132,ip-recverr=1`, "-"];
+      const client = stage.pod("client").spawn(argv);
+      await client.line(new RegExp(`^${pod}$`), PATIENCE);
+      return client;
+    };
+    const clients = [await associate("a"), await associate("b"), await associate("a")];
+    for (const client of clients) {
+      const heard = client.lines.length;
+      await eventually(() => assert.ok(client.lines.length > heard), PATIENCE);
+      assert.equal(new Set(client.lines).size, 1);
+      await client.stop();
+    }
+  });
 
   test("what connection tracking has forgotten goes on", async () => {
     const client = await connect(stage.pod("client"), VIP, 41_000);

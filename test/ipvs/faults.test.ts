@@ -145,7 +145,7 @@ describe("what may happen to an agent with IPVS", () => {
     assert.doesNotMatch(await stage.agent.page("/metrics"), /_drift_repairs_total\{/);
   });
 
-  test("a service whose scheduler the kernel has not is set aside alone", async () => {
+  test("a service whose scheduler the kernel has not is set aside alone, and served once its import names another", async () => {
     const aside = () => stage.agent.metric("clusterset_agent_set_aside_services");
     writeFileSync(NO_MH, "install ip_vs_mh /bin/false\n");
     await stage.node.run(["rmmod", "ip_vs_mh"]);
@@ -155,6 +155,9 @@ describe("what may happen to an agent with IPVS", () => {
     await soon(async () => assert.equal(await connects(), "b"));
     assert.match(stage.agent.log, /shop\/odd:http.*refused-by-kernel/);
     assert.equal(await connects(ODD), "curl says 7");
+    odd("a");
+    await soon(async () => assert.equal(await connects(ODD), "a"));
+    assert.equal(await aside(), 0);
     rmSync(NO_MH);
     manifests.remove("odd");
   });
