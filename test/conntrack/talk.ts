@@ -1,13 +1,16 @@
 /**
- * A client that talks all the time, from one port: asks `tcp` or `udp` HOST PORT every 20 ms, and prints each answer's
- * sender, once in a row, and what ended the conversation. UDP never ends; TCP is one connection, which is tried
- * for a minute. PATIENCE (ms) is for the first word: until then the client only listens.
+ * A client that talks all the time, from one port: asks `tcp` or `udp` HOST PORT fifty times a second, and prints each
+ * answer's sender, once in a row, and what ended the conversation. UDP never ends; TCP is one connection.
+ *
+ *     talk.ts tcp|udp HOST PORT [FROM]
  */
 import { createSocket } from "node:dgram";
 import { connect } from "node:net";
+import { SLOWNESS } from "../lab/slowness.ts";
 
 const [protocol, host = "", port = "", from = "0"] = process.argv.slice(2);
-const EVERY = 20;
+/** Milliseconds. More where asking and answering would take the processor from who programs the kernel. */
+const EVERY = 20 * SLOWNESS;
 let last = "";
 
 function heard(name: string): void {

@@ -43,6 +43,8 @@ export async function assertRescue(program?: (lab: Lab) => Promise<string[]>): P
 
   assert.deepEqual(established.lines, ["talking", "connected", "a"]);
   assert.deepEqual(halfOpen.lines, ["talking"]);
+  // Or it sends its SYN again, which then nobody answers: one entry more, sooner or later.
+  await halfOpen.stop();
   const now = (await stage.entries()).map(({ id }) => id);
   // IPVS takes a SYN that is sent again as a new one, and forgets the connection of which the client has not heard.
   const stay = backendUnderTest() === "ipvs" ? [stands] : answered;

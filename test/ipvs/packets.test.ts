@@ -4,6 +4,7 @@ import { type Address, FAMILIES } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
 import { addressAt, HOME, homeFact } from "../packets/address-plan.ts";
+import { testTableIn } from "../packets/iptables-table.ts";
 import type { Flow, PacketCase } from "../packets/packet-case.ts";
 import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
@@ -38,60 +39,74 @@ function asWithIpvs(flow: Flow): Flow {
   };
 }
 
-describe("the table of packets, with real connections, IPVS", () => {
+describe("on Debian's stock kernel", () => {
   let world: RealPackets;
-  let programmer: Programmer;
   before(async () => {
     world = await RealPackets.start();
-    programmer = await Programmer.start(world.lab, world.home);
   });
   after(() => world.remove());
 
-  for (const one of REAL_CASES) {
-    test(one.name, { skip: skipReason(one) }, async () => {
-      await program(one, programmer);
-      await world.assertFlows({ ...one, flows: one.flows.map(asWithIpvs) });
+  testTableIn(() => world, "nft");
+
+  describe("the table of packets, with real connections, IPVS", () => {
+    let programmer: Programmer;
+    before(async () => {
+      programmer = await Programmer.start(world.lab, world.home);
     });
-  }
 
-  test("what ipvsadm shows is what was meant, and each server carries our mark", async () => {
-    const lines = (await world.home.exec(["ipvsadm", "-Sn"])).trim().split("\n");
-    const servers = lines.filter((line) => line.startsWith("-A"));
-    assert.ok(servers.length > 0);
-    for (const line of servers) assert.match(line, / -b \S*flag-3/);
-    for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
-  });
+    for (const one of REAL_CASES) {
+      test(one.name, { skip: skipReason(one) }, async () => {
+        await program(one, programmer);
+        await world.assertFlows({ ...one, flows: one.flows.map(asWithIpvs) });
+      });
+    }
 
-  for (const scheduler of SCHEDULERS) {
-    test(`scheduler ${scheduler}: the kernel takes it, and gives it back as it was meant`, async () => {
-      const clusterSetCidr = cidr("241.0.0.0/8");
-      const masquerade = { mode: "none", podCidrs: [] } as const;
-      const service = virtualService({ scheduler, affinitySeconds: 600 });
-      const services = [["demo/serve", [service]]] as const;
-      const order = { clusterSetCidr, masquerade, scheduler: "rr", services } as const;
-      const { left } = await programmer.obey({ kind: "hold", ...order });
-      assert.doesNotMatch(left, /set-server|new-server/);
-      const lines = (await world.home.exec(["ipvsadm", "-Sn"])).split("\n");
-      const server = lines.find((line) => line.startsWith("-A -t 241.0.0.10:80 "));
-      assert.match(
-        server ?? "",
-        new RegExp(` -s ${scheduler} -p 600 -b \\S*(flag-3|[sm]h-fallback)`),
-      );
+    test("what ipvsadm shows is what was meant, and each server carries our mark", async () => {
+      const lines = (await world.home.exec(["ipvsadm", "-Sn"])).trim().split("\n");
+      const servers = lines.filter((line) => line.startsWith("-A"));
+      assert.ok(servers.length > 0);
+      for (const line of servers) assert.match(line, / -b \S*flag-3/);
+      for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
     });
-  }
 
-  test("cleaning up leaves nothing of ours, and what others have made", async () => {
-    const { home } = world;
-    const [theirs, same] = ["198.18.0.1:80", "241.0.0.10:9999"];
-    for (const address of [theirs, same])
-      await home.exec(["ipvsadm", "-A", "-t", address, "-s", "rr"]);
-    await home.exec(["nft", "add", "table", "ip", "theirs"]);
-    const { left } = await programmer.obey({ kind: "remove" });
-    assert.equal(left, "0 0");
-    const servers = await home.exec(["ipvsadm", "-Sn"]);
-    assert.deepEqual(servers.trim().split("\n"), [`-A -t ${theirs} -s rr`, `-A -t ${same} -s rr`]);
-    assert.equal((await home.exec(["nft", "list", "tables"])).trim(), "table ip theirs");
-    assert.notEqual((await home.run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
+    for (const scheduler of SCHEDULERS) {
+      test(`scheduler ${scheduler}: the kernel takes it, and gives it back as it was meant`, async () => {
+        const clusterSetCidr = cidr("241.0.0.0/8");
+        const masquerade = { mode: "none", podCidrs: [] } as const;
+        const service = virtualService({ scheduler, affinitySeconds: 600 });
+        const services = [["demo/serve", [service]]] as const;
+        const order = { clusterSetCidr, masquerade, scheduler: "rr", services } as const;
+        const { left } = await programmer.obey({ kind: "hold", ...order });
+        assert.doesNotMatch(left, /set-server|new-server/);
+        const lines = (await world.home.exec(["ipvsadm", "-Sn"])).split("\n");
+        const server = lines.find((line) => line.startsWith("-A -t 241.0.0.10:80 "));
+        assert.match(
+          server ?? "",
+          new RegExp(` -s ${scheduler} -p 600 -b \\S*(flag-3|[sm]h-fallback)`),
+        );
+      });
+    }
+
+    test("cleaning up leaves nothing of ours, and what others have made", async () => {
+      const { home } = world;
+      const [theirs, same] = ["198.18.0.1:80", "241.0.0.10:9999"];
+      for (const address of [theirs, same])
+        await home.exec(["ipvsadm", "-A", "-t", address, "-s", "rr"]);
+      await home.exec(["nft", "add", "table", "ip", "theirs"]);
+      const isTheirs = (line: string) => !line.includes("csp-ipvs");
+      const tables = async () => (await home.exec(["nft", "list", "tables"])).trim().split("\n");
+      const before = await tables();
+      const { left } = await programmer.obey({ kind: "remove" });
+      assert.equal(left, "0 0");
+      const servers = await home.exec(["ipvsadm", "-Sn"]);
+      assert.deepEqual(servers.trim().split("\n"), [
+        `-A -t ${theirs} -s rr`,
+        `-A -t ${same} -s rr`,
+      ]);
+      assert.deepEqual(await tables(), before.filter(isTheirs));
+      assert.ok(before.includes("table ip theirs") && !before.every(isTheirs));
+      assert.notEqual((await home.run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
+    });
   });
 });
 

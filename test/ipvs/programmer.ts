@@ -53,7 +53,11 @@ async function obey(order: Order): Promise<Answer> {
   const before = believed.get(family) ?? (await backend.read());
   believed.delete(family);
   const tx = transaction(before);
-  if (!tx.empty) await backend.apply(tx, before);
+  if (tx.empty) {
+    believed.set(family, before);
+    return { done: "", left: "" };
+  }
+  await backend.apply(tx, before);
   const after = await backend.read();
   believed.set(family, after);
   return { done: String(tx), left: String(transaction(after)) };

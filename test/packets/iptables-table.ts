@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
+import { removeOwn } from "../../agent/backends/iptables/remove.ts";
 import type { Believed } from "../../agent/backends/iptables/tables.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { homeFact } from "./address-plan.ts";
@@ -9,24 +10,35 @@ import type { PacketCase } from "./packet-case.ts";
 import { REAL_CASES, RealPackets, skipReason } from "./real-packets.ts";
 import { clusterSetCidrOf, modelOf, planOf, wanted } from "./rendered.ts";
 
-/** Tests the whole table, with real connections through what the iptables backend makes of it. */
+/** Tests the whole table, with real connections through what the iptables backend makes of it, in a world of its own. */
 export function testTable(flavour: Flavour): void {
-  describe(`the table of packets, with real connections, ${flavour} flavour`, () => {
+  describe("in a world of its own", () => {
     let world: RealPackets;
-    let kernels: readonly Kernel[];
     before(async () => {
       world = await RealPackets.start();
-      kernels = await Promise.all(FAMILIES.map((family) => Kernel.read(world, family, flavour)));
+    });
+    after(() => world.remove());
+    testTableIn(() => world, flavour);
+  });
+}
+
+/** The same in somebody's world, where nothing of it is left afterwards. */
+export function testTableIn(world: () => RealPackets, flavour: Flavour): void {
+  describe(`the table of packets, with real connections, ${flavour} flavour`, () => {
+    let kernels: readonly Kernel[];
+    before(async () => {
+      kernels = await Promise.all(FAMILIES.map((family) => Kernel.read(world(), family, flavour)));
     });
     after(async () => {
       await Promise.all(kernels.map((one) => one.close()));
-      await world.remove();
+      const within = [...world().home.within];
+      for (const family of FAMILIES) await removeOwn(flavour, family, { first: "dnat", within });
     });
 
     for (const one of REAL_CASES) {
       test(one.name, { skip: skipReason(one) }, async () => {
         await Promise.all(kernels.map((kernel) => kernel.program(one)));
-        await world.assertFlows(one);
+        await world().assertFlows(one);
       });
     }
   });

@@ -56,6 +56,7 @@ export class AgentProcess {
   /** Starts it and waits until the kernel is as planned. */
   async start(): Promise<void> {
     this.launch();
+    await this.#saysPlanned();
     await this.page("/readyz");
   }
 
@@ -90,7 +91,7 @@ export class AgentProcess {
   /** A page once it answers 200. Throws after ten seconds without, or as many more as this machine is slower. */
   async page(path: string): Promise<string> {
     const url = `http://127.0.0.1:10269${path}`;
-    for (let i = 0; i < 400; i++) {
+    for (let i = 0; i < 250; i++) {
       const { code, stdout } = await this.node.run(["curl", "-sf", "-m", "2", url]);
       if (code === 0) return stdout;
       await sleep(PAUSE);
@@ -106,6 +107,20 @@ export class AgentProcess {
     );
     if (values.length === 0) throw new Error(`no metric ${name}`);
     return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  /**
+   * Waits until the log says so, the agent has ended, or its time is up. Asking a page instead would start a program
+   * each time, and where that is slow, hold up what is waited for.
+   */
+  async #saysPlanned(): Promise<void> {
+    let isOver = false;
+    const over = AbortSignal.timeout(10_000 * SLOWNESS);
+    void this.exited.then(() => {
+      isOver = true;
+    });
+    while (!isOver && !over.aborted && !this.log.includes("The kernel is as planned."))
+      await sleep(25);
   }
 
   signal(name: NodeJS.Signals): void {
@@ -125,7 +140,7 @@ export class AgentProcess {
 }
 
 /** Milliseconds from one look to the next. */
-const PAUSE = 25 * SLOWNESS;
+const PAUSE = 40 * SLOWNESS;
 
 /** Waits until `check` holds, for `patience` ms at most; then lets it throw. */
 export async function eventually<T>(

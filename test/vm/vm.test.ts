@@ -7,17 +7,17 @@ import { REPOSITORY } from "./run-disk.ts";
 /** One unloads the kernel's modules, which nobody may be using; and whoever is beside a storm makes it weaker, and waits. */
 const ALONE = ["test/ipvs/pod.test.ts", "test/ipvs/storm.test.ts"];
 
-/** What iptables makes of the table of packets, once again; and what needs another kernel than this machine's. */
-const FILES = [
-  "test/kernel/packets-nft.test.ts",
-  ...globSync("test/ipvs/**/*.test.ts", { cwd: REPOSITORY })
-    .filter((file) => !ALONE.includes(file))
-    .sort(),
-];
+/** The long ones: who begins last must not be alone for long. */
+const FIRST = ["test/ipvs/packets.test.ts", "test/ipvs/faults.test.ts"];
+
+/** What needs another kernel than this machine's. */
+const FILES = globSync("test/ipvs/**/*.test.ts", { cwd: REPOSITORY })
+  .filter((file) => !ALONE.includes(file) && !FIRST.includes(file))
+  .sort();
 
 test("on Debian's stock kernel, in a virtual machine", { concurrency: true }, async (t) => {
   const { skipped } = await runInGuest(t, {
-    files: FILES,
+    files: [...FIRST, ...FILES],
     alone: ALONE,
     commands: builtCommands(["kube-proxy"]),
   });
