@@ -1,11 +1,13 @@
 import type { Reason } from "../../api/reasons.ts";
+import { systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import type { Flavour } from "../backends/iptables/flavour.ts";
-import { setUp } from "../backends/ipvs/support.ts";
+import { type Support, setUp } from "../backends/ipvs/support.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { familiesOf } from "../sync/agent.ts";
 import { chooseFlavour } from "./flavour.ts";
+import { wait } from "./wait.ts";
 
 /** The backend of this node, and what it has to be told. */
 export type Chosen =
@@ -28,11 +30,8 @@ export async function chooseBackend(
 ): Promise<Chosen | undefined> {
   let lacking: readonly string[] | undefined;
   if (config.backend !== "iptables") {
-    const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded, ipvsTcpTimeout } = config;
-    const { lacks, changed } = await setUp({
-      ...{ families: familiesOf(config), ranges, excluded },
-      ...(ipvsTcpTimeout !== undefined && { tcpTimeout: ipvsTcpTimeout }),
-    });
+    const { lacks, changed } = await supportFor(config, log, stop);
+    if (stop.aborted) return undefined;
     for (const { name, before, after } of changed) {
       log.info("Set a switch of the kernel for IPVS.", { setting: name, before, after });
     }
@@ -46,6 +45,34 @@ export async function chooseBackend(
   if (flavour === undefined) return undefined;
   return { backend: "iptables", flavour, ...(lacking !== undefined && { lacks: lacking }) };
 }
+
+/**
+ * Whether this node can. One that has worked with IPVS before is asked for a while: what hinders may be a moment's (no memory,
+ * a kube-proxy that comes up), and another backend would end every connection that goes through IPVS.
+ */
+async function supportFor(config: AgentConfig, log: Logger, stop: AbortSignal): Promise<Support> {
+  const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded, ipvsTcpTimeout } = config;
+  const options = {
+    ...{ families: familiesOf(config), ranges, excluded, scheduler: config.ipvsScheduler, stop },
+    ...(ipvsTcpTimeout !== undefined && { tcpTimeout: ipvsTcpTimeout }),
+  };
+  let support = await setUp(options);
+  for (let tries = 1; support.stood && support.lacks.length > 0 && tries < TRIES; tries++) {
+    if (stop.aborted) break;
+    if (tries === 1)
+      log.warn("IPVS was used on this node and cannot be now; trying again for a while.", {
+        reason: UNUSABLE,
+        lacks: support.lacks,
+      });
+    await wait(systemClock, PAUSE, stop);
+    support = await setUp(options);
+  }
+  return support;
+}
+
+/** How often a node is asked that has worked with IPVS before, and milliseconds in between. */
+const TRIES = 7;
+const PAUSE = 5_000;
 
 const UNUSABLE = "ipvs-unusable" satisfies Reason;
 

@@ -1,5 +1,6 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
+import { systemClock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import { FLAVOURS } from "../backends/iptables/flavour.ts";
@@ -7,9 +8,10 @@ import { type RemoveOptions, removeOwn as removeIptables } from "../backends/ipt
 import { removeOwn as removeIpvs } from "../backends/ipvs/remove.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import type { Chosen } from "./choose-backend.ts";
+import { wait } from "./wait.ts";
 
-/** Tools that are not installed, and sockets that cannot be had, have written nothing. */
-const ABSENT: ReadonlySet<string> = new Set(["CSP_EXEC_MISSING", "CSP_NETLINK_UNAVAILABLE"]);
+/** Milliseconds until what could not be removed is tried again: doubled each time, up to the longest. */
+const RETRY = { first: 5_000, longest: 300_000 } as const;
 
 /** Where to look, besides where the kernel itself says. */
 export interface Search {
@@ -42,19 +44,21 @@ interface Place {
 
 /**
  * Removes what is ours of every backend, flavour and family, but for what is in use: earlier runs may have been told
- * otherwise. Once `stop` is aborted, what is being removed is, and nothing else.
+ * otherwise. Once `stop` is aborted, what is being removed is, and nothing else. A failure that was `told` is not again.
  */
 export async function removeLeftovers(
   lock: NodeLock,
   log: Logger,
-  { ranges, kept }: Search,
+  search: Search,
   stop?: AbortSignal,
+  told = new Set<string>(),
 ): Promise<Removed> {
   let objects = 0;
   let failed = false;
+  const { kept } = search;
   // While iptables' guard stands, it refuses what only the other backend leads on.
   const first = kept === undefined ? "dnat" : "guard";
-  for (const { chosen, family, remove } of placesOf(lock, ranges, first, stop)) {
+  for (const { chosen, family, remove } of placesOf(lock, search, first, stop)) {
     if (kept?.families.includes(family) && isSame(kept.chosen, chosen)) continue;
     if (stop?.aborted) break;
     try {
@@ -63,17 +67,43 @@ export async function removeLeftovers(
       objects += removed;
     } catch (error) {
       if (stop?.aborted) break;
-      if (ABSENT.has(codeOf(error) ?? "")) continue;
-      log.error("Could not remove what is ours.", { ...chosen, family, error });
+      // Tools of iptables that are not installed have written nothing.
+      if (chosen.backend === "iptables" && codeOf(error) === "CSP_EXEC_MISSING") continue;
       failed = true;
+      const place = JSON.stringify([chosen, family]);
+      if (!told.has(place))
+        log.error("Could not remove what is ours.", { ...chosen, family, error });
+      told.add(place);
     }
   }
   return { objects, failed };
 }
 
+/**
+ * The same, again and again, until nothing has failed or `stop` is aborted. `once` is called after the first time: what
+ * is then left stands in nobody's way for want of being tried.
+ */
+export async function removeAllLeftovers(
+  lock: NodeLock,
+  log: Logger,
+  search: Search,
+  stop: AbortSignal,
+  once: () => void,
+): Promise<void> {
+  const told = new Set<string>();
+  for (let ms: number = RETRY.first; ; ms = Math.min(2 * ms, RETRY.longest)) {
+    const { failed } = await removeLeftovers(lock, log, search, stop, told);
+    if (stop.aborted) return;
+    if (ms === RETRY.first) once();
+    if (!failed) return;
+    await wait(systemClock, ms, stop);
+    if (stop.aborted) return;
+  }
+}
+
 function* placesOf(
   lock: NodeLock,
-  ranges: readonly Cidr[],
+  { ranges, kept }: Search,
   first: RemoveOptions["first"],
   stop: AbortSignal | undefined,
 ): Generator<Place> {
@@ -84,8 +114,10 @@ function* placesOf(
       yield { chosen: { backend: "iptables", flavour }, family, remove };
     }
   }
+  const keepDevice = kept?.chosen.backend === "ipvs";
   for (const family of FAMILIES) {
-    yield { chosen: { backend: "ipvs" }, family, remove: () => removeIpvs(family, ranges, stop) };
+    const remove = () => removeIpvs(family, { ranges, keepDevice, stop });
+    yield { chosen: { backend: "ipvs" }, family, remove };
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Family } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
+import { CodedError } from "../../common/errors.ts";
 import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
+import { sightOfKubeProxy } from "../backends/ipvs/support.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { Connections } from "../observe/connections.ts";
@@ -19,7 +21,8 @@ import { makeBackends } from "./backends.ts";
 import { backendRemark, chooseBackend } from "./choose-backend.ts";
 import { makeFollowers } from "./conntrack.ts";
 import { HomeNode } from "./home-node.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { KubeProxyWatch } from "./kube-proxy-watch.ts";
+import { removeAllLeftovers } from "./leftovers.ts";
 import { openSource } from "./open-source.ts";
 import { makePreflight } from "./preflight.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
@@ -137,31 +140,39 @@ async function keepInStep(
       }),
       log,
     );
+  const hindered = new AbortController();
+  const watch = new KubeProxyWatch({
+    ...{ look: sightOfKubeProxy, ranges: config.clusterSetCidrs, clock },
+    excluded: config.kubeProxyExcludeCidrs,
+    objected: (objection) => hindered.abort(new CodedError("CSP_BACKEND_UNUSABLE", objection)),
+  });
+  const over = AbortSignal.any([stop, hindered.signal]);
   await server?.start();
   metrics.start();
   agent.start();
   preflight.start();
+  if (chosen.backend === "ipvs") watch.start();
   const stopped = new Promise<void>((resolve) => {
-    if (stop.aborted) resolve();
-    stop.addEventListener("abort", () => resolve(), { once: true });
+    if (over.aborted) resolve();
+    over.addEventListener("abort", () => resolve(), { once: true });
   });
   const end = await Promise.race([synced.promise.then(() => "synced"), stopped]);
+  let removing = Promise.resolve();
   // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
   if (end === "synced") {
     preflight.again();
-    await removeLeftovers(
-      lock,
-      log,
-      { ranges: config.clusterSetCidrs, kept: { chosen, families: familiesOf(config) } },
-      stop,
-    );
-    if (!stop.aborted) agent.alone();
+    const kept = { chosen, families: familiesOf(config) };
+    const search = { ranges: config.clusterSetCidrs, kept };
+    removing = removeAllLeftovers(lock, log, search, over, () => agent.alone());
   }
   await stopped;
+  watch.stop();
+  await removing;
   log.info("Stopping; the kernel keeps its rules.");
   await preflight.stop();
   await agent.stop();
   await open.close();
   await Promise.all([...followers.values()].map((follower) => follower.stop()));
   await server?.stop();
+  hindered.signal.throwIfAborted();
 }

@@ -17,7 +17,10 @@ export interface ImportPlan {
   readonly excluded: readonly Excluded[];
   /** What is odd about slices that are used all the same; absent if nothing is. */
   readonly remarks?: readonly Remark[];
-  /** Ports that are not in the kernel as planned, because it refuses their rules or has others in their place; absent if there are none. */
+  /**
+   * Ports that are not in the kernel as planned, because it refuses their rules or has others in their place; absent if
+   * there are none.
+   */
   readonly setAside?: readonly SetAsidePort[];
 }
 

@@ -10,8 +10,9 @@ export interface Sweep {
 /**
  * What becomes of objects that a complete list misses. An etcd restored from an old or empty backup, or an
  * aggregated API server that has not loaded its own objects, lists with success and lists next to nothing. So
- * what would be a mass loss is believed of the objects that an earlier look (`doubted`) missed as well. `known`: how many objects there were, the missing ones included.
- * `rewound`: the server is older than it has been, so that nothing at all goes at the first look. PURE.
+ * what would be a mass loss is believed of the objects that an earlier look (`doubted`) missed as well. `known`: how many
+ * objects there were, the missing ones included. `rewound`: the server is older than it has been, so that nothing at all
+ * goes at the first look. PURE.
  */
 export function sweep(
   missing: readonly string[],

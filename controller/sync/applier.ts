@@ -39,8 +39,8 @@ const DIGEST = { content: contentDigest, status: statusDigest } as const;
 /**
  * Makes objects of one kind on one API server as they should be, and writes nothing where they are. An object is as it
  * should be if it says just what is wanted; or if it is as our last write of the same left it, whatever others
- * have added to it: so no two writers can go on for ever. Who turns it back is met ever more rarely (`overwritten`). After a restart, an object with fields of others is applied
- * once more, which changes nothing in it.
+ * have added to it: so no two writers can go on for ever. Who turns it back is met ever more rarely (`overwritten`). After a
+ * restart, an object with fields of others is applied once more, which changes nothing in it.
  */
 export class Applier {
   readonly #options: ApplierOptions;

@@ -58,7 +58,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/backends/*/{flavour,list,read,remove,restore,support}.ts",
+      "agent/backends/*/{flavour,list,read,remove,restore,support,trial}.ts",
       "agent/backends/{iptables/iptables,ipvs/ipvs,nftables/nftables}.ts",
     ],
     may: [

@@ -1,6 +1,7 @@
 /**
  * Fills the connection tracking table of its network namespace, by netlink: COUNT entries of clients whose datagrams
- * (`UDP`) or first packets (`TCP`) to DESTINATION PORT were led to ENDPOINT PORT, and never answered. Run as a program on a node of a lab; needs root.
+ * (`UDP`) or first packets (`TCP`) to DESTINATION PORT were led to ENDPOINT PORT, and never answered. Run as a program on a
+ * node of a lab; needs root.
  */
 
 import { encodeEntry, NEW } from "../../agent/system/conntrack/encoding.ts";

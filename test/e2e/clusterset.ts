@@ -16,8 +16,8 @@ export interface ClustersetOptions extends ClustersOptions {
 
 /**
  * Real clusters that are a clusterset: a mesh, with agents on all nodes and two controllers in each, by the commands of
- * docs/guides/install.md, but side by side. `install.test.ts` shows that guide itself. At its end it throws if an API server has refused us anything that no test has
- * announced.
+ * docs/guides/install.md, but side by side. `install.test.ts` shows that guide itself. At its end it throws if an API server
+ * has refused us anything that no test has announced.
  *
  *     await using set = await Clusterset.create({ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] });
  *     await set.shell("kubectl --context cluster-1 create namespace demo");

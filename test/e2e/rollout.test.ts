@@ -197,7 +197,8 @@ describe("two clusters whose pods call a ClusterSetIP all the time", () => {
     const name = (what: string) => (suffix === undefined ? what : `${what}-${suffix}`);
     return [
       { ...place, name: name("connects"), target: `tcp://${address}:80`, rate: 150 },
-      // A lookup waits in one of Node's four threads, for 5 s if an answer is lost: who asks more often than those end never gets through again.
+      // A lookup waits in one of Node's four threads, for 5 s if an answer is lost: who asks more often than those end never
+      // gets through again.
       { ...place, name: name("asks"), target: "http://web.demo.svc.clusterset.local", rate: 4 },
     ];
   }

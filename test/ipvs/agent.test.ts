@@ -135,6 +135,21 @@ describe("the agent with IPVS", () => {
     assert.match(before, new RegExp(`-A -t ${VIP}:30082 -s rr$`, "m"));
   });
 
+  test("a program of the node that listens on a VIP's own port gets nothing, also while the server is gone", async () => {
+    const { node } = stage;
+    node.spawn(["socat", "TCP-LISTEN:80,fork,reuseaddr", "SYSTEM:echo host"]);
+    await soon(async () => assert.match(await node.exec(["ss", "-ltn"]), /:80 /));
+    assert.match(await connects(), /^[ab]$/);
+    const server = ["-t", `${VIP}:80`];
+    stage.agent.signal("SIGSTOP");
+    await node.exec(["ipvsadm", "-D", ...server]);
+    assert.equal(await connects(), "refused");
+    const { code } = await node.run(["curl", "-s", "-m", "5", `http://${VIP}/`]);
+    assert.equal(code, 7, "and from the node itself");
+    stage.agent.signal("SIGCONT");
+    await soon(async () => assert.match(await connects(), /^[ab]$/));
+  });
+
   test("a switch that was turned off, a weight taken away, a destination added: put right, and told", async () => {
     // The next look is a few seconds after a start or a repair; here, where looks are slow, others are long in coming.
     const setting = "net.ipv4.vs.conntrack";

@@ -129,15 +129,15 @@ async function assertAsFromScratch(): Promise<void> {
   states++;
 }
 
-const { lacks } = await setUp({ families: FAMILIES, ranges: [], excluded: [] });
+const { lacks } = await setUp({ families: FAMILIES, ranges: [], excluded: [], scheduler: "rr" });
 assert.deepEqual(lacks, []);
 for (const turns of fc.sample(anyTurns, { seed: Number(seed), numRuns: Number(numRuns) })) {
   model = new Model();
   await passAll();
   for (const turn of turns) await play(turn);
-  assert.ok((await removeOwn(family, [optionsOf(family).clusterSetCidr])) > 0);
+  assert.ok((await removeOwn(family, { ranges: [optionsOf(family).clusterSetCidr] })) > 0);
   assert.equal(
-    await removeOwn(family, [optionsOf(family).clusterSetCidr]),
+    await removeOwn(family, { ranges: [optionsOf(family).clusterSetCidr] }),
     0,
     "nothing is left to remove",
   );
@@ -149,6 +149,6 @@ for (const turns of fc.sample(anyTurns, { seed: Number(seed), numRuns: Number(nu
   await passAll();
   await assertAsFromScratch();
 }
-await removeOwn(family, [optionsOf(family).clusterSetCidr]);
+await removeOwn(family, { ranges: [optionsOf(family).clusterSetCidr] });
 await Promise.all([nft.close(), backend.close()]);
 console.log(JSON.stringify({ states, faults }));

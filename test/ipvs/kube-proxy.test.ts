@@ -5,6 +5,8 @@ import { CLUSTER_IP, NODE_PORT, RANGE, SharedNode, VIP } from "./shared-node.ts"
 
 /** Emulation is slow. */
 const PATIENCE = 90_000;
+/** What mends a kube-proxy that deletes our virtual servers. */
+const LINE = 'ipvs: {excludeCIDRs: ["241.0.0.0/8"]}';
 
 describe("beside the real kube-proxy in ipvs mode", () => {
   let shared: SharedNode;
@@ -19,16 +21,23 @@ describe("beside the real kube-proxy in ipvs mode", () => {
   const cleanUp = () => shared.node.exec([AGENT, "cleanup"], { timeout: PATIENCE });
   before(async () => {
     shared = await SharedNode.create();
-    await shared.proxy.start();
   });
   after(() => shared[Symbol.asyncDispose]());
+
+  test("an agent that was there first ends, and says the line that mends it", async () => {
+    await shared.agent.start();
+    await answers(VIP, "ours");
+    await shared.proxy.start();
+    assert.deepEqual(await shared.agent.exited, { code: 1, signal: null }, shared.agent.log);
+    assert.ok(shared.agent.log.includes(JSON.stringify(LINE).slice(1, -1)), shared.agent.log);
+    await cleanUp();
+  });
 
   test("the agent does not start while that deletes what it does not know, and says the line that mends it", async () => {
     await answers(CLUSTER_IP, "theirs");
     shared.agent.launch();
     assert.deepEqual(await shared.agent.exited, { code: 1, signal: null }, shared.agent.log);
-    const line = 'ipvs: {excludeCIDRs: ["241.0.0.0/8"]}';
-    assert.ok(shared.agent.log.includes(JSON.stringify(line).slice(1, -1)), shared.agent.log);
+    assert.ok(shared.agent.log.includes(JSON.stringify(LINE).slice(1, -1)), shared.agent.log);
     assert.doesNotMatch(shared.agent.log, /if it does not tell|kube-proxy-exclude-cidrs/i);
   });
 

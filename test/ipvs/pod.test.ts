@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { isRight, SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { ConntrackStage, VIP } from "../conntrack/stage.ts";
@@ -12,6 +12,8 @@ const RIGHTS = podRights();
 const WITHOUT = { ...RIGHTS, mounts: [] };
 /** Emulation is slow. */
 const PATIENCE = 60_000;
+/** What keeps modprobe from the module of a scheduler. */
+const NO_MH = "/etc/modprobe.d/no-mh.conf";
 
 /** What the DaemonSet and the component `ipvs` leave the agent is enough for it: NET_ADMIN, and one folder of the host's. */
 describe("the agent with the rights of its pod", () => {
@@ -53,11 +55,31 @@ describe("the agent with the rights of its pod", () => {
     stage.declare({ "clusterset-proxy.io/ipvs-scheduler": "lc" });
     stage.place(["a"]);
   });
-  after(() => stage[Symbol.asyncDispose]());
+  after(async () => {
+    rmSync(NO_MH, { force: true });
+    await stage[Symbol.asyncDispose]();
+  });
 
-  test("where it may set no switch, iptables is used: the log says why, /readyz and metrics say so", async () => {
-    const agent = agentWith(WITHOUT);
+  test("with iptables nobody has the kernel load IPVS, not even to see that nothing of it is left", async () => {
+    const agent = agentWith({ ...WITHOUT, env: { CLUSTERSET_AGENT_BACKEND: "iptables" } });
     await agent.start();
+    await eventually(answers, PATIENCE);
+    await agent.stop();
+    assert.deepEqual(
+      modules().filter((name) => /^(ip_vs|dummy)/.test(name)),
+      [],
+    );
+  });
+
+  test("where it may set no switch, and has no scheduler, iptables is used: the log says why, /readyz and metrics say so", async () => {
+    writeFileSync(NO_MH, "install ip_vs_mh /bin/false\n");
+    const env = { ...WITHOUT.env, CLUSTERSET_AGENT_IPVS_SCHEDULER: "mh" };
+    const agent = agentWith({ ...WITHOUT, env });
+    await agent.start();
+    assert.match(
+      agent.log,
+      /ipvs-unusable.*IPv4: the kernel has no scheduler mh: .*modprobe ip_vs_mh/,
+    );
     const [line = ""] = agent.log.split("\n").filter((one) => one.includes("ipvs-unusable"));
     const remark = /^\[\?\]backend-iptables ipvs-unusable: (.*)$/m.exec(
       await agent.page("/readyz?verbose"),

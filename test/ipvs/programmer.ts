@@ -9,7 +9,7 @@ import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Answer, Order } from "./order.ts";
 
 const [path] = process.argv.slice(2);
-const { lacks } = await setUp({ families: FAMILIES, ranges: [], excluded: [] });
+const { lacks } = await setUp({ families: FAMILIES, ranges: [], excluded: [], scheduler: "rr" });
 if (lacks.length > 0) throw new Error(lacks.join("\n"));
 
 createServer({ allowHalfOpen: true }, (connection) => {
@@ -64,6 +64,6 @@ async function obey(order: Order): Promise<Answer> {
 }
 
 async function removed(): Promise<string> {
-  const counts = await Promise.all(FAMILIES.map((family) => removeOwn(family, [])));
+  const counts = await Promise.all(FAMILIES.map((family) => removeOwn(family, { ranges: [] })));
   return counts.join(" ");
 }

@@ -114,6 +114,8 @@ describe("a connection that connection tracking has forgotten", () => {
       const table = `${lab.directory}/guard.nft`;
       writeFileSync(table, renderTable(optionsOf("IPv4"), sets));
       await node.exec(["nft", "-f", table]);
+      // Whoever listens here stands for an endpoint: nothing leads on to one.
+      await node.exec(["nft", "flush", "chain", "ip", "csp-ipvs", "strays"]);
       await node.exec(["ip", "address", "add", "241.0.0.1/32", "dev", "lo"]);
       await node.exec(["sysctl", "-w", `net.netfilter.nf_conntrack_tcp_loose=${loose}`]);
       node.spawn(["socat", "TCP-LISTEN:80,fork,reuseaddr", "EXEC:cat"]);

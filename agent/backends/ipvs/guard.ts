@@ -41,6 +41,8 @@ export function tableOf(family: Family): string {
  * - Nobody else may translate it: nat chains before kube-proxy's bind such connections to the address that they name, or
  *   its NodePorts would be open on each VIP. So the guard of what the node itself sends stands before them, too: IPVS
  *   takes that right after (LOCAL_OUT, -98), and what comes in after all filters (LOCAL_IN, 99).
+ * - What is still addressed to a VIP and port behind IPVS was not led on: its server is gone, or has forgotten the connection.
+ *   A program of the node that listens on this port would get it.
  * - What IPVS leads on has the VIP only in its connection's original direction. A program of the node has the VIP
  *   itself as its source, where an answer would find it on any other node: it is masqueraded, as hairpins are.
  * - An answer comes from the VIP and port that its connection names. IPVS knows an answer by the client's port and the
@@ -65,6 +67,15 @@ function chainsOf({ family, clusterSetCidr: { text: range }, masquerade, unbound
       ],
     },
     { name: "input", hook: "filter hook input priority -10", rules: toVips("goto guard") },
+    {
+      name: "strays",
+      hook: "filter hook input priority 110",
+      rules: [`ct direction original ${ip} daddr . meta l4proto . th dport @served goto stray`],
+    },
+    {
+      name: "stray",
+      rules: ["meta l4proto tcp reject with tcp reset", `reject with ${unreachable}`],
+    },
     { name: "forward", hook: "filter hook forward priority -10", rules: toVips("goto guard") },
     { name: "output", hook: "filter hook output priority -110", rules: toVips("goto guard") },
     {
@@ -163,8 +174,9 @@ export function renderTable(options: GuardOptions, sets: GuardSets): string {
 
 /** What lets others translate VIPs again, and leaves the guard: the first step of removing it all. */
 export function renderUnbound(family: Family): string {
-  const chains = ["bind-incoming", "bind-outgoing"];
-  return chains.map((name) => `flush chain ${tableOf(family)} ${name}\n`).join("");
+  const chains = ["bind-incoming", "bind-outgoing"].map((name) => `${tableOf(family)} ${name}`);
+  // Somebody may have deleted one, and what is not there cannot be flushed.
+  return chains.map((chain) => `add chain ${chain}\nflush chain ${chain}\n`).join("");
 }
 
 /** What turns the elements of the sets from one into the other. */

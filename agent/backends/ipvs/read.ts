@@ -36,7 +36,8 @@ export const DEVICE = VIP_DEVICE;
 /**
  * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR, is on our device, or
  * is known to the guard: it is there before its address, and after a device that was deleted. Whether it is ours, its
- * mark tells (`isOurs`). All others are named, too: one of them may stand where an import's has to. Rejects as `IpvsTable`, `DummyDevice` and `listGuard` do.
+ * mark tells (`isOurs`). All others are named, too: one of them may stand where an import's has to. Rejects as `IpvsTable`,
+ * `DummyDevice` and `listGuard` do.
  */
 export async function readBack(
   family: Family,

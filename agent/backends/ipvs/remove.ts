@@ -1,7 +1,7 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
 import { codeOf } from "../../../common/errors.ts";
-import { isMarked } from "../../system/ipvs/encoding.ts";
+import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { Server } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
@@ -9,7 +9,17 @@ import { renderUnbound, tableOf } from "./guard.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE, isVip } from "./read.ts";
 import { nft } from "./restore.ts";
-import { serverKey, vipOf } from "./state.ts";
+import { isMarked, serverKey, vipOf } from "./state.ts";
+
+/** Where to look, and what stays. */
+export interface RemoveOptions {
+  /** The ClusterSet CIDRs, as far as anybody said. */
+  readonly ranges: readonly Cidr[];
+  /** True if the other family uses the device, which therefore stays. */
+  readonly keepDevice?: boolean;
+  /** Ends the reading back, so that nothing is removed; not the removal. */
+  readonly stop?: AbortSignal | undefined;
+}
 
 /**
  * Removes exactly what is ours of one family, and returns how many objects that were: 0 the second time. Ours are the
@@ -17,15 +27,21 @@ import { serverKey, vipOf } from "./state.ts";
  * have deleted device and table. Nothing is flushed. First others may translate VIPs
  * again: where another backend has its rules, connections go by these from then on. Then addresses go, so that nothing of
  * the node is open on them for a moment, and the guard last. Connections through the servers end. Needs no memory of what
- * was programmed. Rejects as reading back does.
+ * was programmed. Rejects as reading back does, also for want of a tool if there is something to remove.
  */
 export async function removeOwn(
   family: Family,
-  ranges: readonly Cidr[],
-  stop?: AbortSignal,
+  { ranges, keepDevice = false, stop }: RemoveOptions,
 ): Promise<number> {
   const device = new DummyDevice(DEVICE);
-  const found = await device.find();
+  let found: Awaited<ReturnType<typeof device.find>>;
+  try {
+    found = await device.find();
+  } catch (error) {
+    // Who has no netlink has not written by it; another agent of ours may have.
+    if (codeOf(error) === "CSP_NETLINK_UNAVAILABLE" && !hasInterface(DEVICE)) return 0;
+    throw error;
+  }
   const vips = (await device.addresses(family)).filter(isVip);
   const guard = await missingIsNone(listGuard(family, "elements", stop), found === undefined);
   if (stop?.aborted) return 0;
@@ -47,22 +63,21 @@ export async function removeOwn(
   const servers = named.size + ranges.length > 0 ? await removeServers(isOwn) : 0;
   if (tables.length > 0) await nft(tables.map((name) => `delete table ${name}\n`).join(""));
   const left = await Promise.all(FAMILIES.map((each) => device.addresses(each)));
-  const empty = found !== undefined && !left.flat().some(isVip) && (await device.remove());
+  const isIdle = found !== undefined && !keepDevice && !left.flat().some(isVip);
+  const empty = isIdle && (await device.remove());
   return vips.length + servers + tables.length + (empty ? 1 : 0);
 }
 
 async function removeServers(isOwn: (server: Server) => boolean): Promise<number> {
   const table = new IpvsTable();
+  if (!table.loaded) return 0;
   const servers = await missingIsNone(table.servers());
   const ours = (servers ?? []).filter(isOwn);
   await table.run(ours.map((server) => ({ kind: "delete-server", server })));
   return ours.length;
 }
 
-/**
- * A kernel without IPVS, and a node without nft, have nothing of ours; nor has one without nf_tables, if our device is
- * `absent`.
- */
+/** A kernel without IPVS has nothing of ours; nor has a node without nft or nf_tables, if our device is `absent`. */
 async function missingIsNone<Found>(
   found: Promise<Found>,
   absent = false,
@@ -71,8 +86,8 @@ async function missingIsNone<Found>(
     return await found;
   } catch (error) {
     const code = codeOf(error);
-    if (code === "CSP_IPVS_MISSING" || code === "CSP_EXEC_MISSING") return undefined;
-    if (code === "CSP_EXEC_FAILED" && absent) return undefined;
+    if (code === "CSP_IPVS_MISSING") return undefined;
+    if (absent && (code === "CSP_EXEC_MISSING" || code === "CSP_EXEC_FAILED")) return undefined;
     throw error;
   }
 }

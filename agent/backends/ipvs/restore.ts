@@ -9,8 +9,8 @@ import type { Setting } from "./settings.ts";
 import type { Step } from "./transaction.ts";
 
 /**
- * Makes the steps of a transaction, one after the other. Rejects as `NftProcess.run`, `IpvsTable.run`, `DummyDevice` and `writeSetting`
- * do; the steps before it are made then, and of that one what the kernel did not refuse.
+ * Makes the steps of a transaction, one after the other. Rejects as `NftProcess.run`, `IpvsTable.run`, `DummyDevice` and
+ * `writeSetting` do; the steps before it are made then, and of that one what the kernel did not refuse.
  */
 export async function runSteps(
   family: Family,

@@ -1,14 +1,21 @@
 import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
+import type { Scheduler } from "../../../api/scheduler.ts";
 import { codeOf, type ErrorCode } from "../../../common/errors.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { loopbackPage } from "../../system/loopback-page.ts";
 import { readSetting, trySetting, writeSetting } from "../../system/setting.ts";
-import { KUBE_PROXY_DEVICE, KUBE_PROXY_PORT, kubeProxyObjection } from "./kube-proxy.ts";
+import {
+  KUBE_PROXY_DEVICE,
+  KUBE_PROXY_PORT,
+  type KubeProxySight,
+  kubeProxyObjection,
+} from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE, wrongSettings } from "./read.ts";
 import type { Setting } from "./settings.ts";
+import { tryScheduler, tryTables } from "./trial.ts";
 
 /** A switch that was set. */
 export interface SettingChange {
@@ -23,6 +30,8 @@ export interface Support {
   readonly lacks: readonly string[];
   /** What had to be set for it. */
   readonly changed: readonly SettingChange[];
+  /** True if our device was there before: this node has worked with IPVS, and what hinders it now may pass. */
+  readonly stood: boolean;
 }
 
 /** What is asked of the node. */
@@ -34,6 +43,10 @@ export interface SupportOptions {
   readonly excluded: readonly Cidr[];
   /** Seconds after which IPVS forgets a TCP connection that is silent; absent leaves it as it is. */
   readonly tcpTimeout?: number;
+  /** The scheduler of imports that name none. */
+  readonly scheduler: Scheduler;
+  /** Ends what nft is asked. */
+  readonly stop?: AbortSignal;
 }
 
 /** How switches are tried and set. */
@@ -53,7 +66,7 @@ const KERNEL: Switchboard = { read: readSetting, try: trySetting, write: writeSe
  * missing. Never rejects.
  */
 export async function setUp(options: SupportOptions): Promise<Support> {
-  const { families, ranges, excluded, tcpTimeout } = options;
+  const { families, ranges, excluded, tcpTimeout, scheduler, stop } = options;
   const device = new DummyDevice(DEVICE);
   // Without netlink there is none, which the looks that come next tell.
   const stood = (await device.find().catch(() => undefined)) !== undefined;
@@ -62,8 +75,15 @@ export async function setUp(options: SupportOptions): Promise<Support> {
     ipvs,
     await fault(() => device.add("IPv4", [])),
     await fault(async () => {
-      for (const family of families) await listGuard(family, "rules");
+      for (const family of families) await listGuard(family, "rules", stop);
+      for (const family of families) await tryTables(family, stop);
     }),
+    // Without IPVS, that is all there is to say of it.
+    ipvs === undefined
+      ? await fault(async () => {
+          for (const family of families) await tryScheduler(family, scheduler);
+        })
+      : undefined,
   ];
   const lacks = [
     ...(await objectionOf(ranges, excluded)),
@@ -73,12 +93,12 @@ export async function setUp(options: SupportOptions): Promise<Support> {
   ];
   const support = lacks.length === 0 ? await setSwitches(KERNEL) : { lacks, changed: [] };
   if (support.lacks.length > 0 && !stood) await device.remove().catch(() => false);
-  if (support.lacks.length > 0 || tcpTimeout === undefined) return support;
+  if (support.lacks.length > 0 || tcpTimeout === undefined) return { ...support, stood };
   const changed = [...support.changed];
   const refused = await fault(async () => {
     changed.push(...(await setTcpTimeout(tcpTimeout)));
   });
-  return { lacks: refused === undefined ? [] : sentencesOf([refused]), changed };
+  return { lacks: refused === undefined ? [] : sentencesOf([refused]), changed, stood };
 }
 
 /** Returns what it has changed: nothing if it is so already. */
@@ -102,7 +122,7 @@ export async function lackOfSwitches(board: Switchboard): Promise<string[]> {
 }
 
 /** Sets all switches that are not as they should be; if one cannot be, those that were set are put back. Never rejects. */
-export async function setSwitches(board: Switchboard): Promise<Support> {
+export async function setSwitches(board: Switchboard): Promise<Omit<Support, "stood">> {
   const changed: SettingChange[] = [];
   for (const setting of await wrongSettings(board.read)) {
     const { name, value } = setting;
@@ -128,6 +148,12 @@ function switchSentence({ value, why }: Setting, error: unknown): string {
 }
 
 async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): Promise<string[]> {
+  const objection = kubeProxyObjection(await sightOfKubeProxy(), ranges, excluded);
+  return objection === undefined ? [] : [objection];
+}
+
+/** What can be seen of a kube-proxy on this node. Never rejects. */
+export async function sightOfKubeProxy(): Promise<KubeProxySight> {
   const [mode, configz] = await Promise.all([
     loopbackPage(KUBE_PROXY_PORT, "/proxyMode"),
     loopbackPage(KUBE_PROXY_PORT, "/configz"),
@@ -135,13 +161,11 @@ async function objectionOf(ranges: readonly Cidr[], excluded: readonly Cidr[]): 
   // Without netlink there is no IPVS either, which whoever asks is told by the looks that come next.
   const device =
     (await new DummyDevice(KUBE_PROXY_DEVICE).find().catch(() => undefined)) !== undefined;
-  const sight = {
+  return {
     device,
     ...(mode !== undefined && { mode }),
     ...(configz !== undefined && { configz }),
   };
-  const objection = kubeProxyObjection(sight, ranges, excluded);
-  return objection === undefined ? [] : [objection];
 }
 
 async function fault(trial: () => Promise<unknown>): Promise<Error | undefined> {
@@ -157,7 +181,10 @@ async function fault(trial: () => Promise<unknown>): Promise<Error | undefined> 
 const CURES: ReadonlyMap<ErrorCode | undefined, string> = new Map([
   ["CSP_IPVS_MISSING", " Load it on the host: modprobe ip_vs ip_vs_rr."],
   ["CSP_EXEC_MISSING", " Install nftables."],
-  ["CSP_EXEC_FAILED", " The kernel needs nf_tables (modprobe nf_tables), and nft JSON."],
+  [
+    "CSP_EXEC_FAILED",
+    " The kernel needs nf_tables (modprobe nf_tables), of Linux 5.10 or newer, and nft JSON.",
+  ],
 ]);
 /** What the kernel, and nft, say to who has no right. */
 const DENIED = /\b(EPERM|EACCES)\b|Operation not permitted/;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { addressFromHex } from "../../../api/address.ts";
 import { CodedError } from "../../../common/errors.ts";
@@ -18,6 +19,11 @@ import type { Command, Server, ServerName, StandingDestination } from "./object.
 
 /** The kernel's virtual servers, by way of generic netlink: a conversation for each piece of work. */
 export class IpvsTable {
+  /** Whether the kernel has IPVS now. Whoever asks IPVS itself has the kernel load it, on nodes that never had it. */
+  get loaded(): boolean {
+    return existsSync("/proc/net/ip_vs");
+  }
+
   /** All virtual servers, whoever made them. Rejects with CSP_IPVS_MISSING, CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
   servers(): Promise<Server[]> {
     return conversation(async (socket, family) => {

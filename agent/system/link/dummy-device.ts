@@ -19,6 +19,9 @@ const { EADDRNOTAVAIL, EEXIST, ENODEV } = constants.errno;
 /** What adding, and deleting, finds done already. */
 const DONE = { newAddress: EEXIST, deleteAddress: EADDRNOTAVAIL } as const;
 
+/** How often addresses are asked for that change meanwhile. */
+const DUMPS = 5;
+
 /**
  * A dummy device, whose addresses are the node's own without anybody beside it on a link. All of its methods reject with
  * CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED.
@@ -39,13 +42,17 @@ export class DummyDevice {
   addresses(family: Family): Promise<string[]> {
     return conversation(async (socket) => {
       const link = await this.#find(socket);
-      const found: string[] = [];
-      if (!link?.up) return found;
-      await socket.dump(ROUTE.getAddress, encodeAddressesRequest(family), (payload) => {
-        const one = decodeAddress(payload);
-        if (one?.index === link.index && one.family === family) found.push(one.address);
-      });
-      return found;
+      if (!link?.up) return [];
+      for (let tries = 1; ; tries++) {
+        const found: string[] = [];
+        const request = encodeAddressesRequest(family);
+        const interrupted = await socket.dump(ROUTE.getAddress, request, (payload) => {
+          const one = decodeAddress(payload);
+          if (one?.index === link.index && one.family === family) found.push(one.address);
+        });
+        // Pods that come and go add and take away interfaces, and the kernel may have passed some over.
+        if (!interrupted || tries === DUMPS) return found;
+      }
     });
   }
 

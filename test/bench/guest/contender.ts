@@ -13,7 +13,7 @@ const [count = 0, endpoints = 0, rounds = 0] = numbers.map(Number);
 const world = services({ services: count, endpoints });
 
 if (backend === "ipvs") {
-  const { lacks } = await setUp({ families: ["IPv4"], ranges: [], excluded: [] });
+  const { lacks } = await setUp({ families: ["IPv4"], ranges: [], excluded: [], scheduler: "rr" });
   if (lacks.length > 0) throw new Error(lacks.join(" "));
 }
 const cold = started();
