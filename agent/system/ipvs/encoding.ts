@@ -2,14 +2,7 @@ import { FAMILIES, type Family } from "../../../api/address.ts";
 import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
 import { attribute, locate, nested, type Span } from "../netlink/attributes.ts";
 import { GENERIC_HEADER, genericPayload } from "../netlink/generic.ts";
-import {
-  type Command,
-  type Destination,
-  SERVER_FLAGS,
-  type Server,
-  type ServerName,
-  type StandingDestination,
-} from "./object.ts";
+import type { Command, Destination, Server, ServerName, StandingDestination } from "./object.ts";
 
 /**
  * The messages of the generic netlink family IPVS (linux/ip_vs.h), of which this is the part that we use. Ports and
@@ -213,11 +206,6 @@ function connectionsOf(payload: Buffer, within: Span | undefined): bigint {
   if (wide !== undefined) return payload.readBigUInt64LE(wide);
   const narrow = sized(payload, locate(payload, within, DEST.stats), CONNECTIONS, 4);
   return narrow === undefined ? 0n : BigInt(payload.readUInt32LE(narrow));
-}
-
-/** True for servers that carry our mark: the third bit of schedulers, which none of the kernel's own uses. */
-export function isMarked({ flags }: Server): boolean {
-  return (flags & SERVER_FLAGS.scheduler3) !== 0;
 }
 
 function partOf(payload: Buffer, type: number): Span | undefined {
