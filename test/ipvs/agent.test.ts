@@ -38,6 +38,18 @@ describe("the agent with IPVS", () => {
     }
   });
 
+  test("an IPv6 VIP is not what the node calls others from", async () => {
+    // Where a link has no address of its own the kernel takes one of the node's, and this VIP is the nearest by far.
+    const { node } = stage;
+    await node.exec(["ip", "link", "add", "unnumbered", "type", "dummy"]);
+    await node.exec(["ip", "link", "set", "unnumbered", "up"]);
+    await node.exec(["ip", "-6", "route", "add", "fd00:241:0:1::/64", "dev", "unnumbered"]);
+    const route = await node.exec(["ip", "-6", "route", "get", "fd00:241:0:1::1"]);
+    assert.match(route, / src fd00:/);
+    assert.doesNotMatch(route, new RegExp(` src ${VIP6} `));
+    await node.exec(["ip", "link", "delete", "unnumbered"]);
+  });
+
   test("new connections follow a failover at once, those that stand stay, and a return cuts nothing", async () => {
     await stage.use(["a"]);
     const stands = await stage.talk("tcp", 80);

@@ -37,9 +37,13 @@ describe("messages of rtnetlink", () => {
         "0800 0800 00020000", // IFA_FLAGS: IFA_F_NOPREFIXROUTE
       ),
     );
-    // And for IPv6 without asking whether somebody has it.
+    // And for IPv6 without asking whether somebody has it, and with no time in which it is preferred.
     const v6 = encodeAddress({ index: 7, family: "IPv6", address: "fd".padEnd(32, "0") });
-    assert.ok(v6.toString("hex").endsWith(bytes("0800 0800 02020000")));
+    assert.ok(
+      v6
+        .toString("hex")
+        .endsWith(bytes("0800 0800 02020000", "1400 0600 00000000 ffffffff 00000000 00000000")),
+    );
   });
 
   test("a device is read: its name, its number, its kind, and whether it is up", () => {

@@ -23,12 +23,19 @@ const LINK_HEADER = 16;
 const ADDRESS_HEADER = 8;
 /** IFLA_IFNAME, IFLA_LINKINFO, and in it IFLA_INFO_KIND. */
 const LINK = { name: 3, info: 18, kind: 1 } as const;
-/** IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS. */
-const ADDRESS = { address: 1, local: 2, flags: 8 } as const;
+/** IFA_ADDRESS, IFA_LOCAL, IFA_CACHEINFO, IFA_FLAGS. */
+const ADDRESS = { address: 1, local: 2, lifetimes: 6, flags: 8 } as const;
 /** IFF_UP. */
 const UP = 0x1;
 /** IFA_F_NODAD: nobody else on a dummy's link may have it. IFA_F_NOPREFIXROUTE: its local route is all. */
 const ADDRESS_FLAGS = { IPv4: 0x200, IPv6: 0x202 } as const satisfies Record<Family, number>;
+/** Seconds that an address lasts: for ever. */
+const EVER = 0xffffffff;
+/**
+ * `struct ifa_cacheinfo`: valid for ever, and preferred no more. Where a link has no IPv6 address of its own, the kernel calls
+ * from any of the node's (RFC 6724), and every node has this one: the answer would go to whichever is nearest.
+ */
+const DEPRECATED = Buffer.concat([0, EVER, 0, 0].map(word));
 /** AF_INET and AF_INET6. */
 const FAMILY = { IPv4: 2, IPv6: 10 } as const satisfies Record<Family, number>;
 
@@ -76,6 +83,7 @@ export function encodeAddress({ index, family, address }: LinkAddress): Buffer {
     attribute(ADDRESS.local, bytes),
     attribute(ADDRESS.address, bytes),
     attribute(ADDRESS.flags, word(ADDRESS_FLAGS[family])),
+    ...(family === "IPv6" ? [attribute(ADDRESS.lifetimes, DEPRECATED)] : []),
   ]);
 }
 
