@@ -58,13 +58,13 @@ async function supportFor(config: AgentConfig, log: Logger, stop: AbortSignal): 
   };
   let support = await setUp(options);
   for (let tries = 1; support.stood && support.lacks.length > 0 && tries < TRIES; tries++) {
-    if (stop.aborted) break;
     if (tries === 1)
       log.warn("IPVS was used on this node and cannot be now; trying again for a while.", {
         reason: UNUSABLE,
         lacks: support.lacks,
       });
     await wait(systemClock, PAUSE, stop);
+    if (stop.aborted) break;
     support = await setUp(options);
   }
   return support;

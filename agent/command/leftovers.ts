@@ -97,7 +97,6 @@ export async function removeAllLeftovers(
     if (ms === RETRY.first) once();
     if (!failed) return;
     await wait(systemClock, ms, stop);
-    if (stop.aborted) return;
   }
 }
 

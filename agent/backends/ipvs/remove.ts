@@ -5,6 +5,7 @@ import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { Server } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
+import type { Link } from "../../system/link/encoding.ts";
 import { renderUnbound, tableOf } from "./guard.ts";
 import { listGuard } from "./list.ts";
 import { DEVICE, isVip } from "./read.ts";
@@ -34,7 +35,7 @@ export async function removeOwn(
   { ranges, keepDevice = false, stop }: RemoveOptions,
 ): Promise<number> {
   const device = new DummyDevice(DEVICE);
-  let found: Awaited<ReturnType<typeof device.find>>;
+  let found: Link | undefined;
   try {
     found = await device.find();
   } catch (error) {

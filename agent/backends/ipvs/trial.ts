@@ -1,5 +1,4 @@
-import type { Family } from "../../../api/address.ts";
-import { addressFromHex } from "../../../api/address.ts";
+import { addressFromHex, type Family } from "../../../api/address.ts";
 import { isCidr, parseCidr } from "../../../api/cidr.ts";
 import type { Scheduler } from "../../../api/scheduler.ts";
 import { CodedError, codeOf } from "../../../common/errors.ts";
