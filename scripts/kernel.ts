@@ -33,7 +33,7 @@ const LANES: readonly (readonly Group[])[] = [
 const AFTER = [tests("vm", "test/vm/{machine,vm}.test.ts", 1)];
 
 /** Of what Node's reporter repeats at its end about each test that failed: where it is, its name, and what its error begins with. */
-const FAILURE_LINES = 5;
+const FAILURE_LINES = 12;
 
 /** What failed, of all groups: said once more after everything else, as the last of ten thousand lines is what gets read. */
 const failures: string[] = [];

@@ -11,6 +11,9 @@ interface Served {
   sticky: boolean;
 }
 
+/** Of endpoints, sorted, by name. */
+type Addresses = Readonly<Record<string, readonly string[]>>;
+
 /** What a `Churn` is made of. Names are `namespace/name`; each Service may be in each cluster. */
 export interface ChurnOptions {
   readonly clusters: readonly StagedCluster[];
@@ -95,7 +98,7 @@ export class Churn {
   }
 
   /** What every cluster should have imported: by name, the addresses of all endpoints, sorted. */
-  expected(): Record<string, readonly string[]> {
+  expected(): Addresses {
     const found: Record<string, string[]> = {};
     for (const key of [...this.#names].sort()) {
       for (const { id } of this.#clusters) {
@@ -109,15 +112,17 @@ export class Churn {
     return found;
   }
 
-  /** Waits until each cluster has imported just that, and nobody writes. */
-  async settled(): Promise<void> {
+  /** Waits until each cluster has imported just that, and nobody writes. `others`: whose logs tell, too, why it is not so. */
+  async settled(...others: readonly StagedCluster[]): Promise<void> {
     const namespaces = new Set(this.#names.map(namespaceOf));
     for (const cluster of this.#clusters) {
       await eventually(async () => {
         const { imported } = await publishedState(cluster);
         const ours = Object.entries(imported).filter(([key]) => namespaces.has(namespaceOf(key)));
         const found = Object.fromEntries(ours);
-        assert.deepEqual(found, this.expected(), `${cluster.id}\n${cluster.log}`);
+        const differing = differences(found, this.expected());
+        const logs = [...this.#clusters, ...others].map(({ id, log }) => `${id}:\n${log}`);
+        assert.ok(differing.length === 0, [cluster.id, ...differing, ...logs].join("\n"));
       }, PATIENCE_MS);
     }
     await Promise.all(this.#clusters.map((cluster) => cluster.atRest()));
@@ -154,6 +159,15 @@ export class Churn {
       return `10.${id.slice(1)}.${Math.floor(place / 250)}.${1 + (place % 250)}`;
     });
   }
+}
+
+/** What of these is not the same, a line for each name: Node tells it only where a failure has no message of its own. */
+function differences(found: Addresses, expected: Addresses): string[] {
+  const names = [...new Set([...Object.keys(found), ...Object.keys(expected)])];
+  const said = (addresses: readonly string[] | undefined) => addresses?.join() ?? "no import";
+  return names
+    .filter((key) => said(found[key]) !== said(expected[key]))
+    .map((key) => `${key}: ${said(found[key])}, expected ${said(expected[key])}`);
 }
 
 function pick<T>(all: readonly T[], chance: Chance): T {
