@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { COMPILED } from "./tests/compiled.ts";
 
 /** What one process does. */
 interface Group {
@@ -41,7 +42,8 @@ const failures: string[] = [];
 /** Runs one, and says what it says, line by line as it comes; true if all went well. */
 async function run({ name, argv }: Group): Promise<boolean> {
   const begun = performance.now();
-  const child = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
+  const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"];
+  const child = spawn(process.execPath, argv, { env: COMPILED, stdio });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   let wanted = 0;
   for await (const line of createInterface({ input: child.stdout })) {

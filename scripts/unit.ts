@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { buffer } from "node:stream/consumers";
+import { COMPILED } from "./tests/compiled.ts";
 
 /** All of what is tested beside the code, and what needs neither root nor network. */
 const FILES = [
@@ -24,7 +25,7 @@ async function run(shard: number): Promise<{ readonly said: Buffer; readonly wel
       ...FILES,
     ],
     // Standard error may hold what a test says on the way to its failure.
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { env: COMPILED, stdio: ["ignore", "pipe", "inherit"] },
   );
   const status = new Promise<number | null>((resolve) => child.once("close", resolve));
   const said = await buffer(child.stdout);

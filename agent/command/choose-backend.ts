@@ -1,5 +1,5 @@
 import type { Reason } from "../../api/reasons.ts";
-import { systemClock } from "../../common/clock.ts";
+import { type Clock, systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import type { Flavour } from "../backends/iptables/flavour.ts";
@@ -46,33 +46,46 @@ export async function chooseBackend(
   return { backend: "iptables", flavour, ...(lacking !== undefined && { lacks: lacking }) };
 }
 
-/**
- * Whether this node can. One that has worked with IPVS before is asked for a while: what hinders may be a moment's (no memory,
- * a kube-proxy that comes up), and another backend would end every connection that goes through IPVS.
- */
-async function supportFor(config: AgentConfig, log: Logger, stop: AbortSignal): Promise<Support> {
+/** Whether this node can, as `setUp` finds it. */
+function supportFor(config: AgentConfig, log: Logger, stop: AbortSignal): Promise<Support> {
   const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded, ipvsTcpTimeout } = config;
   const options = {
     ...{ families: familiesOf(config), ranges, excluded, scheduler: config.ipvsScheduler, stop },
     ...(ipvsTcpTimeout !== undefined && { tcpTimeout: ipvsTcpTimeout }),
   };
-  let support = await setUp(options);
+  return askPatiently(() => setUp(options), systemClock, log, stop);
+}
+
+/** How often a node is asked that has worked with IPVS before, and milliseconds in between. */
+const TRIES = 7;
+const PAUSE = 5_000;
+
+/**
+ * Asks a node until it can. One that has worked with IPVS before is asked for 30 s: what hinders may be a moment's (no memory,
+ * a kube-proxy that comes up), and another backend would end every connection that goes through IPVS. Any other is asked once.
+ * The answer has all switches that were set on the way.
+ */
+export async function askPatiently(
+  ask: () => Promise<Support>,
+  clock: Clock,
+  log: Logger,
+  stop: AbortSignal,
+): Promise<Support> {
+  let support = await ask();
+  const changed = [...support.changed];
   for (let tries = 1; support.stood && support.lacks.length > 0 && tries < TRIES; tries++) {
     if (tries === 1)
       log.warn("IPVS was used on this node and cannot be now; trying again for a while.", {
         reason: UNUSABLE,
         lacks: support.lacks,
       });
-    await wait(systemClock, PAUSE, stop);
+    await wait(clock, PAUSE, stop);
     if (stop.aborted) break;
-    support = await setUp(options);
+    support = await ask();
+    changed.push(...support.changed);
   }
-  return support;
+  return { ...support, changed };
 }
-
-/** How often a node is asked that has worked with IPVS before, and milliseconds in between. */
-const TRIES = 7;
-const PAUSE = 5_000;
 
 const UNUSABLE = "ipvs-unusable" satisfies Reason;
 

@@ -1,6 +1,6 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import { systemClock } from "../../common/clock.ts";
+import { type Clock, systemClock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import { FLAVOURS } from "../backends/iptables/flavour.ts";
@@ -83,7 +83,7 @@ export async function removeLeftovers(
  * The same, again and again, until nothing has failed or `stop` is aborted. `once` is called after the first time: what
  * is then left stands in nobody's way for want of being tried.
  */
-export async function removeAllLeftovers(
+export function removeAllLeftovers(
   lock: NodeLock,
   log: Logger,
   search: Search,
@@ -91,12 +91,29 @@ export async function removeAllLeftovers(
   once: () => void,
 ): Promise<void> {
   const told = new Set<string>();
+  const remove = () => removeLeftovers(lock, log, search, stop, told);
+  return untilRemoved({ remove, clock: systemClock, stop, once });
+}
+
+/** What `untilRemoved` goes by. */
+export interface Removing {
+  /** Tries it once. */
+  readonly remove: () => Promise<Pick<Removed, "failed">>;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+  /** The first try is over, however it went. */
+  readonly once: () => void;
+}
+
+/** Tries until nothing has failed, ever more rarely, or `stop` is aborted. */
+export async function untilRemoved({ remove, clock, stop, once }: Removing): Promise<void> {
   for (let ms: number = RETRY.first; ; ms = Math.min(2 * ms, RETRY.longest)) {
-    const { failed } = await removeLeftovers(lock, log, search, stop, told);
+    const { failed } = await remove();
     if (stop.aborted) return;
     if (ms === RETRY.first) once();
     if (!failed) return;
-    await wait(systemClock, ms, stop);
+    await wait(clock, ms, stop);
+    if (stop.aborted) return;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
 import { NodeLock } from "../system/node-lock.ts";
+import { wait } from "./wait.ts";
 
 /** Milliseconds between two tries. */
 const AGAIN = 500;
@@ -22,7 +23,7 @@ export async function becomeSoleWriter(
     if (tries++ === 2) {
       log.warn("Another agent writes to this node; waiting for it to end.", { lockFile: path });
     }
-    await new Promise<void>((resolve) => clock.after(AGAIN, resolve));
+    await wait(clock, AGAIN, stop);
   }
   return undefined;
 }

