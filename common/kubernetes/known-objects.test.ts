@@ -47,7 +47,7 @@ test("missing is what the last list did not hold; changes since then are not mis
   known.beginList();
   known.listed(meta("1", "u", "b"));
   known.changed(meta("9", "u", "d"));
-  assert.deepEqual(known.missing(), ["a", "c"]);
+  assert.deepEqual(known.missing("20"), ["a", "c"]);
 });
 
 test("what was not taken is news again, and is still there", () => {
@@ -67,8 +67,37 @@ test("what was told since a list began stays, and an object that is older than i
   assert.equal(known.isRewound(meta("11", "u2", "b")), false);
   assert.equal(known.listed(meta("11", "u2", "b")), false);
   assert.equal(known.isRewound(meta("9", "u1", "a")), true);
-  assert.deepEqual(known.missing(), ["a"]);
+  assert.deepEqual(known.missing("20"), ["a"]);
   known.distrust();
   assert.equal(known.isRewound(meta("9", "u1", "a")), false);
   assert.equal(known.listed(meta("9", "u1", "a")), true);
+});
+
+test("an answer that comes after later events brings nothing back, and after earlier ones is news", () => {
+  const known = new KnownObjects();
+  assert.equal(known.answered(meta("10"), "9"), true);
+  assert.equal(known.answered(meta("10"), "10"), false);
+  assert.equal(known.deleted(meta("11")), true);
+  assert.equal(known.answered(meta("10"), "11"), false);
+  assert.equal(known.answered(meta("12"), "11"), true);
+});
+
+test("an answer during a list is what was told since that began: what the list has of an earlier state is no news", () => {
+  const known = new KnownObjects();
+  known.changed(meta("10"));
+  known.beginList();
+  assert.equal(known.answered(meta("15"), "10"), true);
+  assert.equal(known.isRewound(meta("10")), false);
+  assert.equal(known.listed(meta("10")), false);
+  assert.deepEqual(known.missing("12"), []);
+});
+
+test("what an answer has shown during a list that lacks it is missing, unless the list is of an earlier moment", () => {
+  const known = new KnownObjects();
+  known.beginList();
+  known.answered(meta("15"), "10");
+  assert.deepEqual(known.missing("14"), []);
+  assert.deepEqual(known.missing("15"), ["shop/web"]);
+  known.beginList();
+  assert.deepEqual(known.missing("14"), ["shop/web"]);
 });

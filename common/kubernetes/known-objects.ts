@@ -7,6 +7,8 @@ interface Entry {
   resourceVersion: string;
   /** The list that it was last seen in. */
   list: number;
+  /** The list during or after which an answer to a request of ours showed it last. */
+  answered: number;
 }
 
 /** Which objects exist as far as is known, in which version; and, during a list, which were in it. */
@@ -17,7 +19,9 @@ export class KnownObjects {
 
   /** `keys`: objects that are known from before, in a version that is not. */
   constructor(keys: Iterable<string> = []) {
-    for (const key of keys) this.#entries.set(key, { uid: "", resourceVersion: "", list: 0 });
+    for (const key of keys) {
+      this.#entries.set(key, { uid: "", resourceVersion: "", list: 0, answered: -1 });
+    }
   }
 
   get size(): number {
@@ -40,21 +44,34 @@ export class KnownObjects {
    */
   listed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    if (entry?.list === this.#list && isPast(entry, meta)) return false;
+    const isTold = this.#isTold(entry);
     if (entry !== undefined) entry.list = this.#list;
+    if (isTold && isPast(entry, meta)) return false;
     return !isSame(entry, meta) && this.#set(meta);
   }
 
   /** True if an object that is in the list is older than it was when the list began: so is the server. */
   isRewound(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    return entry?.list !== this.#list && isPast(entry, meta);
+    return !this.#isTold(entry) && isPast(entry, meta);
   }
 
   /** An object was added or modified: true unless that is known, or was true before what is known. */
   changed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
     return !isSame(entry, meta) && !isPast(entry, meta) && this.#set(meta);
+  }
+
+  /**
+   * An object is so as an answer shows, which may come after events that are later: true unless that is known, or was true
+   * before what is known. `reached`: all events up to this version have come. What is not known of them is no more.
+   */
+  answered(meta: ObjectMeta, reached: string): boolean {
+    const entry = this.#entries.get(meta.key);
+    if (entry === undefined && isReached(meta, reached)) return false;
+    if (isSame(entry, meta) || isPast(entry, meta)) return false;
+    // A list that is under way may be of a later moment, in which it was no more.
+    return this.#set(meta, { list: entry?.list ?? -1, answered: this.#list });
   }
 
   /** An object was deleted: true unless that is known, or was true before what is known. */
@@ -76,11 +93,15 @@ export class KnownObjects {
     this.#untold.add(key);
   }
 
-  /** Objects that are known and were not in the list. */
-  missing(): string[] {
+  /** Objects that are known and were not in the list, which was of this version; what was written since is not missing. */
+  missing(version: string): string[] {
     const missing: string[] = [];
     // There may be tens of thousands, and mostly none is missing.
-    for (const [key, { list }] of this.#entries) if (list !== this.#list) missing.push(key);
+    for (const [key, entry] of this.#entries) {
+      if (entry.list === this.#list) continue;
+      const isLater = entry.answered === this.#list && !isReached(entry, version);
+      if (!isLater) missing.push(key);
+    }
     return missing;
   }
 
@@ -90,11 +111,24 @@ export class KnownObjects {
     return this.#entries.delete(key);
   }
 
-  #set({ key, uid, resourceVersion }: ObjectMeta): true {
+  /** True if it was told since the list began. */
+  #isTold(entry: Entry | undefined): boolean {
+    return entry?.list === this.#list || entry?.answered === this.#list;
+  }
+
+  #set(
+    { key, uid, resourceVersion }: ObjectMeta,
+    when: Pick<Entry, "list" | "answered"> = { list: this.#list, answered: -1 },
+  ): true {
     this.#untold.delete(key);
-    this.#entries.set(key, { uid, resourceVersion, list: this.#list });
+    this.#entries.set(key, { uid, resourceVersion, ...when });
     return true;
   }
+}
+
+/** True if this state of an object is certainly no later than a version. */
+function isReached({ resourceVersion }: Pick<Entry, "resourceVersion">, reached: string): boolean {
+  return resourceVersion === reached || isOlder(resourceVersion, reached);
 }
 
 function isSame(entry: Entry | undefined, meta: ObjectMeta): boolean {

@@ -94,8 +94,18 @@ export class ListWatch {
     }
   }
 
-  /** An object as the answer to a write shows it: told like an event, unless something later is known. */
+  /**
+   * An object as the answer to a request shows it: told like an event, unless something later is known. That it was deleted
+   * may have come before: events and answers have connections of their own.
+   */
   wrote(object: unknown): void {
+    const meta = metaOf(object);
+    if (meta === undefined || !this.#known.answered(meta, this.#reached)) return;
+    this.#tell(meta.key, object, this.#options.clock.now());
+  }
+
+  /** An object that our list lacks, as another list shows it: told like an event, unless something later is known. */
+  found(object: unknown): void {
     const meta = metaOf(object);
     if (meta === undefined || !this.#known.changed(meta)) return;
     this.#tell(meta.key, object, this.#options.clock.now());
@@ -229,7 +239,7 @@ export class ListWatch {
   async #complete(version: string): Promise<boolean> {
     const { clock, events } = this.#options;
     const rewound = isOlder(version, this.#reached);
-    const judged = sweep(this.#known.missing(), this.#known.size, this.#doubted, rewound);
+    const judged = sweep(this.#known.missing(version), this.#known.size, this.#doubted, rewound);
     this.#doubted = judged.doubted;
     for (const key of judged.remove) {
       this.#known.forget(key);

@@ -2,12 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { RequestFault, WatchFault } from "../../test/support/model-api-server.ts";
+import type { StoredObject } from "../../test/support/object-store.ts";
 import { Reflection } from "../../test/support/reflection.ts";
+import { LONGEST_WRITE_MS } from "./writer.ts";
 
 /** Something that happens to an API server, or on the way to it. */
 type Step =
   | { readonly do: "put"; readonly name: string; readonly value: number }
   | { readonly do: "delete"; readonly name: string }
+  /** What a `put` was answered with arrives only now: one of the last, so many before the last. */
+  | { readonly do: "answer"; readonly back: number }
   | { readonly do: "compact" }
   | { readonly do: "restore"; readonly names: readonly string[]; readonly back: number }
   | { readonly do: "serve"; readonly versions: readonly string[] }
@@ -46,6 +50,10 @@ const requestFault: fc.Arbitrary<RequestFault> = fc.oneof(
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant("put" as const), name, value: fc.nat(99) }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("delete" as const), name }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant("answer" as const), back: fc.nat(3) }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("compact" as const) }) },
   {
     weight: 1,
@@ -88,14 +96,27 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-async function take(it: Reflection, step: Step): Promise<void> {
-  const { server } = it;
-  if (step.do === "put") server.store.put(step.name, step.value);
+/** What was written last, and when: nobody takes an answer that is older than a request may take. */
+type Answers = { readonly object: StoredObject; readonly at: number }[];
+
+async function take(it: Reflection, step: Step, answers: Answers): Promise<void> {
+  const { clock, reflector, server } = it;
+  if (step.do === "put") {
+    server.store.put(step.name, step.value);
+    const object = server.store.objects.get(`shop/${step.name}`);
+    assert.ok(object);
+    answers.unshift({ object, at: clock.now() });
+  }
+  if (step.do === "answer") {
+    const { object, at = 0 } = answers[step.back] ?? {};
+    if (object !== undefined && clock.now() - at <= LONGEST_WRITE_MS) reflector.wrote(object);
+  }
   if (step.do === "delete") server.store.delete(step.name);
   if (step.do === "compact") server.store.compact();
   if (step.do === "restore" && !server.store.restored) {
     server.store.restore(step.names, server.store.version - step.back);
     server.disturb("reset");
+    answers.splice(0);
     // etcd and the API server have to be stopped for it.
     server.faults.push({ kind: "refused" });
   }
@@ -123,7 +144,8 @@ test("through any faults, it believes what the server says in the end, and remov
       it.server.cut = cut;
       for (let i = 0; i < 12; i++) it.server.store.put(`o${i}`, i);
       await it.start();
-      for (const one of steps) await take(it, one);
+      const answers: Answers = [];
+      for (const one of steps) await take(it, one, answers);
       it.throwing = 0;
       it.server.faults.splice(0);
       it.server.served = ["v1"];

@@ -101,6 +101,11 @@ export class Reflector {
     this.#listWatch.wrote(object);
   }
 
+  /** An object that our list lacks, as another list shows it. It is told at once, unless a later state of it is known. */
+  found(object: unknown): void {
+    this.#listWatch.found(object);
+  }
+
   /** An object is gone, as the answer to a request of ours shows. Told at once, unless a later state is known. */
   erased(meta: ObjectMeta, how: Removal): void {
     this.#listWatch.erased(meta, how);

@@ -12,6 +12,8 @@ export interface Following {
   stop(): Promise<void>;
   /** What a write of ours was answered with. */
   wrote(object: unknown): void;
+  /** An object that its list lacks, as another list shows it. */
+  found(object: unknown): void;
   /** An object is gone, as the answer to a request of ours shows. */
   erased(meta: ObjectMeta, how: Removal): void;
   /** The API server is older than it was, as the answer to a request of ours shows. */
@@ -94,6 +96,11 @@ export class Feed {
   /** What a write of ours was answered with: it is kept at once. */
   wrote(object: unknown): void {
     this.#following.wrote(object);
+  }
+
+  /** An object that its list lacks, as another list shows it: it is kept at once. */
+  found(object: unknown): void {
+    this.#following.found(object);
   }
 
   /** An object is gone, as the answer to a request of ours shows. */

@@ -47,6 +47,7 @@ class Peer {
         },
         stop: () => Promise.resolve(),
         wrote: () => undefined,
+        found: () => undefined,
         erased: () => undefined,
         rewound: () => undefined,
       }),

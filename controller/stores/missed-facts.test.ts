@@ -37,6 +37,7 @@ async function unassured(): Promise<readonly [Member, Events]> {
       start: quiet,
       stop: async () => undefined,
       wrote: quiet,
+      found: quiet,
       erased: quiet,
       rewound: quiet,
     };

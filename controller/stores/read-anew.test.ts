@@ -48,6 +48,7 @@ class Stage {
       },
       stop: () => Promise.resolve(),
       wrote: () => undefined,
+      found: () => undefined,
       erased: () => undefined,
       rewound: () => undefined,
     });

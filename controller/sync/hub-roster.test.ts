@@ -28,6 +28,7 @@ class Told {
         start: () => undefined,
         stop: () => Promise.resolve(),
         wrote: () => undefined,
+        found: () => undefined,
         erased: () => undefined,
         rewound: () => undefined,
       };

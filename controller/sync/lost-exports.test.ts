@@ -77,13 +77,14 @@ test("what a second look shows goes by the feed of exports, which knows whether 
   const lost = new LostExports({
     own: { exports },
     member: { services: () => new Set([objectKey("shop", "gone")]) },
-    feed: { wrote: (object) => told.push(object) },
+    feed: { found: (object) => told.push(object) },
     follow: (_query, events) => ({
       start: () => {
         events.changed("shop/web", exportAt("7"), 0);
       },
       stop: async () => undefined,
       wrote: quiet,
+      found: quiet,
       erased: quiet,
       rewound: quiet,
     }),

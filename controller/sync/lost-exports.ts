@@ -9,7 +9,7 @@ import { OWN_QUERIES } from "../stores/resources.ts";
 export interface LostExportsOptions {
   readonly own: Pick<OwnCluster, "exports">;
   /** Where exports come from. */
-  readonly feed: Pick<Feed, "wrote">;
+  readonly feed: Pick<Feed, "found">;
   /** We, as our registry shows us. */
   readonly member: Pick<Member, "services">;
   /** Of our own cluster. */
@@ -46,7 +46,7 @@ export class LostExports {
     const second = new Feed({
       query: OWN_QUERIES.serviceexports,
       // The feed that was there before may be behind it, or ahead of it: that knows what is news.
-      sink: { changed: (_key, object) => feed.wrote(object), removed: () => undefined },
+      sink: { changed: (_key, object) => feed.found(object), removed: () => undefined },
       known: published,
       follow,
       events: {
