@@ -64,7 +64,8 @@ export class KnownObjects {
 
   /**
    * An object is so as an answer shows, which may come after events that are later: true unless that is known, or was true
-   * before what is known. `reached`: all events up to this version have come. What is not known of them is no more.
+   * before what is known. `reached`: all events up to this version have come, and what is not known of them is no more; empty
+   * if that is not known.
    */
   answered(meta: ObjectMeta, reached: string): boolean {
     const entry = this.#entries.get(meta.key);

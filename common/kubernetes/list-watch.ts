@@ -65,6 +65,8 @@ export class ListWatch {
   #since: string | undefined;
   /** The last version that was seen, whether it can be gone on from or not. */
   #reached = "";
+  /** All up to this version was told by who answers now; empty while that is not known: it may be older than it was. */
+  #told = "";
   #doubted: ReadonlySet<string> | undefined;
   /** The last round failed: who answers next may be another server, or an older state of the same. */
   #broken = false;
@@ -80,6 +82,7 @@ export class ListWatch {
 
   /** Lists if need be, then watches to the end. Throws an ApiFault; what it throws once stopped means nothing. */
   async round(): Promise<RoundEnd> {
+    this.#told = "";
     try {
       const since = this.#since;
       if (since === undefined || this.#known.someUntold) return await this.#list();
@@ -100,7 +103,7 @@ export class ListWatch {
    */
   wrote(object: unknown): void {
     const meta = metaOf(object);
-    if (meta === undefined || !this.#known.answered(meta, this.#reached)) return;
+    if (meta === undefined || !this.#known.answered(meta, this.#told)) return;
     this.#tell(meta.key, object, this.#options.clock.now());
   }
 
@@ -152,7 +155,8 @@ export class ListWatch {
         this.#noInitialEventsUntil = clock.now() + NO_INITIAL_EVENTS_MS;
       }
     }
-    this.#beginList();
+    this.#known.beginList();
+    this.#tellList();
     const version = await listPages(this.#connection, query, this.#version, (object, meta, at) => {
       if (this.#isListed(meta)) this.#tell(meta.key, object, at);
     });
@@ -176,13 +180,15 @@ export class ListWatch {
     const { min, max } = WATCH_SECONDS;
     const timeoutSeconds = Math.round(min + (max - min) * random());
     let listing = since === undefined;
+    // Not when it opens: the server looks at its objects before that, and a write may be answered in between.
+    if (listing) this.#known.beginList();
     const stream = watchStream(this.#connection, {
       path: watchPath(query, this.#version, { timeoutSeconds, since }),
       clock,
       initial: listing,
       cancel,
       opened: () => {
-        if (listing) this.#beginList();
+        if (listing) this.#tellList();
         else this.#beginWatch();
       },
     });
@@ -205,10 +211,9 @@ export class ListWatch {
     return "closed";
   }
 
-  #beginList(): void {
+  #tellList(): void {
     // Whatever becomes of it: what is doubted, or was told in part, has to be looked at again.
     this.#since = undefined;
-    this.#known.beginList();
     this.#options.events.listing();
   }
 
@@ -229,6 +234,7 @@ export class ListWatch {
   #goOnFrom(version: string): void {
     this.#since = version;
     this.#reached = version;
+    this.#told = version;
   }
 
   #tell(key: string, object: unknown, at: number): void {
@@ -241,6 +247,7 @@ export class ListWatch {
     const rewound = isOlder(version, this.#reached);
     const judged = sweep(this.#known.missing(version), this.#known.size, this.#doubted, rewound);
     this.#doubted = judged.doubted;
+    if (judged.doubted === undefined) this.#told = version;
     for (const key of judged.remove) {
       this.#known.forget(key);
       events.removed(key, clock.now(), "missing");

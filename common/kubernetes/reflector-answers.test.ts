@@ -77,4 +77,51 @@ describe("the answer to a write", () => {
     assert.deepEqual(it.believed, it.actual);
     await it.end();
   });
+
+  for (const [name, what] of [
+    ["o0", "an object that is known"],
+    ["web", "an object that is new"],
+  ] as const) {
+    test(`of ${what} that comes after the list's moment, and before its first byte, is neither an older server nor missing`, async () => {
+      const it = await Reflection.of(3);
+      const request = it.server.request.bind(it.server);
+      let isWritten = false;
+      it.server.request = async (asked) => {
+        const answer = await request(asked);
+        if (!isWritten && asked.path.includes("sendInitialEvents")) {
+          isWritten = true;
+          it.server.store.put(name, 7);
+          it.reflector.wrote(it.server.store.objects.get(`shop/${name}`));
+        }
+        return answer;
+      };
+      it.news();
+      it.server.store.compact();
+      it.server.store.put("o2", 5);
+      it.server.disturb("expired");
+      await it.pass(2000);
+      assert.ok(isWritten);
+      assert.deepEqual(
+        it.news().filter((line) => line !== "expired"),
+        ["+shop/o2", `+shop/${name}`, "listing", "watching"],
+      );
+      assert.deepEqual(it.believed, it.actual);
+      await it.end();
+    });
+  }
+
+  test("of a server that was restored is told, though its versions are lower than what was seen", async () => {
+    const it = await Reflection.of(20);
+    it.server.store.restore(["o0"], it.server.store.version - 10);
+    it.server.disturb("reset");
+    await it.pass(2000);
+    assert.equal(it.state, "doubtful");
+    it.server.store.put("web", 7);
+    it.news();
+    it.reflector.wrote(it.server.store.objects.get("shop/web"));
+    assert.deepEqual(it.news(), ["+shop/web"]);
+    await it.pass(30_000);
+    assert.deepEqual(it.believed, it.actual);
+    await it.end();
+  });
 });

@@ -172,6 +172,7 @@ export class Flow {
     const names = members.services();
     for (const { key } of home.own.imports.facts()) names.add(key);
     for (const fact of home.own.importedSlices.facts()) names.add(fact.import);
+    for (const key of this.#importer.reserving) names.add(key);
     return names;
   }
 

@@ -57,6 +57,7 @@ export interface ImporterOptions {
 export class Importer {
   readonly #options: ImporterOptions;
   readonly #omissions: OmissionReport;
+  readonly #reserving = new Set<ObjectKey>();
 
   constructor(options: ImporterOptions) {
     this.#options = options;
@@ -69,6 +70,7 @@ export class Importer {
     const [namespace = ""] = key.split("/");
     // What is in a namespace that goes, goes with it.
     if (!own.takesObjects(namespace)) {
+      this.#reserve(key, []);
       this.#omissions.report(key);
       imported(key, undefined);
       return;
@@ -77,7 +79,7 @@ export class Importer {
     // All of it from one moment: who is heard by the time that something is written may not have been when it was read.
     const exports = this.#options.exports(key);
     const { merged, contributions, problems, isHeard } = exports;
-    vips.take(reservation(key), []);
+    this.#reserve(key, []);
     const wanted = importOf({
       key,
       ...(merged !== undefined && { merged }),
@@ -89,14 +91,22 @@ export class Importer {
     const importing = wanted?.importing;
     const slices = importing && importedSlices(importing, contributions);
     this.#omissions.report(key, problems, omissionsOf(slices?.omitted ?? []));
-    // Until the import is seen with them, nobody else is given its VIPs.
-    vips.take(reservation(key), ipsOf(wanted?.object));
-    try {
-      await this.#write(key, wanted, slices?.slices ?? [], isHeard);
-    } finally {
-      vips.take(reservation(key), []);
-    }
+    // Until the import is seen with them, nobody else is given its VIPs: of a write that fails, nobody knows whether it was done.
+    this.#reserve(key, ipsOf(wanted?.object));
+    await this.#write(key, wanted, slices?.slices ?? [], isHeard);
+    if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
     imported(key, wanted);
+  }
+
+  /** Names for which VIPs are kept that no import is seen with. */
+  get reserving(): Iterable<ObjectKey> {
+    return this.#reserving;
+  }
+
+  #reserve(key: ObjectKey, ips: readonly string[]): void {
+    this.#options.vips.take(`reserved for ${key}`, ips);
+    if (ips.length > 0) this.#reserving.add(key);
+    else this.#reserving.delete(key);
   }
 
   /**
@@ -179,11 +189,6 @@ export class Importer {
       news.filter(({ level }) => level === "Warning"),
     );
   }
-}
-
-/** Whom a VIP belongs to while it is written. */
-function reservation(key: ObjectKey): string {
-  return `reserved for ${key}`;
 }
 
 function ipsOf(manifest: Manifest | undefined): string[] {

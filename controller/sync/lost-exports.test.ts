@@ -56,12 +56,12 @@ test("exports that a cluster does not list after a restart are withdrawn if they
   await world.stop();
 });
 
-test("what a second look shows goes by the feed of exports, which knows whether that is news", () => {
-  const exportAt = (resourceVersion: string) => ({
+test("a second look shows the feed of exports what that lacks, and nothing else: of that it knows more", () => {
+  const exportAt = (resourceVersion: string, name = "web") => ({
     metadata: {
       namespace: "shop",
-      name: "web",
-      uid: "u",
+      name,
+      uid: `u-${name}`,
       resourceVersion,
       creationTimestamp: "2026-06-01T00:00:00Z",
     },
@@ -81,6 +81,7 @@ test("what a second look shows goes by the feed of exports, which knows whether 
     follow: (_query, events) => ({
       start: () => {
         events.changed("shop/web", exportAt("7"), 0);
+        events.changed("shop/gone", exportAt("5", "gone"), 0);
       },
       stop: async () => undefined,
       wrote: quiet,
@@ -93,7 +94,7 @@ test("what a second look shows goes by the feed of exports, which knows whether 
   lost.begin();
   assert.equal(lost.isDoubted(objectKey("shop", "gone")), true);
   assert.equal(exports.seen("shop/web")?.resourceVersion, "9");
-  assert.deepEqual(told, [exportAt("7")]);
+  assert.deepEqual(told, [exportAt("5", "gone")]);
 });
 
 test("one of three exports that was deleted while the controller was away is withdrawn at once", async () => {

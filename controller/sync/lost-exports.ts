@@ -41,12 +41,17 @@ export class LostExports {
   begin(): void {
     const { own, member, feed, follow, believed } = this.#options;
     const published = [...member.services()];
-    const lost = published.filter((key) => own.exports.fact(key) === undefined);
-    if (this.#second !== undefined || !isMassLoss(lost.length, published.length)) return;
+    const lost = new Set<string>(published.filter((key) => own.exports.fact(key) === undefined));
+    if (this.#second !== undefined || !isMassLoss(lost.size, published.length)) return;
     const second = new Feed({
       query: OWN_QUERIES.serviceexports,
-      // The feed that was there before may be behind it, or ahead of it: that knows what is news.
-      sink: { changed: (_key, object) => feed.found(object), removed: () => undefined },
+      // Of all others, the feed that was there before knows more: it may have told already that they are gone.
+      sink: {
+        changed: (key, object) => {
+          if (lost.has(key)) feed.found(object);
+        },
+        removed: () => undefined,
+      },
       known: published,
       follow,
       events: {
