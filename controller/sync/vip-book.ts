@@ -4,8 +4,8 @@ import { reservedIn } from "../allocate/overlaps.ts";
 import type { VipPool } from "../allocate/pool.ts";
 
 /**
- * Which addresses are taken, and by whom: VIPs of imports, ClusterIPs of Services, and VIPs that were given a moment
- * ago and are still being written. No two imports are ever given one address.
+ * Which addresses are taken, and by whom: VIPs of imports, ClusterIPs of Services, and VIPs that were given, and that no import
+ * is seen with yet. No two imports are ever given one address.
  */
 export class VipBook {
   readonly #ranges: readonly Cidr[];

@@ -3,7 +3,8 @@ import type { Host } from "./host.ts";
 /**
  * Of a program's control group (version 1, then version 2) the limit is lowered to a little more than what it has, and somebody
  * who lives in there takes that and more: `tail` keeps a line that never ends. Whom the kernel kills first is said
- * beforehand: the program. A limit below what is in use would be refused by version 1.
+ * beforehand: the program. A limit below what is in use would be refused by version 1. What is killed has lost its memory before
+ * it has ended, which takes a moment on a busy machine.
  */
 const EXHAUST = `pid=$1
 group=$(sed -n 's/^[0-9]*:memory://p' /proc/$pid/cgroup)
@@ -15,7 +16,11 @@ fi
 echo 1000 >/proc/$pid/oom_score_adj
 echo $(($(cat $group/$used) + 16777216)) >$group/$limit
 sh -c 'echo 0 >"$0/cgroup.procs" && tail /dev/zero >/dev/null' $group
-[ ! -d /proc/$pid ]`;
+for _ in $(seq 100); do
+  [ -d /proc/$pid ] || exit 0
+  sleep 0.1
+done
+exit 1`;
 
 /**
  * Has the kernel's OOM killer kill the only program of a container whose command line matches: the control group's memory runs
