@@ -42,8 +42,10 @@ const failures: string[] = [];
 /** Runs one, and says what it says, line by line as it comes; true if all went well. */
 async function run({ name, argv }: Group): Promise<boolean> {
   const begun = performance.now();
-  const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"];
-  const child = spawn(process.execPath, argv, { env: COMPILED, stdio });
+  const child = spawn(process.execPath, argv, {
+    env: COMPILED,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   let wanted = 0;
   for await (const line of createInterface({ input: child.stdout })) {

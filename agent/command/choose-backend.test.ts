@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Logger } from "../../common/log.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { logLines } from "../../test/support/log-lines.ts";
 import type { Support } from "../backends/ipvs/support.ts";
 import { askPatiently, backendRemark } from "./choose-backend.ts";
 
@@ -25,8 +25,7 @@ async function asked(answers: readonly Support[], stopAt?: number) {
   const clock = new FakeClock();
   const stop = new AbortController();
   const times: number[] = [];
-  const warnings: string[] = [];
-  const log = { warn: (text: string) => warnings.push(text) } as unknown as Logger;
+  const { log, lines: warnings } = logLines();
   const ask = async () => {
     times.push(clock.now() / 1000);
     return answers[Math.min(times.length, answers.length) - 1] ?? assert.fail("no answer");

@@ -102,16 +102,12 @@ export class ListWatch {
    * may have come before: events and answers have connections of their own.
    */
   wrote(object: unknown): void {
-    const meta = metaOf(object);
-    if (meta === undefined || !this.#known.answered(meta, this.#told)) return;
-    this.#tell(meta.key, object, this.#options.clock.now());
+    this.#tellNews(object, (meta) => this.#known.answered(meta, this.#told));
   }
 
   /** An object that our list lacks, as another list shows it: told like an event, unless something later is known. */
   found(object: unknown): void {
-    const meta = metaOf(object);
-    if (meta === undefined || !this.#known.changed(meta)) return;
-    this.#tell(meta.key, object, this.#options.clock.now());
+    this.#tellNews(object, (meta) => this.#known.changed(meta));
   }
 
   /** An object was deleted, as the answer to a request shows: told like an event, unless something later is known. */
@@ -237,6 +233,11 @@ export class ListWatch {
     this.#told = version;
   }
 
+  #tellNews(object: unknown, isNews: (meta: ObjectMeta) => boolean): void {
+    const meta = metaOf(object);
+    if (meta !== undefined && isNews(meta)) this.#tell(meta.key, object, this.#options.clock.now());
+  }
+
   #tell(key: string, object: unknown, at: number): void {
     if (!this.#options.events.changed(key, object, at)) this.#known.untold(key);
   }
@@ -247,6 +248,7 @@ export class ListWatch {
     const rewound = isOlder(version, this.#reached);
     const judged = sweep(this.#known.missing(version), this.#known.size, this.#doubted, rewound);
     this.#doubted = judged.doubted;
+    // From here on: what an answer showed while objects are taken away would be missed by this list, and by no other.
     if (judged.doubted === undefined) this.#told = version;
     for (const key of judged.remove) {
       this.#known.forget(key);

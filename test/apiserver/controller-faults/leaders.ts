@@ -9,10 +9,7 @@ const RBAC = "rbac.authorization.k8s.io";
 const CHANGES = 50;
 /** Writes after which a leader is stopped that has many more to do. */
 const UNDER_WAY = 5;
-/**
- * Names that it works on at the same time: so many writes may wait for an answer, or for a connection. One that did not ask again
- * whether it leads would send all.
- */
+/** As many writes as `Flow` makes at the same time: so many may wait for an answer, or for a connection. */
 const MOST_LATE = 16;
 /** Milliseconds of rest in which nothing may be written. */
 const REST_MS = 3000;
