@@ -1,60 +1,61 @@
-# Everything a developer runs. "make" alone lists it.
-export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
-NPM := npm run --silent
+# The developer's commands; "make" alone lists them. Each installs what it needs (scripts/prepare).
+# The project's own Node comes first; sbin is not in the path of every root shell.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 
-# Where the demo's objects come from: manifests, kubernetes (a real API server), or controller (three of them, with a
-# clusterset-controller each). The last two need Go.
+# Where the demo's objects come from: manifests, kubernetes (one real API server), or controller (three API servers, each with
+# a clusterset-controller).
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
 .PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build clean
-# One after the other, whatever -j says: their output is for reading, and the machine may be small.
+# Without parallel targets, even with -j: the output stays readable, and the tests use all processors themselves.
 .NOTPARALLEL:
 
-help: ## this list
+help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
-prepare: ## install what is missing, root needed for Debian packages
+prepare: ## install what is missing; needs root for Debian packages
 	@scripts/prepare
 
-kubernetes: prepare ## build the real Kubernetes of the tests, needs Go: minutes the first time, then nothing
+kubernetes: ## build the Kubernetes of the tests: minutes the first time, nothing after that
+	@scripts/prepare kubernetes
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy >/dev/null
 
-demo: prepare $(if $(filter kubernetes controller,$(SOURCE)),kubernetes) ## watch one service fail over between three clusters and back: 22 s, needs root
+demo: prepare $(if $(filter kubernetes controller,$(SOURCE)),kubernetes) ## show failover between three clusters and back: 22 s; needs root; SOURCE=kubernetes, SOURCE=controller
 	@node test/demo/main.ts $(SOURCE)
 
-lab: ## real clusters to play with, CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables, needs root and Go
+lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables; needs root
 	@scripts/prepare lab
 	@node test/cluster/main.ts up
 
-lab-down: ## take them down, and remove what crashed runs have left
+lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: check unit kernel ## everything: static checks, unit tests, and tests against this kernel, needs root and Go
+test: check unit kernel ## run all checks and tests: 25 minutes on two processors; needs root
 
-check: prepare ## types, style, lint, architecture
-	@$(NPM) check
+check: prepare ## check types, format, lint, architecture and documents: seconds
+	@node scripts/check.ts
 
-unit: prepare ## unit tests: no root, about 20 seconds
-	@$(NPM) test
+unit: prepare ## run the unit tests: less than a minute on two processors
+	@node scripts/unit.ts
 
-kernel: ## tests in network namespaces of this machine, on real clusters, and in a virtual machine, needs root and Go
-	@scripts/prepare lab
-	@scripts/prepare vm
+kernel: ## run the tests that need this kernel, real clusters and a virtual machine; needs root
+	@scripts/prepare lab vm
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
-	@$(NPM) test:kernel
+	@test/kubernetes/debian-etcd >/dev/null
+	@node scripts/kernel.ts
 
-vm: ## tests on another kernel, in a virtual machine: IPVS, and iptables once again, needs root and Go
+vm: ## run the tests of IPVS, and those of iptables once more, in a virtual machine; needs root
 	@scripts/prepare vm
 	@test/kubernetes/build kube-proxy >/dev/null
-	@$(NPM) test:vm
+	@node scripts/kernel.ts vm
 
-bench: prepare kubernetes ## what it costs, beside kube-proxy and bare iptables-restore: 22 minutes, QUICK=1 three, needs root
+bench: prepare kubernetes ## measure the agent beside kube-proxy and iptables-restore: 22 minutes, with QUICK=1 three; needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/
-	@$(NPM) build
+	@node scripts/build.ts
 
-clean: ## remove what was built, and what crashed runs of the lab have left
+clean: ## remove dist/, and what crashed runs of the lab have left
 	rm -rf dist coverage
 	@if [ -x node_modules/.bin/node ]; then node test/lab/sweep.ts; fi

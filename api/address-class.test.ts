@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { address } from "../test/support/worlds.ts";
+import { address } from "../test/generators/facts.ts";
 import { classOf } from "./address-class.ts";
 
 // The first and the last address of each class, and the neighbours that are outside of it.

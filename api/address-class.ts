@@ -7,10 +7,7 @@ export type AddressClass = Extract<
   "loopback-address" | "link-local-address" | "multicast-address" | "unspecified-address"
 >;
 
-/**
- * The class that makes `address` useless as a destination, or undefined. 240.0.0.0/4 is no class here
- * (RFC 1112 reserves it, Linux routes it): it is where ClusterSet CIDRs live.
- */
+/** The class of an unusable address, or undefined. 240.0.0.0/4 is usable: it is reserved, but Linux routes it. */
 export function classOf(address: Address): AddressClass | undefined {
   return address.family === "IPv4" ? classOfV4(address.hex) : classOfV6(address.hex);
 }

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Address4, Address6 } from "ip-address";
-import { address } from "../test/support/worlds.ts";
+import { address } from "../test/generators/facts.ts";
 import { addressFromHex, isAddress, parseAddress } from "./address.ts";
 
 /** What would be written of an address by someone who wants to confuse a parser. */
@@ -23,7 +23,7 @@ const nearlyAddress = fc.oneof(
 const groups = fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 });
 
 describe("parseAddress", () => {
-  test("accepts nothing that node:net does not, and nothing in a family of its own", () => {
+  test("accepts only what node:net accepts, with the same family", () => {
     fc.assert(
       fc.property(nearlyAddress, (text) => {
         const parsed = parseAddress(text);
@@ -35,7 +35,7 @@ describe("parseAddress", () => {
     );
   });
 
-  test("refuses nothing that node:net accepts but zones and embedded IPv4", () => {
+  test("rejects only zones and embedded IPv4 of what node:net accepts", () => {
     fc.assert(
       fc.property(nearlyAddress, (text) => {
         const parsed = parseAddress(text);
@@ -51,7 +51,7 @@ describe("parseAddress", () => {
     );
   });
 
-  test("writes IPv6 as RFC 5952 does, however it was written", () => {
+  test("prints IPv6 as in RFC 5952, whatever the spelling", () => {
     fc.assert(
       fc.property(groups, fc.nat(3), (numbers, style) => {
         const words = numbers.map((n) => n.toString(16));
@@ -158,14 +158,14 @@ describe("parseAddress", () => {
   } as const;
   for (const [fault, texts] of Object.entries(REFUSED)) {
     for (const text of texts) {
-      test(`refuses ${JSON.stringify(text.slice(0, 70))} as ${fault}`, () => {
+      test(`rejects ${JSON.stringify(text.slice(0, 70))} as ${fault}`, () => {
         assert.equal(parseAddress(text), fault);
       });
     }
   }
 });
 
-test("addressFromHex gives back every address", () => {
+test("addressFromHex returns every address", () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
       const parsed = parseAddress(text);

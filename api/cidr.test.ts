@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { address, cidr } from "../test/support/worlds.ts";
+import { address, cidr } from "../test/generators/facts.ts";
 import { type Address, isAddress, parseAddress } from "./address.ts";
 import { type Cidr, cidrOf, contains, overlap, parseCidr, widthOf } from "./cidr.ts";
 
@@ -31,7 +31,7 @@ function inSpan({ hex }: Address, range: Cidr): boolean {
   return BigInt(`0x${hex}`) >= first && BigInt(`0x${hex}`) <= last;
 }
 
-test("a range contains what lies between its first and its last address, of its own family", () => {
+test("a range contains the addresses from its first to its last, of its own family", () => {
   fc.assert(
     fc.property(anyCidr, anyAddress, (range, one) => {
       const expected = range.family === one.family && inSpan(one, range);
@@ -53,7 +53,7 @@ test("the range of an address contains it, and begins with zero host bits", () =
   );
 });
 
-test("ranges overlap if an address is in both, whichever is asked", () => {
+test("ranges overlap if both contain an address, in either order", () => {
   fc.assert(
     fc.property(anyCidr, anyCidr, (a, b) => {
       const [[firstA, lastA], [firstB, lastB]] = [span(a), span(b)];
@@ -67,15 +67,15 @@ test("ranges overlap if an address is in both, whichever is asked", () => {
 
 describe("parseCidr", () => {
   for (const text of ["0.0.0.0/0", "241.0.0.0/8", "10.0.0.1/32", "::/0", "fd00::/108"]) {
-    test(`takes ${text} as it is`, () => assert.equal(cidr(text).text, text));
+    test(`accepts ${text} as it is`, () => assert.equal(cidr(text).text, text));
   }
-  test("takes IPv6 in any spelling", () => {
+  test("accepts IPv6 in any spelling", () => {
     assert.equal(cidr("FD00:0::0/16").text, "fd00::/16");
     assert.equal(cidr("fd00::1/128").hex, address("fd00::1").hex);
   });
 
   for (const text of ["10.0.0.1/8", "10.0.0.128/24", "fd00::1/64", "0.0.0.1/0"]) {
-    test(`says of ${text} that host bits are set`, () => {
+    test(`reports host bits of ${text}`, () => {
       assert.equal(parseCidr(text), "host-bits-set");
     });
   }
@@ -102,6 +102,6 @@ describe("parseCidr", () => {
     "10.0.0.0/8\n",
   ];
   for (const text of INVALID) {
-    test(`refuses ${JSON.stringify(text)}`, () => assert.equal(parseCidr(text), "invalid-cidr"));
+    test(`rejects ${JSON.stringify(text)}`, () => assert.equal(parseCidr(text), "invalid-cidr"));
   }
 });

@@ -1,4 +1,5 @@
-import { type Address, addressFromHex, type Family, isAddress, parseAddress } from "./address.ts";
+import { Address4, Address6 } from "ip-address";
+import { type Address, type Family, isAddress, parseAddress } from "./address.ts";
 
 /** An address range. `text` is canonical: host bits are zero, as the kernel tools print it. */
 export interface Cidr {
@@ -13,23 +14,35 @@ export interface Cidr {
 /** Why a text is not a range. */
 export type CidrFault = "invalid-cidr" | "host-bits-set";
 
-/**
- * Parses `address/bits`. Host bits must be zero: `10.1.2.3/16` is more often a mistake than a wish, and the
- * kernel would silently match more than the reader of the flag believes.
- */
+/** Parses `address/bits`. Host bits must be zero: `10.1.2.3/16` is usually a mistake. */
 export function parseCidr(text: string): Cidr | CidrFault {
-  const [base = "", length = "", ...rest] = text.split("/");
-  const address = parseAddress(base);
-  if (!isAddress(address) || rest.length > 0 || !/^(0|[1-9]\d{0,2})$/.test(length)) {
-    return "invalid-cidr";
-  }
-  const bits = Number(length);
-  if (bits > widthOf(address.family)) return "invalid-cidr";
-  const cidr = cidrOf(address, bits);
-  return cidr.hex === address.hex ? cidr : "host-bits-set";
+  const parsed = parseRange(text);
+  if (parsed === undefined) return "invalid-cidr";
+  return parsed.startAddress().bigInt() === parsed.bigInt() ? cidrFrom(parsed) : "host-bits-set";
 }
 
-/** True if `parseCidr` gave a range rather than the reason why not. */
+/** `parseAddress` rejects what ip-address would accept: zones, IPv4-mapped addresses. It accepts `/08`, too. */
+function parseRange(text: string): Address4 | Address6 | undefined {
+  const base = parseAddress(text.slice(0, text.lastIndexOf("/")));
+  if (!isAddress(base) || !/\/(0|[1-9]\d{0,2})$/.test(text)) return undefined;
+  try {
+    return base.family === "IPv4" ? new Address4(text) : new Address6(text);
+  } catch {
+    return undefined; // The prefix is longer than an address.
+  }
+}
+
+function cidrFrom(range: Address4 | Address6): Cidr {
+  const family = range instanceof Address4 ? "IPv4" : "IPv6";
+  const first = range.startAddress();
+  const hex = first
+    .bigInt()
+    .toString(16)
+    .padStart(widthOf(family) / 4, "0");
+  return { family, text: `${first.correctForm()}${range.subnet}`, bits: range.subnetMask, hex };
+}
+
+/** True for a range, false for a fault. */
 export function isCidr(parsed: Cidr | CidrFault): parsed is Cidr {
   return typeof parsed !== "string";
 }
@@ -39,18 +52,22 @@ export function widthOf(family: Family): 32 | 128 {
   return family === "IPv4" ? 32 : 128;
 }
 
-/** The range of `bits` bits that `address` lies in. */
-export function cidrOf(address: Address, bits: number): Cidr {
-  const whole = address.hex.slice(0, bits >> 2);
-  const spare = bits & 3;
-  const digit = Number.parseInt(address.hex[bits >> 2] ?? "0", 16) & (0xf0 >> spare);
-  const hex = `${whole}${spare === 0 ? "" : digit.toString(16)}`.padEnd(address.hex.length, "0");
-  return { family: address.family, text: `${addressFromHex(hex).text}/${bits}`, bits, hex };
+/** The range of `bits` bits that contains `address`. */
+export function cidrOf({ family, text }: Address, bits: number): Cidr {
+  const range = `${text}/${bits}`;
+  return cidrFrom(family === "IPv4" ? new Address4(range) : new Address6(range));
 }
 
-/** True if `address` lies inside `cidr`; false, too, if they are of different families. */
-export function contains(cidr: Cidr, address: Address): boolean {
-  return cidr.family === address.family && cidrOf(address, cidr.bits).hex === cidr.hex;
+/** True if `cidr` contains `address`. Compares digits, because it is called for each endpoint of each change. */
+export function contains({ family, hex, bits }: Cidr, address: Address): boolean {
+  const whole = bits >> 2;
+  if (family !== address.family || !address.hex.startsWith(hex.slice(0, whole))) return false;
+  const mask = 0xf0 >> (bits & 3);
+  return ((digitAt(hex, whole) ^ digitAt(address.hex, whole)) & mask & 0xf) === 0;
+}
+
+function digitAt(hex: string, index: number): number {
+  return Number.parseInt(hex[index] ?? "0", 16);
 }
 
 /** True if the two ranges share an address. */

@@ -1,77 +1,87 @@
-/** Every label, annotation and API group that clusterset-proxy reads or writes, once. */
-
 /** API group of ServiceExport and ServiceImport. */
 export const MCS_GROUP = "multicluster.x-k8s.io";
-/** Versions of that group that are served with the same schema, newest first. */
+/** Its versions, which have the same schema, newest first. */
 export const MCS_VERSIONS = ["v1beta1", "v1alpha1"] as const;
 /** Group and version of EndpointSlice. */
 export const DISCOVERY_V1 = "discovery.k8s.io/v1";
 
 /** API group of ClusterProperty (KEP-2149). */
 export const ABOUT_GROUP = "about.k8s.io";
-/** Versions of that group that are served with the same schema, newest first. */
+/** Its versions, which have the same schema, newest first. */
 export const ABOUT_VERSIONS = ["v1beta1", "v1alpha1"] as const;
-/** Name of the ClusterProperty that holds the cluster's own id. */
+/** ClusterProperty with the ID of the cluster. */
 export const PROPERTY_CLUSTER_ID = "cluster.clusterset.k8s.io";
-/** Name of the ClusterProperty that holds the id of the clusterset that the cluster is a member of. */
+/** ClusterProperty with the ID of the clusterset. */
 export const PROPERTY_CLUSTER_SET = "clusterset.k8s.io";
 
-/** Name by which cluster selectors know a cluster's region, beside `LABEL_REGION` (examples of KEP-5939). */
+/** Region of a cluster in cluster selectors, like `LABEL_REGION` (examples of KEP-5939). */
 export const PROPERTY_REGION = "region.topology.k8s.io";
 
-/** On a slice: the ServiceImport, in the slice's namespace, that it belongs to (KEP-1645). */
+/** On a slice: its ServiceImport, in the same namespace (KEP-1645). */
 export const LABEL_SERVICE_NAME = "multicluster.kubernetes.io/service-name";
-/** On a slice: id of the cluster whose endpoints it holds (KEP-1645). */
+/** On a slice: ID of the source cluster (KEP-1645). */
 export const LABEL_SOURCE_CLUSTER = "multicluster.kubernetes.io/source-cluster";
-/** On a slice: `"false"` takes it out of use without deleting it. */
+/** On a slice: `"false"` disables it. */
 export const LABEL_ACTIVE = "multicluster.kubernetes.io/active";
-/** On a slice: region of the source cluster. On a Node: its own. */
+/** On a slice: region of the source cluster. On a Node: its region. */
 export const LABEL_REGION = "topology.kubernetes.io/region";
-/** On a ServiceImport: its cluster selectors, a JSON list in the shape of KEP-5939's `clusterSelectors`. */
+/** On a ServiceImport: cluster selectors, as JSON of KEP-5939's `clusterSelectors`. */
 export const ANNOTATION_CLUSTER_SELECTORS = "clusterset-proxy.io/cluster-selectors";
-/** On a slice: the source cluster's properties, a JSON object of name and value (KEP-2149). */
+/** On a slice: properties of the source cluster, as a JSON object (KEP-2149). */
 export const ANNOTATION_CLUSTER_PROPERTIES = "clusterset-proxy.io/cluster-properties";
 /** On a Node: its zone. */
 export const LABEL_ZONE = "topology.kubernetes.io/zone";
-/** On an import: what becomes of TCP connections to an endpoint that is gone: `reset`, or `keep`, the default. */
+/** On an import: `reset` or `keep` (default) TCP connections to a deleted endpoint. */
 export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-death";
-/** How connections to a ServiceImport are spread, for backends that have the choice: one of `SCHEDULERS`. */
+/** On an import: `follow` deletes UDP conntrack entries of ready endpoints that get no new clients; `keep` (default) does not. */
+export const ANNOTATION_UDP = "clusterset-proxy.io/udp";
+/** On an import: IPVS scheduler, one of `SCHEDULERS`. */
 export const ANNOTATION_SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 
-/** Who the controller is: what it manages says so, and server-side apply knows its fields by it. */
+/** The controller, as a value of `LABEL_MANAGED_BY` and as a field manager. */
 export const CONTROLLER_NAME = "clusterset-controller";
-/** On a slice: whose it is (discovery.k8s.io/v1). */
+/** On a slice: the component that manages it (discovery.k8s.io/v1). */
 export const LABEL_MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
-/** On a slice: kube-proxy leaves those alone that carry it, whatever its value. */
+/** On an IPAddress: the program that allocated it (networking.k8s.io/v1). */
+export const LABEL_ADDRESS_MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
+/** On a slice: kube-proxy ignores slices with this label, whatever its value. */
 export const LABEL_PROXY_NAME = "service.kubernetes.io/service-proxy-name";
-/** Value of `LABEL_PROXY_NAME` on slices of ours. */
+/** Value of `LABEL_PROXY_NAME` on managed slices. */
 export const PROXY_NAME = "clusterset-proxy";
-/** On a ServiceImport: how the controller came by it, `created` or `adopted`. Without it, it is somebody's own. */
+/** On a ServiceImport: `created` or `adopted` by the controller; absent on a user-managed one. */
 export const ANNOTATION_IMPORT = "clusterset-proxy.io/import";
-/** On a ServiceImport that was adopted: its `spec` as its author wrote it, in JSON, for when it is released. */
+/** On an adopted ServiceImport: its original `spec` as JSON, restored on release. */
 export const ANNOTATION_AUTHORED = "clusterset-proxy.io/authored-spec";
 
 /** Group and version of Lease. */
 export const COORDINATION_V1 = "coordination.k8s.io/v1";
-/** On a slice of a Service: the Service, in the slice's namespace. */
+/** On a slice of a Service: the Service, in the same namespace. */
 export const LABEL_SERVICE_SLICE = "kubernetes.io/service-name";
-/** On a namespace: it is the registry of the cluster of this id. */
+/** On a namespace: ID of the cluster whose registry it is. */
 export const LABEL_REGISTRY = "clusterset-proxy.io/registry";
-/** In a registry, on a record and on its slices: the record's name, shortened with a hash if it is too long. */
+/** On a record and its slices: the record's name, shortened with a hash if it is too long. */
 export const LABEL_RECORD = "clusterset-proxy.io/record";
-/** In a registry, on the cluster's Lease: the clusterset that it is a member of. */
+/** On the Lease in a registry: ID of the clusterset. */
 export const LABEL_CLUSTER_SET = "clusterset-proxy.io/clusterset";
-/** On a record: when the ServiceExport was created. */
+/** On a record: creation time of the ServiceExport. */
 export const ANNOTATION_EXPORTED_AT = "clusterset-proxy.io/exported-at";
-/** On a record: `spec.exportedLabels` of the ServiceExport, a JSON object. */
+/** On a record: `spec.exportedLabels` of the ServiceExport, as JSON. */
 export const ANNOTATION_EXPORTED_LABELS = "clusterset-proxy.io/exported-labels";
-/** On a record: `spec.exportedAnnotations` of the ServiceExport, a JSON object. */
+/** On a record: `spec.exportedAnnotations` of the ServiceExport, as JSON. */
 export const ANNOTATION_EXPORTED_ANNOTATIONS = "clusterset-proxy.io/exported-annotations";
-/** In a registry, on the cluster's Lease: uid of another cluster that would publish under the same id. */
+/** On the Lease in a registry: uid of another cluster that tries to publish under the same ID. */
 export const ANNOTATION_CONTESTED_BY = "clusterset-proxy.io/contested-by";
-/** In a registry, on the cluster's Lease: `true` if all that the cluster exports lies there. */
+/** On the Lease in a registry: `true` once all exports of the cluster are published. */
 export const ANNOTATION_COMPLETE = "clusterset-proxy.io/complete";
-/** On a Secret: it is how to reach the cluster of this id. */
+/** On the Lease in a registry: release of the controller that writes the registry. */
+export const ANNOTATION_VERSION = "clusterset-proxy.io/version";
+/** On a record: version of its format, `RECORD_FORMAT`. */
+export const ANNOTATION_FORMAT = "clusterset-proxy.io/format";
+/** On a Secret: ID of the peer whose kubeconfig it holds. */
 export const LABEL_PEER = "clusterset-proxy.io/peer";
-/** On such a Secret, or on a registry's namespace on a hub: ranges that the cluster's endpoints lie in, with commas between. */
+/** On the Secret of a peer, or a registry's namespace on a hub: comma-separated ranges of the cluster's endpoints. */
 export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";
+/** In the same place: comma-separated namespaces to which the cluster may export; `team-*` is any that begins so. Absent: all. */
+export const ANNOTATION_ALLOWED_NAMESPACES = "clusterset-proxy.io/allowed-namespaces";
+/** In the same place: namespaces to which it may not export, even if they are allowed. */
+export const ANNOTATION_DENIED_NAMESPACES = "clusterset-proxy.io/denied-namespaces";

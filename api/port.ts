@@ -1,8 +1,8 @@
 import type { Protocol } from "./protocol.ts";
 
-/** A port of a ServiceImport, which clients connect to, or of a slice, where its endpoints listen. */
+/** A port of a ServiceImport, or of the endpoints of a slice. */
 export interface Port {
-  /** Empty if the port has no name; names are what joins the two kinds. */
+  /** Empty if unnamed. Ports of imports and slices are matched by name. */
   readonly name: string;
   readonly protocol: Protocol;
   readonly port: number;

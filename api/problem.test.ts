@@ -14,7 +14,7 @@ describe("shown", () => {
     );
   });
 
-  test("is the beginning of what JSON.stringify makes of it", () => {
+  test("is a prefix of the JSON of JSON.stringify", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const json = JSON.stringify(value).replace(/[^\x20-\x7e]/g, (c) => {
@@ -25,7 +25,7 @@ describe("shown", () => {
     );
   });
 
-  test("costs nothing for what it does not show: a hundred thousand levels, a value that holds itself", () => {
+  test("costs nothing for hidden parts: a hundred thousand levels, a value that contains itself", () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
     assert.equal(shown(JSON.parse(deep)), `${"[".repeat(80)}...`);
     const objects = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;

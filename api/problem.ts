@@ -1,40 +1,39 @@
 import type { Reason } from "./reasons.ts";
 
-/** One part of an object that was refused, in words that lead its author to it. */
+/** A rejected part of an object. */
 export interface Problem {
   readonly reason: Reason;
-  /** Kind, namespace and name: `EndpointSlice demo/serve-x`. Printable, whatever the object held. */
+  /** Kind, namespace and name: `EndpointSlice demo/serve-x`. Printable. */
   readonly object: string;
-  /** Path of the field inside the object: `endpoints[3].addresses[0]`. */
+  /** Path of the field: `endpoints[3].addresses[0]`. */
   readonly field: string;
-  /** The value as JSON, shortened; every control character is escaped. */
+  /** The value, in the format of `shown`. */
   readonly value: string;
 }
 
-/** Characters after which a shown value is cut: a hostile object must not fill a log. */
+/** Maximum characters of a shown value, so that an object cannot fill a log. */
 const SHOWN = 80;
 
-/**
- * `value` as one printable line, for people: JSON, cut, with all but ASCII's visible characters escaped (a
- * terminal obeys control characters, and bidirectional ones make a reader see another text). It costs no more than
- * what is shown, however large the value is or how deep.
- */
+/** `value` as one line of JSON, cut and escaped for terminals. The cost depends only on the length of the result. */
 export function shown(value: unknown): string {
   let json = "";
   for (const piece of jsonPieces(value)) {
     json += piece;
     if (json.length > SHOWN) break;
   }
-  const ascii = json
-    .slice(0, SHOWN + 1)
-    .replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const ascii = escaped(json.slice(0, SHOWN + 1));
   return ascii.length > SHOWN ? `${ascii.slice(0, SHOWN)}...` : ascii;
 }
 
-/**
- * What JSON.stringify makes of a value, piece by piece; a long text is cut. JSON.stringify has no end before the end
- * of the value, and overflows the stack on one of some thousand levels.
- */
+/** `text` with all but the visible characters of ASCII escaped. */
+export function escaped(text: string): string {
+  return text.replace(
+    /[^\x20-\x7e]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Like JSON.stringify, in pieces and with long texts cut: JSON.stringify overflows the stack on deeply nested values. */
 function* jsonPieces(value: unknown): Generator<string> {
   if (Array.isArray(value)) {
     yield* inBrackets("[]", value, (item) => jsonPieces(item ?? null));
@@ -64,7 +63,7 @@ function* inBrackets<Item>(
   yield close ?? "";
 }
 
-/** `problem` as one sentence for a log or a terminal. */
+/** `problem` as one line. */
 export function problemText(problem: Problem): string {
   return `${problem.object}: ${problem.field}: ${problem.reason}: ${problem.value}`;
 }

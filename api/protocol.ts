@@ -1,4 +1,4 @@
-/** Transport protocols of a ServicePort, spelled as Kubernetes spells them. */
+/** Transport protocols of a ServicePort, as in Kubernetes. */
 export type Protocol = "TCP" | "UDP" | "SCTP";
 
 /** The protocols, in the order of the Kubernetes API documentation. */

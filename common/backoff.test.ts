@@ -5,12 +5,12 @@ import { backoff } from "./backoff.ts";
 
 const bounds = { min: 100, max: 30_000 };
 
-test("waits double from the shortest to the longest", () => {
+test("waits double from the minimum to the maximum", () => {
   const waits = [1, 2, 3, 8, 9, 50].map((failures) => backoff(failures, bounds, 0));
   assert.deepEqual(waits, [100, 200, 400, 12_800, 15_000, 15_000]);
 });
 
-test("chance moves a wait by up to twice its shortest", () => {
+test("the upper half of a wait is random", () => {
   assert.equal(backoff(1, bounds, 0.5), 150);
   assert.equal(backoff(50, bounds, 0.999_999) > 29_999, true);
 });

@@ -1,27 +1,24 @@
 import type { Reason } from "../api/reasons.ts";
 import { plainText, type Reply } from "./http.ts";
 
-/** One thing that was looked at. */
+/** The result of one health check. */
 export interface Check {
   readonly name: string;
-  /** Why it fails; absent if it is well. */
+  /** The reason of the failure; absent if the check passes. */
   readonly reason?: Reason;
 }
 
-/** A check that is well, or fails for a reason. PURE. */
+/** A check that passes, or fails for a reason. PURE. */
 export function check(name: string, well: boolean, reason: Reason): Check {
   return well ? { name } : { name, reason };
 }
 
-/** True if every check is well. */
+/** True if all checks pass. */
 export function isWell(checks: readonly Check[]): boolean {
   return checks.every(({ reason }) => reason === undefined);
 }
 
-/**
- * The checks as the API server prints its own: one line each, and a verdict. `remarks`: lines that do not decide it.
- * PURE.
- */
+/** The checks in the format of kube-apiserver: one line each, and a result. `remarks`: additional lines. PURE. */
 export function checksText(
   name: string,
   checks: readonly Check[],
@@ -34,7 +31,7 @@ export function checksText(
   return `${lines.join("")}${name} check ${isWell(checks) ? "passed" : "failed"}\n`;
 }
 
-/** As the API server answers: `ok`, or the checks if they were asked for or if one fails. */
+/** The response in the format of kube-apiserver: `ok`, or all checks if `verbose` or if one fails. */
 export function checksReply(
   name: string,
   checks: readonly Check[],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../test/support/fake-clock.ts";
+import { FakeClock } from "../test/doubles/fake-clock.ts";
 import { systemClock } from "./clock.ts";
 
 test("the system clock never goes back", () => {
@@ -8,7 +8,7 @@ test("the system clock never goes back", () => {
   assert.ok(readings.every((now, i) => now >= (readings[i - 1] ?? 0)));
 });
 
-test("the system clock runs what is due, and nothing that was cancelled", async () => {
+test("the system clock runs due timers, and no cancelled ones", async () => {
   const ran: string[] = [];
   const cancel = systemClock.after(0, () => ran.push("cancelled"));
   cancel();
@@ -22,7 +22,7 @@ test("the system clock runs what is due, and nothing that was cancelled", async 
   assert.deepEqual(ran, ["due"]);
 });
 
-test("the system clock runs nothing before its time by that very clock", async () => {
+test("the system clock runs no timer early, measured by itself", async () => {
   const waits = Array.from({ length: 200 }, async (_, i) => {
     const ms = 1 + i * 0.1;
     const due = systemClock.now() + ms;
@@ -33,7 +33,7 @@ test("the system clock runs nothing before its time by that very clock", async (
   assert.deepEqual(early, []);
 });
 
-test("a wait beyond Node's longest timer does not fire at once", async () => {
+test("a wait over Node's longest timer does not fire immediately", async () => {
   let ran = false;
   const cancel = systemClock.after(2 ** 40, () => {
     ran = true;
@@ -43,7 +43,7 @@ test("a wait beyond Node's longest timer does not fire at once", async () => {
   assert.equal(ran, false);
 });
 
-test("the fake clock runs timers in order of time, those started on the way too", () => {
+test("the fake clock runs timers in order of time, also those started meanwhile", () => {
   const clock = new FakeClock();
   const ran: string[] = [];
   clock.after(20, () => ran.push(`late ${clock.now()}`));

@@ -1,11 +1,7 @@
-/** Takes back what `Clock.after` promised; harmless when it has happened already, or a second time. */
+/** Cancels a timer of `Clock.after`; safe to call late or twice. */
 export type Cancel = () => void;
 
-/**
- * Time as everything that waits or measures sees it. It is monotonic, not the time of day: a clock that an
- * administrator or NTP sets must neither fake a latency nor declare a healthy agent stale. Its zero means
- * nothing; only differences do.
- */
+/** Monotonic time: changes of the system clock must not distort durations. Only differences are meaningful. */
 export interface Clock {
   /** Milliseconds, with fractions, that never go back. */
   now(): number;
@@ -13,14 +9,10 @@ export interface Clock {
   after(ms: number, run: () => void): Cancel;
 }
 
-/** Node fires a longer timer at once, with no more than a warning: a long wait would be a busy loop. */
+/** Node fires a longer timer immediately, with only a warning. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/**
- * The process's own clock. A pending `after` keeps the process alive. Node counts whole milliseconds and cuts off the
- * rest, so that every second timer fires early, by up to 1.4 ms: who then looks at the clock would find that it is not
- * time yet, and nobody would call again.
- */
+/** Node's monotonic clock. A pending `after` keeps the process alive. Node's timers may fire 1.4 ms early: it waits. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, run) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { FakeClock } from "../test/support/fake-clock.ts";
+import { FakeClock } from "../test/doubles/fake-clock.ts";
 import type { Cancel } from "./clock.ts";
 import { deadline } from "./deadline.ts";
 
@@ -28,7 +28,7 @@ describe("a deadline", () => {
     assert.equal(missed, 0);
   });
 
-  test("is not missed by standing still oneself, if the answer is there when one goes on", () => {
+  test("is not missed by a suspended process if the answer is there when it continues", () => {
     clock.standStill(60_000);
     assert.equal(missed, 0);
     clock.advance(10);
@@ -37,7 +37,7 @@ describe("a deadline", () => {
     assert.deepEqual([missed, clock.pending], [0, 0]);
   });
 
-  test("is missed soon after one goes on, if there still is no answer", () => {
+  test("is missed soon after a suspended process continues if there is still no answer", () => {
     clock.standStill(60_000);
     clock.standStill(60_000);
     assert.equal(missed, 0);
@@ -45,7 +45,7 @@ describe("a deadline", () => {
     assert.equal(missed, 1);
   });
 
-  test("that a busy process is a little late for is missed", () => {
+  test("that expires a little late in a busy process is missed", () => {
     clock.standStill(30_900);
     assert.equal(missed, 1);
   });

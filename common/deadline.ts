@@ -1,14 +1,13 @@
 import type { Cancel, Clock } from "./clock.ts";
 
-/** Milliseconds after which a timer is so late that this process must have stood still. */
+/** Milliseconds of delay of a timer that mean that the process was stopped. */
 const LATE = 1000;
-/** Milliseconds in which a process that goes on finds what has come meanwhile. */
+/** Milliseconds in which a resumed process handles events that arrived meanwhile. */
 const FIND = 5000;
 
 /**
- * Calls `run` once, unless cancelled, when somebody has not answered for `ms` milliseconds. A process that was stopped
- * and goes on (SIGSTOP, a frozen cgroup, a host out of CPU) sees that time is up before it sees what came in time: then
- * it was not the other who was silent, and there is a little more time to see that.
+ * Calls `run` if a peer has not responded for `ms` milliseconds, unless cancelled. After the process was stopped (SIGSTOP,
+ * CPU starvation), it waits longer: timers expire before responses that arrived in time are read.
  */
 export function deadline(clock: Clock, ms: number, run: () => void): Cancel {
   const due = clock.now() + ms;

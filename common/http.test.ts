@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { CodedError } from "./errors.ts";
@@ -58,7 +59,7 @@ test("HEAD has the headers of GET, and no body", async (t) => {
   assert.equal(await reply.text(), "");
 });
 
-test("HEAD does not make a page that is made in parts", async (t) => {
+test("HEAD does not render a streamed page", async (t) => {
   let made = false;
   const parts = (function* (): Generator<string> {
     made = true;
@@ -70,7 +71,7 @@ test("HEAD does not make a page that is made in parts", async (t) => {
   assert.equal(made, false);
 });
 
-test("parts of the path and the query reach the page as they came", async (t) => {
+test("parameters of the path and the query reach the page unchanged", async (t) => {
   const { url } = await serve(t, hello, echo);
   const reply = await fetch(`${url}/plan/demo/%2e%2E%zz?output=yaml&x=%zz`);
   assert.equal(await reply.text(), "demo|%2e%2E%zz yaml\n");
@@ -80,10 +81,10 @@ test("an unknown page is 404 and lists those that exist", async (t) => {
   const { url } = await serve(t, hello, echo);
   const reply = await fetch(`${url}/nothing`);
   assert.equal(reply.status, 404);
-  assert.equal(await reply.text(), "No such page. There are:\n/hello\n/plan/:namespace/:name\n");
+  assert.equal(await reply.text(), "Not found. Pages:\n/hello\n/plan/:namespace/:name\n");
 });
 
-test("whatever is not GET or HEAD is 405", async (t) => {
+test("methods other than GET and HEAD are 405", async (t) => {
   const { url } = await serve(t, hello);
   for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
     const reply = await fetch(`${url}/hello`, { method });
@@ -92,7 +93,7 @@ test("whatever is not GET or HEAD is 405", async (t) => {
   }
 });
 
-test("a page that fails is 500, logged, and costs no other page anything", async (t) => {
+test("a page that throws is 500 and logged, without an effect on other pages", async (t) => {
   const broken: Route = {
     path: "/broken",
     answer: () => {
@@ -101,15 +102,12 @@ test("a page that fails is 500, logged, and costs no other page anything", async
   };
   const { url, logged } = await serve(t, hello, broken);
   const reply = await fetch(`${url}/broken`);
-  assert.deepEqual(
-    [reply.status, await reply.text()],
-    [500, "This page failed; the log says why.\n"],
-  );
-  assert.match(logged.join(""), /ERROR A page failed\..*secret detail/);
+  assert.deepEqual([reply.status, await reply.text()], [500, "Internal error; see the log.\n"]);
+  assert.match(logged.join(""), /ERROR Serving a page failed.*secret detail/);
   assert.equal((await fetch(`${url}/hello`)).status, 200);
 });
 
-test("a page in parts arrives whole; one that fails half way breaks off instead of ending", async (t) => {
+test("a streamed page arrives completely; one that throws during the response is aborted", async (t) => {
   const parts = (broken: boolean): Iterable<string> =>
     (function* () {
       for (let i = 0; i < 1000; i++) {
@@ -125,10 +123,10 @@ test("a page in parts arrives whole; one that fails half way breaks off instead 
   const text = await (await fetch(`${url}/whole`)).text();
   assert.equal(text.split("\n").length, 1001);
   await assert.rejects(async () => (await fetch(`${url}/half`)).text());
-  assert.match(logged.join(""), /ERROR A page failed\..*half way/);
+  assert.match(logged.join(""), /ERROR Serving a page failed.*half way/);
 });
 
-test("a reader that goes away half way is no error", async (t) => {
+test("a client that disconnects during a response is not an error", async (t) => {
   const { promise: gone, resolve: stopped } = Promise.withResolvers<void>();
   const endless: Route = {
     path: "/endless",
@@ -153,14 +151,14 @@ test("a reader that goes away half way is no error", async (t) => {
   assert.doesNotMatch(logged.join(""), /ERROR/);
 });
 
-test("headers beyond the limit, and what is no HTTP, are turned away", async (t) => {
+test("headers over the limit, and invalid HTTP, are rejected", async (t) => {
   const { port } = await serve(t, hello);
   const long = `GET /hello HTTP/1.1\r\nhost: a\r\nx: ${"x".repeat(16_384)}\r\n\r\n`;
   assert.match(await raw(port, long), /^HTTP\/1\.1 431 /);
   assert.match(await raw(port, "hello\r\n\r\n"), /^HTTP\/1\.1 400 /);
 });
 
-test("an address that is taken is refused with a code and its cause", async (t) => {
+test("an address in use is an error with a code and a cause", async (t) => {
   const { port } = await serve(t, hello);
   const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
   const second = new HttpServer({ host: "127.0.0.1", port }, [], log);
@@ -172,8 +170,76 @@ test("an address that is taken is refused with a code and its cause", async (t) 
   await second.stop();
 });
 
+const probe: Route = { path: "/livez", probe: true, answer: () => plainText(200, "ok\n") };
+const endless: Route = {
+  path: "/plan",
+  answer: () => ({
+    ...plainText(200, ""),
+    body: (function* () {
+      for (;;) yield "x".repeat(65_536);
+    })(),
+  }),
+};
+
+/** Opens connections that send `text` and read nothing. */
+async function slowReaders(t: TestContext, port: number, count: number, text: string) {
+  for (let i = 0; i < count; i++) {
+    const socket = connect(port, "127.0.0.1", () => socket.write(text));
+    socket.on("error", () => undefined);
+    socket.pause();
+    t.after(() => socket.destroy());
+    await once(socket, "connect");
+  }
+}
+
+for (const [what, text] of [
+  ["read a page slowly", "GET /plan HTTP/1.1\r\nhost: localhost\r\n\r\n"],
+  ["send nothing", ""],
+  ["send half a request", "GET /plan HT"],
+] as const) {
+  test(`a probe is answered while 100 clients ${what}`, async (t) => {
+    const { url, port } = await serve(t, endless, probe);
+    await slowReaders(t, port, 100, text);
+    for (let i = 0; i < 5; i++) {
+      const signal = AbortSignal.timeout(5_000);
+      const reply = await fetch(`${url}/livez`, { signal, headers: { connection: "close" } });
+      assert.equal(await reply.text(), "ok\n");
+    }
+  });
+}
+
+test("a client address gets four pages at the same time, and another one after the end of the first", async (t) => {
+  const { url } = await serve(t, endless, probe);
+  const open = Array.from({ length: 4 }, () => new AbortController());
+  for (const { signal } of open) assert.equal((await fetch(`${url}/plan`, { signal })).status, 200);
+  const refused = await fetch(`${url}/plan`);
+  assert.deepEqual([refused.status, refused.headers.get("retry-after")], [429, "5"]);
+  await refused.text();
+  open[0]?.abort();
+  for (let status = 429; status === 429; ) {
+    const again = new AbortController();
+    ({ status } = await fetch(`${url}/plan`, { signal: again.signal }));
+    again.abort();
+  }
+});
+
+test("a loopback server answers requests by IP address and as localhost only", async (t) => {
+  const { port } = await serve(t, hello);
+  const status = async (host: string) =>
+    (await raw(port, `GET /hello HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).slice(
+      9,
+      12,
+    );
+  for (const host of ["localhost", `localhost:${port}`, "127.0.0.1", `[::1]:${port}`]) {
+    assert.equal(await status(host), "200", host);
+  }
+  for (const host of ["attacker.example", "127.0.0.1.attacker.example:80", "localhost.example"]) {
+    assert.equal(await status(host), "421", host);
+  }
+});
+
 // The limit is half of what an idle connection may last: without being cut, the reply would end by itself.
-test("stop cuts a reply that is under way, and frees the port", { timeout: 5000 }, async () => {
+test("stop cuts off open responses, and frees the port", { timeout: 5000 }, async () => {
   const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
   const asked = Promise.withResolvers<void>();
   const never: Route = {

@@ -2,31 +2,34 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { CodedError } from "./errors.ts";
+import { HttpConnections, PagesInFlight } from "./http-connections.ts";
 import type { Logger } from "./log.ts";
 
-/** What a page answers. */
+/** A response. */
 export interface Reply {
   readonly status: number;
   /** Media type, with its charset. */
   readonly type: string;
-  /** The whole text, or its parts in order: those are written as fast as the reader reads. */
+  /** The text, or its parts in order, which are streamed. */
   readonly body: string | Iterable<string>;
 }
 
-/** What a page is asked. */
+/** A request for a page. */
 export interface Request {
-  /** The path's parts that the route has names for, in order, as they came: neither decoded nor checked. */
+  /** The path segments of the route's `:` parameters, in order, neither decoded nor validated. */
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
 }
 
-/** One page: a path such as `/plan/:namespace/:name`, whose `:` parts stand for any, and what answers it. */
+/** A page: a path such as `/plan/:namespace/:name`, with `:` parameters, and its handler. */
 export interface Route {
   readonly path: string;
+  /** True for a small page that is always answered, however many others are being sent. */
+  readonly probe?: true;
   answer(request: Request): Reply | Promise<Reply>;
 }
 
-/** Where a server listens. Port 0 takes any that is free. */
+/** A listen address. Port 0 selects a free port. */
 export interface HttpAddress {
   readonly host: string;
   readonly port: number;
@@ -37,17 +40,23 @@ export function plainText(status: number, body: string): Reply {
   return { status, type: "text/plain; charset=utf-8", body };
 }
 
-/** More readers than that at once are no probes and no Prometheus. */
+/** Enough for probes and Prometheus. */
 const MOST_CONNECTIONS = 64;
-/** Milliseconds after which a reader that neither asks nor reads is cut off. */
+/** Pages, except probes, that are sent at the same time, and those of them to one client address. */
+const MOST_PAGES = 8;
+const MOST_PAGES_OF_ONE = 4;
+/** Milliseconds after which a response is cut off: a client that reads slowly holds a page in memory. */
+const LONGEST_RESPONSE = 30_000;
+/** Milliseconds after which an idle connection is closed. */
 const IDLE = 10_000;
 
-/** Serves a few read-only pages over HTTP. One misbehaving reader costs neither the others nor the agent. */
+/** Serves a few read-only pages over HTTP. A misbehaving client affects neither others nor the process. */
 export class HttpServer {
   readonly #address: HttpAddress;
   readonly #log: Logger;
   readonly #routes: readonly Route[];
   readonly #server: Server;
+  readonly #pages = new PagesInFlight(MOST_PAGES, MOST_PAGES_OF_ONE);
 
   constructor(address: HttpAddress, routes: readonly Route[], log: Logger) {
     this.#address = address;
@@ -65,11 +74,12 @@ export class HttpServer {
         this.#serve(request, response).catch((error: unknown) => this.#failed(response, error));
       },
     );
-    this.#server.maxConnections = MOST_CONNECTIONS;
+    const connections = new HttpConnections(MOST_CONNECTIONS);
+    this.#server.on("connection", (socket) => connections.add(socket));
     this.#server.setTimeout(IDLE);
   }
 
-  /** Listens; gives the port. Throws CSP_HTTP_LISTEN if the address cannot be had. */
+  /** Listens; returns the port. Throws CSP_HTTP_LISTEN. */
   async start(): Promise<number> {
     const { host, port } = this.#address;
     await new Promise<void>((resolve, reject) => {
@@ -80,8 +90,8 @@ export class HttpServer {
       this.#server.once("error", refused);
       this.#server.listen({ host, port }, () => {
         this.#server.off("error", refused);
-        // Without a listener, one connection too many for the process would end it.
-        this.#server.on("error", (error) => this.#log.warn("HTTP server error.", { error }));
+        // Without a listener, running out of file descriptors would end the process.
+        this.#server.on("error", (error) => this.#log.warn("HTTP server error", { error }));
         resolve();
       });
     });
@@ -89,10 +99,10 @@ export class HttpServer {
     return typeof bound === "object" && bound !== null ? bound.port : port;
   }
 
-  /** Stops at once; replies on their way are cut. */
+  /** Stops immediately; open responses are cut off. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => {
-      // The only error is that the server was not listening, which is what is wanted.
+      // The only possible error is that the server was not listening.
       this.#server.close(() => resolve());
     });
     this.#server.closeAllConnections();
@@ -100,54 +110,74 @@ export class HttpServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const reply = await this.#reply(request);
+    const deadline = setTimeout(() => request.socket.destroy(), LONGEST_RESPONSE);
+    response.once("close", () => clearTimeout(deadline));
+    const reply = await this.#reply(request, response);
     response.writeHead(reply.status, {
       "content-type": reply.type,
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       ...(reply.status === 405 && { allow: "GET, HEAD" }),
+      ...(reply.status === 429 && { "retry-after": "5" }),
       ...(typeof reply.body === "string" && { "content-length": Buffer.byteLength(reply.body) }),
     });
     if (request.method === "HEAD") response.end();
     else if (typeof reply.body === "string") response.end(reply.body);
-    else await pipeline(Readable.from(reply.body), response);
+    // One part at a time: the parts of a large page need not be in memory together.
+    else await pipeline(Readable.from(reply.body, { highWaterMark: 1 }), response);
   }
 
-  async #reply(request: IncomingMessage): Promise<Reply> {
+  async #reply(request: IncomingMessage, response: ServerResponse): Promise<Reply> {
     if (request.method !== "GET" && request.method !== "HEAD") {
-      return plainText(405, "This page is only to be read: GET or HEAD.\n");
+      return plainText(405, "Method not allowed: use GET or HEAD.\n");
+    }
+    const { host } = request.headers;
+    if (host !== undefined && isLoopback(this.#address.host) && !LOCAL_HOST.test(host)) {
+      return plainText(421, "Use an IP address or localhost.\n");
     }
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
     for (const route of this.#routes) {
       const parts = matchPath(route.path, path);
-      if (parts !== undefined) {
-        return route.answer({ parts, query: new URLSearchParams(query) });
-      }
+      if (parts === undefined) continue;
+      const end = route.probe || this.#pages.begin(request.socket.remoteAddress ?? "");
+      if (end === undefined) return plainText(429, "Too many pages at the same time.\n");
+      if (end !== true) response.once("close", end);
+      return route.answer({ parts, query: new URLSearchParams(query) });
     }
     const pages = this.#routes.map((route) => `${route.path}\n`).join("");
-    return plainText(404, `No such page. There are:\n${pages}`);
+    return plainText(404, `Not found. Pages:\n${pages}`);
   }
 
   #failed(response: ServerResponse, error: unknown): void {
     if (isReaderGone(error)) {
-      this.#log.debug("A page was not read to its end.", { error });
+      this.#log.debug("Client closed the connection during a response", { error });
       return;
     }
-    this.#log.error("A page failed.", { error });
-    // Too late for a status: pipeline has broken the reply off, so that the reader does not take it for whole.
+    this.#log.error("Serving a page failed", { error });
+    // Too late for a status: pipeline has aborted the response, so that the client detects the error.
     if (response.headersSent) return;
     response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
-    response.end("This page failed; the log says why.\n");
+    response.end("Internal error; see the log.\n");
   }
 }
 
-/** True if a reply failed because nobody reads it any more. */
+/**
+ * The Host header of a client on the node. A web page could use its own name for the loopback address, and read pages
+ * through the browser of an administrator (DNS rebinding).
+ */
+const LOCAL_HOST = /^(localhost|[\d.]+|\[[\da-f:.]+\])(:\d+)?$/i;
+
+function isLoopback(host: string): boolean {
+  return host.startsWith("127.") || host === "::1";
+}
+
+/** True if a response failed because the client disconnected. */
 function isReaderGone(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "ERR_STREAM_PREMATURE_CLOSE" || code === "ECONNRESET" || code === "EPIPE";
 }
 
-/** The parts of `path` that `pattern` has names for; undefined if it does not match. PURE. */
+/** The `:` parameters of `pattern` in `path`; undefined if it does not match. PURE. */
 export function matchPath(pattern: string, path: string): string[] | undefined {
   const wanted = pattern.split("/");
   const given = path.split("/");

@@ -46,7 +46,7 @@ describe("a log", () => {
     assert.equal(to.text, "one\ntwo\n");
   });
 
-  test("whose reader is slow is kept, and comes whole and in order, without a further line", () => {
+  test("with a slow reader is buffered, and arrives complete and in order, without a further line", () => {
     const to = new Descriptor();
     to.room = 6;
     for (const line of ["one\n", "two\n", "three\n"]) to.writer.write(line);
@@ -61,7 +61,7 @@ describe("a log", () => {
     assert.equal(to.due.length, 0);
   });
 
-  test("that nobody reads is not tried at every line, and costs no more than a bound", () => {
+  test("that has no reader is not retried for every line, and uses bounded memory", () => {
     const to = new Descriptor();
     to.room = 0;
     for (let i = 0; i < 10_000; i++) to.writer.write(`${"x".repeat(99)}\n`);
@@ -71,11 +71,11 @@ describe("a log", () => {
     to.wait();
     const kept = to.text.match(/x\n/g)?.length ?? 0;
     assert.ok(kept > 2000 && kept < 3000, `${kept}`);
-    assert.deepEqual(to.losses, [`${10_000 - kept} nobody reads the log`]);
-    assert.match(to.text, /\nlost \d+ nobody reads the log\n$/);
+    assert.deepEqual(to.losses, [`${10_000 - kept} log reader too slow`]);
+    assert.match(to.text, /\nlost \d+ log reader too slow\n$/);
   });
 
-  test("on a full disk loses lines, says how many once there is room, and leaves none half", () => {
+  test("on a full disk loses lines, reports their number once there is space, and leaves no partial line", () => {
     const to = new Descriptor();
     to.fault = "ENOSPC";
     to.room = 6;
@@ -89,7 +89,7 @@ describe("a log", () => {
     assert.equal(to.text, "one\ntw\nfour\nlost 2 ENOSPC\nfive\n");
   });
 
-  test("counts on if there is no room for saying so", () => {
+  test("continues to count if the report of losses is lost, too", () => {
     const to = new Descriptor();
     to.fault = "EPIPE";
     to.room = 0;
@@ -101,7 +101,7 @@ describe("a log", () => {
     assert.equal(to.text, "three\nfour\nlost 2 EPIPE\n");
   });
 
-  test("never throws, keeps the order, ends what it began, and tells of losses, whatever the descriptor does", () => {
+  test("never throws, keeps the order, completes partial lines and reports losses, whatever the descriptor does", () => {
     const step = fc.oneof(
       fc.record({ length: fc.nat(12) }),
       fc.record({ room: fc.nat(30), fault: fc.constantFrom("EAGAIN", "ENOSPC", "EPIPE", "EIO") }),
@@ -138,8 +138,8 @@ describe("a log", () => {
   });
 });
 
-test("a process that ends in the middle of a crowd of lines ends when a slow reader has them all", async () => {
-  const program = fileURLToPath(new URL("../test/support/chatty.ts", import.meta.url));
+test("a process that exits after many lines waits until a slow reader has them all", async () => {
+  const program = fileURLToPath(new URL("../test/stages/programs/chatty.ts", import.meta.url));
   const chatty = spawn(process.execPath, [program], { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(chatty, "close");
   await once(chatty.stderr, "readable");

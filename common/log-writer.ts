@@ -1,33 +1,32 @@
 import { writeSync } from "node:fs";
 import { createLogger, type Logger, type LogOptions, type LogSink } from "./log.ts";
 
-/** Bytes of lines that are kept while the reader does not read: a minute of a busy agent's. */
+/** Bytes of buffered lines while the reader is slow: a minute of a busy agent's log. */
 const MOST_KEPT = 256 * 1024;
-/** Milliseconds until the next try to write them. */
+/** Milliseconds between retries. */
 const AGAIN = 100;
-/** Milliseconds that the end of the process waits for a reader, and between two tries then. */
+/** Milliseconds that a process exit waits for the reader, and between retries then. */
 const LAST = { most: 500, again: 10 };
 
-/** What a LogWriter is made of. */
+/** Options of a `LogWriter`. */
 export interface LogWriterOptions {
-  /** Writes some of `bytes` at once, and gives how many. Throws as `write(2)` fails: EAGAIN, ENOSPC, EPIPE. */
+  /** Writes some of `bytes` without blocking; returns how many. Throws the errors of `write(2)`: EAGAIN, ENOSPC, EPIPE. */
   readonly write: (bytes: Uint8Array) => number;
-  /** Calls `run` a while from now, if the process is still there. */
+  /** Calls `run` later, without keeping the process alive. */
   readonly later: (run: () => void) => void;
-  /** Told that lines have gone through again, how many were lost before, and why the last of them. */
+  /** Called when writing works again: how many lines were lost, and the last reason. */
   readonly lost: (lines: number, why: string) => void;
 }
 
 /**
- * Writes a log's lines, each before the call returns if that is possible, and neither waits nor throws if it is not:
- * a full disk or a reader that is gone must not stop who writes. What the reader is slow to take is kept up to a
- * bound; what cannot be written is lost, and counted. Every line is a new try, so that it ends by itself.
+ * Writes log lines synchronously, and neither blocks nor throws: a full disk or closed pipe must not stop the process. Lines
+ * are buffered while the reader is slow, then dropped and counted. Each new line is a retry.
  */
 export class LogWriter implements LogSink {
   readonly #options: LogWriterOptions;
   #kept: Buffer[] = [];
   #keptBytes = 0;
-  /** True if the first kept line is the rest of one, or the last lost one was begun: a line feed has to end it. */
+  /** True if a line was written in part: the next lost or kept line has to end it with a line feed. */
   #begun = false;
   #lost = 0;
   #why = "";
@@ -40,7 +39,7 @@ export class LogWriter implements LogSink {
   write(line: string): void {
     const bytes = Buffer.from(line);
     if (this.#keptBytes + bytes.length > MOST_KEPT) {
-      this.#lose(1, "nobody reads the log");
+      this.#lose(1, "log reader too slow");
       return;
     }
     this.#keep(bytes);
@@ -48,7 +47,7 @@ export class LogWriter implements LogSink {
     this.flush();
   }
 
-  /** Tries to write what is kept. True if nothing is left: what could not be written is lost, unless it is to wait. */
+  /** Writes buffered lines. True if none is left: on errors other than EAGAIN, they are lost. */
   flush(): boolean {
     try {
       while (this.#kept.length > 0) this.#writeFirst();
@@ -58,7 +57,7 @@ export class LogWriter implements LogSink {
       else this.#lose(this.#kept.splice(0).length, why);
       return this.#kept.length === 0;
     }
-    this.#tell();
+    this.#reportLost();
     return this.#kept.length === 0;
   }
 
@@ -93,8 +92,8 @@ export class LogWriter implements LogSink {
     });
   }
 
-  /** By a line of its own, which may be lost as well. */
-  #tell(): void {
+  /** The report is a line that may be lost as well. */
+  #reportLost(): void {
     const lines = this.#lost;
     if (lines === 0) return;
     this.#lost = 0;
@@ -107,17 +106,14 @@ const LINE_FEED = Buffer.from("\n");
 /** The descriptor of standard error. */
 const STDERR = 2;
 
-/**
- * A log on standard error: standard output belongs to what a command prints. Nothing that becomes of it, a full disk
- * or a pipe that nobody reads, ends or holds up the process.
- */
+/** A log on standard error. No error of it, such as a full disk or a closed pipe, ends or blocks the process. */
 export function standardErrorLog(options: LogOptions): Logger {
-  // Node makes a pipe or a socket non-blocking when it is first asked for it. Until then it would block.
+  // Accessing the stream makes Node set a pipe or socket to non-blocking.
   void process.stderr.writable;
   const writer = new LogWriter({
     write: (bytes) => writeSync(STDERR, bytes),
     later: (run) => setTimeout(run, AGAIN).unref(),
-    lost: (lines, why) => log.warn("Lines of the log were lost.", { lines, why }),
+    lost: (lines, why) => log.warn("Log lines were lost", { lines, why }),
   });
   const log = createLogger(options, writer);
   process.once("exit", () => {

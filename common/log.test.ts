@@ -17,7 +17,7 @@ function pretty(use: (log: Logger) => void, colour = false): string[] {
   });
 }
 
-test("a JSON line has time, level, sentence and fields, and nothing about the process", () => {
+test("a JSON line has time, level, message and fields, but no process ID or host name", () => {
   const [line = ""] = logged({ level: "info", format: "json" }, (log) =>
     log.with({ import: "demo/serve" }).info("Import appeared.", { reason: "programmed" }),
   );
@@ -45,7 +45,7 @@ test("lines below the level are not written", () => {
   );
 });
 
-test("a coded error shows its code and its cause; only an unforeseen one shows a stack", () => {
+test("a coded error shows its code and its cause; only an unexpected one shows a stack", () => {
   const cause = new Error("no such file");
   const [coded = "", unforeseen = "", thrownText = ""] = logged(
     { level: "info", format: "json" },
@@ -64,7 +64,7 @@ test("a coded error shows its code and its cause; only an unforeseen one shows a
   assert.deepEqual(JSON.parse(thrownText).error, { message: "just text" });
 });
 
-test("a pretty line reads as level, sentence, name=value", () => {
+test("a pretty line is level, message, name=value", () => {
   assert.deepEqual(
     pretty((log) => {
       log.info("Port moved.", { import: "demo/serve", from: "local", endpoints: 3, why: "a b" });
@@ -77,7 +77,7 @@ test("a pretty line reads as level, sentence, name=value", () => {
   );
 });
 
-test("a pretty line shows an error as code, message and cause, and a stack below it if unforeseen", () => {
+test("a pretty line shows an error as code, message and cause, with a stack if it is unexpected", () => {
   const cause = new Error("no such file");
   cause.stack = "Error: no such file\n    at open (file.ts:1:1)";
   assert.deepEqual(
@@ -92,13 +92,13 @@ test("a pretty line shows an error as code, message and cause, and a stack below
   );
 });
 
-test("hostile text cannot steer the terminal, nor start a line of its own", () => {
+test("hostile text can neither control the terminal nor start a new line", () => {
   const hostile = "x\u001b[2J\r\nINFO  forged\u009b\u2028";
   const [line = ""] = pretty((log) => log.warn(`Odd ${hostile}`, { name: hostile }));
   assert.match(line, /^[\x20-\x7e]+\n$/);
 });
 
-test("colours stand around the level only, and only on demand", () => {
+test("only the level has a colour, and only if requested", () => {
   const [line] = pretty((log) => log.warn("Odd.", { n: 1 }), true);
   assert.equal(line, "\u001b[33mWARN \u001b[0m Odd.  n=1\n");
 });

@@ -7,28 +7,25 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 /** One of `LOG_LEVELS`. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** How a line is written: for machines, or for a person at a terminal. */
+/** Formats of a log line: for log collectors, or for a terminal. */
 export const LOG_FORMATS = ["json", "pretty"] as const;
 /** One of `LOG_FORMATS`. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/**
- * What a line is about, by name. By convention `import` and `object` name what it concerns, `reason` is a
- * word of api/reasons.ts, and `error` is whatever was caught.
- */
+/** Fields of a log line. `import` and `object` are names, `reason` is of api/reasons.ts, `error` is the caught error. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** A log line as a value: what pure code returns when it has something to say. */
+/** A log line as a value, returned by pure code. */
 export interface LogLine {
   readonly level: LogLevel;
-  /** A plain sentence. */
+  /** One short clause. */
   readonly message: string;
   readonly fields: LogFields;
 }
 
-/** The log, as narrow as its users need it. */
+/** The interface of the log. */
 export interface Logger {
-  /** True if lines of this level are written: worth asking before building an expensive one. */
+  /** True if lines of this level are written; check before building an expensive one. */
   enabled(level: LogLevel): boolean;
   write(line: LogLine): void;
   trace(message: string, fields?: LogFields): void;
@@ -36,16 +33,16 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A log whose every line carries `fields`, too. */
+  /** A logger that adds `fields` to each line. */
   with(fields: LogFields): Logger;
 }
 
-/** Where finished lines go, each with its line feed. */
+/** Receives complete lines, including their line feeds. */
 export interface LogSink {
   write(line: string): unknown;
 }
 
-/** What a log is made of. */
+/** Options of `createLogger`. */
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
@@ -53,7 +50,7 @@ export interface LogOptions {
   readonly colour?: boolean;
 }
 
-/** A log that gives each line to `sink` before the call returns: a crash loses none. */
+/** A logger that passes each line to `sink` synchronously, so that a crash loses none. */
 export function createLogger(options: LogOptions, sink: LogSink): Logger {
   const json: pino.DestinationStream = { write: (line) => void sink.write(line) };
   const pretty: pino.DestinationStream = {
@@ -62,7 +59,7 @@ export function createLogger(options: LogOptions, sink: LogSink): Logger {
   const root = pino(
     {
       level: options.level,
-      // No process id and host name: whoever collects the lines of many nodes adds better ones.
+      // No process ID and host name: log collectors add better ones.
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -70,50 +67,27 @@ export function createLogger(options: LogOptions, sink: LogSink): Logger {
     },
     options.format === "json" ? json : pretty,
   );
-  return new PinoLogger(root);
+  return loggerOf(root);
 }
 
-class PinoLogger implements Logger {
-  readonly #pino: pino.Logger;
-
-  constructor(root: pino.Logger) {
-    this.#pino = root;
-  }
-
-  enabled(level: LogLevel): boolean {
-    return this.#pino.isLevelEnabled(level);
-  }
-
-  write(line: LogLine): void {
-    this.#pino[line.level](line.fields, line.message);
-  }
-
-  trace(message: string, fields: LogFields = {}): void {
-    this.#pino.trace(fields, message);
-  }
-
-  debug(message: string, fields: LogFields = {}): void {
-    this.#pino.debug(fields, message);
-  }
-
-  info(message: string, fields: LogFields = {}): void {
-    this.#pino.info(fields, message);
-  }
-
-  warn(message: string, fields: LogFields = {}): void {
-    this.#pino.warn(fields, message);
-  }
-
-  error(message: string, fields: LogFields = {}): void {
-    this.#pino.error(fields, message);
-  }
-
-  with(fields: LogFields): Logger {
-    return new PinoLogger(this.#pino.child(fields));
-  }
+function loggerOf(root: pino.Logger): Logger {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}): void =>
+      root[level](fields, message);
+  return {
+    enabled: (level) => root.isLevelEnabled(level),
+    write: ({ level, message, fields }) => root[level](fields, message),
+    trace: at("trace"),
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => loggerOf(root.child(fields)),
+  };
 }
 
-/** An error as data. Only what nobody foresaw, so what has no code, shows its stack. */
+/** An error as data. Only an unexpected error, without a code, has its stack. */
 function describeError(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return { message: String(thrown) };
   const code = codeOf(thrown);

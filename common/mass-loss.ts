@@ -1,11 +1,7 @@
-/** Things that may go at once, even if they are more than half of all. */
+/** Removals up to this number are no mass loss, unless nothing is left. */
 const FEW = 10;
 
-/**
- * True if the loss of so many things among `all` is more likely a fault of who tells of it than anybody's wish:
- * everything, or more than half and more than a few. To doubt a true loss costs a little time; to believe a false
- * one costs the traffic of whole clusters. PURE.
- */
-export function isMassLoss(lost: number, all: number): boolean {
-  return lost > 0 && (lost >= all || (lost > FEW && lost * 2 > all));
+/** True if a list without `removed` of `all` objects is probably wrong: it lacks all, or more than half and more than a few. PURE. */
+export function isMassLoss(removed: number, all: number): boolean {
+  return removed > 0 && (removed >= all || (removed > FEW && removed * 2 > all));
 }

@@ -12,7 +12,7 @@ const PROGRAM = `
   process.emitWarning("too many listeners", "MaxListenersExceededWarning");
 `;
 
-test("what Node warns of is one line of the log, and nothing beside it is on stderr", () => {
+test("a warning of Node is one log line, and the only output on stderr", () => {
   const { stderr, status } = spawnSync(
     process.execPath,
     ["--input-type=module-typescript", "--eval", PROGRAM],

@@ -1,5 +1,5 @@
-/** A JSON log line, parsed. */
-export type LogRecord = Readonly<Record<string, unknown>>;
+import { type Fields, isFields } from "../api/parse/fields.ts";
+import { escaped } from "../api/problem.ts";
 
 /** SGR colour by level. */
 const COLOURS: Readonly<Record<string, number>> = {
@@ -11,11 +11,10 @@ const COLOURS: Readonly<Record<string, number>> = {
 };
 
 /**
- * A log record for a person: time of day, level, sentence, then `name=value`. One line, but for the stack of
- * an error that nobody foresaw. Whatever is not visible ASCII is escaped: a name that another cluster chose
- * must not move the cursor of the terminal that reads the log. PURE.
+ * A log line for a terminal: time of day, level, message, then `name=value`, and the stack of an unexpected error. All but
+ * visible ASCII is escaped, because names from other clusters must not control the terminal. PURE.
  */
-export function prettyLine(record: LogRecord, colour: boolean): string {
+export function prettyLine(record: Fields, colour: boolean): string {
   const { level, time, msg, ...fields } = record;
   const label = String(level).toUpperCase().padEnd(5);
   const shade = COLOURS[String(level)];
@@ -35,25 +34,14 @@ function valueText(name: string, value: unknown): string {
 
 /** `CODE: message: message of the cause`. */
 function errorText(error: unknown): unknown {
-  if (!isRecord(error)) return error;
+  if (!isFields(error)) return error;
   const parts = [error.code ?? error.type, error.message, errorText(error.cause)];
   return parts.filter((part) => typeof part === "string").join(": ");
 }
 
 function stackText(error: unknown): string {
-  const stack = isRecord(error) ? error.stack : undefined;
+  const stack = isFields(error) ? error.stack : undefined;
   if (typeof stack !== "string") return "";
   const frames = stack.split("\n").filter((line) => line.startsWith("    at "));
   return frames.map((frame) => `${escaped(frame)}\n`).join("");
-}
-
-function escaped(text: string): string {
-  return text.replace(
-    /[^\x20-\x7e]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-function isRecord(value: unknown): value is LogRecord {
-  return typeof value === "object" && value !== null;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** Settles after `ms` milliseconds, or as soon as the signal is aborted; it is on whoever waited to look which. */
+/** Resolves after `ms` milliseconds, or once the signal is aborted; the caller checks the signal. */
 export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const stopped = (): void => resolve();

@@ -1,7 +1,4 @@
-/**
- * Writes to standard output; gives the exit code, once it is written. `plan | head`: a reader that has seen enough is
- * no fault; a full disk is one, and is said on standard error.
- */
+/** Writes to standard output; returns the exit code. A closed pipe (`plan | head`) is not an error. */
 export function printed(program: string, text: string): Promise<number> {
   process.stdout.on("error", () => undefined);
   const { promise, resolve } = Promise.withResolvers<number>();

@@ -26,7 +26,7 @@ const LANES: readonly (readonly Group[])[] = [
     tests("servers", "test/{lab,apiserver,coexistence}/**/*.test.ts", 2),
     tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
   ],
-  [tests("rules", "test/kernel/**/*.test.ts", 1)],
+  [tests("rules", "test/{kernel,backends}/**/*.test.ts", 1)],
   [{ name: "images", argv: ["test/e2e/make-ready.ts"] }],
 ];
 

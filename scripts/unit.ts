@@ -6,7 +6,7 @@ import { COMPILED } from "./tests/compiled.ts";
 /** All of what is tested beside the code, and what needs neither root nor network. */
 const FILES = [
   "{api,common,agent,controller}/**/*.test.ts",
-  "test/{unit,fake,packets,states,scenarios,demo,bench}/**/*.test.ts",
+  "test/{unit,doubles,packets,states,scenarios,demo,bench}/**/*.test.ts",
   "test/cluster/{cut,forget,spec}.test.ts",
   "test/vm/{mirror,report,watchdog}.test.ts",
 ];

@@ -1,97 +1,92 @@
-import type { Reason } from "../../api/reasons.ts";
-import { type Clock, systemClock } from "../../common/clock.ts";
+import type { Clock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
-import type { Flavour } from "../backends/iptables/flavour.ts";
-import { type Support, setUp } from "../backends/ipvs/support.ts";
-import type { AgentConfig } from "../config/config.ts";
-import { familiesOf } from "../sync/agent.ts";
-import { chooseFlavour } from "./flavour.ts";
-import { wait } from "./wait.ts";
+import { sleep } from "../../common/sleep.ts";
+import {
+  type BackendConfig,
+  type BackendKind,
+  isUnsupported,
+  type ReadyBackend,
+  type Unsupported,
+} from "../backends/backend-kind.ts";
 
-/** The backend of this node, and what it has to be told. */
-export type Chosen =
-  | {
-      readonly backend: "iptables";
-      readonly flavour: Flavour;
-      /** Why it is not IPVS, if it might have been: sentences for whoever can mend it. */
-      readonly lacks?: readonly string[];
-    }
-  | { readonly backend: "ipvs" };
+/** The backend of this node. */
+export interface Chosen {
+  /** As `--backend` takes it. */
+  readonly name: string;
+  readonly backend: ReadyBackend;
+  /** Why this node does not support the backends that `auto` prefers. */
+  readonly unsupported: readonly Unsupported[];
+}
+
+/** What a choice needs. */
+export interface ChoiceOptions {
+  readonly config: BackendConfig;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+}
 
 /**
- * The backend to write with: what the operator said; with `auto`, IPVS where this node can, else iptables. Gives undefined
- * if `stop` is aborted first. Rejects with CSP_BACKEND_UNUSABLE if the operator has said IPVS, and this node cannot.
+ * The first of these backends that this node supports; undefined once `stop` is aborted. Rejects with CSP_BACKEND_UNUSABLE if
+ * it supports none.
  */
-export async function chooseBackend(
-  config: AgentConfig,
-  log: Logger,
-  stop: AbortSignal,
+export async function chooseBackend<Name extends string>(
+  names: readonly Name[],
+  kinds: Readonly<Record<Name, BackendKind>>,
+  options: ChoiceOptions,
 ): Promise<Chosen | undefined> {
-  let lacking: readonly string[] | undefined;
-  if (config.backend !== "iptables") {
-    const { lacks, changed } = await supportFor(config, log, stop);
-    if (stop.aborted) return undefined;
-    for (const { name, before, after } of changed) {
-      log.info("Set a switch of the kernel for IPVS.", { setting: name, before, after });
-    }
-    if (lacks.length === 0) return { backend: "ipvs" };
-    const message = `IPVS cannot be used on this node: ${lacks.join(" ")}`;
-    if (config.backend === "ipvs") throw new CodedError("CSP_BACKEND_UNUSABLE", message);
-    log.warn("IPVS cannot be used on this node; iptables is.", { reason: UNUSABLE, lacks });
-    lacking = lacks;
+  const unsupported: Unsupported[] = [];
+  for (const [i, name] of names.entries()) {
+    const found = await prepare(name, kinds[name], options);
+    if (found === undefined) return undefined;
+    if (!isUnsupported(found)) return { name, backend: found, unsupported };
+    unsupported.push(found);
+    if (i === names.length - 1) break;
+    const { reason, lacks } = found;
+    options.log.warn("Node does not support the backend; trying the next", {
+      ...{ backend: name, next: names[i + 1], reason, lacks },
+    });
   }
-  const flavour = await chooseFlavour(config, log, stop);
-  if (flavour === undefined) return undefined;
-  return { backend: "iptables", flavour, ...(lacking !== undefined && { lacks: lacking }) };
+  const message = `this node does not support ${names.join(" or ")}: ${sentences(unsupported)}`;
+  throw new CodedError("CSP_BACKEND_UNUSABLE", message);
 }
 
-/** Whether this node can, as `setUp` finds it. */
-function supportFor(config: AgentConfig, log: Logger, stop: AbortSignal): Promise<Support> {
-  const { clusterSetCidrs: ranges, kubeProxyExcludeCidrs: excluded, ipvsTcpTimeout } = config;
-  const options = {
-    ...{ families: familiesOf(config), ranges, excluded, scheduler: config.ipvsScheduler, stop },
-    ...(ipvsTcpTimeout !== undefined && { tcpTimeout: ipvsTcpTimeout }),
-  };
-  return askPatiently(() => setUp(options), systemClock, log, stop);
-}
-
-/** How often a node is asked that has worked with IPVS before, and milliseconds in between. */
+/** Tries of a backend that was used before, and milliseconds between two of them: 30 s. */
 const TRIES = 7;
 const PAUSE = 5_000;
 
 /**
- * Asks a node until it can. One that has worked with IPVS before is asked for 30 s: what hinders may be a moment's (no memory,
- * a kube-proxy that comes up), and another backend would end every connection that goes through IPVS. Any other is asked once.
- * The answer has all switches that were set on the way.
+ * Prepares a backend. If an earlier run used it on this node, tries again for 30 s: the cause may be temporary (no memory, a
+ * kube-proxy that starts), and another backend would end every established connection.
  */
-export async function askPatiently(
-  ask: () => Promise<Support>,
-  clock: Clock,
-  log: Logger,
-  stop: AbortSignal,
-): Promise<Support> {
-  let support = await ask();
-  const changed = [...support.changed];
-  for (let tries = 1; support.stood && support.lacks.length > 0 && tries < TRIES; tries++) {
-    if (tries === 1)
-      log.warn("IPVS was used on this node and cannot be now; trying again for a while.", {
-        reason: UNUSABLE,
-        lacks: support.lacks,
+async function prepare(
+  backend: string,
+  kind: BackendKind,
+  { config, log, clock, stop }: ChoiceOptions,
+): Promise<ReadyBackend | Unsupported | undefined> {
+  for (let tries = 1; ; tries++) {
+    const found = await kind.prepare(config, log, stop);
+    if (found === undefined || !isUnsupported(found)) return found;
+    if (!found.usedBefore || tries === TRIES) return found;
+    if (tries === 1) {
+      const { reason, lacks } = found;
+      log.warn("Backend was used on this node but is not supported now; retrying for 30 s", {
+        ...{ backend, reason, lacks },
       });
-    await wait(clock, PAUSE, stop);
-    if (stop.aborted) break;
-    support = await ask();
-    changed.push(...support.changed);
+    }
+    await sleep(clock, PAUSE, stop);
+    if (stop.aborted) return undefined;
   }
-  return { ...support, changed };
 }
 
-const UNUSABLE = "ipvs-unusable" satisfies Reason;
+/** The line of `/readyz?verbose` about the backend; it does not change the verdict. PURE. */
+export function backendRemark({ name, unsupported }: Chosen): string {
+  const [first] = unsupported;
+  if (first === undefined) return `[+]backend-${name} ok`;
+  return `[?]backend-${name} ${first.reason}: ${sentences(unsupported).replaceAll(/\s+/g, " ")}`;
+}
 
-/** What `/readyz?verbose` says of the choice, which does not decide its verdict. PURE. */
-export function backendRemark(chosen: Chosen): string {
-  const lacks = chosen.backend === "iptables" ? chosen.lacks : undefined;
-  if (lacks === undefined) return `[+]backend-${chosen.backend} ok`;
-  return `[?]backend-${chosen.backend} ${UNUSABLE}: ${lacks.join(" ").replaceAll(/\s+/g, " ")}`;
+function sentences(unsupported: readonly Unsupported[]): string {
+  return unsupported.flatMap(({ lacks }) => lacks).join(" ");
 }

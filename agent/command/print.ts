@@ -1,24 +1,27 @@
 import { problemText } from "../../api/problem.ts";
+import { finished } from "../backends/backend.ts";
+import { KINDS } from "../backends/kinds.ts";
+import { DEFAULT_BACKEND } from "../backends/names.ts";
 import type { AgentConfig } from "../config/config.ts";
 import type { NodeFact } from "../model/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
-import { makeBackends } from "./backends.ts";
-import type { Chosen } from "./choose-backend.ts";
-import type { Loaded } from "./load.ts";
+import { openBackends } from "./backends.ts";
+import type { Snapshot } from "./snapshot.ts";
 
-/** Every import's plan, by name. */
-export function plansOf({ model }: Loaded, node: NodeFact): ImportPlan[] {
+/** The plans of all imports, by name. */
+export function plansOf({ model }: Snapshot, node: NodeFact): ImportPlan[] {
   const views = [...model.keys()].sort().map((key) => model.view(key));
   return views.flatMap((view) => (view === undefined ? [] : [planImport(view, node)]));
 }
 
-/** `render`: what would be programmed on a node that has nothing yet, as input of the backend's own tool. */
+/** `render`: the rules for a node that has none yet, as input of the backend's own tool. */
 export function renderText(plans: readonly ImportPlan[], config: AgentConfig): string {
-  // Both flavours of iptables read the same text. Who leaves the choice to the node is shown what any node can do.
-  const chosen: Chosen =
-    config.backend === "ipvs" ? { backend: "ipvs" } : { backend: "iptables", flavour: "nft" };
-  const backends = makeBackends({ config, chosen, onRespawn: () => undefined });
+  // With `auto`, the node decides; every node supports the default.
+  const name = config.backend === "auto" ? DEFAULT_BACKEND : config.backend;
+  const ready = KINDS[name].assume(config);
+  const options = { keep: [], othersInPlace: () => false };
+  const { backends } = openBackends(ready, config.clusterSetCidrs, options, () => undefined);
   const parts = [...backends].map(([family, backend]) => {
     const ruleset = backend.ruleset();
     for (const { importKey, services } of plans) {
@@ -27,13 +30,13 @@ export function renderText(plans: readonly ImportPlan[], config: AgentConfig): s
         services.filter((service) => service.family === family),
       );
     }
-    return `# ${family}\n${backend.diff(backend.nothing(), ruleset.take()).toString()}`;
+    return `# ${family}\n${finished(backend.diff(backend.empty(), finished(ruleset.take()))).toString()}`;
   });
   return parts.join("");
 }
 
-/** One line for each problem of what was loaded. */
-export function problemLines({ problems }: Loaded): string {
+/** One line for each problem of the snapshot objects. */
+export function problemLines({ problems }: Snapshot): string {
   return [...problems.values()]
     .flat()
     .map((problem) => `${problemText(problem)}\n`)

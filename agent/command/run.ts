@@ -1,41 +1,47 @@
-import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import { systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
-import { sightOfKubeProxy } from "../backends/ipvs/support.ts";
+import { KINDS } from "../backends/kinds.ts";
+import { AUTO_ORDER } from "../backends/names.ts";
 import type { AgentConfig } from "../config/config.ts";
+import { ConntrackFollower } from "../conntrack/conntrack-follower.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { Connections } from "../observe/connections.ts";
 import { ConntrackObserver } from "../observe/conntrack-observer.ts";
 import { AgentMetrics } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
-import { InterfacesSource } from "../sources/interfaces/interfaces-source.ts";
+import { Preflight } from "../preflight/preflight.ts";
+import { interfacesSource } from "../sources/interfaces/interfaces-source.ts";
 import { Agent, familiesOf } from "../sync/agent.ts";
 import { interfaceAddresses } from "../system/addresses.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
+import { NetlinkTable } from "../system/conntrack/netlink-table.ts";
+import { ToolTable } from "../system/conntrack/tool-table.ts";
 import type { NodeLock } from "../system/node-lock.ts";
-import { makeBackends } from "./backends.ts";
+import { runProgram } from "../system/run-program.ts";
+import { probeCommand } from "../system/tcp-probe.ts";
+import { textOf } from "../system/text-file.ts";
+import { longestTimeout } from "../system/tool-timeout.ts";
+import { openBackends } from "./backends.ts";
 import { backendRemark, chooseBackend } from "./choose-backend.ts";
-import { makeFollowers } from "./conntrack.ts";
-import { HomeNode } from "./home-node.ts";
-import { KubeProxyWatch } from "./kube-proxy-watch.ts";
-import { removeAllLeftovers } from "./leftovers.ts";
-import { openSource } from "./open-source.ts";
-import { makePreflight } from "./preflight.ts";
+import { LocalNode } from "./local-node.ts";
+import { openObjectSource } from "./object-source.ts";
+import { removeUntilDone } from "./remove-leftovers.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 
 /**
- * `run`: keeps the node's kernel in step until `stop` is aborted, then leaves it as it is. Rejects if it
+ * `run`: keeps the node's kernel in sync until `stop` is aborted; the rules then stay. Rejects if it
  * cannot start.
  *
  *     source -> Agent (model -> plan -> a reconciler per family -> backend) -> kernel
  *                 |
  *                 +-> Observer -> log, metrics -> pages
  *
- * `first` is what is known of the node before anyone was asked; `reserved` are addresses of the API server.
+ * `first` are the facts about the node according to the flags; `reserved` are addresses of the API server.
  */
 export async function run(
   config: AgentConfig,
@@ -47,13 +53,13 @@ export async function run(
   const lock = await becomeSoleWriter(config.lockFile, log, stop, systemClock);
   if (lock === undefined) return;
   try {
-    await keepInStep(config, first, reserved, log, stop, lock);
+    await keepInSync(config, first, reserved, log, stop, lock);
   } finally {
     await lock.release();
   }
 }
 
-async function keepInStep(
+async function keepInSync(
   config: AgentConfig,
   first: NodeFact,
   reserved: readonly string[],
@@ -63,116 +69,132 @@ async function keepInStep(
 ): Promise<void> {
   const clock = systemClock;
   const metrics = new AgentMetrics();
-  const chosen = await chooseBackend(config, log, stop);
+  const names = config.backend === "auto" ? AUTO_ORDER : [config.backend];
+  const chosen = await chooseBackend(names, KINDS, { config, log, clock, stop });
   if (chosen === undefined) return;
+  const { variant, requirements } = chosen.backend;
   const connections = new Connections(log, metrics);
-  const open = await openSource(config, log, (resource, state) => {
+  const open = await openObjectSource(config, log, (resource, state) => {
     connections.observe(resource, state);
   });
   const addresses = [...reserved, ...open.addresses];
-  const home = new HomeNode({ config, addresses, first, log });
-  const interfaces = new InterfacesSource({ read: interfaceAddresses, clock, log });
-  const backends = makeBackends({
-    config,
-    chosen,
-    keep: [lock.descriptor],
-    onRespawn: (family) => metrics.restoreRespawned(family),
-  });
+  const localNode = new LocalNode({ config, addresses, first, log });
+  const interfaces = interfacesSource({ read: interfaceAddresses, clock, log });
+  let othersInPlace = true;
+  const { backends, counters } = openBackends(
+    chosen.backend,
+    config.clusterSetCidrs,
+    { keep: [lock.descriptor], othersInPlace: () => othersInPlace },
+    (family) => metrics.counters.respawns.inc({ family }),
+  );
   const synced = Promise.withResolvers<void>();
-  const observer = new Observer(log, metrics, clock);
-  const followers = makeFollowers(config, clock, new ConntrackObserver(log, metrics));
+  const observer = new Observer(log, metrics, clock, {
+    listed: () => localNode.listed(),
+    reconciled: () => {
+      if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();
+    },
+  });
+  const cleanupEvents = new ConntrackObserver(log, metrics);
+  const tables = [new NetlinkTable(), new ToolTable()];
+  const followers = new Map(
+    config.clusterSetCidrs.map((range) => {
+      const options = { family: range.family, range, tables, clock, random: Math.random };
+      return [range.family, new ConntrackFollower({ ...options, events: cleanupEvents })];
+    }),
+  );
   const agent: Agent = new Agent({
-    node: (sight) => home.of(sight),
-    sources: [open.source, interfaces],
+    node: (observation) => localNode.of(observation),
+    sources: [...open.sources, interfaces],
     backends,
+    counters,
+    ruleLimits: config,
+    limits: (family, signal) => chosen.backend.limits(family, signal),
     followers,
     clock,
     random: Math.random,
-    events: {
-      listed: () => {
-        observer.listed();
-        home.listed();
-      },
-      planned: (key, plan) => observer.planned(key, plan),
-      problems: (object, problems) => observer.problems(object, problems),
-      failed: (failure) => observer.failed(failure),
-      drifted: (drifted) => observer.drifted(drifted),
-      lookFailed: (failure) => observer.lookFailed(failure),
-      tried: (trial) => observer.tried(trial),
-      setAside: (service) => observer.setAside(service),
-      restored: (service) => observer.restored(service),
-      lossDoubted: (loss) => observer.lossDoubted(loss),
-      lossBelieved: (loss) => observer.lossBelieved(loss),
-      reconciled: (reconciliation) => {
-        observer.reconciled(reconciliation);
-        if ([...agent.families.values()].every((family) => family.synced)) synced.resolve();
-      },
-    },
+    events: observer,
   });
-  const guarded = (family: Family) => agent.families.get(family)?.synced ?? false;
-  const preflight = makePreflight(config, chosen, observer, open.serviceCidrs, guarded);
-  metrics.runs({ version: VERSION, node: process.version, backend: chosen.backend });
-  metrics.readWaiting(function* () {
+  let serviceRanges: readonly Cidr[] = [];
+  const preflight = new Preflight({
+    clusterSetCidrs: config.clusterSetCidrs,
+    serviceCidrs: config.serviceCidrs,
+    listedServiceCidrs: () => serviceRanges,
+    requirements,
+    lockFile: config.lockFile,
+    probe: probeCommand,
+    run: runProgram,
+    read: textOf,
+    clock,
+    guarded: (family) => agent.families.get(family)?.synced ?? false,
+    report: (findings, conntrack) => observer.preflightRan(findings, conntrack),
+  });
+  metrics.gauges.build.set({ version: VERSION, node: process.version, backend: chosen.name }, 1);
+  const text = async () => {
     for (const [family, { oldestWaiting }] of agent.families) {
       const waited = oldestWaiting === undefined ? 0 : clock.now() - oldestWaiting;
-      yield [family, waited / 1000] as const;
+      metrics.gauges.waiting.set({ family }, waited / 1000);
     }
-  });
-  const text = async () => {
-    metrics.manifestFilesBroken(open.brokenFiles().length);
-    metrics.sourceObjects(open.sizes());
-    metrics.affinityLimit((await affinityLimit()) ?? 0);
+    for (const [resource, size] of open.sizes()) {
+      metrics.gauges.sourceObjects.set({ resource }, size);
+    }
+    metrics.gauges.brokenFiles.set(open.brokenFiles().length);
+    metrics.gauges.affinityLimit.set((await affinityLimit()) ?? 0);
     return metrics.text();
   };
   const server =
     config.http &&
     new HttpServer(
-      { host: config.http.host.text, port: config.http.port },
+      config.http,
       pages({
         clock,
         metrics: { contentType: metrics.contentType, text },
-        state: () => agent,
-        verdicts: () => preflight.verdicts,
+        agent,
+        toolTimeout: longestTimeout,
+        unlisted: () =>
+          open.brokenFiles().some(({ fault }) => fault === "unreadable") ? "unreadable" : undefined,
+        findings: () => preflight.findings,
         remarks: () => [backendRemark(chosen), ...connections.remarks()],
-        keys: () => agent.keys(),
-        plan: (key) => agent.plan(key),
-        counts: (key) => agent.counts(key),
       }),
       log,
     );
-  const hindered = new AbortController();
-  const watch = new KubeProxyWatch({
-    ...{ look: sightOfKubeProxy, ranges: config.clusterSetCidrs, clock },
-    excluded: config.kubeProxyExcludeCidrs,
-    objected: (objection) => hindered.abort(new CodedError("CSP_BACKEND_UNUSABLE", objection)),
-  });
-  const over = AbortSignal.any([stop, hindered.signal]);
+  const unusable = new AbortController();
+  const over = AbortSignal.any([stop, unusable.signal]);
   await server?.start();
   metrics.start();
   agent.start();
+  open.followServiceRanges?.((ranges) => {
+    serviceRanges = ranges;
+    preflight.again();
+  });
   preflight.start();
-  if (chosen.backend === "ipvs") watch.start();
+  const unwatch = chosen.backend.watch((why) =>
+    unusable.abort(new CodedError("CSP_BACKEND_UNUSABLE", why)),
+  );
   const stopped = new Promise<void>((resolve) => {
     if (over.aborted) resolve();
     over.addEventListener("abort", () => resolve(), { once: true });
   });
   const end = await Promise.race([synced.promise.then(() => "synced"), stopped]);
   let removing = Promise.resolve();
-  // Only now: two sets of rules for a moment lead to the same endpoints, none would lead nowhere.
+  // Only now: for a moment two backends forward to the same endpoints; the other way round, none would.
   if (end === "synced") {
     preflight.again();
-    const kept = { chosen, families: familiesOf(config) };
-    const search = { ranges: config.clusterSetCidrs, kept };
-    removing = removeAllLeftovers(lock, log, search, over, () => agent.alone());
+    const inUse = { name: chosen.name, variant, families: familiesOf(config) };
+    const ranges = config.clusterSetCidrs;
+    const search = { kinds: KINDS, ranges, keep: [lock.descriptor], inUse };
+    removing = removeUntilDone(search, log, clock, over, () => {
+      othersInPlace = false;
+      agent.checkSoon();
+    });
   }
   await stopped;
-  watch.stop();
+  unwatch();
   await removing;
-  log.info("Stopping; the kernel keeps its rules.");
+  log.info("Stopping; the kernel keeps its rules");
   await preflight.stop();
   await agent.stop();
   await open.close();
   await Promise.all([...followers.values()].map((follower) => follower.stop()));
   await server?.stop();
-  hindered.signal.throwIfAborted();
+  unusable.signal.throwIfAborted();
 }

@@ -1,14 +1,14 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/log.ts";
+import { sleep } from "../../common/sleep.ts";
 import { NodeLock } from "../system/node-lock.ts";
-import { wait } from "./wait.ts";
 
 /** Milliseconds between two tries. */
-const AGAIN = 500;
+const RETRY = 500;
 
 /**
- * Waits until no other agent writes to this node. A predecessor that is shutting down takes a moment; one that
- * is not is told of, once. Gives undefined if `stop` is aborted first; rejects as `NodeLock.take` does.
+ * Waits until no other agent programs this node. Another agent usually shuts down within a second; one that does not is logged
+ * once. Gives undefined if `stop` is aborted first. Rejects as `NodeLock.take` does.
  */
 export async function becomeSoleWriter(
   path: string,
@@ -21,9 +21,9 @@ export async function becomeSoleWriter(
     const lock = await NodeLock.take(path);
     if (lock !== undefined) return lock;
     if (tries++ === 2) {
-      log.warn("Another agent writes to this node; waiting for it to end.", { lockFile: path });
+      log.warn("Another agent programs this node; waiting for it to end", { lockFile: path });
     }
-    await wait(clock, AGAIN, stop);
+    await sleep(clock, RETRY, stop);
   }
   return undefined;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { expected, value } from "../../test/support/read-value.ts";
-import { clusterRegions } from "./cluster-regions.ts";
+import { expected, value } from "../../test/generators/read-value.ts";
+import { clusterRegions } from "./flags.ts";
 
 test("cluster regions are pairs, each cluster once", () => {
   const regions = value(clusterRegions("c1=eu-west, c2.example=us-east"));
@@ -17,7 +17,7 @@ test("cluster regions are pairs, each cluster once", () => {
   for (const wrong of ["c1", "c1=", "=eu", "c1=eu=west", "C1=eu", "c1=eu,", "c1=a b"]) {
     assert.match(expected(clusterRegions(wrong)), /expected pairs/, wrong);
   }
-  assert.match(expected(clusterRegions("c1=eu,c1=us")), /cluster c1 twice/);
+  assert.match(expected(clusterRegions("c1=eu,c1=us")), /names c1 twice/);
 });
 
 test("no text makes the reader throw", () => {

@@ -31,7 +31,7 @@ test("with a directory of manifests, everything else has a default", () => {
     clusterSetCidrs.map(({ text }) => text),
     ["241.0.0.0/8"],
   );
-  assert.deepEqual([http?.host.text, http?.port], ["127.0.0.1", 10_269]);
+  assert.deepEqual([http?.host, http?.port], ["127.0.0.1", 10_269]);
   assert.deepEqual(rest, {
     command: "run",
     manifests: "dir",
@@ -52,6 +52,9 @@ test("with a directory of manifests, everything else has a default", () => {
     kubeProxyExcludeCidrs: [],
     masquerade: "none",
     lockFile: "/run/clusterset-agent.lock",
+    maxRulesPerImport: 25_000,
+    maxRulesPerNamespace: 100_000,
+    maxRules: 2_000_000,
     logLevel: "info",
     logFormat: "json",
     output: "json",
@@ -71,7 +74,7 @@ test("defaults follow the host: its name in lower case, and pretty lines on a te
   );
 });
 
-test("a flag wins over its variable, a variable over the default, an empty variable counts for nothing", () => {
+test("a flag takes precedence over its variable, a variable over the default; an empty variable is ignored", () => {
   const env = {
     CLUSTERSET_AGENT_ZONE: "from-env",
     CLUSTERSET_AGENT_LOG_LEVEL: "debug",
@@ -82,7 +85,7 @@ test("a flag wins over its variable, a variable over the default, an empty varia
   assert.equal(config([...RUN, "--zone="], env).zone, undefined);
 });
 
-test("every flag can be given by its variable, and a wrong value names the variable", () => {
+test("every flag can be set by its variable, and the error of an invalid value names the variable", () => {
   for (const flag of flagList(AGENT)) {
     const variable = variableOf(AGENT, flag);
     assert.match(variable, /^CLUSTERSET_AGENT_[A-Z_]+$/);
@@ -92,7 +95,7 @@ test("every flag can be given by its variable, and a wrong value names the varia
   }
 });
 
-test("a wrong value is refused with flag, value and what was expected; all of them at once", () => {
+test("invalid values are rejected with flag, value and expected value, all at once", () => {
   assert.deepEqual(refusal([...RUN, "--masquerade", "remot", "-o", "xml", "--log-level=loud"]), [
     '--masquerade: "remot": expected none, off-cluster, remote or all',
     '--log-level: "loud": expected trace, debug, info, warn or error',
@@ -116,16 +119,16 @@ test("an unknown flag or command suggests the nearest one, if one is near", () =
   ]);
 });
 
-test("a flag without its value, or given twice, is refused", () => {
+test("a flag without its value, or given twice, is rejected", () => {
   assert.deepEqual(refusal(["--zone"]), ["--zone: needs a value: --zone ZONE"]);
   assert.deepEqual(refusal(["--zone", "--region", "eu"]), ["--zone: needs a value: --zone ZONE"]);
   assert.deepEqual(refusal([...RUN, "--region", "us"]), ['--region: "us": is given twice']);
 });
 
-test("the commands that read objects need to know where; cleanup does not", () => {
+test("the commands that read objects require a source; cleanup does not", () => {
   for (const command of ["run", "render", "plan"] as const) {
     assert.deepEqual(refusal([command]), [
-      `--kubeconfig: is missing; outside of a pod, ${command} needs it, or --manifests, to read objects from`,
+      `--kubeconfig: is missing; outside of a pod, ${command} requires it or --manifests`,
     ]);
     assert.equal(config([command, ...RUN]).command, command);
     assert.deepEqual(config([command, "--kubeconfig", "k"]).objects, {
@@ -137,7 +140,7 @@ test("the commands that read objects need to know where; cleanup does not", () =
   assert.deepEqual([command, warnings], ["cleanup", []]);
 });
 
-test("in a pod, objects come from its own API server, unless a flag says otherwise", () => {
+test("in a pod, objects come from its own API server, unless a flag sets another source", () => {
   const pod = { KUBERNETES_SERVICE_HOST: "10.96.0.1" };
   assert.deepEqual(config(["run"], pod).objects, { kind: "kubernetes" });
   assert.equal(config(["run", "--kubeconfig", "k"], pod).objects?.kind, "kubernetes");
@@ -145,17 +148,17 @@ test("in a pod, objects come from its own API server, unless a flag says otherwi
   assert.match(refusal(["run"], { KUBERNETES_SERVICE_HOST: "" }).join(), /is missing/);
 });
 
-test("objects come from one place", () => {
+test("objects come from one source", () => {
   assert.deepEqual(refusal([...RUN, "--kubeconfig", "k"]), [
-    '--kubeconfig: "k": contradicts --manifests; objects come from one place',
+    '--kubeconfig: "k": conflicts with --manifests; set only one of them',
   ]);
 });
 
-test("what an API server may know is not missed before it was asked", () => {
+test("values that an API server may have are not reported as missing", () => {
   assert.deepEqual(config(["run", "--kubeconfig", "k"]).warnings, []);
 });
 
-test("help and version are answered whatever else is wrong", () => {
+test("help and version are printed despite any fault", () => {
   const wrong = { CLUSTERSET_AGENT_LOG_LEVEL: "loud" };
   for (const asked of [["help"], ["--help"], ["-h"], ["plan", "--bogus", "--help"]]) {
     assert.equal(config(asked, wrong, { name: "my_host", terminal: true }).command, "help");
@@ -170,7 +173,7 @@ test("masquerading by pod range needs a pod range of every programmed family", (
   const v4 = ["--pod-cidrs", "10.1.0.0/16"];
   for (const who of ["off-cluster", "remote"] as const) {
     const line = (family: string): string =>
-      `--masquerade: "${who}": needs --pod-cidrs with an ${family} range, to tell pods from others`;
+      `--masquerade: "${who}": requires --pod-cidrs with an ${family} range, to recognize pods`;
     assert.deepEqual(refusal([...RUN, "--masquerade", who]), [line("IPv4")]);
     assert.deepEqual(refusal([...both, ...v4, "--masquerade", who]), [line("IPv6")]);
     assert.equal(config([...RUN, ...v4, "--masquerade", who]).masquerade, who);
@@ -178,10 +181,10 @@ test("masquerading by pod range needs a pod range of every programmed family", (
   assert.equal(config([...RUN, "--masquerade", "all"]).masquerade, "all");
 });
 
-test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Services is only doubted", () => {
+test("a ClusterSet CIDR that overlaps pods is rejected; one that overlaps Services causes a warning", () => {
   const vips = [...RUN, "--clusterset-cidr", "10.128.0.0/9"];
   assert.deepEqual(refusal([...vips, "--pod-cidrs", "10.0.0.0/8"]), [
-    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods could not be reached',
+    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods would be unreachable',
   ]);
   const { warnings } = config([...vips, "--service-cidrs", "10.96.0.0/12,10.192.0.0/16"]);
   assert.equal(warnings.length, 1);
@@ -193,12 +196,12 @@ test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Service
 
 test("this cluster cannot be in two regions", () => {
   assert.deepEqual(refusal([...RUN, "--cluster-regions", "c1=us,c2=us"]), [
-    '--cluster-regions: "c1=us": gives this cluster another region than --region eu',
+    '--cluster-regions: "c1=us": sets another region for this cluster than --region eu',
   ]);
   assert.equal(config([...RUN, "--cluster-regions", "c1=eu"]).clusterRegions.get("c1"), "eu");
 });
 
-test("a misspelt variable is warned of, but not what Kubernetes sets for a Service of this name", () => {
+test("a misspelt variable causes a warning, but not variables that Kubernetes sets for a Service of this name", () => {
   const { warnings } = config(RUN, {
     CLUSTERSET_AGENT_REGOIN: "eu",
     CLUSTERSET_AGENT_SERVICE_HOST: "10.96.0.7",
@@ -208,7 +211,7 @@ test("a misspelt variable is warned of, but not what Kubernetes sets for a Servi
     CLUSTERSET_AGENT_METRICS_PORT_80_TCP: "tcp://10.96.0.7:80",
   });
   assert.deepEqual(warnings, [
-    "The environment variable CLUSTERSET_AGENT_REGOIN stands for no flag and is ignored; did you mean CLUSTERSET_AGENT_REGION?",
+    "Ignored unknown environment variable CLUSTERSET_AGENT_REGOIN; did you mean CLUSTERSET_AGENT_REGION?",
   ]);
 });
 

@@ -5,35 +5,46 @@ import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
   cidrs,
   clusterSetCidrs,
+  count,
   listenAddress,
+  mapOf,
   oneOf,
   optional,
   seconds,
   text,
 } from "../../common/config/values.ts";
-import { BACKENDS, MASQUERADES } from "../backends/backend.ts";
-import { clusterRegions } from "./cluster-regions.ts";
+import { MASQUERADES } from "../backends/backend.ts";
+import { AUTO_ORDER, BACKENDS, DEFAULT_BACKEND } from "../backends/names.ts";
 
-/** Which iptables to use: the one that the node's other rules are found in, or the one named here. */
+/** Which iptables to use; `auto` selects the flavour that holds the node's other rules. */
 export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
-/** One of `IPTABLES_FLAVOURS`. */
-export type IptablesFlavour = (typeof IPTABLES_FLAVOURS)[number];
 
-/** What `--backend` takes. */
+/** Values of `--backend`. */
 const BACKEND_CHOICES = [...BACKENDS, "auto"] as const;
-/** How `plan` prints. */
+/** Output formats of `plan`. */
 export const OUTPUTS = ["json", "yaml"] as const;
 /** One of `OUTPUTS`. */
 export type Output = (typeof OUTPUTS)[number];
 
 const NODE = "This node";
-const NETWORK = "The network around it";
-const OBJECTS = "Where objects come from";
-const KERNEL = "What is programmed";
+const NETWORK = "Network";
+const OBJECTS = "Source of objects";
+const KERNEL = "Dataplane";
+const LIMITS = "Limits";
+
+/** More than the kernel's own limits. */
+const MOST_RULES = 100_000_000;
 
 const labelValue = optional(text(isLabelValue, "expected a Kubernetes label value"));
 
-/** Every flag: parsing, environment, defaults and help are made from this table. */
+/** Regions by cluster. */
+export const clusterRegions = mapOf(
+  isClusterId,
+  isLabelValue,
+  "cluster-a=eu-west,cluster-b=us-east",
+);
+
+/** Every flag. Parsing, environment variables, defaults and help use this table. */
 export const FLAGS = {
   manifests: {
     name: "manifests",
@@ -47,7 +58,7 @@ export const FLAGS = {
     name: "kubeconfig",
     group: OBJECTS,
     placeholder: "PATH",
-    about: "Kubeconfig of the API server to read; in a pod, its service account needs none",
+    about: "Kubeconfig of the API server; not needed in a pod, which uses its service account",
     read: optional(text((path) => !path.includes("\0"), "expected a file")),
     default: "",
   },
@@ -55,17 +66,16 @@ export const FLAGS = {
     name: "node-name",
     group: NODE,
     placeholder: "NAME",
-    about:
-      "Name of this node, as its Node object and slices spell it; in a pod, from spec.nodeName",
+    about: "Name of this node's Node object; in a pod, set it from spec.nodeName",
     read: text(isSubdomainName, "expected a node name (lower-case DNS subdomain)"),
-    // Lower case, as the kubelet makes it when it registers a node under its host name.
+    // Lower case, as the kubelet does when it registers a node by its host name.
     default: { shown: "the host's name", of: (host) => host.name.trim().toLowerCase() },
   },
   cluster: {
     name: "cluster-id",
     group: NODE,
     placeholder: "ID",
-    about: "Id of this node's cluster; none given means ClusterProperty cluster.clusterset.k8s.io",
+    about: "ID of this node's cluster; if empty, ClusterProperty cluster.clusterset.k8s.io",
     read: optional(text(isClusterId, "expected a cluster id (one lower-case DNS label, or two)")),
     default: "",
   },
@@ -73,7 +83,7 @@ export const FLAGS = {
     name: "region",
     group: NODE,
     placeholder: "REGION",
-    about: "Region of this node's cluster; none given means the label of its Node",
+    about: "Region of this node's cluster; if empty, the region label of its Node",
     read: labelValue,
     default: "",
   },
@@ -82,7 +92,7 @@ export const FLAGS = {
     group: NODE,
     placeholder: "ZONE",
     about:
-      "Zone of this node, for imports that prefer their own; none given means the label of its Node",
+      "Zone of this node, for imports that prefer the same zone; if empty, the zone label of its Node",
     read: labelValue,
     default: "",
   },
@@ -90,7 +100,7 @@ export const FLAGS = {
     name: "cluster-regions",
     group: NODE,
     placeholder: "ID=REGION,…",
-    about: "Regions of other clusters; overrules what their slices claim",
+    about: "Regions of other clusters; takes precedence over labels of their slices",
     read: clusterRegions,
     default: "",
   },
@@ -98,17 +108,17 @@ export const FLAGS = {
     name: "clusterset-cidr",
     group: NETWORK,
     placeholder: "CIDR[,CIDR]",
-    about: "Range that ClusterSetIPs come from, one per IP family; a family without one is off",
+    about: "ClusterSetIP ranges, one per IP family; an IP family without a range is disabled",
     read: clusterSetCidrs,
-    // Reserved for future use since 1989 (RFC 1112 4), so no pod, Service, node or host on the internet
-    // has such an address to lose; Linux has routed it like any other since 2.6.25.
+    // Reserved (RFC 1112), so not in use anywhere; Linux routes it like any other range.
     default: "241.0.0.0/8",
   },
   explicitVipCidrs: {
     name: "explicit-vip-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about: "Ranges that VIPs chosen by hand may lie in; none given means anywhere unreserved",
+    about:
+      "Ranges in which imports may have explicit VIPs, outside --clusterset-cidr; if empty, none",
     read: cidrs,
     default: "",
   },
@@ -116,7 +126,8 @@ export const FLAGS = {
     name: "pod-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about: "Pod ranges of this cluster; no VIP may lie in them",
+    about:
+      "Pod ranges of this cluster, all of a family or none: no VIPs, and the only endpoints with hairpin rules",
     read: cidrs,
     default: "",
   },
@@ -124,7 +135,7 @@ export const FLAGS = {
     name: "service-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about: "Service ranges of this cluster; no VIP chosen by hand may lie in them",
+    about: "Service ranges of this cluster; explicit VIPs in them are rejected",
     read: cidrs,
     default: "",
   },
@@ -132,15 +143,15 @@ export const FLAGS = {
     name: "backend",
     group: KERNEL,
     placeholder: "NAME",
-    about: `Kernel interface: ${BACKENDS.join(", ")}; auto takes ipvs where the node can`,
+    about: `Backend: ${BACKENDS.join(", ")}; auto: the first supported of ${AUTO_ORDER.join(", ")}`,
     read: oneOf(BACKEND_CHOICES),
-    default: "iptables",
+    default: DEFAULT_BACKEND,
   },
   iptablesFlavour: {
     name: "iptables-flavour",
     group: KERNEL,
     placeholder: "FLAVOUR",
-    about: "nft or legacy; auto takes the one that holds the node's other rules",
+    about: "nft or legacy; auto selects the one that holds the node's other rules",
     read: oneOf(IPTABLES_FLAVOURS),
     default: "auto",
   },
@@ -148,7 +159,7 @@ export const FLAGS = {
     name: "ipvs-scheduler",
     group: KERNEL,
     placeholder: "NAME",
-    about: `How IPVS picks an endpoint, unless the import says: ${SCHEDULERS.join(", ")}`,
+    about: `IPVS scheduler for imports without an annotation: ${SCHEDULERS.join(", ")}`,
     read: oneOf(SCHEDULERS),
     default: "rr",
   },
@@ -156,8 +167,7 @@ export const FLAGS = {
     name: "ipvs-tcp-timeout",
     group: KERNEL,
     placeholder: "SECONDS",
-    about:
-      "When IPVS forgets a silent TCP connection; of the whole node; the kernel's (900) if not given",
+    about: "Timeout of idle TCP connections in IPVS, node-wide; if empty, the kernel's (900 s)",
     read: optional(seconds(1, 864_000)),
     default: "",
   },
@@ -165,7 +175,8 @@ export const FLAGS = {
     name: "kube-proxy-exclude-cidrs",
     group: KERNEL,
     placeholder: "CIDR,…",
-    about: "The ipvs.excludeCIDRs of this node's kube-proxy, where it does not tell them itself",
+    about:
+      "ipvs.excludeCIDRs of this node's kube-proxy, if the agent cannot read its configuration",
     read: cidrs,
     default: "",
   },
@@ -173,7 +184,7 @@ export const FLAGS = {
     name: "masquerade",
     group: KERNEL,
     placeholder: "WHO",
-    about: "Who gets the node's address as source, beside hairpins: none, off-cluster, remote, all",
+    about: "Connections to masquerade in addition to hairpin ones: none, off-cluster, remote, all",
     read: oneOf(MASQUERADES),
     default: "none",
   },
@@ -181,20 +192,45 @@ export const FLAGS = {
     name: "lock-file",
     group: KERNEL,
     placeholder: "PATH",
-    about:
-      "Locked by the one agent that writes to this node; all agents of a node must name the same",
+    about: "Lock that allows one active agent per node; use the same path for all agents of a node",
     read: text((path) => path.startsWith("/"), "expected an absolute path"),
-    // Where programs keep such files; in a container it has to be the host's /run.
+    // In a container, this must be the host's /run.
     default: "/run/clusterset-agent.lock",
+  },
+  maxRulesPerImport: {
+    name: "max-rules-per-import",
+    group: LIMITS,
+    placeholder: "NUMBER",
+    about:
+      "Most rules of one import: endpoints times ports, ten times with ClientIP affinity; endpoints of farther slices are left out",
+    read: count(1, MOST_RULES),
+    // The kernel takes about a second for them, during which it accepts no other change.
+    default: "25000",
+  },
+  maxRulesPerNamespace: {
+    name: "max-rules-per-namespace",
+    group: LIMITS,
+    placeholder: "NUMBER",
+    about: "The same for all imports of a namespace; endpoints of its newest imports are left out",
+    read: count(1, MOST_RULES),
+    default: "100000",
+  },
+  maxRules: {
+    name: "max-rules",
+    group: LIMITS,
+    placeholder: "NUMBER",
+    about: "The same for all imports; endpoints of the newest imports are left out",
+    read: count(1, MOST_RULES),
+    // Twice the rules of 10,000 imports with 100 endpoints.
+    default: "2000000",
   },
   http: {
     name: "http-address",
     group: SHOWN,
     placeholder: "IP:PORT",
-    about: "Where /livez, /readyz, /metrics and /plan are served; off for nowhere",
+    about: "Listen address of /livez, /readyz, /metrics and /plan; off disables them",
     read: listenAddress,
-    // Loopback, because /plan tells who talks to whom. The port is free of Kubernetes' own on a node
-    // (10248 to 10260) and of what network plugins commonly take.
+    // Loopback, because /plan lists services and endpoints. Kubernetes uses the ports 10248 to 10260.
     default: "127.0.0.1:10269",
   },
   ...LOG_FLAGS,
@@ -203,11 +239,11 @@ export const FLAGS = {
     short: "o",
     group: SHOWN,
     placeholder: "FORMAT",
-    about: "What the command plan prints: json or yaml",
+    about: "Output format of the plan command: json or yaml",
     read: oneOf(OUTPUTS),
     default: "json",
   },
 } as const satisfies FlagTable;
 
-/** What the flags say, by key. */
+/** Parsed flag values, by key. */
 export type FlagValues = ValuesOf<typeof FLAGS>;

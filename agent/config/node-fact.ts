@@ -1,27 +1,29 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
-import { contains, overlap } from "../../api/cidr.ts";
+import { type Cidr, cidrOf, contains, overlap } from "../../api/cidr.ts";
+import { clusterOfProperty, parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { type Usage, usage } from "../../common/config/usage.ts";
-import type { NodeFact, NodeSight } from "../model/facts.ts";
+import type { ClusterNetwork, NodeFact, NodeObservation } from "../model/facts.ts";
 import type { AgentConfig } from "./config.ts";
 
-/** What is seen of a node before anyone was asked, and where nobody is. */
-export const UNSEEN: NodeSight = { properties: new Map() };
+/** The observation before any source has listed. */
+export const NOT_OBSERVED: NodeObservation = { properties: new Map() };
+const NO_NETWORK: ClusterNetwork = { ranges: [], addresses: new Set() };
 
 /**
- * What this node is: what the operator said, else what is seen of its Node object and of its cluster's
- * properties. `addresses` are those of the API server. They and the node's own are reserved; what is no
- * address that an object could name (zoned, for one) is left out. Refused if the ClusterSet CIDR holds one of them, or
- * pods of this node: the guard would cut the node off from itself, or from its cluster. PURE.
+ * The facts of this node; flags take precedence. `addresses` are those of the API server, and reserved like the node's own.
+ * Returns a usage error if the ClusterSet CIDR contains one of them or pods of this node. PURE.
  */
 export function nodeFact(
   config: AgentConfig,
   addresses: Iterable<string>,
-  sight: NodeSight = UNSEEN,
+  observed: NodeObservation = NOT_OBSERVED,
 ): NodeFact | Usage {
-  const { object, properties } = sight;
+  const { object, properties, network } = observed;
   const reserved = new Set<string>();
-  for (const text of [...addresses, ...(sight.addresses ?? []), ...(object?.addresses ?? [])]) {
+  const interfaces = (observed.addresses ?? []).map((text) => text.split("/"));
+  const own = interfaces.map(([text = ""]) => text);
+  for (const text of [...addresses, ...own, ...(object?.addresses ?? [])]) {
     const address = parseAddress(text);
     if (!isAddress(address)) continue;
     const range = config.clusterSetCidrs.find((cidr) => contains(cidr, address));
@@ -29,7 +31,7 @@ export function nodeFact(
       return usage({
         where: "--clusterset-cidr",
         value: range.text,
-        expected: `holds ${address.text}, an address of this node or of its API server`,
+        expected: `contains ${address.text}, an address of this node or of its API server`,
       });
     }
     reserved.add(address.text);
@@ -37,12 +39,12 @@ export function nodeFact(
   for (const pods of object?.podCidrs ?? []) {
     const range = config.clusterSetCidrs.find((cidr) => overlap(cidr, pods));
     if (range === undefined) continue;
-    const expected = `overlaps ${pods.text}, the range of this node's pods`;
+    const expected = `overlaps ${pods.text}, the pod range of this node`;
     return usage({ where: "--clusterset-cidr", value: range.text, expected });
   }
   const cluster = config.cluster ?? properties.get(PROPERTY_CLUSTER_ID);
-  const told = cluster === undefined ? undefined : config.clusterRegions.get(cluster);
-  const region = config.region ?? told ?? object?.region;
+  const byFlag = cluster === undefined ? undefined : config.clusterRegions.get(cluster);
+  const region = config.region ?? byFlag ?? object?.region;
   const zone = config.zone ?? object?.zone;
   return {
     name: config.nodeName,
@@ -50,12 +52,32 @@ export function nodeFact(
     ...(region !== undefined && { region }),
     ...(zone !== undefined && { zone }),
     clusterRegions: config.clusterRegions,
-    properties,
+    ...separated(properties),
     clusterSetCidrs: config.clusterSetCidrs,
     explicitVipCidrs: config.explicitVipCidrs,
     podCidrs: config.podCidrs,
     nodePodCidrs: object?.podCidrs ?? [],
     serviceCidrs: config.serviceCidrs,
+    subnets: interfaces.flatMap(([text = "", bits = ""]) => {
+      const address = parseAddress(text);
+      return isAddress(address) && bits !== "" ? [cidrOf(address, Number(bits))] : [];
+    }),
+    network: network ?? NO_NETWORK,
     reservedAddresses: reserved,
   };
+}
+
+/** The cluster's properties, and the ranges of other clusters' endpoints, which are no property of it. */
+function separated(
+  all: ReadonlyMap<string, string>,
+): Pick<NodeFact, "endpointRanges" | "properties"> {
+  const endpointRanges = new Map<string, readonly Cidr[]>();
+  const properties = new Map<string, string>();
+  for (const [name, value] of all) {
+    const cluster = clusterOfProperty(name);
+    const ranges = cluster === undefined ? undefined : parseEndpointRanges(value);
+    if (cluster === undefined) properties.set(name, value);
+    else if (ranges !== undefined) endpointRanges.set(cluster, ranges);
+  }
+  return { endpointRanges, properties };
 }

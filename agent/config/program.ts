@@ -1,21 +1,21 @@
 import type { AboutItself, Program } from "../../common/config/program.ts";
 import { FLAGS } from "./flags.ts";
 
-/** What the agent can be told to do. */
+/** Commands of the agent. */
 export type Command = "run" | "cleanup" | "render" | "plan" | AboutItself;
 
-/** The agent as whoever calls it sees it. */
+/** Command line of the agent. */
 export const AGENT: Program<Command, typeof FLAGS> = {
   name: "clusterset-agent",
   about: [
-    "clusterset-agent sends connections to a ClusterSetIP to its nearest endpoints: in this cluster,",
+    "clusterset-agent routes connections to a ClusterSetIP to its nearest endpoints: in this cluster,",
     "else in this region, else anywhere.",
   ],
   commands: {
-    run: "Keep this node's kernel in step with the imports, until stopped (the default)",
-    cleanup: "Remove every kernel object of the agent, and nothing else",
-    render: "Print the rules for the imports, and program nothing",
-    plan: "Print what would be decided about each import, and why, and program nothing",
+    run: "Program this node's kernel and keep it in sync with the imports (default)",
+    cleanup: "Remove all kernel objects of the agent, without affecting anything else",
+    render: "Print the rules for the imports without programming them",
+    plan: "Print the decision about each import, with reasons, without programming it",
     version: "Print the version",
     help: "Print this page",
   },

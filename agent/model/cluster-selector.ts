@@ -1,13 +1,10 @@
-/**
- * A set of clusters, said by their properties (KEP-5939): those that meet every one of these requirements;
- * there is at least one.
- */
+/** A set of clusters by their properties (KEP-5939): those that meet all of these requirements, at least one. */
 export type ClusterSelector = readonly PropertyRequirement[];
 
-/** What a LabelSelector may ask of a value. */
+/** Operators of a LabelSelector. */
 export const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 
-/** One thing that is asked of a cluster's property, with the meaning that it has in a LabelSelector. */
+/** A requirement on a cluster's property, as in a LabelSelector. */
 export interface PropertyRequirement {
   /** Name of the property. */
   readonly key: string;
@@ -16,5 +13,5 @@ export interface PropertyRequirement {
   readonly values: readonly string[];
 }
 
-/** As a value: the value that the importing cluster has of the same property (KEP-5939). */
+/** As a value: the importing cluster's own value of the property (KEP-5939). */
 export const SAME_AS_IMPORTER = "@SameAsImporter@";

@@ -3,7 +3,9 @@ import { describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { cidrOf, contains } from "../../api/cidr.ts";
 import { Interner } from "../../api/parse/interner.ts";
+import { address, cidr } from "../../test/generators/facts.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 
 const CONDITIONS: readonly EndpointCondition[] = ["ready", "serving", "terminating", "not-ready"];
@@ -32,7 +34,7 @@ function anyEndpoint(family: Family): fc.Arbitrary<EndpointFact> {
 
 for (const family of ["IPv4", "IPv6"] as const) {
   describe(`${family} endpoints`, () => {
-    test("come out as they went in, in order", () => {
+    test("are read as they were packed, in order", () => {
       const interner = new Interner();
       fc.assert(
         fc.property(fc.array(anyEndpoint(family), { maxLength: 40 }), (list) => {
@@ -46,7 +48,7 @@ for (const family of ["IPv4", "IPv6"] as const) {
       );
     });
 
-    test("are equal exactly if they hold the same, packed with one interner or each with its own", () => {
+    test("are equal exactly if they have the same content, packed with one interner or each with its own", () => {
       const few = fc.array(anyEndpoint(family), { maxLength: 3 });
       const shared = new Interner();
       fc.assert(
@@ -71,13 +73,13 @@ test("a thousand endpoints on as many nodes keep their places", () => {
   assert.deepEqual([...Endpoints.of("IPv4", list)], list);
 });
 
-test("an address of the other family, or none, is a fault of whoever packs it", () => {
+test("an address of the other family, or an invalid one, throws", () => {
   for (const address of ["fd00::1", "010.0.0.1", ""]) {
     assert.throws(() => Endpoints.of("IPv4", [{ address, condition: "ready" }]), RangeError);
   }
 });
 
-test("an interner gives equal values one copy, and forgets when too many were invented", () => {
+test("an interner shares one copy of equal values, and forgets all when there are too many", () => {
   const interner = new Interner(3);
   const ports = () => [{ name: "http", protocol: "TCP", port: 80 } as const];
   const first = interner.ports(ports());
@@ -88,7 +90,7 @@ test("an interner gives equal values one copy, and forgets when too many were in
   assert.notEqual(interner.ports(ports()), first);
 });
 
-test("more places than a table holds begin another one; what was packed before stays as it is", () => {
+test("a full table of places is followed by another; endpoints packed before stay unchanged", () => {
   const interner = new Interner();
   const slice = (n: number) =>
     Array.from({ length: 1000 }, (_, i) => ({
@@ -98,4 +100,31 @@ test("more places than a table holds begin another one; what was packed before s
     }));
   const packed = Array.from({ length: 70 }, (_, n) => Endpoints.of("IPv4", slice(n), interner));
   for (const [n, endpoints] of packed.entries()) assert.deepEqual([...endpoints], slice(n));
+});
+
+test("endpoints in ranges are those that each address shows to be in one", () => {
+  for (const [family, width, other] of [
+    ["IPv4", 32, cidr("::/0")],
+    ["IPv6", 128, cidr("0.0.0.0/0")],
+  ] as const) {
+    const texts = fc.array(anyAddress(family), { maxLength: 20 });
+    fc.assert(
+      fc.property(texts, fc.array(fc.nat(width)), (list, bits) => {
+        const facts = list.map((text) => ({
+          ...{ address: address(text).text, condition: "serving" as const, zone: "z" },
+        }));
+        // Ranges around every second address, or no range would contain one.
+        const ranges = bits.flatMap((length, i) => {
+          const base = list[2 * i];
+          return base === undefined ? [] : [cidrOf(address(base), length)];
+        });
+        const { inside, outside } = Endpoints.of(family, facts).within([...ranges, other]);
+        const isIn = (fact: EndpointFact) =>
+          ranges.some((range) => contains(range, address(fact.address)));
+        assert.deepEqual([...inside], facts.filter(isIn));
+        const others = facts.filter((fact) => !isIn(fact)).map((fact) => fact.address);
+        assert.deepEqual(outside, others);
+      }),
+    );
+  }
 });

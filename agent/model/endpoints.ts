@@ -1,10 +1,8 @@
 import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import { Interner, type Place } from "../../api/parse/interner.ts";
 
-/**
- * The three conditions of an endpoint as one word. `terminating` and `serving` both still answer: the first
- * is shutting down, the second is not ready for another reason (for instance, its cluster is stale).
- */
+/** The conditions of an endpoint as one word. `serving` (not ready) and `terminating` endpoints accept connections. */
 export type EndpointCondition = "ready" | "serving" | "terminating" | "not-ready";
 
 /** One endpoint of a slice: one address, as every consumer of EndpointSlices reads it (its first). */
@@ -18,23 +16,14 @@ export interface EndpointFact extends Place {
 const CONDITIONS: readonly EndpointCondition[] = ["ready", "serving", "terminating", "not-ready"];
 /** Characters of an endpoint after its address: its condition, and two for its place. */
 const REST = 3;
-/** Arguments that one call takes for certain. */
-const MOST_ARGUMENTS = 8192;
 
 /**
- * The endpoints of one slice, in its order. A clusterset may have a million of them: they are kept in seven
- * bytes each (nineteen for IPv6), and become objects one by one while somebody walks them. Immutable.
- *
- * The bytes are the characters 0 to 255 of a text, which V8 keeps in as many bytes. A typed array would be the
- * plainer choice, but each has its memory outside of V8's heap: ten thousand small ones between the large
- * buffers of a connection leave holes there that cost more than the endpoints (50 MB, measured).
- *
- * Per endpoint: the address, most significant byte first; the condition; the number of its place in a table that
- * all endpoints of one interner share. So two are equal by their structure only if they were packed with the same
- * interner, or each with one of its own; otherwise they seem to differ, which costs no more than a look.
+ * The endpoints of one slice, in order, packed because a clusterset may have a million: per endpoint the address, the
+ * condition, and the index of its place in a table of the interner. The bytes are characters of a string, in V8's heap:
+ * typed arrays would fragment memory outside of it (50 MB, measured).
  */
 export class Endpoints implements Iterable<EndpointFact> {
-  // Not #private: what compares values by their structure has to see them.
+  // Not #private: structural comparison has to see them.
   private readonly family: Family;
   private readonly bytes: string;
   private readonly places: readonly Place[];
@@ -45,7 +34,7 @@ export class Endpoints implements Iterable<EndpointFact> {
     this.places = places;
   }
 
-  /** Packs endpoints, at most 65,536 of them. Throws RangeError for an address that is none of `family`. */
+  /** Packs at most 65,536 endpoints. Throws RangeError for an address of another family. */
   static of(
     family: Family,
     endpoints: Iterable<EndpointFact>,
@@ -56,13 +45,13 @@ export class Endpoints implements Iterable<EndpointFact> {
     const bytes: number[] = [];
     for (const { address, condition, nodeName, zone } of list) {
       const index = table.indexOf(nodeName, zone);
-      pushAddress(address, family, bytes);
+      bytes.push(...addressBytes(address, family));
       bytes.push(CONDITIONS.indexOf(condition), index >> 8, index & 255);
     }
-    return new Endpoints(family, textOf(bytes), table.places);
+    return new Endpoints(family, Buffer.from(bytes).toString("latin1"), table.places);
   }
 
-  /** How many there are. */
+  /** Number of endpoints. */
   get length(): number {
     return this.bytes.length / (widthOf(this.family) + REST);
   }
@@ -82,6 +71,30 @@ export class Endpoints implements Iterable<EndpointFact> {
     };
   }
 
+  /** The first `count` endpoints. */
+  first(count: number): Endpoints {
+    const bytes = this.bytes.slice(0, count * (widthOf(this.family) + REST));
+    return new Endpoints(this.family, bytes, this.places);
+  }
+
+  /** The endpoints in one of `ranges`, and the addresses of the others. Compares bytes, because all are compared with every plan. */
+  within(ranges: readonly Cidr[]): { readonly inside: Endpoints; readonly outside: string[] } {
+    const width = widthOf(this.family);
+    const prefixes = ranges.filter(({ family }) => family === this.family).map(prefixOf);
+    const outside: string[] = [];
+    let inside = "";
+    for (let from = 0; from < this.bytes.length; from += width + REST) {
+      const matches = prefixes.some(({ whole, mask, rest }) => {
+        const next = this.bytes.charCodeAt(from + whole.length);
+        return this.bytes.startsWith(whole, from) && (mask === 0 || (next & mask) === rest);
+      });
+      if (matches) inside += this.bytes.slice(from, from + width + REST);
+      else outside.push(readAddress(this.family, this.bytes, from));
+    }
+    if (outside.length === 0) return { inside: this, outside };
+    return { inside: new Endpoints(this.family, inside, this.places), outside };
+  }
+
   *[Symbol.iterator](): Generator<EndpointFact> {
     for (let i = 0; i < this.length; i++) {
       const endpoint = this.at(i);
@@ -90,32 +103,32 @@ export class Endpoints implements Iterable<EndpointFact> {
   }
 }
 
+/** The whole bytes of a range, and the bits of the next one. */
+function prefixOf({ hex, bits }: Cidr) {
+  const bytes = Buffer.from(hex, "hex");
+  const length = bits >> 3;
+  const mask = (0xff00 >> (bits & 7)) & 0xff;
+  return {
+    whole: bytes.subarray(0, length).toString("latin1"),
+    mask,
+    rest: (bytes[length] ?? 0) & mask,
+  };
+}
+
 function widthOf(family: Family): number {
   return family === "IPv4" ? 4 : 16;
 }
 
-function pushAddress(text: string, family: Family, bytes: number[]): void {
+function addressBytes(text: string, family: Family): Buffer {
   const address = parseAddress(text);
   if (!isAddress(address) || address.family !== family) {
-    throw new RangeError(`${text} is no ${family} address`);
+    throw new RangeError(`${text} is not an ${family} address`);
   }
-  for (let i = 0; i < address.hex.length; i += 2) {
-    bytes.push(Number.parseInt(address.hex.slice(i, i + 2), 16));
-  }
-}
-
-function textOf(bytes: readonly number[]): string {
-  let text = "";
-  for (let i = 0; i < bytes.length; i += MOST_ARGUMENTS) {
-    text += String.fromCharCode(...bytes.slice(i, i + MOST_ARGUMENTS));
-  }
-  return text;
+  return Buffer.from(address.hex, "hex");
 }
 
 function readAddress(family: Family, bytes: string, at: number): string {
   const byte = (i: number): number => bytes.charCodeAt(at + i);
   if (family === "IPv4") return `${byte(0)}.${byte(1)}.${byte(2)}.${byte(3)}`;
-  let hex = "";
-  for (let i = 0; i < 16; i++) hex += byte(i).toString(16).padStart(2, "0");
-  return addressFromHex(hex).text;
+  return addressFromHex(Buffer.from(bytes.slice(at, at + 16), "latin1").toString("hex")).text;
 }

@@ -9,12 +9,9 @@ import type { Endpoints } from "./endpoints.ts";
 export type { Port } from "../../api/port.ts";
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
 
-/**
- * Facts: what the agent believes about the world, one immutable value per object. A fact exists only if a
- * strict parser accepted it, so everything inward of this file may trust every string in it.
- */
+/** Facts: one immutable value per Kubernetes object, validated by a strict parser. */
 
-/** How an import wants its traffic narrowed inside the active tier (KEP-4444, KEP-3015). */
+/** Preference of an import inside the active tier (KEP-4444, KEP-3015). */
 export type TrafficDistribution = "PreferSameZone" | "PreferSameNode";
 
 /** A ServiceImport. */
@@ -23,19 +20,21 @@ export interface ImportFact {
   /** Milliseconds since 1970; `Infinity` if the object has no creationTimestamp (a manifest). */
   readonly created: number;
   readonly headless: boolean;
-  /** `spec.ips` in the order of the object. Whether a node may use them is for the plan to say. */
+  /** `spec.ips`, in the order of the object. The plan decides whether a node may use them. */
   readonly vips: readonly Address[];
   readonly ports: readonly Port[];
   /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
   readonly affinitySeconds?: number;
   readonly trafficDistribution?: TrafficDistribution;
-  /** Who is preferred, nearest first; absent means the built-in tiers, an empty list that all are alike. */
+  /** Preferred clusters, nearest first; absent means the built-in tiers, an empty list no preference. */
   readonly selectors?: readonly ClusterSelector[];
-  /** `internalTrafficPolicy: Local`: endpoints of this very node, or none. */
+  /** `internalTrafficPolicy: Local`: endpoints on this node only. */
   readonly nodeLocal: boolean;
-  /** What becomes of TCP connections to an endpoint that is gone from every slice; absent means they are kept. */
+  /** Handling of TCP connections to an endpoint that no slice lists any more; absent means they are kept. */
   readonly onEndpointDeath?: "reset";
-  /** How connections are spread, where a backend has the choice; absent means as the node's agent is told. */
+  /** Present if UDP entries of ready endpoints that get no new clients are deleted. */
+  readonly udp?: "follow";
+  /** IPVS scheduler; absent means the agent's `--ipvs-scheduler`. */
   readonly scheduler?: Scheduler;
 }
 
@@ -44,19 +43,21 @@ export interface SliceFact {
   readonly key: ObjectKey;
   /** The ServiceImport that it belongs to, in its own namespace. */
   readonly importKey: ObjectKey;
-  /** Absent if nothing says where the slice comes from. */
+  /** Absent if the slice names no source cluster. */
   readonly cluster?: string;
   readonly region?: string;
-  /** What the source cluster says of itself, by name; absent if it says nothing. */
+  /** Properties of the source cluster, by name; absent if the slice has none. */
   readonly properties?: ReadonlyMap<string, string>;
-  /** False: the slice is kept, and not used. */
+  /** False: the slice is not used. */
   readonly active: boolean;
   readonly family: Family;
   readonly ports: readonly Port[];
   readonly endpoints: Endpoints;
+  /** Present if the endpoints were left out, because the slices of the namespace have too many. */
+  readonly omitted?: true;
 }
 
-/** What this node's own Node object says. */
+/** This node's Node object. */
 export interface NodeObjectFact {
   readonly region?: string;
   readonly zone?: string;
@@ -66,41 +67,56 @@ export interface NodeObjectFact {
   readonly addresses: readonly string[];
 }
 
-/** A ClusterProperty (KEP-2149): something that this cluster says of itself. */
+/** A ClusterProperty of this cluster (KEP-2149). */
 export interface PropertyFact {
   readonly name: string;
   readonly value: string;
 }
 
-/** What is seen of this node and its cluster while the agent runs, beside what the operator said. */
-export interface NodeSight {
-  /** Absent if there is no such Node object, or nobody to ask. */
-  readonly object?: NodeObjectFact;
-  /** Of the node's interfaces, as the kernel spells them; absent before they were read. */
+/** Addresses and ranges that this node's cluster uses besides those of the node: no explicit VIP may be one of them. */
+export interface ClusterNetwork {
+  /** Service ranges, and the pod ranges of all Nodes. */
+  readonly ranges: readonly Cidr[];
+  /** Canonical addresses of all Nodes and of the API servers. */
+  readonly addresses: ReadonlySet<string>;
+}
+
+/** The observed state of this node and its cluster, in addition to flags. */
+export interface NodeObservation {
+  /** Absent if there is no Node object or no API server. */
+  readonly object?: NodeObjectFact | undefined;
+  /** Addresses of the node's interfaces with their prefix, such as `192.0.2.7/24`; absent until the first read. */
   readonly addresses?: readonly string[];
+  /** Absent until the first list, and where explicit VIPs are not allowed. */
+  readonly network?: ClusterNetwork;
   /** Values of this cluster's ClusterProperties by name (KEP-2149). */
   readonly properties: ReadonlyMap<string, string>;
 }
 
-/** What this node is, and what the operator said about the network around it. */
+/** This node and its network: flags and observations combined. */
 export interface NodeFact {
   readonly name: string;
   /** This node's cluster; absent means that no endpoint is ever `local`. */
   readonly cluster?: string;
   readonly region?: string;
   readonly zone?: string;
-  /** Region by cluster id, said by the operator: overrules what slices claim. */
+  /** Region by cluster ID, from a flag: takes precedence over labels of slices. */
   readonly clusterRegions: ReadonlyMap<string, string>;
-  /** This cluster's properties by name (KEP-2149), beside its id and region; empty if nobody told. */
+  /** Ranges of other clusters' endpoints by cluster ID, as the controller publishes them; no entry means no check. */
+  readonly endpointRanges: ReadonlyMap<string, readonly Cidr[]>;
+  /** This cluster's properties by name (KEP-2149), except its ID and region; may be empty. */
   readonly properties: ReadonlyMap<string, string>;
   /** One range per family; a family without one is not programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
-  /** Ranges that explicit VIPs may lie in; empty means anywhere that is not reserved. */
+  /** Allowed ranges of explicit VIPs; empty allows none. */
   readonly explicitVipCidrs: readonly Cidr[];
   readonly podCidrs: readonly Cidr[];
-  /** Ranges of the pods on this very node; empty if its Node object is not known, or names none. */
+  /** Pod ranges of this node; empty if its Node object is unknown or has none. */
   readonly nodePodCidrs: readonly Cidr[];
   readonly serviceCidrs: readonly Cidr[];
+  /** Subnets of the node's interfaces. */
+  readonly subnets: readonly Cidr[];
+  readonly network: ClusterNetwork;
   /** Canonical addresses of the node and of the API server. */
   readonly reservedAddresses: ReadonlySet<string>;
 }

@@ -1,62 +1,71 @@
 import type { Address } from "../../api/address.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { SliceFact } from "./facts.ts";
 
 /**
- * Which of some VIPs a slice lists as an endpoint's address, too. Only VIPs that may be both are counted, few as a rule: new
- * ones cost a walk through all endpoints, all together, and a slice costs a walk through its own.
+ * Which relevant VIPs, usually few, are also endpoint addresses in a slice of the import's own namespace: a slice of another
+ * namespace must not disable a VIP. A new VIP costs one scan of all endpoints.
  */
 export class ListedVips {
-  readonly #concerns: (vip: Address) => boolean;
-  /** How many endpoints have the address of each. */
+  readonly #isRelevant: (vip: Address) => boolean;
+  /** Number of endpoints with the address of each VIP, by namespace and address. */
   readonly #counts = new Map<string, number>();
-  /** Those that are not counted yet. */
+  /** VIPs not counted yet. */
   readonly #new = new Set<string>();
 
-  /** `concerns`: which VIPs may be an endpoint's address, and it matters. */
-  constructor(concerns: (vip: Address) => boolean) {
-    this.#concerns = concerns;
+  /** `isRelevant`: for which VIPs it matters that they are endpoint addresses. */
+  constructor(isRelevant: (vip: Address) => boolean) {
+    this.#isRelevant = isRelevant;
   }
 
-  /** Has VIPs counted from now on. */
-  watch(vips: readonly Address[]): void {
+  /** Starts counting VIPs of an import. */
+  watch(key: ObjectKey, vips: readonly Address[]): void {
     for (const vip of vips) {
-      if (!this.#counts.has(vip.text) && this.#concerns(vip)) this.#new.add(vip.text);
+      const name = placeOf(key, vip.text);
+      if (!this.#counts.has(name) && this.#isRelevant(vip)) this.#new.add(name);
     }
   }
 
-  /** Has a VIP forgotten. */
-  unwatch(vip: string): void {
-    this.#counts.delete(vip);
-    this.#new.delete(vip);
+  /** Stops counting a VIP of an import. */
+  unwatch(key: ObjectKey, vip: string): void {
+    const name = placeOf(key, vip);
+    this.#counts.delete(name);
+    this.#new.delete(name);
   }
 
-  /** A slice has come, or gone. Returns the VIPs of which that changed whether any slice lists them. */
-  change({ endpoints }: SliceFact, by: 1 | -1): string[] {
+  /** A slice was added or removed. Returns the VIPs for which that changed whether any slice of its namespace lists them. */
+  change({ key, endpoints }: SliceFact, by: 1 | -1): string[] {
     if (this.#counts.size === 0) return [];
     const changed: string[] = [];
     for (const { address } of endpoints) {
-      const before = this.#counts.get(address);
+      const name = placeOf(key, address);
+      const before = this.#counts.get(name);
       if (before === undefined) continue;
-      this.#counts.set(address, before + by);
+      this.#counts.set(name, before + by);
       if (before === 0 || before + by === 0) changed.push(address);
     }
     return changed;
   }
 
-  /** Those of these VIPs that one of all `slices` lists. */
-  among(vips: readonly Address[], slices: Iterable<SliceFact>): Set<string> {
+  /** Those of these VIPs of an import that one of `slices`, all that exist, lists. */
+  among(key: ObjectKey, vips: readonly Address[], slices: Iterable<SliceFact>): Set<string> {
     if (this.#new.size > 0) this.#countNew(slices);
-    const listed = vips.filter(({ text }) => (this.#counts.get(text) ?? 0) > 0);
+    const listed = vips.filter(({ text }) => (this.#counts.get(placeOf(key, text)) ?? 0) > 0);
     return new Set(listed.map(({ text }) => text));
   }
 
   #countNew(slices: Iterable<SliceFact>): void {
-    for (const vip of this.#new) this.#counts.set(vip, 0);
-    for (const { endpoints } of slices) {
+    for (const name of this.#new) this.#counts.set(name, 0);
+    for (const { key, endpoints } of slices) {
       for (const { address } of endpoints) {
-        if (this.#new.has(address)) this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+        const name = placeOf(key, address);
+        if (this.#new.has(name)) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
       }
     }
     this.#new.clear();
   }
+}
+
+function placeOf(key: ObjectKey, address: string): string {
+  return `${namesOf(key).namespace} ${address}`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { importFact, sliceFact } from "../../test/support/worlds.ts";
+import { importFact, sliceFact } from "../../test/generators/facts.ts";
 import { Model } from "./model.ts";
 
 /** The keys that became dirty, by name, since the last look. */
@@ -12,8 +12,8 @@ function slicesOf(model: Model, key: `${string}/${string}`): string[] | undefine
   return model.view(key)?.slices.map((slice) => slice.key);
 }
 
-describe("what becomes dirty", () => {
-  test("of 1,000 imports with 3 slices each, one slice event concerns one import", () => {
+describe("dirty imports", () => {
+  test("of 1,000 imports with 3 slices each, one slice event affects one import", () => {
     const model = new Model();
     for (let i = 0; i < 1000; i++) {
       model.setImport(importFact({ key: `demo/s${i}`, vips: [`241.0.${i >> 8}.${i & 255}`] }), 0);
@@ -33,7 +33,7 @@ describe("what becomes dirty", () => {
     assert.deepEqual(dirty(model), ["demo/s500"]);
   });
 
-  test("a slice that moves concerns the import that it leaves and the one that it joins", () => {
+  test("a slice that moves affects its old and its new import", () => {
     const model = new Model();
     model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
     dirty(model);
@@ -43,7 +43,7 @@ describe("what becomes dirty", () => {
     assert.deepEqual(slicesOf(model, "demo/b"), ["demo/x"]);
   });
 
-  test("a VIP that passes from one import to another concerns both, and nobody else", () => {
+  test("a VIP that passes from one import to another affects both, and no other", () => {
     const model = new Model();
     model.setImport(importFact({ key: "demo/other", vips: ["241.0.0.2"] }), 0);
     model.setImport(importFact({ key: "demo/young", created: 2, vips: ["241.0.0.1"] }), 0);
@@ -54,7 +54,7 @@ describe("what becomes dirty", () => {
     assert.deepEqual(dirty(model), ["demo/old", "demo/young"]);
   });
 
-  test("removing what is not there concerns nobody", () => {
+  test("removing a missing object affects no import", () => {
     const model = new Model();
     model.removeImport("demo/a", 0);
     model.removeSlice("demo/a", 0);
@@ -79,7 +79,7 @@ describe("what becomes dirty", () => {
 });
 
 describe("a view", () => {
-  test("has the slices by name, whatever their order of arrival, and the last word of each", () => {
+  test("has the slices by name, in any order of arrival, each in its last state", () => {
     const model = new Model();
     for (const name of ["c", "a", "b", "a"] as const) {
       model.setSlice(sliceFact({ key: `demo/${name}`, importKey: "demo/serve" }), 0);
@@ -99,7 +99,7 @@ describe("a view", () => {
     assert.equal(model.view("demo/c"), undefined);
   });
 
-  test("is gone with the last that was known of it", () => {
+  test("is undefined after the last fact is removed", () => {
     const model = new Model();
     model.setImport(importFact({ key: "demo/a" }), 0);
     model.setSlice(sliceFact({ key: "demo/x", importKey: "demo/a" }), 0);
@@ -110,24 +110,43 @@ describe("a view", () => {
     assert.equal(model.view("demo/a"), undefined);
   });
 
-  test("says who holds a VIP that is not its own, until the holder goes or changes", () => {
+  test("names the holder of a VIP until the holder is removed or changes", () => {
     const model = new Model();
-    const young = importFact({ key: "demo/young", created: 2, vips: ["241.0.0.1", "241.0.0.2"] });
-    const old = importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] });
-    model.setImport(young, 0);
-    model.setImport(old, 0);
-    assert.deepEqual(model.view("demo/young")?.heldBy, new Map([["241.0.0.1", "demo/old"]]));
-    assert.deepEqual(model.view("demo/old")?.heldBy, new Map());
-    model.setImport({ ...old, vips: [] }, 0);
-    assert.deepEqual(model.view("demo/young")?.heldBy, new Map());
-    model.setImport(old, 0);
-    model.removeImport("demo/old", 0);
-    assert.deepEqual(model.view("demo/young")?.heldBy, new Map());
+    model.listed();
+    const first = importFact({ key: "demo/first", created: 2, vips: ["241.0.0.1"] });
+    const second = importFact({ key: "demo/second", created: 1, vips: ["241.0.0.1", "241.0.0.2"] });
+    model.setImport(first, 0);
+    model.setImport(second, 0);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map([["241.0.0.1", "demo/first"]]));
+    assert.deepEqual(model.view("demo/first")?.heldBy, new Map());
+    model.setImport({ ...first, ports: [] }, 0);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map([["241.0.0.1", "demo/first"]]));
+    model.setImport({ ...first, vips: [] }, 0);
+    assert.deepEqual(model.view("demo/second")?.heldBy, new Map());
+    model.setImport(first, 0);
+    assert.deepEqual(model.view("demo/first")?.heldBy, new Map([["241.0.0.1", "demo/second"]]));
+    model.removeImport("demo/second", 0);
+    assert.deepEqual(model.view("demo/first")?.heldBy, new Map());
   });
 
-  test("of a headless import: it claims no VIP, and lets go of those that it had", () => {
+  test("names the import of the IPAddress as the holder, and is planned again when that changes", () => {
+    const model = new Model();
+    model.listed();
+    for (const key of ["demo/a", "demo/b"] as const) {
+      model.setImport(importFact({ key, vips: ["241.0.0.1"] }), 0);
+    }
+    dirty(model);
+    model.setHolder("241.0.0.1", "demo/b", 0);
+    assert.deepEqual(dirty(model), ["demo/a", "demo/b"]);
+    assert.deepEqual(model.view("demo/a")?.heldBy, new Map([["241.0.0.1", "demo/b"]]));
+    model.setHolder("241.0.0.1", "demo/b", 0);
+    assert.deepEqual(dirty(model), []);
+  });
+
+  test("of a headless import: it claims no VIP, and releases those that it had", () => {
     const model = new Model();
     const first = importFact({ key: "demo/first", created: 1, vips: ["241.0.0.1"] });
+    model.listed();
     model.setImport(first, 0);
     model.setImport(importFact({ key: "demo/second", created: 2, vips: ["241.0.0.1"] }), 0);
     dirty(model);
@@ -135,7 +154,7 @@ describe("a view", () => {
     assert.deepEqual(dirty(model), ["demo/first", "demo/second"]);
     assert.deepEqual(model.view("demo/second")?.heldBy, new Map());
     model.setImport(first, 0);
-    assert.deepEqual(model.view("demo/second")?.heldBy, new Map([["241.0.0.1", "demo/first"]]));
+    assert.deepEqual(model.view("demo/first")?.heldBy, new Map([["241.0.0.1", "demo/second"]]));
   });
 
   test("of a key that another object inherits is empty", () => {

@@ -1,68 +1,112 @@
 import type { Address } from "../../api/address.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
+import { type VipHolder, VipHolders } from "../../api/vip-holders.ts";
 import type { ImportFact, SliceFact } from "./facts.ts";
 import { ListedVips } from "./listed-vips.ts";
-import { VipClaims } from "./vip-claims.ts";
+import { type Allowance, NO_LIMITS, RuleBudget, type RuleLimits } from "./rule-budget.ts";
+import { importCost, sliceCost } from "./rule-cost.ts";
 
-/** Everything the plan of one import depends on, besides the node. */
+/** Input of the plan of one import, besides the node. */
 export interface ImportView {
   readonly key: ObjectKey;
   /** Absent if there are slices for an import that does not exist. */
   readonly fact?: ImportFact;
   /** The import's slices, by key. */
   readonly slices: readonly SliceFact[];
-  /** By VIP: the other import that holds it. A VIP that is not in here is this import's. */
-  readonly heldBy: ReadonlyMap<string, ObjectKey>;
-  /** VIPs that a slice lists as an endpoint's address, of those for which it matters; absent if there are none. */
+  /** The holder of each VIP that this import lists and does not hold. */
+  readonly heldBy: ReadonlyMap<string, VipHolder>;
+  /** Relevant VIPs that a slice of its namespace lists as endpoint addresses; absent if there are none. */
   readonly listed?: ReadonlySet<string>;
+  /** What the import may cost; absent if it costs no more. */
+  readonly limit?: Allowance;
 }
 
 /**
- * The facts, indexed by import: a change costs work in proportion to its own import (and to those that claim
- * the same VIP), never to the whole set. Remembers which imports changed, and since when, until they are
- * taken.
+ * The facts, indexed by import, and the dirty imports with the time of their oldest change. The cost of a change depends on
+ * its import and on imports with the same VIP.
  */
 export class Model {
   readonly #imports = new Map<ObjectKey, ImportFact>();
   readonly #slices = new Map<ObjectKey, SliceFact>();
   readonly #slicesOf = new Map<ObjectKey, Set<ObjectKey>>();
-  readonly #claims = new VipClaims();
+  readonly #holders = new VipHolders();
   readonly #listed: ListedVips;
+  readonly #budget: RuleBudget;
+  /** The cost of each import and its slices. */
+  readonly #costs = new Map<ObjectKey, number>();
   #dirty = new Map<ObjectKey, number>();
+  /** The time of the last change. */
+  #changedAt = 0;
 
-  /** `mustBeFree`: whether it matters that no slice lists a VIP as an endpoint's address; it does of none if not said. */
-  constructor(mustBeFree: (vip: Address) => boolean = () => false) {
-    this.#listed = new ListedVips(mustBeFree);
+  /** `clusterSetCidrs`: a VIP outside of them must not be an endpoint address of a slice; absent checks no VIP. */
+  constructor(clusterSetCidrs?: readonly Cidr[], limits: RuleLimits = NO_LIMITS) {
+    this.#budget = new RuleBudget(limits);
+    // No slice may list an address in the ClusterSet CIDRs (parse-slice.ts).
+    this.#listed = new ListedVips(
+      (vip) => clusterSetCidrs?.every((cidr) => !contains(cidr, vip)) ?? false,
+    );
   }
 
-  /** Adds or replaces an import. `at`: milliseconds at which the change was learned of. */
+  /** Adds or replaces an import. `at`: time of arrival, in milliseconds of the clock. */
   setImport(fact: ImportFact, at: number): void {
-    const before = this.#take(fact.key, at);
+    const before = this.#imports.get(fact.key);
     this.#imports.set(fact.key, fact);
-    this.#touch([fact.key], at);
-    if (!fact.headless) {
-      this.#touch(this.#claims.claim(fact.key, fact.created, fact.vips), at);
-      this.#listed.watch(fact.vips);
-    }
+    this.#claim(fact.key, fact.headless ? [] : fact.vips, at);
+    if (!fact.headless) this.#listed.watch(fact.key, fact.vips);
     this.#unwatch(before);
+    let cost = importCost(fact);
+    for (const key of this.#slicesOf.get(fact.key) ?? []) {
+      const slice = this.#slices.get(key);
+      if (slice !== undefined) cost += sliceCost(slice, fact);
+    }
+    this.#setCost(fact, cost);
   }
 
-  /** Takes an import away; nothing happens if there is none. */
+  /** Removes an import, if it exists. */
   removeImport(key: ObjectKey, at: number): void {
-    this.#unwatch(this.#take(key, at));
+    const before = this.#imports.get(key);
+    if (!this.#imports.delete(key)) return;
+    this.#claim(key, [], at);
+    this.#unwatch(before);
+    if (before !== undefined) this.#setCost(before, 0);
   }
 
-  /** Adds or replaces a slice, which may have moved from one import to another. */
+  /** Sets the import that the IPAddress of a VIP names; undefined: there is none. */
+  setHolder(vip: string, holder: ObjectKey | undefined, at: number): void {
+    this.#touch(this.#holders.record(vip, holder), at);
+  }
+
+  /** Every source has listed: from now on, an import that lists a VIP alone is the first. */
+  listed(): void {
+    this.#holders.listed();
+  }
+
+  /** VIPs that several imports list, and of which none is known to be the first. */
+  contested(): string[] {
+    return this.#holders.contested();
+  }
+
+  /** Sets the holder of a contested VIP, if the rules of an earlier run show one. Returns the imports that list the VIP. */
+  settle(vip: string, holder: ObjectKey | undefined, at: number): ObjectKey[] {
+    if (holder !== undefined) this.#holders.settle(vip, holder);
+    const claimants = [...this.#holders.claimants(vip)];
+    this.#touch(claimants, at);
+    return claimants;
+  }
+
+  /** Adds or replaces a slice, which may have moved to another import. */
   setSlice(fact: SliceFact, at: number): void {
     this.removeSlice(fact.key, at);
     this.#slices.set(fact.key, fact);
     const siblings = this.#slicesOf.get(fact.importKey) ?? new Set();
     this.#slicesOf.set(fact.importKey, siblings.add(fact.key));
     this.#touch([fact.importKey], at);
+    this.#addCost(fact, 1);
     this.#recount(fact, 1, at);
   }
 
-  /** Takes a slice away; nothing happens if there is none. */
+  /** Removes a slice, if it exists. */
   removeSlice(key: ObjectKey, at: number): void {
     const fact = this.#slices.get(key);
     if (fact === undefined) return;
@@ -71,11 +115,13 @@ export class Model {
     siblings?.delete(key);
     if (siblings?.size === 0) this.#slicesOf.delete(fact.importKey);
     this.#touch([fact.importKey], at);
+    this.#addCost(fact, -1);
     this.#recount(fact, -1, at);
   }
 
   /** The imports that changed since the last call, with the time of the oldest change of each. */
-  takeDirty(): ReadonlyMap<ObjectKey, number> {
+  takeDirty(): Map<ObjectKey, number> {
+    this.#touch([...this.#budget.takeChanged()], this.#changedAt);
     const dirty = this.#dirty;
     this.#dirty = new Map();
     return dirty;
@@ -87,12 +133,17 @@ export class Model {
     for (const key of this.#slicesOf.keys()) if (!this.#imports.has(key)) yield key;
   }
 
-  /** True if there is a slice for an import, whether or not that exists. */
+  /** True if there is a slice for an import name. */
   hasSlices(key: ObjectKey): boolean {
     return this.#slicesOf.has(key);
   }
 
-  /** What is known of one import; undefined if there is neither import nor slice. */
+  /** What an import and its slices cost, within its allowance. */
+  cost(key: ObjectKey): number {
+    return Math.min(this.#costs.get(key) ?? 0, this.#budget.allowance(key).rules);
+  }
+
+  /** The view of one import; undefined if there is neither import nor slice. */
   view(key: ObjectKey): ImportView | undefined {
     const fact = this.#imports.get(key);
     const slices = [...(this.#slicesOf.get(key) ?? [])]
@@ -101,36 +152,60 @@ export class Model {
       .filter((slice) => slice !== undefined);
     if (fact === undefined)
       return slices.length === 0 ? undefined : { key, slices, heldBy: new Map() };
-    const heldBy = new Map<string, ObjectKey>();
+    const heldBy = new Map<string, VipHolder>();
     for (const { text } of fact.vips) {
-      const holder = this.#claims.holder(text);
+      const holder = this.#holders.holder(text);
       if (holder !== undefined && holder !== key) heldBy.set(text, holder);
     }
-    const listed = this.#listed.among(fact.vips, this.#slices.values());
-    return { key, fact, slices, heldBy, ...(listed.size > 0 && { listed }) };
+    const listed = this.#listed.among(key, fact.vips, this.#slices.values());
+    const limit = this.#budget.allowance(key);
+    const isOver = (this.#costs.get(key) ?? 0) > limit.rules;
+    return {
+      ...{ key, fact, slices, heldBy },
+      ...(isOver && { limit }),
+      ...(listed.size > 0 && { listed }),
+    };
   }
 
-  #take(key: ObjectKey, at: number): ImportFact | undefined {
-    const fact = this.#imports.get(key);
-    if (fact === undefined) return undefined;
-    this.#imports.delete(key);
-    this.#touch([key], at);
-    if (!fact.headless) this.#touch(this.#claims.release(key, fact.vips), at);
-    return fact;
+  #claim(key: ObjectKey, vips: readonly Address[], at: number): void {
+    const texts = vips.map(({ text }) => text);
+    this.#touch([key, ...this.#holders.claim(key, texts)], at);
   }
 
   #unwatch(fact: ImportFact | undefined): void {
-    for (const { text } of fact?.vips ?? []) {
-      if (this.#claims.holder(text) === undefined) this.#listed.unwatch(text);
+    if (fact === undefined) return;
+    for (const { text } of fact.vips) {
+      if (this.#claimantsBeside(fact.key, text).length === 0) this.#listed.unwatch(fact.key, text);
     }
   }
 
-  /** A slice that begins or ceases to list a VIP concerns whoever claims that. */
+  /** Imports that claim a VIP are dirty when a slice of their namespace starts or stops listing it. */
   #recount(fact: SliceFact, by: 1 | -1, at: number): void {
-    for (const vip of this.#listed.change(fact, by)) this.#touch(this.#claims.claimants(vip), at);
+    for (const vip of this.#listed.change(fact, by)) {
+      this.#touch(this.#claimantsBeside(fact.key, vip), at);
+    }
+  }
+
+  /** The imports of an object's namespace that claim `vip`. */
+  #claimantsBeside(key: ObjectKey, vip: string): ObjectKey[] {
+    const { namespace } = namesOf(key);
+    return [...this.#holders.claimants(vip)].filter((one) => namesOf(one).namespace === namespace);
+  }
+
+  #addCost(slice: SliceFact, by: 1 | -1): void {
+    const fact = this.#imports.get(slice.importKey);
+    if (fact === undefined) return;
+    this.#setCost(fact, (this.#costs.get(fact.key) ?? 0) + by * sliceCost(slice, fact));
+  }
+
+  #setCost({ key, created }: ImportFact, cost: number): void {
+    if (cost === 0) this.#costs.delete(key);
+    else this.#costs.set(key, cost);
+    this.#budget.set(key, created, cost);
   }
 
   #touch(keys: readonly ObjectKey[], at: number): void {
+    this.#changedAt = at;
     for (const key of keys) this.#dirty.set(key, Math.min(at, this.#dirty.get(key) ?? at));
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { IMPORT_CASES, serviceImport } from "../../test/support/hostile-imports.ts";
-import { SELECTOR_CASES } from "../../test/support/hostile-selectors.ts";
+import { IMPORT_CASES, serviceImport } from "../../test/generators/hostile-imports.ts";
+import { SELECTOR_CASES } from "../../test/generators/hostile-selectors.ts";
 import { parseImport } from "./parse-import.ts";
 
 const PLAIN = {
@@ -29,12 +29,12 @@ describe("parseImport on", () => {
   }
 });
 
-test("v1alpha1 and v1beta1 give the same fact", () => {
+test("v1alpha1 and v1beta1 are parsed into the same fact", () => {
   const other = { ...serviceImport(), apiVersion: "multicluster.x-k8s.io/v1alpha1" };
   assert.deepEqual(parseImport(other), parseImport(serviceImport()));
 });
 
-test("a problem shows the value that is wrong", () => {
+test("a problem shows the invalid value", () => {
   const { problems } = parseImport(serviceImport({ ips: ["010.0.0.1"], ports: [{ port: 65536 }] }));
   assert.deepEqual(problems, [
     {
@@ -57,7 +57,7 @@ test("an object whose name is unusable has no key, and one whose type is has", (
   assert.equal(parseImport(serviceImport({ type: "?" })).key, "demo/serve");
 });
 
-test("a hundred problems are told; what is wrong beyond them is left out all the same", () => {
+test("a hundred problems are listed; further invalid parts are ignored, too", () => {
   const ports = Array.from({ length: 500 }, (_, i) => ({ name: `p${i}`, port: -i }));
   const parsed = parseImport(serviceImport({ ports: [...ports, { name: "good", port: 80 }] }));
   assert.equal(parsed.problems.length, 100);

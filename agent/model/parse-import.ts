@@ -1,5 +1,9 @@
 import { type Address, FAMILIES, isAddress, parseAddress } from "../../api/address.ts";
-import { ANNOTATION_ON_ENDPOINT_DEATH, ANNOTATION_SCHEDULER } from "../../api/keys.ts";
+import {
+  ANNOTATION_ON_ENDPOINT_DEATH,
+  ANNOTATION_SCHEDULER,
+  ANNOTATION_UDP,
+} from "../../api/keys.ts";
 import { isLabelName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
@@ -8,25 +12,30 @@ import { parseObjectName } from "../../api/parse/object-name.ts";
 import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseCreated } from "../../api/parse/time.ts";
-import { isScheduler, type Scheduler } from "../../api/scheduler.ts";
-import type { ImportFact, TrafficDistribution } from "./facts.ts";
+import { SCHEDULERS } from "../../api/scheduler.ts";
+import type { ImportFact } from "./facts.ts";
 import { parseSelectors } from "./parse-selectors.ts";
 
-/**
- * VIPs of one import. The CRD allows two; more come from manifests. Each has a rule for every port: without a
- * limit, one object of 300 kB would ask for twenty million of them.
- */
+/** Maximum VIPs of one import, because each has a rule per port. The CRD allows two; manifests may have more. */
 const MOST_VIPS = 64;
-/** Ports of one import; more than any Service is known to have. */
+/** Maximum ports of one import; more than any known Service has. */
 const MOST_PORTS = 1000;
 /** Kubernetes' default of sessionAffinityConfig.clientIP.timeoutSeconds, and its maximum: a day. */
 const DEFAULT_AFFINITY_SECONDS = 10800;
 const MOST_AFFINITY_SECONDS = 86400;
 
-/**
- * Reads a ServiceImport (v1alpha1 or v1beta1, one schema). An object whose name or type is unusable gives no
- * fact; VIPs, ports and policies that are wrong are left out one by one.
- */
+/** Values of the policy fields, with their meanings. PreferClose is the older name of PreferSameZone (KEP-3015). */
+const DISTRIBUTIONS = {
+  PreferClose: "PreferSameZone",
+  PreferSameZone: "PreferSameZone",
+  PreferSameNode: "PreferSameNode",
+} as const;
+const NODE_LOCAL = { Local: true, Cluster: false } as const;
+const RESETS = { reset: true, keep: false } as const;
+const FOLLOWS = { follow: true, keep: false } as const;
+const SCHEDULER_NAMES = Object.fromEntries(SCHEDULERS.map((name) => [name, name] as const));
+
+/** Parses a ServiceImport (v1alpha1 or v1beta1). Invalid VIPs, ports and policies are ignored individually. */
 export function parseImport(
   object: unknown,
   interner: Interner = new Interner(),
@@ -42,9 +51,12 @@ export function parseImport(
   }
   const affinitySeconds = parseAffinity(spec, complaints);
   const selectors = parseSelectors(object, complaints);
-  const trafficDistribution = parseDistribution(spec, complaints);
-  const reset = parseOnEndpointDeath(object, complaints);
-  const scheduler = parseScheduler(object, complaints);
+  const policy = <Meaning>(path: readonly string[], meanings: Readonly<Record<string, Meaning>>) =>
+    parsePolicy(object, path, meanings, complaints);
+  const trafficDistribution = policy(["spec", "trafficDistribution"], DISTRIBUTIONS);
+  const resets = policy(["metadata", "annotations", ANNOTATION_ON_ENDPOINT_DEATH], RESETS);
+  const follows = policy(["metadata", "annotations", ANNOTATION_UDP], FOLLOWS);
+  const scheduler = policy(["metadata", "annotations", ANNOTATION_SCHEDULER], SCHEDULER_NAMES);
   const fact: ImportFact = {
     key,
     created: parseCreated(object, complaints) ?? Number.POSITIVE_INFINITY,
@@ -60,11 +72,12 @@ export function parseImport(
         parsePort,
       ),
     ),
-    nodeLocal: parseNodeLocal(spec, complaints),
+    nodeLocal: policy(["spec", "internalTrafficPolicy"], NODE_LOCAL) ?? false,
     ...(affinitySeconds !== undefined && { affinitySeconds }),
     ...(selectors !== undefined && { selectors }),
     ...(trafficDistribution !== undefined && { trafficDistribution }),
-    ...(reset && { onEndpointDeath: "reset" }),
+    ...(resets === true && { onEndpointDeath: "reset" }),
+    ...(follows === true && { udp: "follow" }),
     ...(scheduler !== undefined && { scheduler }),
   };
   return { ...result, key, fact };
@@ -89,7 +102,7 @@ function parseVips(spec: unknown, complaints: Complaints): Address[] {
   return [...vips.values()];
 }
 
-/** `spec.ipFamilies`, or both if it is unset (KEP-1645: when given, `ips` correspond to it). */
+/** `spec.ipFamilies`, or both families if unset (KEP-1645: `ips` correspond to it). */
 function parseFamilies(spec: unknown, complaints: Complaints): readonly unknown[] {
   const families = fieldAt(spec, "ipFamilies");
   if (isUnset(families)) return FAMILIES;
@@ -125,43 +138,17 @@ function parseAffinity(spec: unknown, complaints: Complaints): number | undefine
   return DEFAULT_AFFINITY_SECONDS;
 }
 
-function parseDistribution(spec: unknown, complaints: Complaints): TrafficDistribution | undefined {
-  const value = fieldAt(spec, "trafficDistribution");
-  // PreferClose is the older name of PreferSameZone (KEP-3015).
-  if (value === "PreferClose" || value === "PreferSameZone") return "PreferSameZone";
-  if (value === "PreferSameNode") return "PreferSameNode";
-  if (!isUnset(value)) complaints.add("invalid-policy", "spec.trafficDistribution", value);
-  return undefined;
-}
-
-function parseNodeLocal(spec: unknown, complaints: Complaints): boolean {
-  const value = fieldAt(spec, "internalTrafficPolicy");
-  if (value === "Local") return true;
-  if (!isUnset(value) && value !== "Cluster") {
-    complaints.add("invalid-policy", "spec.internalTrafficPolicy", value);
-  }
-  return false;
-}
-
-/** True if connections to endpoints that are gone are to be reset. */
-function parseOnEndpointDeath(object: unknown, complaints: Complaints): boolean {
-  const value = fieldAt(object, "metadata", "annotations", ANNOTATION_ON_ENDPOINT_DEATH);
-  if (value === "reset") return true;
-  if (!isUnset(value) && value !== "keep") {
-    complaints.add(
-      "invalid-policy",
-      `metadata.annotations[${ANNOTATION_ON_ENDPOINT_DEATH}]`,
-      value,
-    );
-  }
-  return false;
-}
-
-function parseScheduler(object: unknown, complaints: Complaints): Scheduler | undefined {
-  const value = fieldAt(object, "metadata", "annotations", ANNOTATION_SCHEDULER);
-  if (isScheduler(value)) return value;
-  if (!isUnset(value)) {
-    complaints.add("invalid-policy", `metadata.annotations[${ANNOTATION_SCHEDULER}]`, value);
-  }
-  return undefined;
+/** The meaning of a policy field; an unknown value counts as unset. */
+function parsePolicy<Meaning>(
+  object: unknown,
+  path: readonly string[],
+  meanings: Readonly<Record<string, Meaning>>,
+  complaints: Complaints,
+): Meaning | undefined {
+  const value = fieldAt(object, ...path);
+  if (isUnset(value)) return undefined;
+  if (typeof value === "string" && Object.hasOwn(meanings, value)) return meanings[value];
+  const [first, second, annotation] = path;
+  const shownPath = annotation === undefined ? path.join(".") : `${first}.${second}[${annotation}]`;
+  return complaints.add("invalid-policy", shownPath, value);
 }

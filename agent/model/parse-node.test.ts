@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { CLUSTER_PROPERTY_CASES, NODE_CASES } from "../../test/support/hostile-nodes.ts";
+import { CLUSTER_PROPERTY_CASES, NODE_CASES } from "../../test/generators/hostile-nodes.ts";
 import { parseClusterProperty } from "./parse-cluster-property.ts";
 import { parseNode } from "./parse-node.ts";
 

@@ -4,29 +4,27 @@ import { LABEL_REGION, LABEL_ZONE } from "../../api/keys.ts";
 import { isLabelValue, isSubdomainName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isUnset } from "../../api/parse/fields.ts";
-import { parseClusterObjectName } from "../../api/parse/object-name.ts";
+import { parseClusterObject } from "../../api/parse/object-name.ts";
 import { parseLabel } from "../../api/parse/parse-label.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { NodeObjectFact } from "./facts.ts";
 
-/** More than any node has: two ranges (one per family), and addresses of many interfaces. */
+/** Limits; a node has two ranges (one per family), and addresses of a few interfaces. */
 const MOST_CIDRS = 16;
 const MOST_ADDRESSES = 256;
 
-/** Reads a Node. One of unusable name gives no fact; labels, ranges and addresses that are wrong are left out. */
+/** Parses a Node. An invalid name gives no fact; invalid labels, ranges and addresses are ignored. */
 export function parseNode(object: unknown): Parsed<NodeObjectFact> {
-  const { complaints, name } = parseClusterObjectName("Node", object, isSubdomainName);
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (name === undefined) return result;
-  const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
-  const zone = parseLabel(object, LABEL_ZONE, isLabelValue, complaints);
-  const fact: NodeObjectFact = {
-    podCidrs: parsePodCidrs(object, complaints),
-    addresses: parseAddresses(object, complaints),
-    ...(region !== undefined && { region }),
-    ...(zone !== undefined && { zone }),
-  };
-  return { ...result, fact };
+  return parseClusterObject("Node", object, isSubdomainName, (_, complaints) => {
+    const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
+    const zone = parseLabel(object, LABEL_ZONE, isLabelValue, complaints);
+    return {
+      podCidrs: parsePodCidrs(object, complaints),
+      addresses: parseAddresses(object, complaints),
+      ...(region !== undefined && { region }),
+      ...(zone !== undefined && { zone }),
+    };
+  });
 }
 
 function parsePodCidrs(object: unknown, complaints: Complaints): Cidr[] {
@@ -39,7 +37,7 @@ function parsePodCidrs(object: unknown, complaints: Complaints): Cidr[] {
   return cidrs;
 }
 
-/** Those of the types that hold addresses; the others hold names. */
+/** Only types with IP addresses; the others hold names. */
 function parseAddresses(object: unknown, complaints: Complaints): string[] {
   const found = new Set<string>();
   const list = listAt(object, ["status", "addresses"], MOST_ADDRESSES, complaints);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { annotated } from "../../test/support/hostile-selectors.ts";
-import { anySelectors } from "../../test/support/selectors.ts";
+import { annotated } from "../../test/generators/hostile-selectors.ts";
+import { anySelectors } from "../../test/generators/selectors.ts";
 import { OPERATORS } from "./cluster-selector.ts";
 import { parseImport } from "./parse-import.ts";
 
@@ -48,7 +48,7 @@ function written(selectors: readonly (readonly object[])[]): string {
   return JSON.stringify(list);
 }
 
-test("whatever text an annotation is, it gives selectors that mean something, or one problem", () => {
+test("any text of the annotation results in valid selectors or one problem", () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const { fact, problems } = parseImport(annotated(text));
@@ -67,7 +67,7 @@ test("whatever text an annotation is, it gives selectors that mean something, or
   );
 });
 
-test("what is written as selectors is read as such", () => {
+test("valid selectors are parsed unchanged", () => {
   fc.assert(
     fc.property(anySelectors, (selectors) => {
       assert.deepEqual(parseImport(annotated(written(selectors))).fact?.selectors, selectors);
@@ -75,7 +75,7 @@ test("what is written as selectors is read as such", () => {
   );
 });
 
-test("a problem names the part of the list that is wrong, and shows it", () => {
+test("a problem names the invalid part of the list, and shows it", () => {
   const list = [{ propertySelector: { matchProperties: { region: "eu", "my region": "eu" } } }];
   assert.deepEqual(parseImport(annotated(list)).problems, [
     {

@@ -5,24 +5,23 @@ import { type Fields, field, fieldAt, isFields, isUnset } from "../../api/parse/
 import { parseJsonText } from "../../api/parse/json-text.ts";
 import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selector.ts";
 
-/** Entries of a list (KEP-5939, API overview). */
+/** Maximum entries of a list (KEP-5939, API overview). */
 const MOST_SELECTORS = 16;
-/** Requirements of one entry, values of one requirement and characters of a value: the KEP sets no limit. */
+/** Maximum requirements of an entry, values of a requirement and characters of a value; the KEP sets no limits. */
 const MOST_REQUIREMENTS = 16;
 const MOST_VALUES = 256;
 const MOST_VALUE_CHARACTERS = 256;
-/** Characters of the annotation; Kubernetes allows 262,144 for all annotations of an object. */
+/** Maximum characters of the annotation; Kubernetes allows 262,144 for all annotations of an object. */
 const MOST_CHARACTERS = 65_536;
 /** List, entry, propertySelector, matchExpressions, requirement, values. */
 const DEPTH = 6;
 
-/** Says what stands where and is wrong, and has made nothing of it. */
+/** Reports an invalid value at a path. */
 type Refuse = (path: string, value: unknown) => undefined;
 
 /**
- * The cluster selectors of a ServiceImport: `spec.clusterSelectors`, else the annotation; undefined if it has
- * none. Order and sets are all that a list says, so a list with a part left out would say something else:
- * whatever is wrong refuses all of it, and the built-in tiers apply. The first mistake is told.
+ * The cluster selectors of a ServiceImport; undefined if it has none. Any error rejects the whole list, because a list
+ * without an entry would have another meaning.
  */
 export function parseSelectors(
   object: unknown,
@@ -45,13 +44,13 @@ export function parseSelectors(
 function parseList(raw: unknown, path: string, refuse: Refuse): ClusterSelector[] | undefined {
   return listOf(raw, path, MOST_SELECTORS, refuse, (entry, at) => {
     const selector = field(entry, "propertySelector");
-    // A field that is not known may be a criterion of a later version (CEL, say): an entry has one only.
+    // An unknown field may be a criterion of a later version (such as CEL); an entry has only one.
     if (!isFields(selector) || !hasOnly(entry, ["propertySelector"])) return refuse(at, entry);
     return parseSelector(selector, `${at}.propertySelector`, refuse);
   });
 }
 
-/** `matchLabels` is what `matchProperties` was called in earlier drafts of the KEP. */
+/** Earlier drafts of the KEP called `matchProperties` `matchLabels`. */
 const SELECTOR_FIELDS = ["matchProperties", "matchLabels", "matchExpressions"] as const;
 
 function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelector | undefined {
@@ -71,7 +70,7 @@ function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelect
     if (part === undefined) return undefined;
     requirements.push(...part);
   }
-  // Nothing is asked for, or more than anybody means (KEP-5939: an empty selector is invalid).
+  // KEP-5939: an empty selector is invalid.
   const good = requirements.length >= 1 && requirements.length <= MOST_REQUIREMENTS;
   return good ? requirements : refuse(path, raw);
 }
@@ -110,7 +109,7 @@ function parseRequirement(
     : refuse(`${path}.values`, list);
 }
 
-/** Every item of a list read, or nothing. */
+/** All parsed items of a list; undefined if one is invalid. */
 function listOf<T>(
   raw: unknown,
   path: string,
@@ -132,12 +131,12 @@ function hasOnly(raw: unknown, names: readonly string[]): boolean {
   return isFields(raw) && Object.keys(raw).every((name) => names.includes(name));
 }
 
-/** The name of a ClusterProperty, or the label that a region is known by. A name that cannot exist is a typing error. */
+/** The name of a ClusterProperty, or the region label. */
 function isPropertyKey(text: string): boolean {
   return isSubdomainName(text) || text === LABEL_REGION;
 }
 
-/** Values are compared, and go nowhere: any characters will do (KEP-5939, Validation). */
+/** Any characters are valid: values are only compared (KEP-5939, Validation). */
 function isValue(value: unknown): value is string {
   return typeof value === "string" && value.length <= MOST_VALUE_CHARACTERS;
 }

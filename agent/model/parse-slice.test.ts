@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { SLICE_PROPERTY_CASES } from "../../test/support/hostile-properties.ts";
-import { endpointSlice, SLICE_CASES } from "../../test/support/hostile-slices.ts";
-import { cidr } from "../../test/support/worlds.ts";
+import { cidr } from "../../test/generators/facts.ts";
+import { SLICE_PROPERTY_CASES } from "../../test/generators/hostile-properties.ts";
+import { endpointSlice, SLICE_CASES } from "../../test/generators/hostile-slices.ts";
 import { parseSlice } from "./parse-slice.ts";
 
 const PLAIN = {
@@ -38,12 +38,12 @@ describe("parseSlice on", () => {
   }
 });
 
-test("without a ClusterSet CIDR, an endpoint may lie anywhere", () => {
+test("without a ClusterSet CIDR, an endpoint may have any address", () => {
   const { fact } = parseSlice(endpointSlice({ endpoints: [{ addresses: ["241.0.0.1"] }] }));
   assert.equal(fact?.endpoints.length, 1);
 });
 
-test("a problem shows the address that is wrong", () => {
+test("a problem shows the invalid address", () => {
   const { problems } = parseSlice(endpointSlice({ endpoints: [{ addresses: ["127.0.0.1"] }] }));
   assert.deepEqual(problems, [
     {
@@ -55,7 +55,7 @@ test("a problem shows the address that is wrong", () => {
   ]);
 });
 
-test("a slice that is ours but unusable has a key, so that what it was before can go", () => {
+test("an invalid slice of the clusterset has a key, so that its earlier fact can be removed", () => {
   assert.equal(parseSlice(endpointSlice({ addressType: "FQDN" })).key, "demo/serve-c2");
   const unlabelled = { metadata: { namespace: "demo", name: "serve-c2" } };
   assert.equal(parseSlice(unlabelled).key, "demo/serve-c2");

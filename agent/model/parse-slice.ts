@@ -34,9 +34,8 @@ import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoint
 import type { SliceFact } from "./facts.ts";
 
 /**
- * Reads an EndpointSlice. A slice without the multi-cluster label is not ours: neither fact nor problem. One
- * of unusable name, label or address type gives no fact; endpoints and ports that are wrong are left out one
- * by one. `clusterSetCidrs` are the ranges that no endpoint may lie in; `interner` is shared by what keeps many.
+ * Parses an EndpointSlice; one without the multi-cluster label gives neither fact nor problem. Invalid endpoints and ports,
+ * and endpoints in `clusterSetCidrs`, are ignored individually. `interner` saves memory if many slices share it.
  */
 export function parseSlice(
   object: unknown,
@@ -55,7 +54,7 @@ export function parseSlice(
     return { ...result, key };
   }
   if (family === undefined) return { ...result, key };
-  // Of origin and region, a bad value that counts as none can only make a slice farther.
+  // An invalid source cluster or region counts as missing, which can only make a slice farther.
   const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
   const properties = parseProperties(object, complaints, interner);
@@ -87,7 +86,7 @@ export function parseSlice(
   return { ...result, key, fact };
 }
 
-/** What `active` may be; a label is text, also where YAML would read a boolean. */
+/** Labels are strings, also if YAML would read a boolean. */
 function isSwitch(text: string): boolean {
   return text === "true" || text === "false";
 }

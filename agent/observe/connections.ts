@@ -4,15 +4,14 @@ import type { Logger } from "../../common/log.ts";
 import type { AgentMetrics } from "./metrics.ts";
 
 /**
- * How the connections to an API server fare, by resource. That one is lost is told, and fails nothing: the
- * kernel goes on with what it has, a restart would find the same server, and if every node of a cluster became
- * unready whenever its API server restarts, an outage of the one would be made one of the other.
+ * The watches of an API server, by resource. A lost watch is logged and does not make the agent unready: the rules stay, a
+ * restart would not help, and an outage of the API server must not become one of all nodes.
  */
 export class Connections {
   readonly #log: Logger;
   readonly #metrics: AgentMetrics;
   readonly #states = new Map<string, ReflectorState>();
-  /** By resource: the fault that was told last, until the connection is well again. */
+  /** By resource: the fault that was logged last; absent while the watch works. */
   readonly #lost = new Map<string, ReflectorState["reason"]>();
 
   constructor(log: Logger, metrics: AgentMetrics) {
@@ -20,25 +19,26 @@ export class Connections {
     this.#metrics = metrics;
   }
 
-  /** How the connection for `resource`, one of a few, is from now on. */
+  /** The watch of `resource` entered a state. */
   observe(resource: string, state: ReflectorState): void {
     const { reason, detail } = state;
     this.#states.set(resource, state);
-    this.#metrics.connection(resource, reason);
+    this.#metrics.counters.sourceStates.inc({ resource, reason });
+    this.#metrics.gauges.sourceWatching.set({ resource }, reason === "watching" ? 1 : 0);
     const lost = this.#lost.get(resource);
     const fields = { resource, reason, ...(detail !== undefined && { detail }) };
     if (!isUsual(resource, reason)) {
       this.#lost.set(resource, reason);
-      // Between two failures it tries, which is another state: an outage is told once, not at every try.
+      // Attempts between two failures are states of their own: an outage is logged once, not at every attempt.
       if (lost === reason) return;
-      this.#log.warn("The API server is not followed; what is known stays.", fields);
+      this.#log.warn("Watch failed; using last known state", fields);
     } else if (lost !== undefined && reason === "watching") {
       this.#lost.delete(resource);
-      this.#log.info("The API server is followed again.", { ...fields, was: lost });
-    } else this.#log.debug("The connection to the API server is in another state.", fields);
+      this.#log.info("Watch restored", { ...fields, was: lost });
+    } else this.#log.debug("Watch state changed", fields);
   }
 
-  /** Lines of `/readyz?verbose`, none of which decides the verdict. */
+  /** Lines of `/readyz?verbose`; they do not change the verdict. */
   remarks(): string[] {
     return [...this.#states].map(([resource, state]) => connectionLine(resource, state));
   }
@@ -52,9 +52,9 @@ function connectionLine(resource: string, { reason, detail }: ReflectorState): s
   return `[${isUsual(resource, reason) ? "?" : "-"}]${name} ${reason}${why}`;
 }
 
-/** A kind that not every cluster has. */
+/** A resource that some clusters do not have. */
 const OPTIONAL = "clusterproperties";
-/** What a connection passes through when nothing is wrong. */
+/** States of a watch that works. */
 const USUAL: readonly ReflectorState["reason"][] = ["watching", "listing", "expired"];
 
 function isUsual(resource: string, reason: ReflectorState["reason"]): boolean {

@@ -24,41 +24,43 @@ const SWEPT = { family: "IPv4", by: "netlink", seconds: 0.01, deleted: [] } as c
 const NO_NATIVE = new CodedError("CSP_NETLINK_UNAVAILABLE", "no native part");
 const NO_PROGRAM = new CodedError("CSP_EXEC_MISSING", "no conntrack");
 
-test("a way that does not work is told once, and so is that none does, and that one does again", () => {
+test("a failing access method is logged once, and so is that all fail, and that one works again", () => {
   const { observer, lines } = observed();
   const netlinkFails = () =>
-    observer.sweepFailed({ family: "IPv4", by: "netlink", error: NO_NATIVE, last: false });
+    observer.cleanupFailed({ family: "IPv4", by: "netlink", error: NO_NATIVE, last: false });
   const toolFails = () =>
-    observer.sweepFailed({ family: "IPv4", by: "conntrack", error: NO_PROGRAM, last: true });
+    observer.cleanupFailed({ family: "IPv4", by: "conntrack", error: NO_PROGRAM, last: true });
   netlinkFails();
-  observer.swept({ ...SWEPT, by: "conntrack" });
+  observer.cleanedUp({ ...SWEPT, by: "conntrack" });
   const warnings = () => lines().filter((line) => !line.startsWith("debug"));
   assert.deepEqual(warnings(), [
-    "warn Connection tracking cannot be reached; another way is tried. netlink",
+    "warn Conntrack cleanup failed; trying another access method netlink",
   ]);
   netlinkFails();
   toolFails();
   netlinkFails();
   toolFails();
-  assert.deepEqual(warnings(), ["warn Connection tracking is not cleaned; rules are. conntrack"]);
-  observer.swept(SWEPT);
-  observer.swept(SWEPT);
-  assert.deepEqual(warnings(), ["info Connection tracking is cleaned again. netlink"]);
+  assert.deepEqual(warnings(), [
+    "warn Conntrack cleanup failed; rules are still programmed conntrack",
+  ]);
+  observer.cleanedUp(SWEPT);
+  observer.cleanedUp(SWEPT);
+  assert.deepEqual(warnings(), ["info Conntrack cleanup recovered netlink"]);
 });
 
-test("deletions are counted by protocol and reason, failures by way and code", async () => {
+test("deletions are counted by protocol and reason, failures by access method and code", async () => {
   const { observer, metrics, lines } = observed();
   const left = { protocol: "UDP", reason: "endpoint-left" } as const;
-  observer.swept({ ...SWEPT, deleted: [{ ...left, entries: 3 }] });
-  observer.swept({
+  observer.cleanedUp({ ...SWEPT, deleted: [{ ...left, entries: 3 }] });
+  observer.cleanedUp({
     ...SWEPT,
     deleted: [
       { ...left, entries: 2 },
       { protocol: "TCP", reason: "endpoint-gone", entries: 0 },
     ],
   });
-  assert.equal(lines().length, 2, "nothing deleted is nothing told");
-  observer.sweepFailed({ family: "IPv6", by: "netlink", error: NO_NATIVE, last: false });
+  assert.equal(lines().length, 2, "0 deleted entries are not logged");
+  observer.cleanupFailed({ family: "IPv6", by: "netlink", error: NO_NATIVE, last: false });
   const text = (await metrics.text()).split("\n");
   for (const line of [
     'conntrack_deleted_entries_total{family="IPv4",protocol="UDP",reason="endpoint-left"} 5',

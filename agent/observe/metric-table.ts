@@ -13,19 +13,19 @@ const LATENCY_BUCKETS = exponentialBuckets(0.001, 2, 18);
 export const HISTOGRAMS = {
   syncSeconds: {
     name: "sync_duration_seconds",
-    help: "Time that one successful pass over the kernel took, by whether it wrote what had changed or read back and compared everything.",
+    help: "Duration of one successful sync pass in seconds, by scope: changed writes what has changed, complete reads back and compares everything.",
     labelNames: ["family", "scope"],
     buckets: SYNC_BUCKETS,
   },
   latencySeconds: {
     name: "network_programming_duration_seconds",
-    help: "Time from when the agent learned of a change to when the kernel had it; what was there at the start is no change.",
+    help: "Time from the observation of a change to its acceptance by the kernel, in seconds; objects of the initial lists do not count.",
     labelNames: ["family"],
     buckets: LATENCY_BUCKETS,
   },
   sweepSeconds: {
     name: "conntrack_sweep_duration_seconds",
-    help: "Time of one walk through the connection tracking table, deletions included.",
+    help: "Duration of one scan of the conntrack table, including the deletion of stale entries, in seconds.",
     labelNames: ["family"],
     buckets: SYNC_BUCKETS,
   },
@@ -35,27 +35,27 @@ export const HISTOGRAMS = {
 export const COUNTERS = {
   syncFailures: {
     name: "sync_failures_total",
-    help: "Passes over the kernel that failed, by error code (docs/ERRORS.md; unknown for others).",
+    help: "Failed sync passes, by error code (docs/ERRORS.md; unknown for others).",
     labelNames: ["family", "code"],
   },
   driftRepairs: {
     name: "drift_repairs_total",
-    help: "Kernel objects of ours that somebody else had changed, each when that was found and repaired, by reason (docs/REASONS.md).",
+    help: "Managed kernel objects that other programs changed, counted when they are repaired, by reason (docs/REASONS.md).",
     labelNames: ["family", "reason"],
   },
-  lookFailures: {
+  checkFailures: {
     name: "drift_check_failures_total",
-    help: "Times that it could not be checked whether somebody else has changed our rules, by error code.",
+    help: "Failed drift checks, by error code.",
     labelNames: ["family", "code"],
   },
-  trials: {
+  attempts: {
     name: "isolation_trials_total",
-    help: "Transactions that were made to find what the kernel refuses, by outcome (accepted, refused).",
+    help: "Transactions attempted in the search for services that the kernel rejects, by outcome (accepted, refused).",
     labelNames: ["family", "outcome"],
   },
   respawns: {
     name: "restore_respawns_total",
-    help: "Times that iptables-restore, or nft with IPVS, was given up because it had ended or hung.",
+    help: "Times that the long-lived iptables-restore, or nft with IPVS, was replaced because it exited or hung.",
     labelNames: ["family"],
   },
   written: {
@@ -70,27 +70,27 @@ export const COUNTERS = {
   },
   rejections: {
     name: "rejections_total",
-    help: "Parts of objects that were refused, each when it was first seen, by reason (docs/REASONS.md).",
+    help: "Parts of objects that were rejected, counted when first observed, by reason (docs/REASONS.md).",
     labelNames: ["reason"],
   },
   entriesDeleted: {
     name: "conntrack_deleted_entries_total",
-    help: "Entries of connection tracking that were deleted, by reason (docs/REASONS.md).",
+    help: "Deleted conntrack entries, by reason (docs/REASONS.md).",
     labelNames: ["family", "protocol", "reason"],
   },
   sweepFailures: {
     name: "conntrack_failures_total",
-    help: "Walks through the connection tracking table that failed, by how it was reached (netlink, conntrack) and error code.",
+    help: "Failed conntrack table scans, by access method (netlink, conntrack) and error code.",
     labelNames: ["family", "by", "code"],
   },
   sourceStates: {
     name: "source_states_total",
-    help: "Times that the connection for a resource of the API server came into a state (docs/REASONS.md).",
+    help: "State changes of the connection for a resource of the API server, by state (docs/REASONS.md).",
     labelNames: ["resource", "reason"],
   },
   tierChanges: {
     name: "tier_changes_total",
-    help: "Times that a port of an import moved from one tier to another; none stands for rejecting connections.",
+    help: "Moves of import ports from one tier to another; none means that the port rejects connections.",
     labelNames: ["from", "to"],
   },
 } as const satisfies Record<string, MetricDefinition>;
@@ -99,87 +99,92 @@ export const COUNTERS = {
 export const GAUGES = {
   lastSync: {
     name: "sync_last_success_timestamp_seconds",
-    help: "Time of day of the last successful pass over the kernel.",
+    help: "Unix time of the last successful sync pass.",
     labelNames: ["family"],
   },
   lastQueued: {
     name: "sync_last_queued_timestamp_seconds",
-    help: "Time of day at which a change was last queued; later than a family's last success means that it waits.",
+    help: "Unix time at which a change was last queued; a change is waiting if this is later than a family's last success.",
     labelNames: [],
   },
   waiting: {
     name: "oldest_waiting_change_age_seconds",
-    help: "Age of the oldest change that the kernel does not have yet; 0 if it has all.",
+    help: "Age of the oldest change that is not programmed yet, in seconds; 0 if all are.",
     labelNames: ["family"],
   },
   imports: {
     name: "imports",
-    help: "Imports, by what became of them (docs/REASONS.md).",
+    help: "Imports, by the reason of their plan (docs/REASONS.md).",
+    labelNames: ["reason"],
+  },
+  limited: {
+    name: "limited_imports",
+    help: "Imports with slices that are left out because of a limit, as a whole or in part, by reason (docs/REASONS.md).",
     labelNames: ["reason"],
   },
   ports: {
     name: "service_ports",
-    help: "Ports of imports, once per family, by the tier that takes their traffic (none: they reject) and why.",
+    help: "Import ports, once per family, by active tier (none: connections are rejected) and reason.",
     labelNames: ["tier", "reason"],
   },
   endpoints: {
     name: "endpoints",
-    help: "Endpoints that take traffic, once for each port that they take it for, by tier.",
+    help: "Endpoints that receive traffic, once for each port, by tier.",
     labelNames: ["tier"],
   },
-  setAside: {
+  quarantined: {
     name: "set_aside_services",
-    help: "Ports that the kernel or its tool refuses, in full or with session affinity, by reason (docs/REASONS.md).",
+    help: "Quarantined import ports: the kernel or its tool rejects them, in full or with session affinity; by reason (docs/REASONS.md).",
     labelNames: ["family", "reason"],
   },
-  doubted: {
+  retained: {
     name: "doubted_services",
-    help: "Services that nothing told of when the agent started, though the kernel had rules of most of them; the rules stay for 30 seconds. 0 after that.",
+    help: "Services of an earlier run whose rules are kept for 30 seconds, because the initial lists are missing most programmed services; else 0.",
     labelNames: ["family"],
   },
   rejected: {
     name: "rejected_parts",
-    help: "Parts of objects that are refused now, by reason (docs/REASONS.md).",
+    help: "Parts of objects that are rejected now, by reason (docs/REASONS.md).",
     labelNames: ["reason"],
   },
   sourceWatching: {
     name: "source_watching",
-    help: "1 while changes of a resource of the API server arrive, else 0; what is known stays all the same.",
+    help: "1 while the watch of a resource of the API server is established, else 0; the last known state is used meanwhile.",
     labelNames: ["resource"],
   },
   sourceObjects: {
     name: "source_objects",
-    help: "Objects of a resource of the API server that are known and usable.",
+    help: "Valid objects of a resource of the API server.",
     labelNames: ["resource"],
   },
   brokenFiles: {
     name: "manifest_files_broken",
-    help: "Manifest files that cannot be read or parsed now; what they held before is kept.",
+    help: "Manifest files that cannot be read or parsed now; their last valid content is used.",
     labelNames: [],
   },
   affinityLimit: {
     name: "affinity_clients_limit",
-    help: "Clients per endpoint that the kernel remembers for session affinity (xt_recent, ip_list_tot).",
+    help: "Clients per endpoint that the kernel keeps for session affinity (xt_recent, ip_list_tot).",
     labelNames: [],
   },
   preflight: {
     name: "preflight_failing",
-    help: "1 while a check of the node around the agent fails, 0 while it is well, absent while it cannot be told (/readyz?verbose, docs/guides/preflight.md).",
+    help: "Result of each preflight check of the node: 1 failed, 0 passed; absent if unknown. /readyz?verbose has details (docs/guides/preflight.md).",
     labelNames: ["check", "family"],
   },
   conntrackEntries: {
     name: "conntrack_entries",
-    help: "Connections that the kernel tracks in the node's network namespace, as of the last look (every minute).",
+    help: "Connections that the kernel tracks in the node's network namespace, as of the last preflight (every minute).",
     labelNames: [],
   },
   conntrackLimit: {
     name: "conntrack_entries_limit",
-    help: "Connections that it may track; beyond, new ones are dropped.",
+    help: "Maximum number of tracked connections; beyond it, the kernel drops new ones.",
     labelNames: [],
   },
   build: {
     name: "build_info",
-    help: "Always 1; its labels say what runs.",
+    help: "Always 1; the labels are the version, the Node.js version and the backend.",
     labelNames: ["version", "node", "backend"],
   },
 } as const satisfies Record<string, MetricDefinition>;

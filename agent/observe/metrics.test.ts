@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 import { CodedError } from "../../common/errors.ts";
-import { failing, unknown, well } from "../preflight/verdict.ts";
+import { createLogger } from "../../common/log.ts";
+import { failing, ok, unknown } from "../preflight/finding.ts";
 import { AgentMetrics } from "./metrics.ts";
+import { Observer } from "./observer.ts";
 import type { ImportSummary, PortSummary } from "./summary.ts";
 
 /** The samples whose name begins with `clusterset_agent_<name>`, as Prometheus reads them. */
@@ -29,16 +31,20 @@ function summary(...ports: readonly PortSummary[]): ImportSummary {
   return { importKey: "demo/serve", reason: "programmed", vips: [], ports };
 }
 
-test("a pass is counted with its duration, its writes and the latency of each change", async () => {
+/** The metrics, and an observer that fills them at 5 s of the clock. */
+function observed(): { readonly metrics: AgentMetrics; readonly observer: Observer } {
   const metrics = new AgentMetrics();
-  metrics.syncDone({
-    family: "IPv4",
-    scope: "changed",
-    seconds: 0.0015,
-    writes: 7,
-    deletes: 2,
-    latencies: [0.0008, 3],
-  });
+  const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
+  return { metrics, observer: new Observer(log, metrics, { now: () => 5000 }) };
+}
+
+const PASS = { family: "IPv4", seconds: 0.0015, writes: 0, deletes: 0, changedAt: [] } as const;
+
+test("a pass is counted with its duration, its writes and the latency of each change", async () => {
+  const { metrics, observer } = observed();
+  observer.reconciled({ ...PASS, scope: "complete" });
+  const changes = { writes: 7, deletes: 2, changedAt: [4999.2, 2000] };
+  observer.reconciled({ ...PASS, scope: "changed", ...changes });
   const durations = await samples(metrics, "sync_duration_seconds");
   assert.ok(
     durations.includes('sync_duration_seconds_bucket{le="0.001",family="IPv4",scope="changed"} 0'),
@@ -58,17 +64,10 @@ test("a pass is counted with its duration, its writes and the latency of each ch
 });
 
 test("the last success and the last queued change are times of day, in seconds", async () => {
-  const metrics = new AgentMetrics();
+  const { metrics, observer } = observed();
   const before = Date.now() / 1000;
-  metrics.changeQueued();
-  metrics.syncDone({
-    family: "IPv6",
-    scope: "complete",
-    seconds: 1,
-    writes: 0,
-    deletes: 0,
-    latencies: [],
-  });
+  observer.planned("demo/serve", undefined);
+  observer.reconciled({ ...PASS, family: "IPv6", scope: "complete" });
   const [queued = "", success = ""] = [
     ...(await samples(metrics, "sync_last_queued_timestamp_seconds")),
     ...(await samples(metrics, 'sync_last_success_timestamp_seconds{family="IPv6"}')),
@@ -76,17 +75,14 @@ test("the last success and the last queued change are times of day, in seconds",
   assert.ok(Number(queued) >= before - 0.001 && Number(success) >= Number(queued));
 });
 
-test("failures are counted by code, and what nobody foresaw as unknown", async () => {
-  const metrics = new AgentMetrics();
-  metrics.syncFailed("IPv4", new CodedError("CSP_RESTORE_EXITED", "no"));
-  metrics.syncFailed("IPv4", new Error("somebody's name"));
-  metrics.restoreRespawned("IPv4");
+test("failures are counted by code, and without one as unknown", async () => {
+  const { metrics, observer } = observed();
+  const failure = { family: "IPv4", failures: 1, retryIn: 1000 } as const;
+  observer.failed({ ...failure, error: new CodedError("CSP_RESTORE_EXITED", "no") });
+  observer.failed({ ...failure, error: new Error("a name that a user chose") });
   assert.deepEqual(await samples(metrics, "sync_failures_total"), [
     'sync_failures_total{family="IPv4",code="CSP_RESTORE_EXITED"} 1',
     'sync_failures_total{family="IPv4",code="unknown"} 1',
-  ]);
-  assert.deepEqual(await samples(metrics, "restore_respawns_total"), [
-    'restore_respawns_total{family="IPv4"} 1',
   ]);
 });
 
@@ -112,6 +108,19 @@ test("imports, ports and endpoints are counted as they are now, by tier and reas
   assert.deepEqual(await samples(metrics, "imports"), ['imports{reason="programmed"} 0']);
 });
 
+test("imports that exceed a limit are counted as they are now, by the limit", async () => {
+  const metrics = new AgentMetrics();
+  const over = { ...summary(PORT), limited: { reason: "import-limit", slices: 2 } } as const;
+  metrics.planned(undefined, over);
+  assert.deepEqual(await samples(metrics, "limited_imports"), [
+    'limited_imports{reason="import-limit"} 1',
+  ]);
+  metrics.planned(over, summary(PORT));
+  assert.deepEqual(await samples(metrics, "limited_imports"), [
+    'limited_imports{reason="import-limit"} 0',
+  ]);
+});
+
 test("a port that changes its tier is counted; one that appears or stays is not", async () => {
   const metrics = new AgentMetrics();
   const regional = summary({ ...PORT, tier: "regional" });
@@ -128,7 +137,7 @@ test("a port that changes its tier is counted; one that appears or stays is not"
   ]);
 });
 
-test("a refused part is in the gauge while it is there, and in the counter once", async () => {
+test("a rejected part is in the gauge while it exists, and in the counter once", async () => {
   const metrics = new AgentMetrics();
   const problem: Problem = {
     reason: "invalid-port",
@@ -136,9 +145,9 @@ test("a refused part is in the gauge while it is there, and in the counter once"
     field: "ports[0].port",
     value: "0",
   };
-  metrics.refused([], [problem]);
-  metrics.refused([problem], [problem, { ...problem, field: "ports[1].port" }]);
-  metrics.refused([problem, { ...problem, field: "ports[1].port" }], [problem]);
+  metrics.rejected([], [problem]);
+  metrics.rejected([problem], [problem, { ...problem, field: "ports[1].port" }]);
+  metrics.rejected([problem, { ...problem, field: "ports[1].port" }], [problem]);
   assert.deepEqual(await samples(metrics, "rejected_parts"), [
     'rejected_parts{reason="invalid-port"} 1',
   ]);
@@ -147,38 +156,17 @@ test("a refused part is in the gauge while it is there, and in the counter once"
   ]);
 });
 
-test("the age of the oldest waiting change is asked for at each scrape", async () => {
+test("the metrics of the process begin with the start", async () => {
   const metrics = new AgentMetrics();
-  let age = 1.5;
-  metrics.readWaiting(() => [["IPv4", age]]);
-  await metrics.text();
-  age = 0;
-  assert.deepEqual(await samples(metrics, "oldest_waiting"), [
-    'oldest_waiting_change_age_seconds{family="IPv4"} 0',
-  ]);
-});
-
-test("what runs, broken manifests and the limit of affinity are shown; the process only once started", async () => {
-  const metrics = new AgentMetrics();
-  metrics.runs({ version: "1.2.3", node: "v24", backend: "iptables" });
-  metrics.manifestFilesBroken(2);
-  metrics.affinityLimit(100);
-  const lines = await metrics.text();
-  assert.match(
-    lines,
-    /^clusterset_agent_build_info\{version="1.2.3",node="v24",backend="iptables"\} 1$/m,
-  );
-  assert.match(lines, /^clusterset_agent_manifest_files_broken 2$/m);
-  assert.match(lines, /^clusterset_agent_affinity_clients_limit 100$/m);
-  assert.doesNotMatch(lines, /^process_/m);
+  assert.doesNotMatch(await metrics.text(), /^process_/m);
   metrics.start();
   assert.match(await metrics.text(), /^process_resident_memory_bytes \d+$/m);
 });
 
-test("what a look at the node found is 1 or 0, and gone once it cannot be told", async () => {
+test("a preflight check is 1 or 0, and absent while its result is unknown", async () => {
   const metrics = new AgentMetrics();
   const route = { check: "route", family: "IPv4" } as const;
-  metrics.looked([failing(route, "no-route", "x"), well({ check: "conntrack" })], {
+  metrics.preflightRan([failing(route, "no-route", "x"), ok({ check: "conntrack" })], {
     count: 7,
     limit: 100,
   });
@@ -190,7 +178,7 @@ test("what a look at the node found is 1 or 0, and gone once it cannot be told",
     "conntrack_entries 7",
     "conntrack_entries_limit 100",
   ]);
-  metrics.looked(
+  metrics.preflightRan(
     [unknown(route, "x"), failing({ check: "conntrack" }, "conntrack-full", "x")],
     undefined,
   );

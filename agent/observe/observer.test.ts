@@ -37,27 +37,26 @@ const PASS = {
   family: "IPv4",
   scope: "changed",
   seconds: 0.01,
-  whole: true,
   writes: 1,
   deletes: 0,
 } as const;
 
-test("what was there before is no news; what comes after the first sync is", () => {
+test("objects of the initial lists are logged for debugging, changes after the first sync as info", () => {
   const { observer, lines } = observed("info");
   observer.listed();
   observer.planned("demo/serve", PLAN);
   observer.reconciled({ ...PASS, scope: "complete", changedAt: [] });
   assert.deepEqual(lines(), [
-    "info All sources have listed; the kernel is written to from now on.",
-    "info The kernel is as planned.",
+    "info Caches synced; programming rules",
+    "info Programmed rules; in sync",
   ]);
   observer.planned("demo/serve", { ...PLAN, reason: "headless" });
   observer.reconciled({ ...PASS, changedAt: [4000] });
   observer.planned("demo/serve", undefined);
-  assert.deepEqual(lines(), ["info Import changed state.", "info Import is gone."]);
+  assert.deepEqual(lines(), ["info Import changed state", "info Import was removed"]);
 });
 
-test("the latency of a change is from when it was learned of to the kernel's yes", async () => {
+test("the latency of a change is from its observation to its acceptance by the kernel", async () => {
   const { observer, metrics } = observed();
   observer.reconciled({ ...PASS, scope: "complete", changedAt: [1000, 1000] });
   observer.reconciled({ ...PASS, changedAt: [3000, 4500] });
@@ -67,7 +66,7 @@ test("the latency of a change is from when it was learned of to the kernel's yes
   );
 });
 
-test("a failure that repeats is told once, another one again, and the recovery once", () => {
+test("a failure that repeats is logged once, another one again, and the recovery once", () => {
   const { observer, lines } = observed("info");
   const failed = (error: Error, family: "IPv4" | "IPv6" = "IPv4"): void =>
     observer.failed({ family, error, failures: 1, retryIn: 100 });
@@ -80,33 +79,33 @@ test("a failure that repeats is told once, another one again, and the recovery o
   observer.reconciled({ ...PASS, changedAt: [] });
   observer.reconciled({ ...PASS, changedAt: [] });
   assert.deepEqual(lines(), [
-    "warn The kernel is out of step; what it has is kept.",
-    "warn The kernel is out of step; what it has is kept.",
-    "warn The kernel is out of step; what it has is kept.",
-    "info The kernel is in step again.",
+    "warn Sync failed; keeping existing rules",
+    "warn Sync failed; keeping existing rules",
+    "warn Sync failed; keeping existing rules",
+    "info Rules are in sync again",
   ]);
 });
 
-test("a doubt is told when it begins and when it ends, and counted in between", async () => {
+test("a retention is logged when it begins and when it ends, and counted in between", async () => {
   const { observer, metrics, lines } = observed("info");
-  const doubted = { family: "IPv4", services: 12, of: 13, believedIn: 30_000 } as const;
+  const retained = { family: "IPv4", services: 12, of: 13, forMs: 30_000 } as const;
   const gauge = (services: number) =>
     new RegExp(`^clusterset_agent_doubted_services\\{family="IPv4"\\} ${services}$`, "m");
-  observer.lossDoubted(doubted);
+  observer.retained(retained);
   assert.match(await metrics.text(), gauge(12));
-  observer.lossBelieved({ family: "IPv4", services: 11 });
+  observer.released({ family: "IPv4", services: 11 });
   assert.match(await metrics.text(), gauge(0));
-  observer.lossDoubted(doubted);
-  observer.lossBelieved({ family: "IPv4", services: 0 });
+  observer.retained(retained);
+  observer.released({ family: "IPv4", services: 0 });
   assert.deepEqual(lines(), [
-    "warn Nothing tells of most services that the kernel has; their rules stay for now.",
-    "warn Services that nothing tells of are believed to be gone.",
-    "warn Nothing tells of most services that the kernel has; their rules stay for now.",
-    "info Services that nothing told of are told of again.",
+    "warn Initial list is missing most programmed services; keeping their rules",
+    "warn Deleting the rules of services that are not listed",
+    "warn Initial list is missing most programmed services; keeping their rules",
+    "info Retained services are listed again",
   ]);
 });
 
-test("a pass that changed nothing is silent at any level", () => {
+test("a pass that changed nothing is not logged at any level", () => {
   const { observer, lines } = observed("trace");
   observer.reconciled({ ...PASS, changedAt: [] });
   lines();
@@ -114,7 +113,7 @@ test("a pass that changed nothing is silent at any level", () => {
   assert.deepEqual(lines(), []);
 });
 
-test("problems are told and counted by object; a second object clears none of the first", async () => {
+test("problems are logged and counted by object; a second object clears none of the first", async () => {
   const { observer, metrics, lines } = observed("info");
   const problem = { reason: "invalid-port", field: "ports[0].port", value: "0" } as const;
   observer.problems("A", [{ ...problem, object: "A" }]);
@@ -123,10 +122,13 @@ test("problems are told and counted by object; a second object clears none of th
   assert.match(await metrics.text(), /^clusterset_agent_rejected_parts\{.*\} 1$/m);
   observer.problems("A", []);
   assert.match(await metrics.text(), /^clusterset_agent_rejected_parts\{.*\} 0$/m);
-  assert.deepEqual(lines(), ["warn Refused.", "info No longer refused."]);
+  assert.deepEqual(lines(), [
+    "warn Rejected part of an object",
+    "info Part of an object is no longer rejected",
+  ]);
 });
 
-test("an object that changes to and fro does not fill the log, and takes no line from another", () => {
+test("an object that keeps changing does not fill the log, and other objects are still logged", () => {
   const { observer, lines } = observed("info");
   observer.reconciled({ ...PASS, scope: "complete", changedAt: [] });
   observer.planned("demo/serve", PLAN);
@@ -138,7 +140,7 @@ test("an object that changes to and fro does not fill the log, and takes no line
   const told = lines();
   assert.equal(told.length, 101);
   assert.deepEqual(told.slice(-2), [
-    "warn Lines about an object come too fast; some are left out.",
-    "info Import appeared.",
+    "warn Too many log lines about an object; leaving some out",
+    "info Import was added",
   ]);
 });

@@ -2,192 +2,185 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import { codeOf } from "../../common/errors.ts";
+import { LimitedLog } from "../../common/limited-log.ts";
 import type { Logger, LogLine } from "../../common/log.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
-import type { Verdict } from "../preflight/verdict.ts";
+import type { Finding } from "../preflight/finding.ts";
 import type { AgentEvents } from "../sync/agent.ts";
 import type {
+  Attempt,
   Drifted,
   Failure,
-  LossBelieved,
-  LossDoubted,
+  QuarantineChange,
   Reconciliation,
-  SetAsideChange,
-  Trial,
+  Released,
+  Retained,
 } from "../sync/reconciler-events.ts";
-import { LineShares } from "./line-shares.ts";
-import type { AgentMetrics } from "./metrics.ts";
+import { findingTransitions } from "./finding-transitions.ts";
+import { type AgentMetrics, errorLabel } from "./metrics.ts";
 import { type ImportSummary, summaryOf } from "./summary.ts";
 import { problemTransitions, transitions } from "./transitions.ts";
-import { verdictTransitions } from "./verdict-transitions.ts";
 
-/** What is said of a port that is set aside. */
-const ASIDE: Readonly<Record<SetAsideChange["reason"], string>> = {
-  "affinity-unsupported": "Session affinity is refused; the port is served without.",
-  "refused-by-kernel": "A port is refused and set aside; connections to it are rejected.",
+/** Messages for a port that enters quarantine. */
+const QUARANTINED: Readonly<Record<QuarantineChange["reason"], string>> = {
+  "affinity-unsupported": "Session affinity is not supported; programmed the port without it",
+  "refused-by-kernel": "Quarantined a port that the kernel rejects; its connections are rejected",
   "server-foreign":
-    "Something of another program is in the place of a port, which is set aside; connections to it are rejected.",
+    "Quarantined a port because of another program's object; its connections are rejected",
 };
 
-/**
- * Turns what the agent says into log lines and metrics. It logs what became different, not what was done:
- * an agent that has nothing new to tell is silent, and one that fails again and again says so once.
- */
+/** Called after the observer has processed the event. */
+type Hooks = Partial<Record<"listed" | "reconciled", () => void>>;
+
+/** Turns the agent's events into metrics and log lines. It logs changes only; a failure that repeats is logged once. */
 export class Observer implements AgentEvents {
   readonly #log: Logger;
   readonly #metrics: AgentMetrics;
   readonly #clock: Pick<Clock, "now">;
   readonly #summaries = new Map<ObjectKey, ImportSummary>();
   readonly #problems = new Map<string, readonly Problem[]>();
-  /** Words of the failure that was told last, by family; absent while all is well. */
+  /** The sync failure that was logged last, by family; absent while syncs succeed. */
   readonly #failing = new Map<string, string>();
-  /** Words of the look that failed last, by family; absent while looks succeed. */
-  readonly #blind = new Map<string, string>();
-  /** Families whose rules somebody changes again and again. */
-  readonly #fights = new Set<string>();
-  /** Families that have been in step at least once. */
+  /** The failure of a drift check that was logged last, by family; absent while checks succeed. */
+  readonly #checkFailing = new Map<string, string>();
+  /** Families with conflicting writers. */
+  readonly #conflicts = new Set<string>();
+  /** Families that have been in sync at least once. */
   readonly #seen = new Set<string>();
-  readonly #shares: LineShares;
-  #verdicts: readonly Verdict[] = [];
+  readonly #limited: LimitedLog;
+  readonly #also: Hooks;
+  #findings: readonly Finding[] = [];
 
-  constructor(log: Logger, metrics: AgentMetrics, clock: Pick<Clock, "now">) {
+  constructor(log: Logger, metrics: AgentMetrics, clock: Pick<Clock, "now">, also: Hooks = {}) {
     this.#log = log;
     this.#metrics = metrics;
     this.#clock = clock;
-    this.#shares = new LineShares(clock);
+    this.#limited = new LimitedLog(log, clock);
+    this.#also = also;
   }
 
   listed(): void {
-    this.#log.info("All sources have listed; the kernel is written to from now on.");
+    this.#log.info("Caches synced; programming rules");
+    this.#also.listed?.();
   }
 
   planned(key: ObjectKey, plan: ImportPlan | undefined): void {
     const previous = this.#summaries.get(key);
     const next = plan && summaryOf(plan);
-    this.#metrics.changeQueued();
+    this.#metrics.gauges.lastQueued.setToCurrentTime();
     this.#metrics.planned(previous, next);
     if (next === undefined) this.#summaries.delete(key);
     else this.#summaries.set(key, next);
-    for (const line of transitions(previous, next)) this.#tell(`import ${key}`, line);
+    for (const line of transitions(previous, next)) this.#logChange(`import ${key}`, line);
   }
 
   problems(object: string, problems: readonly Problem[]): void {
     const previous = this.#problems.get(object) ?? [];
-    this.#metrics.refused(previous, problems);
+    this.#metrics.rejected(previous, problems);
     if (problems.length === 0) this.#problems.delete(object);
     else this.#problems.set(object, problems);
-    for (const line of problemTransitions(previous, problems)) this.#tellOf(object, line);
+    for (const line of problemTransitions(previous, problems)) this.#limited.write(object, line);
   }
 
-  reconciled({ family, changedAt, whole, ...what }: Reconciliation): void {
+  reconciled({ family, changedAt, ...what }: Reconciliation): void {
     const now = this.#clock.now();
-    // What was there when the agent started has not changed: a start over thousands of imports would read as
-    // thousands of slow changes.
+    // Objects of the initial lists are not changes: a start would count as thousands of slow ones.
     const changes = this.#seen.has(family) ? changedAt : [];
     const latencies = changes.map((at) => (now - at) / 1000);
-    this.#metrics.syncDone({ family, latencies, ...what });
-    if (!whole) return;
+    const { counters, gauges, histograms } = this.#metrics;
+    histograms.syncSeconds.observe({ family, scope: what.scope }, what.seconds);
+    for (const latency of latencies) histograms.latencySeconds.observe({ family }, latency);
+    counters.written.inc({ family }, what.writes);
+    counters.deleted.inc({ family }, what.deletes);
+    gauges.lastSync.setToCurrentTime({ family });
     const seconds = Number(what.seconds.toFixed(4));
-    if (this.#failing.delete(family)) this.#log.info("The kernel is in step again.", { family });
+    if (this.#failing.delete(family)) this.#log.info("Rules are in sync again", { family });
     if (!this.#seen.has(family)) {
       this.#seen.add(family);
       const imports = this.#summaries.size;
-      this.#log.info("The kernel is as planned.", { family, imports, ...what, seconds });
+      this.#log.info("Programmed rules; in sync", { family, imports, ...what, seconds });
     } else if (what.writes + what.deletes > 0) {
-      this.#log.debug("The kernel follows.", {
-        family,
-        changes: latencies.length,
-        ...what,
-        seconds,
-      });
+      this.#log.debug("Programmed rules", { family, changes: latencies.length, ...what, seconds });
     }
+    this.#also.reconciled?.();
   }
 
-  /** The node was looked at. */
-  looked(verdicts: readonly Verdict[], conntrack: ConntrackFact | undefined): void {
-    for (const line of verdictTransitions(this.#verdicts, verdicts)) this.#log.write(line);
-    this.#verdicts = verdicts;
-    this.#metrics.looked(verdicts, conntrack);
+  /** Preflight checked the node. */
+  preflightRan(findings: readonly Finding[], conntrack: ConntrackFact | undefined): void {
+    for (const line of findingTransitions(this.#findings, findings)) this.#log.write(line);
+    this.#findings = findings;
+    this.#metrics.preflightRan(findings, conntrack);
   }
 
   failed({ family, error, failures, retryIn }: Failure): void {
-    this.#metrics.syncFailed(family, error);
+    this.#metrics.counters.syncFailures.inc({ family, code: errorLabel(error) });
     const words = codeOf(error) ?? String(error);
     const known = this.#failing.get(family) === words;
     this.#failing.set(family, words);
     const fields = { family, error, failures, retryIn: Math.round(retryIn) };
-    if (known) this.#log.debug("The kernel is still out of step.", fields);
-    else this.#log.warn("The kernel is out of step; what it has is kept.", fields);
+    if (known) this.#log.debug("Sync still fails", fields);
+    else this.#log.warn("Sync failed; keeping existing rules", fields);
   }
 
   drifted({ family, drift, repairIn }: Drifted): void {
-    this.#metrics.drifted(family, drift);
-    this.#blind.delete(family);
+    for (const { reason } of drift) this.#metrics.counters.driftRepairs.inc({ family, reason });
+    this.#checkFailing.delete(family);
     const [first] = drift;
     if (first === undefined) return;
     const { reason, what, suspect } = first;
     const fields = { family, reason, what, more: drift.length - 1, ...(suspect && { suspect }) };
     if (repairIn === 0) {
-      this.#fights.delete(family);
-      this.#log.warn("Somebody has changed our rules; they are repaired.", fields);
-    } else if (!this.#fights.has(family)) {
-      this.#fights.add(family);
-      const message = "Somebody changes our rules again and again; they are repaired less often.";
+      this.#conflicts.delete(family);
+      this.#log.warn("Detected external changes to managed rules; repairing", fields);
+    } else if (!this.#conflicts.has(family)) {
+      this.#conflicts.add(family);
+      const message = "Conflicting writers: managed rules change repeatedly; repairing less often";
       this.#log.warn(message, { ...fields, repairIn: Math.round(repairIn) });
     }
   }
 
-  tried(trial: Trial): void {
-    this.#metrics.tried(trial);
+  tried({ family, accepted }: Attempt): void {
+    const outcome = accepted ? "accepted" : "refused";
+    this.#metrics.counters.attempts.inc({ family, outcome });
   }
 
-  setAside({ family, error, importKey, ...service }: SetAsideChange): void {
-    this.#metrics.setAside(family, service.reason, 1);
-    this.#log.warn(ASIDE[service.reason], { family, import: importKey, ...service, error });
+  quarantined({ family, error, importKey, ...service }: QuarantineChange): void {
+    this.#metrics.gauges.quarantined.inc({ family, reason: service.reason });
+    this.#log.warn(QUARANTINED[service.reason], { family, import: importKey, ...service, error });
   }
 
-  restored({ family, importKey, ...service }: SetAsideChange): void {
-    this.#metrics.setAside(family, service.reason, -1);
-    this.#log.info("A port is not set aside any more.", { family, import: importKey, ...service });
+  unquarantined({ family, error: _error, importKey, ...service }: QuarantineChange): void {
+    this.#metrics.gauges.quarantined.dec({ family, reason: service.reason });
+    this.#log.info("Port is no longer quarantined", { family, import: importKey, ...service });
   }
 
-  lossDoubted({ family, services, of, believedIn }: LossDoubted): void {
-    this.#metrics.doubted(family, services);
-    const message = "Nothing tells of most services that the kernel has; their rules stay for now.";
-    this.#log.warn(message, { family, reason: "mass-loss", services, of, believedIn });
+  retained({ family, services, of, forMs }: Retained): void {
+    this.#metrics.gauges.retained.set({ family }, services);
+    const message = "Initial list is missing most programmed services; keeping their rules";
+    this.#log.warn(message, { family, reason: "mass-loss", services, of, forMs });
   }
 
-  lossBelieved({ family, services }: LossBelieved): void {
-    this.#metrics.doubted(family, 0);
+  released({ family, services }: Released): void {
+    this.#metrics.gauges.retained.set({ family }, 0);
     const fields = { family, reason: "mass-loss", services };
-    if (services === 0) this.#log.info("Services that nothing told of are told of again.", fields);
-    else this.#log.warn("Services that nothing tells of are believed to be gone.", fields);
+    if (services === 0) this.#log.info("Retained services are listed again", fields);
+    else this.#log.warn("Deleting the rules of services that are not listed", fields);
   }
 
-  lookFailed({ family, error, retryIn }: Omit<Failure, "failures">): void {
-    this.#metrics.lookFailed(family, error);
+  checkFailed({ family, error, retryIn }: Omit<Failure, "failures">): void {
+    this.#metrics.counters.checkFailures.inc({ family, code: errorLabel(error) });
     const words = codeOf(error) ?? String(error);
     const fields = { family, error, retryIn: Math.round(retryIn) };
-    if (this.#blind.get(family) === words)
-      this.#log.debug("Rules still cannot be checked.", fields);
-    else this.#log.warn("Whether our rules still stand cannot be checked.", fields);
-    this.#blind.set(family, words);
+    if (this.#checkFailing.get(family) === words)
+      this.#log.debug("Drift check still fails", fields);
+    else this.#log.warn("Drift check failed", fields);
+    this.#checkFailing.set(family, words);
   }
 
-  /** Until the kernel is in step for the first time, what is read is not news but what was there before. */
-  #tell(object: string, line: LogLine): void {
+  /** Until the first sync, objects are not news. */
+  #logChange(object: string, line: LogLine): void {
     const known = this.#seen.size === 0 && line.level === "info";
-    this.#tellOf(object, known ? { ...line, level: "debug" } : line);
-  }
-
-  #tellOf(object: string, line: LogLine): void {
-    if (!this.#log.enabled(line.level)) return;
-    const { write, leftOut } = this.#shares.ration(object);
-    if (write) {
-      this.#log.write(leftOut === 0 ? line : { ...line, fields: { ...line.fields, leftOut } });
-    } else if (leftOut === 1) {
-      this.#log.warn("Lines about an object come too fast; some are left out.", { object });
-    }
+    this.#limited.write(object, known ? { ...line, level: "debug" } : line);
   }
 }

@@ -5,7 +5,7 @@ import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
 import type { DestinationCount } from "../backends/backend.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
-import { failing, unknown, type Verdict, well } from "../preflight/verdict.ts";
+import { type Finding, failing, ok, unknown } from "../preflight/finding.ts";
 import type { FamilyProgress } from "../sync/agent.ts";
 import { type PageSources, pages } from "./pages.ts";
 
@@ -19,18 +19,24 @@ function plan(importKey: ImportPlan["importKey"]): ImportPlan {
 async function served(
   t: TestContext,
   state: FamilyProgress = { synced: true },
-  verdicts: readonly Verdict[] = [],
-  counts?: PageSources["counts"],
+  findings: readonly Finding[] = [],
+  counts: PageSources["agent"]["counts"] = async () => undefined,
 ): Promise<(path: string) => Promise<readonly [number, string, string]>> {
   const routes = pages({
     clock: { now: () => NOW },
     metrics: { contentType: "text/plain; version=0.0.4", text: async () => "up 1\n" },
-    state: () => ({ listed: true, families: new Map([["IPv4", state]]) }),
-    verdicts: () => verdicts,
-    // The last one vanishes between being listed and being shown.
-    keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
-    plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
-    ...(counts && { counts }),
+    agent: {
+      listed: true,
+      families: new Map([["IPv4", state]]),
+      // The last import is deleted between being listed and being shown.
+      keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
+      plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
+      counts,
+    },
+    toolTimeout: () => 0,
+    unlisted: () => undefined,
+    findings: () => findings,
+    remarks: () => [],
   });
   const log = createLogger({ level: "error", format: "json" }, { write: () => {} });
   const server = new HttpServer({ host: "127.0.0.1", port: 0 }, routes, log);
@@ -42,7 +48,7 @@ async function served(
   };
 }
 
-test("a ready agent says ok, and lists its checks on demand", async (t) => {
+test("a ready agent answers ok, and lists its checks on request", async (t) => {
   const get = await served(t);
   assert.deepEqual((await get("/readyz")).slice(0, 2), [200, "ok\n"]);
   assert.deepEqual((await get("/livez")).slice(0, 2), [200, "ok\n"]);
@@ -52,10 +58,10 @@ test("a ready agent says ok, and lists its checks on demand", async (t) => {
   ]);
 });
 
-test("what is wrong with the node is listed on demand, and does not make the agent unready", async (t) => {
+test("findings about the node are listed on request, and do not make the agent unready", async (t) => {
   const get = await served(t, { synced: true }, [
     failing({ check: "route", family: "IPv4" }, "no-route", "Add a route."),
-    well({ check: "conntrack" }),
+    ok({ check: "conntrack" }),
     unknown({ check: "pods", family: "IPv4" }, "No pod."),
   ]);
   assert.deepEqual((await get("/readyz")).slice(0, 2), [200, "ok\n"]);
@@ -70,7 +76,7 @@ test("what is wrong with the node is listed on demand, and does not make the age
   ]);
 });
 
-test("an agent that is not ready is 503 and says why unasked; it is alive all the same", async (t) => {
+test("an agent that is not ready answers 503 with the reason; it is still alive", async (t) => {
   const get = await served(t, { synced: true, oldestWaiting: NOW - 60_001 });
   const [status, text] = await get("/readyz");
   assert.equal(status, 503);
@@ -79,19 +85,19 @@ test("an agent that is not ready is 503 and says why unasked; it is alive all th
 });
 
 test("an agent whose pass hangs is not alive", async (t) => {
-  const get = await served(t, { synced: true, passSince: NOW - 300_001 });
+  const get = await served(t, { synced: true, stepSince: NOW - 300_001 });
   assert.deepEqual((await get("/livez")).slice(0, 2), [
     503,
     "[-]pass-IPv4 failed: pass-stuck\nlivez check failed\n",
   ]);
 });
 
-test("metrics come with the type that Prometheus expects", async (t) => {
+test("metrics have the media type that Prometheus expects", async (t) => {
   const get = await served(t);
   assert.deepEqual(await get("/metrics"), [200, "up 1\n", "text/plain; version=0.0.4"]);
 });
 
-test("all plans are shown as JSON, or as YAML; one that vanished meanwhile is left out", async (t) => {
+test("all plans are shown as JSON or YAML; one that was deleted meanwhile is left out", async (t) => {
   const get = await served(t);
   const all = { imports: [plan("demo/empty"), plan("demo/serve")] };
   const [, json, jsonType] = await get("/plan");
@@ -107,7 +113,7 @@ test("one plan is shown by namespace and name", async (t) => {
   assert.deepEqual(parse((await get("/plan/demo/serve?output=yaml"))[1]), plan("demo/serve"));
 });
 
-test("one plan is shown with what the kernel counts; without, if that cannot be asked", async (t) => {
+test("one plan is shown with the kernel's counters; without them, if they cannot be read", async (t) => {
   const count: DestinationCount = {
     ...{ vip: "241.0.0.10", protocol: "TCP", port: 80, destination: "10.1.0.1:8080" },
     ...{ weight: 1, active: 2, inactive: 3, total: 4 },
@@ -120,7 +126,7 @@ test("one plan is shown with what the kernel counts; without, if that cannot be 
   assert.deepEqual([status, JSON.parse(plain)], [200, plan("demo/serve")]);
 });
 
-test("an import of which nothing is known is 404; what is no name, or no format, is 400", async (t) => {
+test("an unknown import is 404; an invalid name or format is 400", async (t) => {
   const get = await served(t);
   assert.deepEqual((await get("/plan/demo/nothing")).slice(0, 2), [
     404,

@@ -1,4 +1,5 @@
 import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { checksReply } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
@@ -6,39 +7,49 @@ import { plainText, type Reply, type Request, type Route } from "../../common/ht
 import type { DestinationCount } from "../backends/backend.ts";
 import { OUTPUTS, type Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
-import { type Verdict, verdictLine } from "../preflight/verdict.ts";
+import { type Finding, findingLine } from "../preflight/finding.ts";
 import { planDocument, planText } from "./plan-document.ts";
 import { type AgentState, liveness, readiness } from "./readiness.ts";
 
-/** Where the pages take what they show from. */
+/** What the pages show. */
 export interface PageSources {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
-  state(): AgentState;
-  /** What the last look at the node found. */
-  verdicts(): readonly Verdict[];
+  readonly agent: AgentState & {
+    /** The keys of all imports, in order. */
+    keys(): Iterable<ObjectKey>;
+    /** The present plan of one import; undefined if there is no such import. */
+    plan(key: ObjectKey): ImportPlan | undefined;
+    /** The kernel's connection counters for it; undefined if the backend has none. */
+    counts(key: ObjectKey): Promise<readonly DestinationCount[] | undefined>;
+  };
+  /** Milliseconds of the longest timeout of a tool that is running; 0 if none is. */
+  toolTimeout(): number;
+  /** Why a source has not listed, if known. */
+  unlisted(): Reason | undefined;
+  /** The findings of the last preflight. */
+  findings(): readonly Finding[];
   /** Lines about the sources for `/readyz?verbose`. */
-  remarks?(): readonly string[];
-  /** Every import that anything is known of, in order. */
-  keys(): Iterable<ObjectKey>;
-  /** The plan of one import as of now; undefined if nothing is known of it. */
-  plan(key: ObjectKey): ImportPlan | undefined;
-  /** What the kernel counts for it; undefined if it counts nothing. */
-  counts?(key: ObjectKey): Promise<readonly DestinationCount[] | undefined>;
+  remarks(): readonly string[];
 }
 
-/** The agent's pages. All are read-only, and none has a side effect. */
+/** The agent's pages; all are read-only. */
 export function pages(from: PageSources): Route[] {
   return [
     {
       path: "/livez",
-      answer: ({ query }) => checksReply("livez", liveness(from.state(), from.clock.now()), query),
+      probe: true,
+      answer: ({ query }) => {
+        const checks = liveness(from.agent, from.clock.now(), from.toolTimeout());
+        return checksReply("livez", checks, query);
+      },
     },
     {
       path: "/readyz",
+      probe: true,
       answer: ({ query }) => {
-        const checks = readiness(from.state(), from.clock.now());
-        const remarks = [...(from.remarks?.() ?? []), ...from.verdicts().map(verdictLine)];
+        const checks = readiness(from.agent, from.clock.now(), from.unlisted());
+        const remarks = [...from.remarks(), ...from.findings().map(findingLine)];
         return checksReply("readyz", checks, query, remarks);
       },
     },
@@ -60,10 +71,10 @@ function allPlans(from: PageSources, query: URLSearchParams): Reply {
   return document(output, planDocument(plansOf(from), output));
 }
 
-/** Each import as it is when its turn comes: one that vanished meanwhile is left out. */
-function* plansOf(from: PageSources): Generator<ImportPlan> {
-  for (const key of from.keys()) {
-    const plan = from.plan(key);
+/** An import that is deleted while the document is written is left out. */
+function* plansOf({ agent }: PageSources): Generator<ImportPlan> {
+  for (const key of agent.keys()) {
+    const plan = agent.plan(key);
     if (plan !== undefined) yield plan;
   }
 }
@@ -73,16 +84,19 @@ async function onePlan(from: PageSources, { parts, query }: Request): Promise<Re
   if (output === undefined) return wrongOutput(query);
   const [namespace = "", name = ""] = parts;
   if (!isLabelName(namespace) || !isLabelName(name)) {
-    return plainText(400, "Not names of a namespace and of an import: /plan/NAMESPACE/NAME.\n");
+    return plainText(
+      400,
+      "Invalid namespace or name of an import: expected /plan/NAMESPACE/NAME.\n",
+    );
   }
   const key = objectKey(namespace, name);
-  const plan = from.plan(key);
+  const plan = from.agent.plan(key);
   if (plan === undefined) {
     const what = "neither a ServiceImport nor an EndpointSlice that belongs to one";
     return plainText(404, `Nothing is known of ${namespace}/${name}: ${what}.\n`);
   }
-  // Whatever the kernel says, the plan is shown.
-  const counts = await from.counts?.(key).catch(() => undefined);
+  // Not logged: a reader may reload the page every second, and the plan is complete without the counters.
+  const counts = await from.agent.counts(key).catch(() => undefined);
   return document(output, planText({ ...plan, ...(counts && { counts }) }, output));
 }
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parse } from "yaml";
+import { parse, stringify } from "yaml";
+import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import { planImport } from "../plan/plan.ts";
 import { planDocument, planText } from "./plan-document.ts";
 
 const SERVE: ImportPlan = {
@@ -19,7 +21,7 @@ const EMPTY: ImportPlan = {
   excluded: [],
 };
 
-test("plans are one document in either language, whole and in order", () => {
+test("plans are one document in either format, complete and in order", () => {
   for (const plans of [[], [SERVE], [SERVE, EMPTY]]) {
     const json = [...planDocument(plans, "json")].join("");
     const yaml = [...planDocument(plans, "yaml")].join("");
@@ -34,7 +36,7 @@ test("JSON has one import a line", () => {
   assert.deepEqual(JSON.parse(lines[1]?.replace(/,$/, "") ?? ""), SERVE);
 });
 
-test("a document is made as it is read, not before", () => {
+test("a document is made while it is read, not before, in pieces of bounded size", () => {
   let made = 0;
   const plans = (function* (): Generator<ImportPlan> {
     for (;;) {
@@ -44,17 +46,32 @@ test("a document is made as it is read, not before", () => {
   })();
   for (const output of ["json", "yaml"] as const) {
     made = 0;
-    planDocument(plans, output)[Symbol.iterator]().next();
-    assert.equal(made, 1);
+    const [piece = ""] = planDocument(plans, output);
+    assert.ok(made < 1000 && piece.length < 70_000, `${made} plans, ${piece.length} characters`);
+  }
+  const excluded = Array.from({ length: 10_000 }, () => ({ ...SERVE.excluded[0] })) as never;
+  for (const output of ["json", "yaml"] as const) {
+    for (const text of [planText, (plan: ImportPlan) => planDocument([plan], output)]) {
+      for (const piece of text({ ...SERVE, excluded }, output)) assert.ok(piece.length < 70_000);
+    }
   }
 });
 
-test("YAML says everything where it stands, though the plan shares parts of itself", () => {
+test("YAML has no anchors, although parts of the plan are shared", () => {
   const shared = { ...SERVE, excluded: [...SERVE.excluded, ...SERVE.excluded] };
-  assert.doesNotMatch(planText(shared, "yaml"), /[&*]a1/);
+  assert.doesNotMatch([...planText(shared, "yaml")].join(""), /[&*]a1/);
 });
 
-test("one plan is a document of its own", () => {
-  assert.deepEqual(JSON.parse(planText(SERVE, "json")), SERVE);
-  assert.deepEqual(parse(planText(SERVE, "yaml")), SERVE);
+test("one plan is a document, as the libraries write it", () => {
+  const fact = importFact({ vips: ["241.0.0.10", "241.0.0.11"], onEndpointDeath: "reset" });
+  const near = sliceFact({ cluster: "c1", endpoints: ["10.1.0.1", "10.1.0.2"] });
+  const far = sliceFact({ key: "demo/far", cluster: "c2", endpoints: ["10.2.0.1"] });
+  const view = { key: fact.key, fact, slices: [near, far], heldBy: new Map() };
+  for (const plan of [SERVE, EMPTY, planImport(view, nodeFact())]) {
+    assert.equal([...planText(plan, "json")].join(""), `${JSON.stringify(plan, undefined, 2)}\n`);
+    assert.equal(
+      [...planText(plan, "yaml")].join(""),
+      stringify(plan, { aliasDuplicateObjects: false, lineWidth: 0 }),
+    );
+  }
 });

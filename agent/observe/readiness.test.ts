@@ -24,9 +24,14 @@ test("an agent is not ready before its sources have listed and its first sync is
   ]);
 });
 
-test("an agent that doubts the loss of most services is not ready, and says why", () => {
-  const doubting = state({ synced: false, doubted: 12 });
-  assert.deepEqual(reasons(readiness(doubting, 0)), [undefined, "mass-loss", undefined]);
+test("the reason why a source has not listed is reported, if it is known", () => {
+  const waiting = state({ synced: false }, false);
+  assert.equal(reasons(readiness(waiting, 0, "unreadable"))[0], "unreadable");
+});
+
+test("an agent that retains most services is not ready, and reports the reason", () => {
+  const retaining = state({ synced: false, retained: 12 });
+  assert.deepEqual(reasons(readiness(retaining, 0)), [undefined, "mass-loss", undefined]);
 });
 
 test("an agent is not ready once a change has waited for more than 60 seconds", () => {
@@ -35,7 +40,7 @@ test("an agent is not ready once a change has waited for more than 60 seconds", 
   assert.deepEqual(reasons(readiness(waiting, 61_001)), [undefined, undefined, "change-waiting"]);
 });
 
-test("one family out of step makes the node not ready, and says which", () => {
+test("one family that is not in sync makes the node not ready, and is named", () => {
   const both: AgentState = {
     listed: true,
     families: new Map([
@@ -57,11 +62,13 @@ test("one family out of step makes the node not ready, and says which", () => {
   );
 });
 
-test("only a pass that does not end calls for a restart; failures and waiting changes do not", () => {
+test("only a pass that hangs fails liveness; failures and waiting changes do not", () => {
   const failing = state({ synced: false, oldestWaiting: 0 }, false);
   assert.ok(isWell(liveness(failing, 1e12)));
-  const stuck = state({ synced: true, passSince: 1000 });
+  const stuck = state({ synced: true, stepSince: 1000 });
   assert.ok(isWell(liveness(stuck, 301_000)));
   assert.deepEqual(reasons(liveness(stuck, 301_001)), ["pass-stuck"]);
+  assert.ok(isWell(liveness(stuck, 901_000, 600_000)), "a tool may take ten minutes");
+  assert.deepEqual(reasons(liveness(stuck, 901_001, 600_000)), ["pass-stuck"]);
   assert.equal(checksText("livez", liveness(stuck, 2000)), "[+]pass-IPv4 ok\nlivez check passed\n");
 });

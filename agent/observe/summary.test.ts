@@ -33,7 +33,7 @@ function excludedOf(services: readonly VirtualService[], excluded: readonly Excl
   return summaryOf(plan).ports.map((port) => port.excluded);
 }
 
-test("of a port that rejects, the words are kept that speak of it or of all ports, each once and in order", () => {
+test("a port that rejects connections has the reasons of its own and of all ports, each once and in order", () => {
   const excluded = [
     out("port-not-exposed", "http"),
     out("not-ready", "http"),
@@ -45,7 +45,7 @@ test("of a port that rejects, the words are kept that speak of it or of all port
   assert.deepEqual(excludedOf([HTTP], []), [undefined]);
 });
 
-test("of a port that takes connections, nothing is kept of the endpoints that are out", () => {
+test("a port that accepts connections has no reasons for excluded endpoints", () => {
   const takes: VirtualService = { ...HTTP, tier: "local", reason: "nearest-ready" };
   assert.deepEqual(excludedOf([takes], [out("not-ready", "http")]), [undefined]);
 });

@@ -3,10 +3,7 @@ import type { LogFields, LogLevel, LogLine } from "../../common/log.ts";
 import type { PlannedVip } from "../plan/import-plan.ts";
 import { type ImportSummary, type PortSummary, portKey } from "./summary.ts";
 
-/**
- * What is worth telling between two plans of one import: a line for each thing that became different, none
- * if nothing did. Undefined stands for an import of which nothing is known. PURE.
- */
+/** A log line for each difference between two plans of one import; undefined is an import that does not exist. PURE. */
 export function transitions(
   previous: ImportSummary | undefined,
   next: ImportSummary | undefined,
@@ -14,30 +11,32 @@ export function transitions(
   if (next === undefined) {
     return previous === undefined
       ? []
-      : [line("info", "Import is gone.", { import: previous.importKey })];
+      : [line("info", "Import was removed", { import: previous.importKey })];
   }
   const about = { import: next.importKey };
   const vips = vipTransitions(previous?.vips ?? [], next.vips, about);
   if (previous === undefined) {
     const fields = { ...about, reason: next.reason, vips: next.vips.map((vip) => vip.address) };
     return [
-      line("info", "Import appeared.", fields),
+      line("info", "Import was added", fields),
       ...vips.filter(({ level }) => level === "warn"),
       ...next.ports.filter(rejects).map((port) => rejecting(port, about)),
+      ...limitTransitions(undefined, next, about),
     ];
   }
   const changed = { ...about, from: previous.reason, reason: next.reason };
   return [
-    ...(previous.reason === next.reason ? [] : [line("info", "Import changed state.", changed)]),
+    ...(previous.reason === next.reason ? [] : [line("info", "Import changed state", changed)]),
     ...vips,
     ...portTransitions(previous.ports, next.ports, about),
+    ...limitTransitions(previous, next, about),
   ];
 }
 
-/** Lines for one object are cut at this number: a hostile slice must not fill a disk with its faults. */
+/** Problems of one object that are logged one by one: a hostile slice must not fill the disk. */
 const MOST_LINES = 5;
 
-/** What is worth telling between two states of what is wrong with one object. PURE. */
+/** Log lines for the differences between the previous and the present problems of one object. PURE. */
 export function problemTransitions(
   previous: readonly Problem[],
   next: readonly Problem[],
@@ -47,17 +46,31 @@ export function problemTransitions(
   return [
     ...capped(
       next.filter((problem) => !before.has(problemText(problem))),
-      (problem) => line("warn", "Refused.", { ...problem }),
-      (object, more) => line("warn", "Refused, and more of the same object.", { object, more }),
+      (problem) => line("warn", "Rejected part of an object", { ...problem }),
+      (object, more) => line("warn", "Rejected more parts of the object", { object, more }),
     ),
     ...capped(
       previous.filter((problem) => !after.has(problemText(problem))),
       ({ object, field, reason }) =>
-        line("info", "No longer refused.", { object, field, was: reason }),
+        line("info", "Part of an object is no longer rejected", { object, field, was: reason }),
       (object, more) =>
-        line("info", "No longer refused, nor more of the same object.", { object, more }),
+        line("info", "More parts of the object are no longer rejected", { object, more }),
     ),
   ];
+}
+
+/** Only whether slices are left out, not how many: that changes with every slice. */
+function limitTransitions(
+  previous: ImportSummary | undefined,
+  { limited }: ImportSummary,
+  about: LogFields,
+): LogLine[] {
+  const was = previous?.limited?.reason;
+  if (was === limited?.reason) return [];
+  if (limited === undefined) {
+    return [line("info", "Import is within its limits again", { ...about, was })];
+  }
+  return [line("warn", "Import exceeds a limit; leaving out endpoints", { ...about, ...limited })];
 }
 
 function vipTransitions(
@@ -72,11 +85,11 @@ function vipTransitions(
     before.delete(vip.address);
     if (was?.reason === vip.reason && was.heldBy === vip.heldBy) continue;
     const good = vip.reason === "programmed";
-    const message = good ? "VIP is in use." : "VIP is not used.";
+    const message = good ? "VIP is in use" : "VIP is not used";
     lines.push(line(good ? "info" : "warn", message, { ...about, ...fieldsOf(vip) }));
   }
   for (const { address } of before.values()) {
-    lines.push(line("info", "VIP is gone.", { ...about, vip: address }));
+    lines.push(line("info", "VIP was removed", { ...about, vip: address }));
   }
   return lines;
 }
@@ -97,10 +110,10 @@ function portTransitions(
     before.delete(portKey(port));
     if (was !== undefined) lines.push(...portTransition(was, port, about));
     else if (rejects(port)) lines.push(rejecting(port, about));
-    else lines.push(line("info", "Port appeared.", { ...about, ...place(port), ...state(port) }));
+    else lines.push(line("info", "Port was added", { ...about, ...place(port), ...state(port) }));
   }
   for (const port of before.values()) {
-    lines.push(line("info", "Port is gone.", { ...about, ...place(port) }));
+    lines.push(line("info", "Port was removed", { ...about, ...place(port) }));
   }
   return lines;
 }
@@ -112,18 +125,18 @@ function portTransition(was: PortSummary, port: PortSummary, about: LogFields): 
       : [rejecting(port, { ...about, ...(was.tier !== undefined && { from: was.tier }) })];
   }
   const fields = { ...about, ...place(port), ...state(port) };
-  if (was.tier === undefined) return [line("info", "Port takes connections again.", fields)];
+  if (was.tier === undefined) return [line("info", "Port accepts connections again", fields)];
   if (was.tier !== port.tier) {
-    return [line("info", "Port moved to another tier.", { ...fields, from: was.tier })];
+    return [line("info", "Port moved to another tier", { ...fields, from: was.tier })];
   }
   if (was.reason !== port.reason) {
-    return [line("info", "Port keeps its tier for another reason.", fields)];
+    return [line("info", "Port changed its reason, not its tier", fields)];
   }
   if (was.endpoints === port.endpoints) return [];
-  return [line("debug", "Port has other endpoints.", { ...fields, had: was.endpoints })];
+  return [line("debug", "Port changed its endpoints", { ...fields, had: was.endpoints })];
 }
 
-/** What a person would have to mend: a new word is worth a new line. */
+/** Why a port rejects connections; logged again when it changes. */
 function whyNot({ reason, excluded = [] }: PortSummary): string {
   return [reason, ...excluded].join();
 }
@@ -133,7 +146,7 @@ function rejects(port: PortSummary): boolean {
 }
 
 function rejecting(port: PortSummary, about: LogFields): LogLine {
-  return line("warn", "Port rejects connections.", {
+  return line("warn", "Port rejects connections", {
     ...about,
     ...place(port),
     reason: port.reason,
@@ -151,13 +164,12 @@ function state({ tier, reason, endpoints }: PortSummary): LogFields {
 
 function capped(
   problems: readonly Problem[],
-  tell: (problem: Problem) => LogLine,
-  tellMore: (object: string, more: number) => LogLine,
+  lineOf: (problem: Problem) => LogLine,
+  lineOfMore: (object: string, more: number) => LogLine,
 ): LogLine[] {
-  const told = problems.slice(0, MOST_LINES);
-  const more = problems.length - told.length;
-  const lines = told.map(tell);
-  return more === 0 ? lines : [...lines, tellMore(told[0]?.object ?? "", more)];
+  const lines = problems.slice(0, MOST_LINES).map(lineOf);
+  const more = problems.length - lines.length;
+  return more === 0 ? lines : [...lines, lineOfMore(problems[0]?.object ?? "", more)];
 }
 
 function line(level: LogLevel, message: string, fields: LogFields): LogLine {

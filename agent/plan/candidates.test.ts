@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cidr, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { cidr, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { candidatesOf } from "./candidates.ts";
-import { ladderOf } from "./ladder.ts";
+import { tiersOf } from "./tiers.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
 
 function candidates(slices: readonly SliceFact[], node: NodeFact = nodeFact(), port = HTTP) {
-  return candidatesOf(port, slices, ladderOf(undefined, node), node);
+  return candidatesOf(port, slices, tiersOf(undefined, node), node);
 }
 
 /** Where one endpoint runs, seen from node n1 of c1 in eu-west, zone eu-west-a, pods in 10.1.0.0/16. */
@@ -47,18 +47,32 @@ describe("the target port", () => {
   test("of an unnamed port is the unnamed one", () => {
     const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
     const node = nodeFact();
-    const found = candidatesOf({ ...HTTP, name: "" }, [slice], ladderOf(undefined, node), node);
+    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf(undefined, node), node);
     assert.equal(found.candidates[0]?.port, 8080);
   });
 });
 
 describe("an endpoint is on this node", () => {
   test("if the slice names my cluster and this node", () => {
-    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1" }), {
+    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1", address: "10.1.0.5" }), {
       onThisNode: true,
       inThisZone: false,
       maybeHere: true,
     });
+  });
+  test("but needs no hairpin rule if its address is in no pod range of the cluster", () => {
+    const here = { ...NOWHERE, onThisNode: true };
+    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1", address: "8.8.8.8" }), here);
+    const host = place({ cluster: "c1" }, { nodeName: "n1", address: "192.0.2.1" });
+    assert.deepEqual(host, { ...here, maybeHere: true }, "a pod in the host's network");
+  });
+  test("and may need one at any address if the pod ranges of its family are not configured", () => {
+    const here = { ...NOWHERE, onThisNode: true, maybeHere: true };
+    const own = { nodePodCidrs: [cidr("10.1.3.0/24")] };
+    for (const podCidrs of [[], [cidr("fd10:1::/32")]]) {
+      const node = nodeFact({ podCidrs, ...own });
+      assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1" }, node), here);
+    }
   });
   test("not if another cluster has a node of the same name", () => {
     assert.deepEqual(place({ cluster: "c2" }, { nodeName: "n1" }), NOWHERE);
@@ -66,7 +80,7 @@ describe("an endpoint is on this node", () => {
     const { cluster: _, ...rest } = nodeFact();
     assert.deepEqual(place({}, { nodeName: "n1" }, rest), NOWHERE);
   });
-  test("not if it names another node, wherever its address lies", () => {
+  test("not if it names another node, whatever its address", () => {
     assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n2", address: "10.1.0.5" }), NOWHERE);
   });
 });
@@ -78,14 +92,14 @@ describe("an endpoint may be on this node", () => {
     assert.deepEqual(place({ cluster: "c1" }, { address: "192.0.2.1" }), MAYBE);
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.2.0.5" }), NOWHERE);
   });
-  test("if the Node object gives its address to pods, too; that of the cluster's others counts on", () => {
+  test("if its address is in the Node's pod range or in the cluster's", () => {
     const node = nodeFact({ podCidrs: [], nodePodCidrs: [cidr("10.1.3.0/24")] });
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.3.5" }, node), MAYBE);
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, node), NOWHERE);
     const both = nodeFact({ nodePodCidrs: [cidr("10.1.3.0/24")] });
     assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, both), MAYBE);
   });
-  test("if nobody knows its cluster, or mine", () => {
+  test("if its cluster or mine is unknown", () => {
     assert.deepEqual(place({}, { address: "10.1.0.5" }), MAYBE);
     const { cluster: _, ...rest } = nodeFact();
     assert.deepEqual(place({ cluster: "c2" }, { address: "10.1.0.5" }, rest), MAYBE);

@@ -2,23 +2,23 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { EndpointCondition, EndpointFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
-import { type Ladder, tierIndex } from "./ladder.ts";
 import { type Origin, originOf } from "./origin.ts";
+import { type Tiers, tierIndex } from "./tiers.ts";
 
-/** An endpoint that listens on a port of an import, with all that the choice among them looks at. */
+/** An endpoint that listens on a port of an import, with all inputs of `choose`. */
 export interface Candidate {
   readonly slice: ObjectKey;
   readonly address: string;
   readonly port: number;
   readonly condition: EndpointCondition;
   readonly origin: Origin;
-  /** Index into the ladder: 0 is the nearest. */
+  /** Index of its tier: 0 is the nearest. */
   readonly tier: number;
-  /** True if it is known to run on this node. */
+  /** True if it certainly runs on this node. */
   readonly onThisNode: boolean;
-  /** True if it is known to run in this node's zone. */
+  /** True if it certainly runs in this node's zone. */
   readonly inThisZone: boolean;
-  /** True if it may run on this node, known or not. */
+  /** True if it may run on this node. */
   readonly maybeHere: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Candidate {
 export function candidatesOf(
   port: Port,
   slices: readonly SliceFact[],
-  ladder: Ladder,
+  tiers: Tiers,
   node: NodeFact,
 ): { candidates: Candidate[]; notExposing: SliceFact[] } {
   const candidates: Candidate[] = [];
@@ -38,7 +38,7 @@ export function candidatesOf(
       continue;
     }
     const origin = originOf(slice, node);
-    const tier = tierIndex(origin, ladder);
+    const tier = tierIndex(origin, tiers);
     for (const endpoint of slice.endpoints) {
       candidates.push({
         slice: slice.key,
@@ -55,9 +55,8 @@ export function candidatesOf(
 }
 
 /**
- * Where an endpoint runs, seen from this node. Node names are unique within a cluster only, zones within a
- * region only. A pod of a cluster that is not known may still be ours: then its address decides, and only
- * about masquerading a connection to itself, never about a tier.
+ * Where an endpoint runs. Node names are unique within a cluster, zones within a region. An endpoint of unknown origin may
+ * be a local pod: its address then decides about masquerading, never about a tier. A hand-made slice may name any node.
  */
 function place(endpoint: EndpointFact, origin: Origin, node: NodeFact) {
   const mine = origin.cluster !== undefined && origin.cluster === node.cluster;
@@ -66,15 +65,22 @@ function place(endpoint: EndpointFact, origin: Origin, node: NodeFact) {
   const sameRegion = mine || (origin.region !== undefined && origin.region === node.region);
   const inThisZone = sameRegion && endpoint.zone !== undefined && endpoint.zone === node.zone;
   const canBeMine = mine || origin.cluster === undefined || node.cluster === undefined;
-  const maybeHere = located ? onThisNode : canBeMine && isLocalPod(endpoint.address, node);
+  const maybeHere = located
+    ? onThisNode && canBeLocalPod(endpoint.address, node)
+    : canBeMine && isLocalPod(endpoint.address, node);
   return { onThisNode, inThisZone, maybeHere };
+}
+
+/** False for an address outside the pod ranges, if the operator named them: a Node's own may be of no use, see below. */
+function canBeLocalPod(text: string, node: NodeFact): boolean {
+  const family = text.includes(":") ? "IPv6" : "IPv4";
+  return !node.podCidrs.some((cidr) => cidr.family === family) || isLocalPod(text, node);
 }
 
 function isLocalPod(text: string, node: NodeFact): boolean {
   if (node.reservedAddresses.has(text)) return true;
   const address = parseAddress(text);
   if (!isAddress(address)) return false;
-  // The Node's own ranges add to those of the cluster, and never replace them: network plugins with an address
-  // management of their own (Calico, Cilium) leave spec.podCIDRs as it is and give pods other addresses.
+  // In addition to the cluster's ranges: network plugins with their own IPAM (Calico, Cilium) ignore spec.podCIDRs.
   return [...node.nodePodCidrs, ...node.podCidrs].some((cidr) => contains(cidr, address));
 }

@@ -259,7 +259,7 @@ test("every candidate is either chosen or excluded, once, and no destination is 
   );
 });
 
-test("the order of the candidates decides nothing", () => {
+test("the order of the candidates has no effect", () => {
   const shuffled = anyCandidates.chain((list) =>
     fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
   );
@@ -275,7 +275,7 @@ test("the order of the candidates decides nothing", () => {
   );
 });
 
-test("without a preference nothing narrows; with one, what takes traffic is among what would have", () => {
+test("without a preference, the choice is not restricted; with one, it is a subset", () => {
   fc.assert(
     fc.property(anyCandidates, anyPolicy, (candidates, policy) => {
       const free = choose(candidates, { nodeLocal: policy.nodeLocal });

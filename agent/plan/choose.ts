@@ -1,28 +1,25 @@
 import type { Reason } from "../../api/reasons.ts";
-import type { TrafficDistribution } from "../model/facts.ts";
+import type { ImportFact, TrafficDistribution } from "../model/facts.ts";
 import type { Candidate } from "./candidates.ts";
 import type { PortReason } from "./virtual-service.ts";
 
-/** What an import asks of the choice among its endpoints. */
-export interface ChoicePolicy {
-  readonly nodeLocal: boolean;
-  readonly trafficDistribution?: TrafficDistribution;
-}
+/** An import's policies for the choice among its endpoints. */
+export type ChoicePolicy = Pick<ImportFact, "nodeLocal" | "trafficDistribution">;
 
-/** Who takes new connections on one port, and why everybody else does not. */
+/** The endpoints that take new connections on one port, and the reasons for excluding the others. */
 export interface Choice {
   readonly reason: PortReason;
-  /** Index of the active tier; absent if nobody can take a connection. */
+  /** Index of the active tier; absent if no endpoint can take a connection. */
   readonly tier?: number;
   readonly chosen: readonly Candidate[];
+  /** All ready endpoints that the policies allow, of any tier. */
+  readonly ready: readonly Candidate[];
   readonly excluded: readonly { readonly candidate: Candidate; readonly reason: Reason }[];
 }
 
 /**
- * Chooses among the candidates of one port (design, section 4):
- * the first tier with a ready endpoint; if no tier has one, the first with an endpoint that still serves
- * (KEP-1669 for one tier, carried on over all of them); inside the active tier, trafficDistribution narrows
- * and never widens. `internalTrafficPolicy: Local` looks at this node's endpoints alone.
+ * Chooses the nearest tier with a ready endpoint, else the nearest with a serving one (KEP-1669, extended to tiers). The
+ * policies restrict the choice to this node, or prefer its node or zone inside the tier.
  */
 export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): Choice {
   const { distinct, duplicates } = deduplicate(candidates);
@@ -32,7 +29,7 @@ export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): 
   if (usable.length === 0) {
     const excluded = distinct.map((c) => ({ candidate: c, reason: exclusion(c, policy) }));
     const reason = policy.nodeLocal ? "no-endpoint-on-node" : "no-endpoint";
-    return { reason, chosen: [], excluded: [...excluded, ...duplicates] };
+    return { reason, chosen: [], ready, excluded: [...excluded, ...duplicates] };
   }
   const tier = usable.reduce((nearest, c) => Math.min(nearest, c.tier), Number.POSITIVE_INFINITY);
   const narrowed = narrow(
@@ -48,17 +45,18 @@ export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): 
     reason: active.ready ? "nearest-ready" : "nearest-serving",
     tier,
     chosen: narrowed.chosen,
+    ready,
     excluded: [...excluded, ...duplicates],
   };
 }
 
-/** Why a candidate that was not chosen was not; without `active`, nobody was. */
+/** The reason for excluding a candidate; without `active`, none was chosen. */
 function exclusion(
   c: Candidate,
   policy: ChoicePolicy,
   active?: {
     readonly tier: number;
-    /** False if endpoints that only serve take the traffic: then that is nothing against any of them. */
+    /** False if serving endpoints take the traffic. */
     readonly ready: boolean;
     readonly narrowedTo: Reason | undefined;
   },
@@ -85,11 +83,9 @@ function narrow(
 }
 
 /**
- * One address and port can be one destination only. Where pod networks overlap, routing decides where a
- * packet goes, and it prefers what is near: so the nearest claim counts, in whatever condition, because a
- * farther cluster's word must not revive an address that is not ready here. Among equals the better
- * condition counts (slices of one Service may overlap for a moment), then the first by name, and in one slice
- * the nearer: the order of a list must not decide, because whoever writes it gives no promise about it.
+ * An address and port is one destination, to which routing prefers the nearest cluster: so the nearest candidate counts, in
+ * any condition. Among equals, the better condition counts, then the first by name, then the nearer endpoint; never the
+ * order of a list, which the API does not guarantee.
  */
 function deduplicate(candidates: readonly Candidate[]) {
   const distinct = new Map<string, Candidate>();

@@ -71,13 +71,13 @@ describe("of five origins, the selector", () => {
     });
   }
 
-  test("that asks for the region of an importer without one holds none, not even who has none either", () => {
+  test("for the region of an importer without one matches no cluster, not even one without a region", () => {
     const holds = clustersOf(selector(`region.topology.k8s.io In ${SAME}`), SILENT);
     assert.deepEqual(Object.values(ALL).filter(holds), []);
   });
 });
 
-test("what a cluster says of its id and its region is not listened to", () => {
+test("properties of a cluster cannot override its ID and region", () => {
   const liar: Origin = {
     cluster: "c9",
     properties: new Map([

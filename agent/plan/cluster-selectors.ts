@@ -6,17 +6,15 @@ import {
 } from "../model/cluster-selector.ts";
 import type { Origin } from "./origin.ts";
 
-/** Whether a cluster is of a set. */
-export type Holds = (origin: Origin) => boolean;
+/** True if a cluster belongs to a set. */
+export type Matches = (origin: Origin) => boolean;
 
 /**
- * The set of clusters that `selector` means in the importing cluster. If that one does not have a property of
- * which the selector wants the same value, the set is empty (KEP-5939, Property Selector), also where the
- * requirement is `NotIn`: what is not known brings nobody nearer. A slice of unknown origin is of no cluster,
- * and so in no set.
+ * The clusters that `selector` matches in the importing cluster. If the importer lacks a property that a requirement refers
+ * to, the set is empty (KEP-5939). A slice of unknown origin is in no set.
  */
-export function clustersOf(selector: ClusterSelector, importer: Origin): Holds {
-  const meets: Holds[] = [];
+export function clustersOf(selector: ClusterSelector, importer: Origin): Matches {
+  const meets: Matches[] = [];
   for (const requirement of selector) {
     const values = valuesOf(requirement, importer);
     if (values === undefined) return () => false;
@@ -25,17 +23,14 @@ export function clustersOf(selector: ClusterSelector, importer: Origin): Holds {
   return (origin) => origin.cluster !== undefined && meets.every((met) => met(origin));
 }
 
-/**
- * A property of a cluster. Its id and its region are what this node judges them to be (`originOf`), under
- * whatever name; only the others are taken from what the cluster says of itself.
- */
+/** A property of a cluster. ID and region come from `originOf`; only the others from the cluster itself. */
 export function propertyOf(origin: Origin, name: string): string | undefined {
   if (name === PROPERTY_CLUSTER_ID) return origin.cluster;
   if (name === PROPERTY_REGION || name === LABEL_REGION) return origin.region;
   return origin.properties?.get(name);
 }
 
-/** The values of a requirement with the importer's own among them; undefined if it has none. */
+/** The values of a requirement, with the importer's own value resolved; undefined if it has none. */
 function valuesOf(
   { key, values }: PropertyRequirement,
   importer: Origin,
@@ -46,7 +41,7 @@ function valuesOf(
   return own === undefined ? undefined : set.add(own);
 }
 
-/** As in a LabelSelector: `NotIn` is met by who does not have the property at all, too. */
+/** As in a LabelSelector: `NotIn` also matches clusters without the property. */
 function isMet(
   { operator }: PropertyRequirement,
   values: ReadonlySet<string>,

@@ -2,29 +2,29 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
+import type { Allowance } from "../model/rule-budget.ts";
 import type { VirtualService } from "./virtual-service.ts";
 
-/** Everything that was decided about one import, with why. What `/plan`, `plan` and logs show. */
+/** All decisions about one import, with reasons, as shown by `/plan`, `plan` and logs. */
 export interface ImportPlan {
   readonly importKey: ObjectKey;
-  /** `programmed`, or why nothing is. */
+  /** `programmed`, or the reason why not. */
   readonly reason: Reason;
-  /** Every VIP that the import asks for; `programmed`, or why this one is not. */
+  /** All VIPs of the import. */
   readonly vips: readonly PlannedVip[];
   /** One per port and family; empty unless `reason` is `programmed`. */
   readonly services: readonly VirtualService[];
-  /** Every endpoint that gets no traffic, per port, and every slice that is not used. */
+  /** Endpoints without traffic, per port, and unused slices. */
   readonly excluded: readonly Excluded[];
-  /** What is odd about slices that are used all the same; absent if nothing is. */
+  /** Remarks about slices that are used; absent if there are none. */
   readonly remarks?: readonly Remark[];
-  /**
-   * Ports that are not in the kernel as planned, because it refuses their rules or has others in their place; absent if
-   * there are none.
-   */
+  /** Slices that are left out because of a limit, as a whole or in part; absent if there are none. `excluded` names the first 100, or endpoints of them. */
+  readonly limited?: LimitedSlices;
+  /** Quarantined ports, whose rules are not in the kernel as planned; absent if there are none. */
   readonly setAside?: readonly SetAsidePort[];
 }
 
-/** A port whose rules the kernel refuses, or in whose place something of somebody else's is. */
+/** A quarantined port: the kernel rejects its rules, or another program has a conflicting object. */
 export interface SetAsidePort {
   /** `ns/name:port`. */
   readonly servicePort: string;
@@ -33,14 +33,20 @@ export interface SetAsidePort {
   readonly reason: Extract<Reason, "refused-by-kernel" | "affinity-unsupported" | "server-foreign">;
 }
 
-/** Something to know about a slice that is used. */
+/** Slices beyond the limit of an import, a namespace or the node. */
+export interface LimitedSlices {
+  readonly reason: Allowance["reason"];
+  readonly slices: number;
+}
+
+/** A remark about a slice that is used. */
 export interface Remark {
   readonly slice: ObjectKey;
   /** `origin-unknown`: its endpoints count as the farthest tier, whatever their addresses suggest. */
   readonly reason: Extract<Reason, "origin-unknown">;
 }
 
-/** What became of one of an import's VIPs. */
+/** The decision about one VIP. */
 export interface PlannedVip {
   readonly address: string;
   readonly reason: Reason;
@@ -48,17 +54,17 @@ export interface PlannedVip {
   readonly heldBy?: ObjectKey;
 }
 
-/** An endpoint that gets no traffic on a port, and why. */
+/** An endpoint that gets no traffic on a port, and the reason. */
 export interface Excluded {
-  /** The slice that it stands in. */
+  /** The slice that lists it. */
   readonly slice: ObjectKey;
-  /** Canonical address; absent when the whole slice is out. */
+  /** Canonical address; absent if the whole slice is excluded. */
   readonly address?: string;
-  /** Name of the tier that it would count as. */
+  /** Name of its tier. */
   readonly tier?: string;
-  /** Id of the source cluster, if the slice names one. */
+  /** ID of the source cluster, if the slice names one. */
   readonly cluster?: string;
-  /** `ns/name:port` of the port that it is left out of; absent when it is left out of all. */
+  /** `ns/name:port` of the port; absent if excluded from all ports. */
   readonly servicePort?: string;
   readonly reason: Reason;
 }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { importerOf, originOf } from "./origin.ts";
 
 const EUROPE = new Map([["continent", "europe"]]);
 const ASIA = new Map([["continent", "asia"]]);
 
 describe("a slice", () => {
-  test("of another cluster is what it says, and what the operator says of its region", () => {
+  test("of another cluster has its own values, and the region of the flag", () => {
     const slice = sliceFact({ cluster: "c2", region: "us-east", properties: ASIA });
     const said = { cluster: "c2", region: "us-east", properties: ASIA };
     assert.deepEqual(originOf(slice, nodeFact({ properties: EUROPE })), said);
@@ -21,7 +21,7 @@ describe("a slice", () => {
     assert.deepEqual(originOf(sliceFact({ cluster: "c1" }), nodeFact()), home);
   });
 
-  test("of my cluster has the properties that are known here, whatever it says itself", () => {
+  test("of my cluster has the local properties, whatever its own are", () => {
     const slice = sliceFact({ cluster: "c1", properties: ASIA });
     assert.equal(originOf(slice, nodeFact({ properties: EUROPE })).properties, EUROPE);
     assert.equal(originOf(slice, nodeFact()).properties, ASIA);

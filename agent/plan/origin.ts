@@ -1,18 +1,16 @@
 import type { NodeFact, SliceFact } from "../model/facts.ts";
 
-/** Where a slice's endpoints come from, as far as anyone said. Without a cluster there is nothing else. */
+/** The origin of a slice's endpoints. Without a cluster, the other fields are absent, too. */
 export interface Origin {
   readonly cluster?: string;
   readonly region?: string;
-  /** What the cluster says of itself, by name; its id and its region are not looked up here. */
+  /** The cluster's properties by name; ID and region are not read from here. */
   readonly properties?: ReadonlyMap<string, string>;
 }
 
 /**
- * The origin of a slice. The operator's `clusterRegions` overrule the slice's own label: what another
- * cluster says of itself must not move it nearer against what is known here. A slice without a source
- * cluster has no region and no properties either: it is of unknown origin, whatever its label or its addresses
- * suggest. Of this node's own cluster, what is known here counts.
+ * The origin of a slice. `clusterRegions` (a flag) takes precedence over its label, so that a cluster cannot move itself
+ * nearer. Without a source cluster, the origin is unknown.
  */
 export function originOf(slice: SliceFact, node: NodeFact): Origin {
   if (slice.cluster === undefined) return {};
@@ -27,7 +25,7 @@ export function originOf(slice: SliceFact, node: NodeFact): Origin {
   };
 }
 
-/** This node's own cluster, which imports: what another one is compared with. */
+/** This node's own cluster as an origin. */
 export function importerOf(node: NodeFact): Origin {
   return {
     ...(node.cluster !== undefined && { cluster: node.cluster }),

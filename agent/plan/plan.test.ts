@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cidr, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
 import type { ImportPlan } from "./import-plan.ts";
@@ -16,6 +16,7 @@ function plan(
   node: NodeFact = nodeFact(),
 ): ImportPlan {
   const model = new Model();
+  model.listed();
   for (const fact of imports) model.setImport(fact, 0);
   for (const fact of slices) model.setSlice(fact, 0);
   const view = model.view("demo/serve");
@@ -42,7 +43,7 @@ describe("an import", () => {
     ["vip-reserved", [importFact({ vips: ["10.96.0.1"] })]],
     ["vip-reserved", [importFact({ vips: ["10.96.0.1", "10.97.0.1"] })]],
     ["programmed", [importFact({ vips: ["10.96.0.1", "241.0.0.1"] })]],
-    ["vip-conflict", [importFact({ key: "demo/old", created: 1 }), importFact({ created: 2 })]],
+    ["vip-conflict", [importFact({ key: "demo/first" }), importFact()]],
   ];
   for (const [reason, facts] of REASONS) {
     const vips = facts.at(-1)?.vips.map(({ text }) => text) ?? [];
@@ -59,14 +60,14 @@ describe("an import", () => {
     assert.deepEqual(planned.vips, [{ address: "10.96.0.1", reason: "vip-reserved" }]);
   });
 
-  test("that lost a VIP says to whom, and keeps the others", () => {
+  test("that lost a VIP names the holder, and keeps the others", () => {
     const planned = plan([
-      importFact({ key: "demo/old", created: 1, vips: ["241.0.0.1"] }),
-      importFact({ created: 2, vips: ["241.0.0.1", "241.0.0.2"] }),
+      importFact({ key: "demo/first", vips: ["241.0.0.1"] }),
+      importFact({ vips: ["241.0.0.1", "241.0.0.2"] }),
     ]);
     assert.equal(planned.reason, "programmed");
     assert.deepEqual(planned.vips, [
-      { address: "241.0.0.1", reason: "vip-conflict", heldBy: "demo/old" },
+      { address: "241.0.0.1", reason: "vip-conflict", heldBy: "demo/first" },
       { address: "241.0.0.2", reason: "programmed" },
     ]);
     assert.deepEqual(planned.services[0]?.vips, ["241.0.0.2"]);
@@ -93,7 +94,7 @@ describe("an import", () => {
     ]);
   });
 
-  test("hands on affinity to each of its services", () => {
+  test("passes affinity to each of its services", () => {
     const planned = plan([importFact({ affinitySeconds: 60, ports: [HTTP, DNS] })]);
     assert.deepEqual(
       planned.services.map((service) => service.affinitySeconds),
@@ -148,7 +149,7 @@ describe("tiers are of a port, not of an import", () => {
 });
 
 describe("a slice", () => {
-  test("that is not active is out as a whole", () => {
+  test("that is not active is excluded as a whole", () => {
     const planned = plan([importFact()], [sliceFact({ active: false, cluster: "c1" })]);
     assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> no-endpoint"]);
     assert.deepEqual(planned.excluded, [
@@ -156,14 +157,14 @@ describe("a slice", () => {
     ]);
   });
 
-  test("of a family in which the import has no VIP is out as a whole", () => {
+  test("of a family without a VIP of the import is excluded as a whole", () => {
     const six = sliceFact({ family: "IPv6", endpoints: ["fd10:1::1"] });
     assert.deepEqual(plan([importFact()], [six]).excluded, [
       { slice: "demo/serve-x", reason: "other-family" },
     ]);
   });
 
-  test("of unknown origin is global, wherever its addresses lie, and says so", () => {
+  test("of unknown origin is global, whatever its addresses, with a remark", () => {
     const here = { address: "10.1.0.5", condition: "ready", nodeName: "n1" } as const;
     const planned = plan(
       [importFact()],
@@ -177,12 +178,12 @@ describe("a slice", () => {
     assert.equal(planned.excluded[0]?.tier, "global");
   });
 
-  test("whose origin is known needs no remark", () => {
+  test("of known origin has no remark", () => {
     assert.equal("remarks" in plan([importFact()], [sliceFact({ cluster: "c2" })]), false);
   });
 });
 
-test("two clusters with the same address: the nearer's claim counts, and the other is told", () => {
+test("two clusters with the same address: the nearer one counts, and the other is excluded with a reason", () => {
   const planned = plan(
     [importFact()],
     [
@@ -208,7 +209,7 @@ test("the same address with two target ports is two destinations", () => {
   assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> global 10.2.0.1:8080 10.2.0.1:9090"]);
 });
 
-test("a family that the node is not run with is not programmed", () => {
+test("a family without a ClusterSet CIDR is not programmed", () => {
   const node = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
   const planned = plan([importFact({ vips: ["241.0.0.1", "fd00:241::1"] })], [], node);
   assert.deepEqual(

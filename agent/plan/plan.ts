@@ -2,78 +2,128 @@ import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { ImportView } from "../model/model.ts";
+import type { Allowance } from "../model/rule-budget.ts";
+import { importCost } from "../model/rule-cost.ts";
 import { candidatesOf } from "./candidates.ts";
-import { choose } from "./choose.ts";
+import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
-import { type Ladder, ladderOf } from "./ladder.ts";
-import { listed } from "./listed.ts";
-import { budgeted } from "./slice-budget.ts";
+import { listedEndpoints } from "./listed-endpoints.ts";
+import { budgeted, type LeftOut } from "./slice-budget.ts";
+import { type Tiers, tiersOf } from "./tiers.ts";
 import { planVip } from "./vips.ts";
-import { servicePortName, type VirtualService } from "./virtual-service.ts";
+import { destination, servicePortName, type VirtualService } from "./virtual-service.ts";
 
-/** What was decided about one port in one family. */
+/** The decision about one port in one family. */
 interface PlannedPort {
   readonly service: VirtualService;
   readonly excluded: readonly Excluded[];
 }
 
-/**
- * Decides about one import: a pure function of its facts and of the node, without memory. Imports do not
- * depend on one another (contested VIPs are settled in the view), so this is both the step of an update and,
- * over all imports, the whole plan.
- */
+/** Slices and endpoints beyond a limit that are listed one by one: there may be any number. */
+const MOST_NAMED = 100;
+
+/** Plans one import, independent of all others: the view resolves VIP conflicts. PURE. */
 export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   const vips = (view.fact?.vips ?? []).map((vip) => planVip(vip, view.heldBy, node, view.listed));
-  const reason = importReason(view.fact, vips);
-  if (view.fact === undefined || reason !== "programmed") {
-    return { importKey: view.key, reason, vips, services: [], excluded: [] };
+  const { fact, limit } = view;
+  const reason = importReason(fact, vips, limit);
+  if (fact === undefined || reason !== "programmed") {
+    const limited = reason === limit?.reason && { reason, slices: view.slices.length };
+    const nothing = { importKey: view.key, reason, vips, services: [], excluded: [] };
+    return { ...nothing, ...(limited && { limited }) };
   }
-  const ladder = ladderOf(view.fact.selectors, node);
-  const unused: Excluded[] = [];
+  const tiers = tiersOf(fact.selectors, node);
+  const excluded: Excluded[] = [];
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];
-  const own = { IPv4: vipsOf(view.fact, vips, "IPv4"), IPv6: vipsOf(view.fact, vips, "IPv6") };
-  const usable: SliceFact[] = [];
-  for (const slice of view.slices) {
-    if (!slice.active) unused.push(wholeSlice(slice, "inactive"));
-    else if (own[slice.family].length === 0) unused.push(wholeSlice(slice, "other-family"));
-    else usable.push(slice);
-  }
-  const { within, beyond } = budgeted(usable, view.fact, ladder, node);
-  unused.push(...beyond.map((slice) => wholeSlice(slice, "too-many-endpoints")));
+  const own = { IPv4: vipsOf(fact, vips, "IPv4"), IPv6: vipsOf(fact, vips, "IPv6") };
+  const isUsable = (slice: SliceFact) => slice.active && own[slice.family].length > 0;
+  const { within, beyond } =
+    limit === undefined
+      ? { within: view.slices, beyond: [] }
+      : budgeted(view.slices, fact, limit.rules, isUsable, tiers, node);
+  const used: SliceFact[] = [];
   for (const slice of within) {
+    if (slice.omitted) excluded.push(wholeSlice(slice, "too-many-endpoints"));
+    else if (isUsable(slice)) used.push(ofItsCluster(slice, node, excluded));
+    else excluded.push(wholeSlice(slice, slice.active ? "other-family" : "inactive"));
+  }
+  for (const slice of used) {
     if (slice.cluster === undefined) remarks.push({ slice: slice.key, reason: "origin-unknown" });
   }
+  const limited = limit && { reason: limit.reason, slices: beyond.length };
+  if (limited !== undefined) excluded.push(...leftOut(beyond, limited.reason));
   for (const family of FAMILIES) {
     if (own[family].length === 0) continue;
-    const slices = within.filter((slice) => slice.family === family);
-    for (const port of view.fact.ports) {
-      ports.push(planPort(view.fact, port, family, own[family], slices, node, ladder));
+    const slices = used.filter((slice) => slice.family === family);
+    for (const port of fact.ports) {
+      ports.push(planPort(fact, port, family, own[family], slices, node, tiers));
     }
   }
+  // Without all endpoints of all slices it is unknown which endpoints are gone: their connections are kept.
+  const listable = beyond.length === 0 && !view.slices.some(({ omitted }) => omitted);
   return {
     importKey: view.key,
     reason,
     vips,
     services: ports.map(({ service }) =>
-      resets(view.fact, service) ? { ...service, listed: listed(service, view.slices) } : service,
+      listable && resets(fact, service)
+        ? { ...service, keeps: listedEndpoints(service, view.slices) }
+        : service,
     ),
-    excluded: [...unused, ...ports.flatMap((port) => port.excluded)],
+    excluded: [...excluded, ...ports.flatMap((port) => port.excluded)],
     ...(remarks.length > 0 && { remarks }),
+    ...(limited !== undefined && { limited }),
   };
 }
 
-/** Only TCP has a reset: a deleted SCTP association would fall silent, and UDP is always cleaned up. */
-function resets(fact: ImportFact | undefined, service: VirtualService): boolean {
-  return fact?.onEndpointDeath === "reset" && service.protocol === "TCP";
+/** The slice without endpoints that its source cluster cannot have; these are added to `excluded`. */
+function ofItsCluster(slice: SliceFact, node: NodeFact, excluded: Excluded[]): SliceFact {
+  const { cluster } = slice;
+  const ranges = cluster === undefined ? undefined : node.endpointRanges.get(cluster);
+  if (cluster === undefined || ranges === undefined) return slice;
+  const { inside, outside } = slice.endpoints.within(ranges);
+  for (const address of outside) {
+    excluded.push({ slice: slice.key, address, cluster, reason: "outside-endpoint-cidrs" });
+  }
+  return outside.length === 0 ? slice : { ...slice, endpoints: inside };
 }
 
-function importReason(fact: ImportFact | undefined, vips: readonly PlannedVip[]): Reason {
+/** Only for TCP: a deleted SCTP association would hang. */
+function resets(fact: ImportFact, service: VirtualService): boolean {
+  return fact.onEndpointDeath === "reset" && service.protocol === "TCP";
+}
+
+/** UDP has no end of a connection: a client stays with its endpoint only while that is ready. */
+function keptBy({ ready }: Choice): string[] {
+  return ready.map((one) => destination(one.address, one.port));
+}
+
+function importReason(
+  fact: ImportFact | undefined,
+  vips: readonly PlannedVip[],
+  limit: Allowance | undefined,
+): Reason {
   if (fact === undefined) return "not-imported";
   if (fact.headless) return "headless";
   if (vips.length === 0) return "no-vip";
   if (!vips.some((vip) => vip.reason === "programmed")) return vips[0]?.reason ?? "no-vip";
-  return fact.ports.length === 0 ? "no-port" : "programmed";
+  if (fact.ports.length === 0) return "no-port";
+  return limit !== undefined && importCost(fact) > limit.rules ? limit.reason : "programmed";
+}
+
+/** The first slices beyond a limit; of a slice that is used in part, its endpoints. */
+function leftOut(beyond: readonly LeftOut[], reason: Allowance["reason"]): Excluded[] {
+  const excluded: Excluded[] = [];
+  for (const { slice, kept } of beyond.slice(0, MOST_NAMED)) {
+    const whole = wholeSlice(slice, reason);
+    if (kept === 0) excluded.push(whole);
+    else {
+      const rest = [...slice.endpoints].slice(kept);
+      excluded.push(...rest.map(({ address }) => ({ ...whole, address })));
+    }
+  }
+  return excluded.slice(0, MOST_NAMED);
 }
 
 function wholeSlice(slice: SliceFact, reason: Reason, servicePort?: string): Excluded {
@@ -98,11 +148,11 @@ function planPort(
   vips: readonly string[],
   slices: readonly SliceFact[],
   node: NodeFact,
-  ladder: Ladder,
+  tiers: Tiers,
 ): PlannedPort {
-  const { candidates, notExposing } = candidatesOf(port, slices, ladder, node);
+  const { candidates, notExposing } = candidatesOf(port, slices, tiers, node);
   const choice = choose(candidates, fact);
-  const tier = choice.tier === undefined ? undefined : ladder[choice.tier]?.name;
+  const tier = choice.tier === undefined ? undefined : tiers[choice.tier]?.name;
   const service: VirtualService = {
     importKey: fact.key,
     portName: port.name,
@@ -120,16 +170,17 @@ function planPort(
     ...(tier !== undefined && { tier }),
     ...(fact.affinitySeconds !== undefined && { affinitySeconds: fact.affinitySeconds }),
     ...(fact.scheduler !== undefined && { scheduler: fact.scheduler }),
+    ...(port.protocol === "UDP" && { keeps: fact.udp === "follow" ? [] : keptBy(choice) }),
   };
   const servicePort = servicePortName(service);
-  const losers: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({
+  const excluded: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({
     slice: candidate.slice,
     address: candidate.address,
-    tier: ladder[candidate.tier]?.name ?? "",
+    tier: tiers[candidate.tier]?.name ?? "",
     servicePort,
     reason,
     ...(candidate.origin.cluster !== undefined && { cluster: candidate.origin.cluster }),
   }));
-  const silent = notExposing.map((slice) => wholeSlice(slice, "port-not-exposed", servicePort));
-  return { service, excluded: [...losers, ...silent] };
+  const unexposed = notExposing.map((slice) => wholeSlice(slice, "port-not-exposed", servicePort));
+  return { service, excluded: [...excluded, ...unexposed] };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { fieldAt } from "../../api/parse/fields.ts";
-import { cidr, nodeFact } from "../../test/support/worlds.ts";
+import { cidr, nodeFact } from "../../test/generators/facts.ts";
 import { Model } from "../model/model.ts";
 import { parseImport } from "../model/parse-import.ts";
 import { parseSlice } from "../model/parse-slice.ts";
@@ -71,7 +71,7 @@ const scaledToNothing = (...clusters: readonly string[]) => {
 };
 
 describe("by-hand.yaml", () => {
-  test("serve waits for its VIP; the explicit VIP 1.2.3.4 is kept, and refuses at once", () => {
+  test("serve has no VIP yet; the explicit VIP 1.2.3.4 is programmed, and rejects immediately", () => {
     assert.deepEqual(told("by-hand.yaml", node("c1")), [
       "demo/serve no-vip",
       "demo/serve-with-vip:80 1.2.3.4 no-endpoint",
@@ -88,7 +88,7 @@ describe("by-hand.yaml", () => {
 });
 
 describe("prefer-local.yaml", () => {
-  test("a node in brazil stays in brazil, and goes to chile when brazil has nothing", () => {
+  test("a node in brazil uses brazil, and chile when brazil has no endpoint", () => {
     const brazil = node("brazil", "sa-brazil-1");
     const LOCAL = ["default/serve:80 241.0.0.10 local 172.16.0.21:8080"];
     assert.deepEqual(told("prefer-local.yaml", brazil), LOCAL);
@@ -96,7 +96,7 @@ describe("prefer-local.yaml", () => {
       "default/serve:80 241.0.0.10 global 10.0.0.13:8080 10.0.0.5:8080",
     ]);
   });
-  test("a node elsewhere takes all of them", () => {
+  test("a node elsewhere uses all endpoints", () => {
     assert.deepEqual(told("prefer-local.yaml", node("peru", "pe-1")), [
       "default/serve:80 241.0.0.10 global 10.0.0.13:8080 10.0.0.5:8080 172.16.0.21:8080",
     ]);
@@ -120,7 +120,7 @@ describe("three-tiers.yaml", () => {
   }
 });
 
-test("three-tiers.yaml: c3's terminating endpoint takes over when nobody is ready", () => {
+test("three-tiers.yaml: c3's terminating endpoint is used when no endpoint is ready", () => {
   const lines = told("three-tiers.yaml", node("c1", "eu-west"), (text) =>
     text.replaceAll("ready: true", "ready: false"),
   );
@@ -130,6 +130,6 @@ test("three-tiers.yaml: c3's terminating endpoint takes over when nobody is read
   ]);
 });
 
-test("exported.yaml holds nothing for an agent, and no mistake", () => {
+test("exported.yaml has no object for an agent, and no fault", () => {
   assert.deepEqual(told("exported.yaml", node("cls1")), []);
 });

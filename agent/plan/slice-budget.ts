@@ -1,45 +1,55 @@
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
-import { type Ladder, tierIndex } from "./ladder.ts";
+import { importCost, sliceCosts } from "../model/rule-cost.ts";
 import { originOf } from "./origin.ts";
+import { type Tiers, tierIndex } from "./tiers.ts";
 
-/**
- * Endpoints of an import that are chosen among, each counted once for every port that its slice may have of the import's:
- * about a second of work, and as many rules. Objects have limits of their own, but ten full slices of 100 ports make a
- * million of these, with which one namespace would hold up every node for five seconds at each change. Two full
- * slices always fit.
- */
-export const MOST_CHOICES = 200_000;
-
-/** Slices that are within the budget of an import, and those that are beyond it. */
-export interface Budgeted {
+/** The slices of an import that are within its allowance, and those that are beyond. */
+export interface BudgetedSlices {
+  /** The last may be the first part of a slice. */
   readonly within: readonly SliceFact[];
-  readonly beyond: readonly SliceFact[];
+  readonly beyond: readonly LeftOut[];
 }
 
-/** Spends the budget on the nearest slices first, then by name, as whole slices. PURE. */
+/** A slice beyond the allowance, of which the first `kept` endpoints are used; 0: it is left out as a whole. */
+export interface LeftOut {
+  readonly slice: SliceFact;
+  readonly kept: number;
+}
+
+/**
+ * The slices that an import may have for `rules`: those that can be used first, the nearest first, then by name. Of the first
+ * slice that does not fit, as many endpoints as do, in the order of the slice. PURE.
+ */
 export function budgeted(
   slices: readonly SliceFact[],
-  fact: Pick<ImportFact, "ports">,
-  ladder: Ladder,
+  fact: ImportFact,
+  rules: number,
+  isUsable: (slice: SliceFact) => boolean,
+  tiers: Tiers,
   node: NodeFact,
-): Budgeted {
-  const costOf = ({ ports, endpoints }: SliceFact) =>
-    endpoints.length * Math.min(ports.length, fact.ports.length);
-  const total = slices.reduce((sum, slice) => sum + costOf(slice), 0);
-  if (total <= MOST_CHOICES) return { within: slices, beyond: [] };
-  const tiers = new Map(slices.map((one) => [one, tierIndex(originOf(one, node), ladder)]));
-  const nearest = [...slices].sort(
-    (a, b) => (tiers.get(a) ?? 0) - (tiers.get(b) ?? 0) || (a.key < b.key ? -1 : 1),
-  );
-  let spent = 0;
-  const taken = new Set<SliceFact>();
-  for (const slice of nearest) {
-    spent += costOf(slice);
-    if (spent > MOST_CHOICES) break;
-    taken.add(slice);
+): BudgetedSlices {
+  const nearest = slices
+    .map((slice) => ({
+      slice,
+      rank: isUsable(slice) ? tierIndex(originOf(slice, node), tiers) : tiers.length,
+    }))
+    .sort((a, b) => a.rank - b.rank || (a.slice.key < b.slice.key ? -1 : 1))
+    .map(({ slice }) => slice);
+  let left = rules - importCost(fact);
+  const within: SliceFact[] = [];
+  for (const [i, slice] of nearest.entries()) {
+    const { fixed, endpoint } = sliceCosts(slice, fact);
+    const { length } = slice.endpoints;
+    left -= fixed + length * endpoint;
+    if (left >= 0) {
+      within.push(slice);
+      continue;
+    }
+    const missing = endpoint === 0 ? length : Math.ceil(-left / endpoint);
+    const kept = isUsable(slice) ? Math.max(0, length - missing) : 0;
+    if (kept > 0) within.push({ ...slice, endpoints: slice.endpoints.first(kept) });
+    const farther = nearest.slice(i + 1).map((whole) => ({ slice: whole, kept: 0 }));
+    return { within, beyond: [{ slice, kept }, ...farther] };
   }
-  return {
-    within: slices.filter((slice) => taken.has(slice)),
-    beyond: slices.filter((slice) => !taken.has(slice)),
-  };
+  return { within, beyond: [] };
 }

@@ -1,177 +1,86 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import fc from "fast-check";
-import { PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
-import { applyEvent } from "../../test/support/history.ts";
-import { anyProperties, anySelectors } from "../../test/support/selectors.ts";
-import { anyHistory, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
-import type { ClusterSelector } from "../model/cluster-selector.ts";
-import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
-import { type ImportView, Model } from "../model/model.ts";
-import { parseImport } from "../model/parse-import.ts";
-import type { ImportPlan } from "./import-plan.ts";
-import { ladderOf, tierIndex } from "./ladder.ts";
+import { describe, test } from "node:test";
+import { nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import type { NodeFact, SliceFact } from "../model/facts.ts";
 import { originOf } from "./origin.ts";
-import { planImport } from "./plan.ts";
+import { tierIndex, tiersOf } from "./tiers.ts";
 
-/** What a person would write who wants the built-in tiers. */
-const BUILT_IN: readonly ClusterSelector[] = [
-  [{ key: PROPERTY_CLUSTER_ID, operator: "In", values: ["@SameAsImporter@"] }],
-  [{ key: PROPERTY_REGION, operator: "In", values: ["@SameAsImporter@"] }],
+/** The node is in cluster c1 and region eu-west unless a case says otherwise. */
+interface Case {
+  readonly what: string;
+  readonly node?: Partial<NodeFact>;
+  readonly slice: Partial<Pick<SliceFact, "cluster" | "region">>;
+  readonly tier: "local" | "regional" | "global";
+}
+
+const CASES: readonly Case[] = [
+  { what: "my cluster", slice: { cluster: "c1", region: "eu-west" }, tier: "local" },
+  { what: "my cluster, without a region", slice: { cluster: "c1" }, tier: "local" },
+  { what: "my cluster, from another region", slice: { cluster: "c1", region: "x" }, tier: "local" },
+  { what: "another of my region", slice: { cluster: "c2", region: "eu-west" }, tier: "regional" },
+  { what: "another region", slice: { cluster: "c2", region: "us-east" }, tier: "global" },
+  { what: "another without a region", slice: { cluster: "c2" }, tier: "global" },
+  { what: "an unknown origin", slice: {}, tier: "global" },
+  { what: "an unknown origin of my region", slice: { region: "eu-west" }, tier: "global" },
+  {
+    what: "a cluster that the operator puts in my region, against its label",
+    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
+    slice: { cluster: "c2", region: "us-east" },
+    tier: "regional",
+  },
+  {
+    what: "a cluster that the operator puts elsewhere, against its label",
+    node: { clusterRegions: new Map([["c2", "us-east"]]) },
+    slice: { cluster: "c2", region: "eu-west" },
+    tier: "global",
+  },
+  {
+    what: "a cluster that the operator puts in my region, without a label",
+    node: { clusterRegions: new Map([["c2", "eu-west"]]) },
+    slice: { cluster: "c2" },
+    tier: "regional",
+  },
+  {
+    what: "a cluster that the operator does not mention",
+    node: { clusterRegions: new Map([["c3", "us-east"]]) },
+    slice: { cluster: "c2", region: "eu-west" },
+    tier: "regional",
+  },
 ];
-const NAMES: Readonly<Record<string, string>> = {
-  "selector-1": "local",
-  "selector-2": "regional",
-  remainder: "global",
-};
 
-const anyNode: fc.Arbitrary<NodeFact> = fc
-  .record({
-    cluster: fc.constantFrom("c1", undefined),
-    region: fc.constantFrom("eu-west", undefined),
-    properties: anyProperties,
-    clusterRegions: fc.constantFrom(new Map(), new Map([["c2", "us-east"]])),
-  })
-  .map(({ cluster, region, properties, clusterRegions }) => {
-    const { cluster: _, region: __, ...home } = nodeFact({ properties, clusterRegions });
-    return { ...home, ...(cluster && { cluster }), ...(region && { region }) };
-  });
-
-/** The views that a random history ends with. */
-const anyViews: fc.Arbitrary<readonly ImportView[]> = anyHistory.map((history) => {
-  const model = new Model();
-  for (const event of history.flat()) applyEvent(model, event);
-  return [...model.keys()].flatMap((key) => model.view(key) ?? []);
-});
-
-function withSelectors(view: ImportView, selectors: ImportFact["selectors"]): ImportView {
-  if (view.fact === undefined) return view;
-  const { selectors: _, ...fact } = view.fact;
-  return { ...view, fact: { ...fact, ...(selectors && { selectors }) } };
+function tierOf(slice: Case["slice"], node: NodeFact): string | undefined {
+  const tiers = tiersOf(undefined, node);
+  return tiers[tierIndex(originOf(sliceFact(slice), node), tiers)]?.name;
 }
 
-function renamed(plan: ImportPlan): unknown {
-  return JSON.parse(JSON.stringify(plan), (key, value: unknown) =>
-    key === "tier" && typeof value === "string" ? (NAMES[value] ?? value) : value,
-  );
-}
-
-test("the built-in tiers, written as selectors, make the same plan of any world but for their names", () => {
-  fc.assert(
-    fc.property(anyViews, anyNode, (views, node) => {
-      for (const view of views) {
-        const builtIn = planImport(withSelectors(view, undefined), node);
-        const written = planImport(withSelectors(view, BUILT_IN), node);
-        assert.deepEqual(renamed(written), JSON.parse(JSON.stringify(builtIn)));
-      }
-    }),
-  );
-});
-
-test("every endpoint has one tier, and takes connections or is told why not, under any selectors", () => {
-  fc.assert(
-    fc.property(anyViews, anySelectors, anyNode, (views, selectors, node) => {
-      const ladder = ladderOf(selectors, node);
-      const names = ladder.map(({ name }) => name);
-      for (const view of views) {
-        const plan = planImport(withSelectors(view, selectors), node);
-        for (const slice of view.slices) {
-          const origin = originOf(slice, node);
-          const tier = tierIndex(origin, ladder);
-          assert.ok(names[tier] !== undefined);
-          assert.ok(ladder.slice(0, tier).every(({ holds }) => !holds(origin)));
-          if (slice.cluster === undefined) assert.equal(names[tier], "remainder");
-        }
-        for (const service of plan.services) {
-          const losers = plan.excluded.filter(
-            (e) => e.address && e.servicePort === portOf(service),
-          );
-          for (const { tier } of losers) assert.ok(names.includes(tier ?? ""));
-          if (service.endpoints.length > 0) assert.ok(names.includes(service.tier ?? ""));
-          // One import has one plan for each port and family; names tell the families apart no more than rules do.
-          const total = plan.services
-            .filter((other) => portOf(other) === portOf(service))
-            .reduce((sum, other) => sum + other.endpoints.length, losers.length);
-          assert.equal(total, listening(view.slices, plan, service));
-        }
-      }
-    }),
-  );
-});
-
-function portOf(service: { importKey: string; portName: string; port: number }): string {
-  return `${service.importKey}:${service.portName || service.port}`;
-}
-
-/** Endpoints of the slices that count and expose the port. */
-function listening(
-  slices: readonly SliceFact[],
-  plan: ImportPlan,
-  { portName, protocol }: { portName: string; protocol: string },
-): number {
-  const families = new Set(plan.services.map(({ family }) => family));
-  return slices
-    .filter(({ active, family }) => active && families.has(family))
-    .filter(({ ports }) => ports.some((p) => p.name === portName && p.protocol === protocol))
-    .reduce((sum, { endpoints }) => sum + [...endpoints].length, 0);
-}
-
-test("a farther tier takes over when no nearer one is ready, though a nearer one still serves", () => {
-  const continent = (name: string) => new Map([["continent", name]]);
-  const slice = (cluster: string, name: string, address: string, ready: boolean) =>
-    sliceFact({
-      key: `demo/${cluster}`,
-      cluster,
-      properties: continent(name),
-      endpoints: [{ address, condition: ready ? "ready" : "serving" }],
+describe("the tier of", () => {
+  for (const { what, node, slice, tier } of CASES) {
+    test(`${what} is ${tier}`, () => {
+      assert.equal(tierOf(slice, nodeFact(node)), tier);
     });
-  const node = nodeFact({ properties: continent("europe") });
-  const selectors: readonly ClusterSelector[] = [
-    ...BUILT_IN,
-    [{ key: "continent", operator: "In", values: ["@SameAsImporter@"] }],
-  ];
-  const tiers = (readiness: readonly boolean[]) => {
-    const model = new Model();
-    model.setImport(importFact({ selectors }), 0);
-    for (const [i, [cluster, name]] of [
-      ["c1", "europe"],
-      ["c5", "europe"],
-      ["c6", "asia"],
-    ].entries()) {
-      model.setSlice(slice(cluster ?? "", name ?? "", `10.9.${i}.1`, readiness[i] === true), 0);
-    }
-    const view = model.view("demo/serve");
-    assert.ok(view);
-    return planImport(view, node).services.map(({ tier, reason }) => `${tier} ${reason}`);
-  };
-  assert.deepEqual(tiers([true, true, true]), ["selector-1 nearest-ready"]);
-  assert.deepEqual(tiers([false, true, true]), ["selector-3 nearest-ready"]);
-  assert.deepEqual(tiers([false, false, true]), ["remainder nearest-ready"]);
-  assert.deepEqual(tiers([false, false, false]), ["selector-1 nearest-serving"]);
-});
+  }
 
-test("an empty list makes all endpoints alike, those of unknown origin too", () => {
-  const model = new Model();
-  model.setImport(importFact({ selectors: [] }), 0);
-  model.setSlice(sliceFact({ key: "demo/a", cluster: "c1", endpoints: ["10.1.0.1"] }), 0);
-  model.setSlice(sliceFact({ key: "demo/b", cluster: "c3", endpoints: ["10.3.0.1"] }), 0);
-  model.setSlice(sliceFact({ key: "demo/c", endpoints: ["10.4.0.1"] }), 0);
-  const view = model.view("demo/serve");
-  assert.ok(view);
-  const [service] = planImport(view, nodeFact()).services;
-  assert.equal(service?.tier, "remainder");
-  assert.equal(service?.endpoints.length, 3);
-});
-
-test("what selectors name as tiers are few, whatever they select", () => {
-  const most = Array(16).fill({ propertySelector: { matchProperties: { env: "x" } } });
-  const { fact } = parseImport({
-    metadata: { namespace: "demo", name: "serve" },
-    spec: { type: "ClusterSetIP", clusterSelectors: most },
+  test("my region is regional, and nothing is local, on a node without a cluster id", () => {
+    const { cluster: _, ...node } = nodeFact();
+    const tier = (slice: Case["slice"]) => tierOf(slice, node);
+    assert.equal(tier({ cluster: "c1", region: "eu-west" }), "regional");
+    assert.equal(tier({ cluster: "c1" }), "global");
+    assert.equal(tier({}), "global");
   });
-  const names = ladderOf(fact?.selectors, nodeFact()).map(({ name }) => name);
-  assert.deepEqual(names, [
-    ...Array.from({ length: 16 }, (_, i) => `selector-${i + 1}`),
-    "remainder",
-  ]);
+
+  test("any other cluster is global on a node without a region, also if neither has one", () => {
+    const { region: _, ...node } = nodeFact();
+    const tier = (slice: Case["slice"]) => tierOf(slice, node);
+    assert.equal(tier({ cluster: "c2" }), "global");
+    assert.equal(tier({ cluster: "c2", region: "eu-west" }), "global");
+    assert.equal(tier({ cluster: "c1" }), "local");
+  });
+});
+
+test("an origin that no tier matches belongs to the last tier", () => {
+  const tiers = [
+    { name: "first", matches: () => false },
+    { name: "last", matches: () => false },
+  ];
+  assert.equal(tierIndex({ cluster: "c1" }, tiers), 1);
 });

@@ -4,10 +4,7 @@ import type { Protocol } from "../../api/protocol.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 
-/**
- * The seam between the plan and the backends: what a node should do, in words that no kernel interface has
- * a say in. A backend turns these into its own objects and adds nothing of its own to the decision.
- */
+/** The interface between plan and backends: one port of an import in one family, independent of any kernel interface. */
 export interface VirtualService {
   readonly importKey: ObjectKey;
   /** Name of the import's port; empty if it has none. */
@@ -19,25 +16,22 @@ export interface VirtualService {
   readonly vips: readonly string[];
   /** Name of the active tier; absent if no endpoint can take a connection. */
   readonly tier?: string;
-  /** Why this tier, or why none. */
+  /** The reason for this tier, or for none. */
   readonly reason: PortReason;
-  /** Who takes new connections, alike in weight, in canonical order; empty means reject. */
+  /** Endpoints of new connections, with equal weights, in canonical order; empty means reject. */
   readonly endpoints: readonly PlannedEndpoint[];
-  /**
-   * Seconds for which a client keeps its endpoint, over all ports of the import that have the same endpoint
-   * addresses; absent means each connection picks.
-   */
+  /** Seconds for which a client keeps its endpoint, across ports with the same endpoint addresses; absent: no affinity. */
   readonly affinitySeconds?: number;
-  /** How new connections are spread, where a backend has the choice; absent means as it is told. */
+  /** IPVS scheduler; absent means the backend's default. */
   readonly scheduler?: Scheduler;
   /**
-   * Present if connections to endpoints that are gone are to be reset: every endpoint that a slice of the import
-   * lists for this port, in whatever condition and tier, as `destination` spells it. Not in any order.
+   * Endpoints, by `destination`, whose connections are kept, besides those of new ones. Absent: all. With it, conntrack entries of others
+   * are deleted.
    */
-  readonly listed?: readonly string[];
+  readonly keeps?: readonly string[];
 }
 
-/** Reasons that a port's plan may carry. */
+/** Reasons of a port's plan. */
 export type PortReason = Extract<
   Reason,
   "nearest-ready" | "nearest-serving" | "no-endpoint" | "no-endpoint-on-node"
@@ -48,13 +42,13 @@ export interface PlannedEndpoint {
   /** Canonical address, of the service's family. */
   readonly address: string;
   readonly port: number;
-  /** Id of the source cluster; absent if its origin is unknown. */
+  /** ID of the source cluster; absent if its origin is unknown. */
   readonly cluster?: string;
-  /** True if it may run on this very node, so that a connection to its own VIP can come back to it. */
+  /** True if it may run on this node, so that a connection to its own VIP may be a hairpin. */
   readonly maybeHere: boolean;
 }
 
-/** `ns/name:port`, the name by which rules, logs and pages speak of one port of an import. */
+/** `ns/name:port`: the name of a port of an import in rules, logs and pages. */
 export function servicePortName(service: {
   readonly importKey: ObjectKey;
   readonly portName: string;
@@ -63,7 +57,7 @@ export function servicePortName(service: {
   return `${service.importKey}:${service.portName === "" ? service.port : service.portName}`;
 }
 
-/** `10.1.0.1:80` or `[fd00::1]:80`: an address and a port as one text. */
+/** `10.1.0.1:80` or `[fd00::1]:80`. */
 export function destination(address: string, port: number): string {
   return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -1,7 +1,7 @@
 import type { Family } from "../../api/address.ts";
-import { failing, unknown, type Verdict, well } from "./verdict.ts";
+import { type Finding, failing, ok, unknown } from "./finding.ts";
 
-/** The kernel's switch, as a file and as sysctl calls it. */
+/** The sysctl for each family, as a file and by its name. */
 export const FORWARDING: Readonly<
   Record<Family, { readonly file: string; readonly sysctl: string }>
 > = {
@@ -10,15 +10,15 @@ export const FORWARDING: Readonly<
 };
 
 /**
- * Whether the node passes on what pods send, DNATed or not. `text`: what the switch's file holds. A strict
- * rp_filter is no finding: the kernel compares the endpoint's address, not the ClusterSetIP, with its routes. PURE.
+ * Whether the node forwards packets of pods. `text`: the content of the sysctl's file. A strict rp_filter is no finding: the
+ * kernel compares the endpoint's address with its routes, not the ClusterSetIP.
  */
-export function judgeForwarding(family: Family, text: string | undefined): Verdict {
-  const place = { check: "forwarding", family } as const;
+export function checkForwarding(family: Family, text: string | undefined): Finding {
+  const key = { check: "forwarding", family } as const;
   const { file, sysctl } = FORWARDING[family];
   if (text === undefined)
-    return unknown(place, `${file} cannot be read: is ${family} off in this kernel?`);
-  if (text.trim() !== "0") return well(place);
-  const advice = `The node does not forward ${family}, so pods reach nothing outside of themselves: sysctl -w ${sysctl}=1, and in /etc/sysctl.d to keep it.`;
-  return failing(place, "forwarding-off", advice);
+    return unknown(key, `Cannot read ${file}: is ${family} disabled in this kernel?`);
+  if (text.trim() !== "0") return ok(key);
+  const advice = `The node does not forward ${family}, so its pods reach no other host. Run sysctl -w ${sysctl}=1, and set it in /etc/sysctl.d.`;
+  return failing(key, "forwarding-off", advice);
 }

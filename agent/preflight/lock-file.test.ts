@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judgeLocks, mountOf } from "./lock-file.ts";
+import { checkLocks, mountOf } from "./lock-file.ts";
 
 const LOCKS = ["/run/clusterset-agent.lock", "/run/xtables.lock"];
 const ROOT = "600 500 0:50 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/x";
@@ -35,17 +35,17 @@ describe("lock files", () => {
     ],
     ["unreadable mounts", undefined, "not-tested"],
   ] as const) {
-    test(`${name}: ${reason ?? "well"}`, () => {
-      assert.equal(judgeLocks(LOCKS, mounts).reason, reason);
+    test(`${name}: ${reason ?? "ok"}`, () => {
+      assert.equal(checkLocks(LOCKS, mounts).reason, reason);
     });
   }
 
-  test("only what is not shared is named", () => {
+  test("only files that are not shared are named", () => {
     const mounts = `${ROOT}\n601 600 0:22 /xtables.lock /run/xtables.lock rw - tmpfs tmpfs rw`;
-    assert.match(judgeLocks(LOCKS, mounts).advice ?? "", /^\/run\/clusterset-agent\.lock lies/);
+    assert.match(checkLocks(LOCKS, mounts).advice ?? "", /^\/run\/clusterset-agent\.lock: in/);
   });
 
-  test("of several mounts the nearest counts, of several there the last", () => {
+  test("the mount of a path is the nearest one, and the last of several there", () => {
     const at = (type: string, point: string) => `1 1 0:1 / ${point} rw - ${type} x rw`;
     const mounts = [
       at("ext4", "/"),
@@ -58,7 +58,7 @@ describe("lock files", () => {
     assert.equal(mountOf("/a", ""), undefined);
   });
 
-  test("a blank in a mount point is a blank", () => {
+  test("blanks in mount points are unescaped", () => {
     assert.equal(mountOf("/my run/x", "1 1 0:1 / /my\\040run rw - tmpfs x rw")?.type, "tmpfs");
   });
 });

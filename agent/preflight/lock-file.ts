@@ -1,15 +1,15 @@
-import { failing, unknown, type Verdict, well } from "./verdict.ts";
+import { type Finding, failing, ok, unknown } from "./finding.ts";
 
-/** Where the mounts of this process are listed (proc_pid_mountinfo(5)). */
+/** The mounts of this process (proc_pid_mountinfo(5)). */
 export const MOUNTS = "/proc/self/mountinfo";
 
-/** The mount that a path lies on. */
+/** A mount point and the type of its file system. */
 export interface Mount {
   readonly point: string;
   readonly type: string;
 }
 
-/** The mount that holds `path`: of those above it the longest, and of several there the last. PURE. */
+/** The mount that holds `path`: the longest mount point above it, and of several mounts there the last. */
 export function mountOf(path: string, mountinfo: string): Mount | undefined {
   let best: Mount | undefined;
   for (const line of mountinfo.split("\n")) {
@@ -23,17 +23,17 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
 }
 
 /**
- * Whether files that lock out other programs are the host's. In a container whose image's own file system holds
- * them, each program locks a file of its own, and two of them write to the kernel at once. PURE.
+ * Whether lock files are the host's. In a container whose own file system holds them, each container locks a file of its
+ * own, and two programs write to the kernel at once.
  */
-export function judgeLocks(paths: readonly string[], mountinfo: string | undefined): Verdict {
-  const place = { check: "lock" } as const;
-  if (mountinfo === undefined) return unknown(place, `${MOUNTS} cannot be read.`);
-  // A node that runs from an overlay itself has a file system of its own at /run, as systemd wants it.
+export function checkLocks(paths: readonly string[], mountinfo: string | undefined): Finding {
+  const key = { check: "lock" } as const;
+  if (mountinfo === undefined) return unknown(key, `Cannot read ${MOUNTS}.`);
+  // systemd mounts a file system of its own at /run, also on a node whose root is an overlay.
   const own = paths.filter((path) => mountOf(path, mountinfo)?.type === "overlay");
-  if (own.length === 0) return well(place);
-  const advice = `${own.join(" and ")} lies in this container's own file system, so it locks nobody out: mount the host's /run (hostPath) there.`;
-  return failing(place, "lock-not-shared", advice);
+  if (own.length === 0) return ok(key);
+  const advice = `${own.join(" and ")}: in this container's own file system, where other programs of the node do not see the lock. Mount the host's /run (hostPath) there.`;
+  return failing(key, "lock-not-shared", advice);
 }
 
 function isBelow(path: string, point: string): boolean {

@@ -1,47 +1,41 @@
 import type { Cidr } from "../../api/cidr.ts";
+import type { ProgramResult } from "../system/program-result.ts";
+import { type Finding, failing, ok, unknown } from "./finding.ts";
 import { isPlain, type RouteFact } from "./route.ts";
-import type { Outcome } from "./sight.ts";
-import { failing, unknown, type Verdict, well } from "./verdict.ts";
 
-/** A network plugin that can carry packets past netfilter. */
+/** A network plugin that can bypass netfilter. */
 export type Plugin = "cilium" | "calico";
 
-/** What the node's links tell. */
+/** What the node's links show. */
 export interface LinkFact {
-  /** Names of the network namespaces at the other end of a link: pods', and perhaps the next switch of a lab. */
+  /** Names of network namespaces at the other end of a link: those of pods, perhaps others. */
   readonly namespaces: readonly string[];
-  /** A plugin whose links are there that may bypass netfilter. */
+  /** A plugin that may bypass netfilter, by the names of its links. */
   readonly plugin?: Plugin;
 }
 
-/** One attempt to reach a ClusterSetIP out of one pod's namespace. */
-export interface Attempt {
+/** One probe of a ClusterSetIP from a pod's network namespace. */
+export interface Probe {
   readonly namespace: string;
   /**
-   * `met`: our guard refused it. `unmet`: silence, or a word from elsewhere. `unclear`: it tells nothing, because
-   * the pod has no route of this family, or something inside the pod took the connection.
+   * `rejected`: by our guard. `bypassed`: no answer, or an error from another host. `inconclusive`: the pod has no route of
+   * this family, or something in the pod took the connection.
    */
-  readonly result: "met" | "unmet" | "unclear";
+  readonly result: "rejected" | "bypassed" | "inconclusive";
 }
 
-/**
- * Lists the links of the node, a line each, and names the namespace at the other end where /run/netns has it. Not
- * with -j: what is printed as JSON has a number there (iproute2 6.1).
- */
+/** Lists links with the namespace at the other end. Not with -j: JSON has its number, not its name (iproute2 6.1). */
 export const LINK_QUERY: [string, ...string[]] = ["ip", "-o", "link", "show"];
 
-/** Links that exist only where a plugin handles packets in eBPF; legacy Calico has `cali…` alone. */
-const SIGNS: readonly (readonly [RegExp, Plugin])[] = [
+/** Links that exist only where a plugin handles packets in eBPF; Calico without eBPF has `cali…` alone. */
+const PLUGIN_LINKS: readonly (readonly [RegExp, Plugin])[] = [
   [/^cilium_(host|net)$/, "cilium"],
   [/^bpf(in|out)\.cali$|^bpfnat/, "calico"],
 ];
 
-/**
- * What `LINK_QUERY` said. `uplinks`: devices that lead away from the node; what is at their other end is no
- * pod. Undefined if links could not be listed. PURE.
- */
+/** Parses the result of `LINK_QUERY`; undefined if it failed. `uplinks`: devices at whose other end is no pod. */
 export function parseLinks(
-  { status, stdout }: Outcome,
+  { status, stdout }: ProgramResult,
   uplinks: ReadonlySet<string>,
 ): LinkFact | undefined {
   if (status !== 0) return undefined;
@@ -50,8 +44,8 @@ export function parseLinks(
   for (const line of stdout.split("\n")) {
     const [, device] = /^\d+: ([^:@\s]+)/.exec(line) ?? [];
     if (device === undefined) continue;
-    plugin ??= SIGNS.find(([sign]) => sign.test(device))?.[1];
-    // A name that ends up in a path: those that CNI and container runtimes give hold nothing else.
+    plugin ??= PLUGIN_LINKS.find(([name]) => name.test(device))?.[1];
+    // The name becomes part of a path, so only the characters that CNI and container runtimes use are accepted.
     const [, namespace] = / link-netns ([A-Za-z0-9][\w.-]*)(?:\s|$)/.exec(line) ?? [];
     if (namespace !== undefined && !uplinks.has(device)) namespaces.add(namespace);
   }
@@ -59,99 +53,90 @@ export function parseLinks(
 }
 
 /**
- * Whose turn it is; undefined if nothing needs to be tried: it was seen to work once, and no plugin is there that
- * could have changed that since. Namespaces take turns, the one that was tried least recently first. PURE.
+ * The namespace to probe next: the one that was probed least recently. Undefined if no probe is needed, because one was
+ * rejected before and there is no plugin whose settings could change that.
  */
-export function nextNamespace(links: LinkFact, attempts: readonly Attempt[]): string | undefined {
-  const proven = attempts.some(({ result }) => result === "met");
+export function nextNamespace(links: LinkFact, probes: readonly Probe[]): string | undefined {
+  const proven = probes.some(({ result }) => result === "rejected");
   if (proven && links.plugin === undefined) return undefined;
-  const last = new Map(attempts.map(({ namespace }, at) => [namespace, at]));
+  const last = new Map(probes.map(({ namespace }, at) => [namespace, at]));
   const ages = links.namespaces.map((name) => [name, last.get(name) ?? -1] as const);
-  return ages.reduce<(typeof ages)[number] | undefined>(
-    (oldest, one) => (oldest === undefined || one[1] < oldest[1] ? one : oldest),
-    undefined,
-  )?.[0];
+  return ages.toSorted(([, a], [, b]) => a - b)[0]?.[0];
 }
 
-/**
- * Whether the node would bring a pod's call as far as the guard, which stands behind routing: what is addressed to
- * nobody's ClusterSetIP is not DNATed, so it needs a route, and forwarding. PURE.
- */
-export function leadsToGuard(route: RouteFact | undefined, forwarding: Verdict): boolean {
+/** Whether a pod's packet to an unused ClusterSetIP reaches the guard: it is not DNATed, so it needs a route and forwarding. */
+export function reachesGuard(route: RouteFact | undefined, forwarding: Finding): boolean {
   return isPlain(route) && forwarding.state !== "failing";
 }
 
-/** Runs `argv` inside a pod's network, and nothing else of the pod: its files and users stay out of it. */
+/** Runs `argv` in a pod's network namespace, and in no other namespace of the pod. */
 export function inNamespace(name: string, argv: readonly string[]): [string, ...string[]] {
   return ["nsenter", `--net=/var/run/netns/${name}`, "--", ...argv];
 }
 
 /**
- * What the program that knocked at a ClusterSetIP said. It knocks at port 0, which no ServicePort can have, so that no
- * import's endpoint is ever called, whichever addresses are taken: a port that nobody exposes is refused by our
- * guard, on every address of the range. PURE.
+ * Parses the output of a probe. Probes go to port 0, which no ServicePort can have, so they reach no endpoint: the guard
+ * rejects ports that no import exposes, at every address of the range.
  */
-export function parseKnock({ status, stdout }: Outcome): Attempt["result"] {
-  if (status !== 0) return "unclear";
+export function parseProbe({ status, stdout }: ProgramResult): Probe["result"] {
+  if (status !== 0) return "inconclusive";
   const word = stdout.trim();
-  if (word === "ECONNREFUSED") return "met";
-  return ["silence", "EHOSTUNREACH", "ENETUNREACH"].includes(word) ? "unmet" : "unclear";
+  if (word === "ECONNREFUSED") return "rejected";
+  return ["silence", "EHOSTUNREACH", "ENETUNREACH"].includes(word) ? "bypassed" : "inconclusive";
 }
 
-/** Different pods that must have gone unanswered: one alone may be kept from calling by a NetworkPolicy. */
+/** Pods that must bypass the guard for a finding: a NetworkPolicy may drop the packets of one. */
 const ENOUGH = 3;
-/** Attempts that are remembered. */
-export const REMEMBERED = 64;
+/** Probes that are kept. */
+export const MOST_PROBES = 64;
 
-const MENDS: Readonly<Record<Plugin, string>> = {
+const FIXES: Readonly<Record<Plugin, string>> = {
   cilium: "Cilium may route in eBPF: set bpf.hostLegacyRouting=true in its Helm values.",
   calico:
     "Calico may run its eBPF dataplane: set linuxDataplane to Iptables or Nftables in its Installation.",
 };
-const UNKNOWN_MEND =
-  "Their packets may pass netfilter by (eBPF host routing, macvlan, ipvlan), or a NetworkPolicy drops them first.";
 
-/** Whether what pods send meets our rules. `attempts`: oldest first. PURE. */
-export function judgePods(
+/** Whether packets of pods pass our rules. `probes`: oldest first. */
+export function checkPods(
   cidr: Cidr,
   links: LinkFact | undefined,
-  attempts: readonly Attempt[],
-): Verdict {
-  const place = { check: "pods", family: cidr.family } as const;
-  if (links === undefined) {
-    return unknown(place, "Links could not be listed: is the program ip (iproute2) installed?");
-  }
-  const recent = latest(attempts).slice(0, ENOUGH);
-  if (recent.some(({ result }) => result === "met")) return well(place);
+  probes: readonly Probe[],
+): Finding {
+  const key = { check: "pods", family: cidr.family } as const;
+  if (links === undefined)
+    return unknown(key, "Cannot list links: is the program ip (iproute2) installed?");
+  const recent = latest(probes).slice(0, ENOUGH);
+  if (recent.some(({ result }) => result === "rejected")) return ok(key);
   const { plugin, namespaces } = links;
-  // With a plugin that is known for it, all there are must do.
+  // With a plugin that is known to bypass netfilter, fewer pods are enough if there are no more.
   const enough = plugin === undefined ? ENOUGH : Math.min(ENOUGH, namespaces.length || 1);
   if (recent.length < enough) {
-    const advice = untold(namespaces.length, recent.length);
-    if (plugin === undefined) return unknown(place, advice);
-    return { ...unknown(place, `${MENDS[plugin]} ${advice}`), reason: "bypass-suspected" };
+    const advice = whyUnknown(namespaces.length, recent.length);
+    if (plugin === undefined) return unknown(key, advice);
+    return { ...unknown(key, `${FIXES[plugin]} ${advice}`), reason: "bypass-suspected" };
   }
   const names = recent.map(({ namespace }) => namespace).join(", ");
-  const mend =
+  const fix =
     plugin === undefined
-      ? UNKNOWN_MEND
-      : `${MENDS[plugin]} If it is set, a network policy drops what these pods send to ${cidr.text}.`;
-  const advice = `Of the last ${recent.length} pods that called a ClusterSetIP none met our rules, which refuse that call at once (${names}). ${mend}`;
-  return failing(place, "pods-bypass", advice);
+      ? "Their packets may bypass netfilter (eBPF host routing, macvlan, ipvlan), or a NetworkPolicy drops them."
+      : `${FIXES[plugin]} If it is set, a network policy drops what these pods send to ${cidr.text}.`;
+  const advice = `The last ${recent.length} pods probed did not reach our rules, which reject the probe at once (${names}). ${fix}`;
+  return failing(key, "pods-bypass", advice);
 }
 
-/** Why nothing can be said yet of so many pods. */
-function untold(pods: number, tried: number): string {
-  if (pods === 0) {
-    return "No pod's network namespace is to be seen; in a container, mount the host's /run/netns (HostToContainer).";
+function whyUnknown(pods: number, probed: number): string {
+  if (pods === 0)
+    return "No pod's network namespace found; in a container, mount the host's /run/netns (HostToContainer).";
+  if (probed > 0) return `Pods probed: ${probed}; none has reached our rules yet.`;
+  return "No pod probed yet: this needs our guard in the kernel, a route, forwarding, and the right to enter network namespaces (nsenter, CAP_SYS_ADMIN).";
+}
+
+/** The last conclusive probe of each namespace, newest first. */
+function latest(probes: readonly Probe[]): Probe[] {
+  const newest = new Map<string, Probe>();
+  for (const probe of probes.toReversed()) {
+    if (probe.result === "inconclusive" || newest.has(probe.namespace)) continue;
+    newest.set(probe.namespace, probe);
   }
-  if (tried > 0) return `Pods that were tried: ${tried}; none has met our rules yet.`;
-  return "No pod could be tried yet: that takes our guard in the kernel, a route, forwarding, and the right to enter network namespaces (nsenter, CAP_SYS_ADMIN).";
-}
-
-/** The last attempt of each namespace that told something, newest first. */
-function latest(attempts: readonly Attempt[]): Attempt[] {
-  const clear = attempts.filter(({ result }) => result !== "unclear").toReversed();
-  const seen = new Set<string>();
-  return clear.filter(({ namespace }) => !seen.has(namespace) && seen.add(namespace));
+  return [...newest.values()];
 }

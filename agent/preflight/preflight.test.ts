@@ -2,33 +2,36 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Cidr } from "../../api/cidr.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { cidr } from "../../test/support/worlds.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { cidr } from "../../test/generators/facts.ts";
+import { ExtensionTrials } from "../backends/iptables/limits.ts";
+import { requirementsOf } from "../backends/iptables/requirements.ts";
+import { REQUIREMENTS } from "../backends/ipvs/requirements.ts";
+import type { Argv, ProgramResult } from "../system/program-result.ts";
+import { type Finding, findingName } from "./finding.ts";
 import { Preflight } from "./preflight.ts";
-import type { Outcome } from "./sight.ts";
-import { type Verdict, verdictName } from "./verdict.ts";
 
 const ROUTE = '[{"dev":"eth0","prefsrc":"192.0.2.2"}]';
 const LINK = "7: veth@if2: <UP> mtu 1500 link-netns pod-1";
 
-/** A node that answers as it is told to; by the beginning of the command. */
+/** A fake node; `answers` by the beginning of the command. */
 class Stage {
   readonly clock = new FakeClock();
   readonly answers = new Map<string, string>([
     ["ip -4 -j route", ROUTE],
     ["ip -o link", LINK],
     ["nsenter --net=/var/run/netns/pod-1 -- ip", ROUTE],
-    ["nsenter --net=/var/run/netns/pod-1 -- knock", "ECONNREFUSED"],
+    ["nsenter --net=/var/run/netns/pod-1 -- probe", "ECONNREFUSED"],
     ["iptables-nft --version", "iptables v1.8.9"],
     ["env", ""],
   ]);
   readonly files = new Map<string, string>();
   guarded = true;
-  /** While set, programs do not end before they are stopped. */
+  /** While set, programs run until they are stopped. */
   hangs = false;
   #commands: string[] = [];
-  readonly told: (readonly Verdict[])[] = [];
-  toldServiceCidrs: readonly Cidr[] = [];
+  readonly reports: (readonly Finding[])[] = [];
+  listedServiceCidrs: readonly Cidr[] = [];
   readonly preflight: Preflight;
 
   /** `flavour`: of iptables; none with IPVS. */
@@ -37,31 +40,33 @@ class Stage {
   }
 
   #preflight(flavour: "nft" | "none"): Preflight {
+    const run = (argv: Argv, stop?: AbortSignal) => this.#run(argv.join(" "), stop);
     return new Preflight({
       clusterSetCidrs: [cidr("241.0.0.0/8")],
       serviceCidrs: [],
-      toldServiceCidrs: async () => this.toldServiceCidrs,
-      ...(flavour !== "none" && { flavour }),
-      lockFiles: [],
-      knock: (address) => ["knock", address],
-      sight: {
-        run: (argv, stop) => this.#run(argv.join(" "), stop),
-        read: async (path) => this.files.get(path),
-      },
+      listedServiceCidrs: () => this.listedServiceCidrs,
+      requirements:
+        flavour === "none"
+          ? REQUIREMENTS
+          : requirementsOf(flavour, new ExtensionTrials(flavour, run)),
+      lockFile: "/run/clusterset-agent.lock",
+      probe: (address) => ["probe", address],
+      run,
+      read: async (path) => this.files.get(path),
       clock: this.clock,
       guarded: () => this.guarded,
-      told: (verdicts) => this.told.push(verdicts),
+      report: (findings) => this.reports.push(findings),
     });
   }
 
-  /** Commands since the last call that begin so. */
+  /** Number of commands with this beginning since the last call. */
   ran(beginning: string): number {
     const count = this.#commands.filter((command) => command.startsWith(beginning)).length;
     this.#commands = this.#commands.filter((command) => !command.startsWith(beginning));
     return count;
   }
 
-  /** Lets a look that is under way end. */
+  /** Waits until the run under way has ended. */
   async settle(): Promise<void> {
     for (let i = 0; i < 50; i++) await turn();
   }
@@ -72,13 +77,13 @@ class Stage {
   }
 
   reason(name: string): string | undefined {
-    return this.preflight.verdicts.find((verdict) => verdictName(verdict) === name)?.reason;
+    return this.preflight.findings.find((finding) => findingName(finding) === name)?.reason;
   }
 
-  async #run(command: string, stop: AbortSignal): Promise<Outcome> {
+  async #run(command: string, stop?: AbortSignal): Promise<ProgramResult> {
     this.#commands.push(command);
-    if (this.hangs && !stop.aborted)
-      await new Promise((resolve) => stop.addEventListener("abort", resolve));
+    if (this.hangs && !stop?.aborted)
+      await new Promise((resolve) => stop?.addEventListener("abort", resolve));
     const key = [...this.answers.keys()].find((beginning) => command.startsWith(beginning));
     const stdout = key === undefined ? undefined : this.answers.get(key);
     const status = stdout === undefined ? 1 : 0;
@@ -86,21 +91,21 @@ class Stage {
   }
 }
 
-const KNOCK = "nsenter --net=/var/run/netns/pod-1 -- knock";
+const PROBE = "nsenter --net=/var/run/netns/pod-1 -- probe";
 
-test("with IPVS nft is looked for, forwarding, Services and pods are as ever, and nothing of iptables is asked or told", async () => {
+test("with IPVS, nft is checked, and neither iptables, extensions nor routes are", async () => {
   const stage = new Stage("none");
   stage.answers.set("nft -v", "nftables v1.0.6 (Lester Gooch #5)");
   stage.answers.set("ip -4 -j route", '[{"dev":"eth0","prefsrc":"127.0.0.1"}]');
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
-  stage.toldServiceCidrs = [cidr("241.0.0.0/16")];
+  stage.listedServiceCidrs = [cidr("241.0.0.0/16")];
   stage.preflight.start();
   await stage.settle();
-  const [verdicts = []] = stage.told;
+  const [findings = []] = stage.reports;
   assert.deepEqual(
-    verdicts.map((one) => `${verdictName(one)} ${one.reason ?? one.state}`),
+    findings.map((one) => `${findingName(one)} ${one.reason ?? one.state}`),
     [
-      "tools well",
+      "tools ok",
       "lock not-tested",
       "forwarding-IPv4 forwarding-off",
       "service-range-IPv4 service-range-overlap",
@@ -108,28 +113,28 @@ test("with IPVS nft is looked for, forwarding, Services and pods are as ever, an
       "conntrack not-tested",
     ],
   );
-  assert.doesNotMatch(JSON.stringify(verdicts), /iptables/);
+  assert.doesNotMatch(JSON.stringify(findings), /iptables/);
   assert.equal(stage.ran("iptables") + stage.ran("ip6tables") + stage.ran("env"), 0);
   await stage.preflight.stop();
 });
 
-test("the node is looked at when it starts, and a minute after each look", async () => {
+test("checks run at the start and a minute after each run", async () => {
   const stage = new Stage();
-  assert.deepEqual(stage.preflight.verdicts, []);
+  assert.deepEqual(stage.preflight.findings, []);
   stage.preflight.start();
   await stage.settle();
-  assert.equal(stage.told.length, 1);
+  assert.equal(stage.reports.length, 1);
   stage.clock.advance(59_999);
   await stage.settle();
-  assert.equal(stage.told.length, 1);
+  assert.equal(stage.reports.length, 1);
   stage.clock.advance(1);
   await stage.settle();
-  assert.equal(stage.told.length, 2);
+  assert.equal(stage.reports.length, 2);
   await stage.preflight.stop();
   assert.equal(stage.clock.pending, 0);
 });
 
-test("what is found and what is mended is seen within a minute", async () => {
+test("a fault and its repair are found within a minute", async () => {
   const stage = new Stage();
   const file = "/proc/sys/net/ipv4/ip_forward";
   stage.files.set(file, "0\n");
@@ -142,7 +147,7 @@ test("what is found and what is mended is seen within a minute", async () => {
   await stage.preflight.stop();
 });
 
-test("no pod is touched before the guard is there; then at once, when asked for, and not again", async () => {
+test("no pod is probed before the guard is programmed; then one probe, at once", async () => {
   const stage = new Stage();
   stage.guarded = false;
   stage.preflight.start();
@@ -151,7 +156,7 @@ test("no pod is touched before the guard is there; then at once, when asked for,
   stage.guarded = true;
   stage.preflight.again();
   await stage.settle();
-  assert.equal(stage.ran(KNOCK), 1);
+  assert.equal(stage.ran(PROBE), 1);
   assert.equal(stage.ran("nsenter"), 1, "the pod's own route");
   assert.equal(stage.reason("pods-IPv4"), undefined);
   await stage.minute();
@@ -159,17 +164,17 @@ test("no pod is touched before the guard is there; then at once, when asked for,
   await stage.preflight.stop();
 });
 
-test("asked for while it looks, it looks once more after that", async () => {
+test("requests made during a run cause one more run", async () => {
   const stage = new Stage();
   stage.preflight.start();
   stage.preflight.again();
   stage.preflight.again();
   await stage.settle();
-  assert.equal(stage.told.length, 2);
+  assert.equal(stage.reports.length, 2);
   await stage.preflight.stop();
 });
 
-test("no pod is knocked from while the node would not bring the call to the guard", async () => {
+test("no pod is probed while its packets would not reach the guard", async () => {
   const stage = new Stage();
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
   stage.preflight.start();
@@ -180,34 +185,34 @@ test("no pod is knocked from while the node would not bring the call to the guar
   assert.equal(stage.ran("nsenter"), 0);
   stage.answers.set("ip -4 -j route", ROUTE);
   await stage.minute();
-  assert.equal(stage.ran(KNOCK), 1);
+  assert.equal(stage.ran(PROBE), 1);
   await stage.preflight.stop();
 });
 
-test("a pod without a route of the family is not knocked from", async () => {
+test("a pod without a route of the family is not probed", async () => {
   const stage = new Stage();
   stage.answers.delete("nsenter --net=/var/run/netns/pod-1 -- ip");
   stage.preflight.start();
   await stage.settle();
-  assert.equal(stage.ran(KNOCK), 0);
+  assert.equal(stage.ran(PROBE), 0);
   assert.equal(stage.reason("pods-IPv4"), "not-tested");
   await stage.preflight.stop();
 });
 
-test("one knock a minute at most, while nobody answers", async () => {
+test("without answers, one pod is probed per minute, in turn", async () => {
   const stage = new Stage();
-  stage.answers.set(KNOCK, "silence");
+  stage.answers.set(PROBE, "silence");
   stage.answers.set("ip -o link", `${LINK}\n8: v@if2: <UP> link-netns pod-2`);
   stage.preflight.start();
   await stage.settle();
-  assert.equal(stage.ran(KNOCK), 1);
+  assert.equal(stage.ran(PROBE), 1);
   await stage.minute();
-  assert.equal(stage.ran("nsenter --net=/var/run/netns/pod-2"), 1, "another pod's turn");
-  assert.equal(stage.ran(KNOCK), 0);
+  assert.equal(stage.ran("nsenter --net=/var/run/netns/pod-2"), 1, "another pod");
+  assert.equal(stage.ran(PROBE), 0);
   await stage.preflight.stop();
 });
 
-test("what could not be tried for a moment is tried again, not left open for ever", async () => {
+test("a check that could not run is repeated in the next run", async () => {
   const stage = new Stage();
   stage.answers.delete("env");
   stage.answers.delete("iptables-nft --version");
@@ -223,7 +228,7 @@ test("what could not be tried for a moment is tried again, not left open for eve
   await stage.preflight.stop();
 });
 
-test("extensions are tried once if all are there, and every minute while one is missing", async () => {
+test("extensions are tested once if all are supported, and every minute while one is missing", async () => {
   const stage = new Stage();
   stage.answers.set("env", "recent: no such module\n");
   stage.preflight.start();
@@ -239,28 +244,28 @@ test("extensions are tried once if all are there, and every minute while one is 
   await stage.preflight.stop();
 });
 
-test("stopped in the middle of a look, it ends, and tells nothing of what it cut short", async () => {
+test("a run that is stopped ends and reports nothing", async () => {
   const stage = new Stage();
   stage.hangs = true;
   stage.preflight.start();
   await stage.settle();
   await stage.preflight.stop();
-  assert.deepEqual(stage.told, []);
+  assert.deepEqual(stage.reports, []);
   assert.equal(stage.clock.pending, 0);
   stage.preflight.again();
   await stage.settle();
-  assert.deepEqual(stage.told, []);
+  assert.deepEqual(stage.reports, []);
 });
 
-test("a Service range that only the API server tells of counts from the look on that hears of it", async () => {
+test("a Service range of the API server is checked from the next run on", async () => {
   const stage = new Stage();
   stage.preflight.start();
   await stage.settle();
   assert.equal(stage.reason("service-range-IPv4"), "not-tested");
-  stage.toldServiceCidrs = [cidr("10.96.0.0/12"), cidr("241.96.0.0/12")];
+  stage.listedServiceCidrs = [cidr("10.96.0.0/12"), cidr("241.96.0.0/12")];
   await stage.minute();
   assert.equal(stage.reason("service-range-IPv4"), "service-range-overlap");
-  stage.toldServiceCidrs = [cidr("10.96.0.0/12")];
+  stage.listedServiceCidrs = [cidr("10.96.0.0/12")];
   await stage.minute();
   assert.equal(stage.reason("service-range-IPv4"), undefined);
   await stage.preflight.stop();

@@ -1,244 +1,204 @@
-import type { Family } from "../../api/address.ts";
-import { addressFromHex } from "../../api/address.ts";
+import { addressFromHex, type Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/sleep.ts";
+import type { Requirements } from "../backends/requirements.ts";
+import type { Argv, ProgramResult } from "../system/program-result.ts";
 import {
   CONNTRACK_FILES,
   type ConntrackFact,
-  judgeConntrack,
+  checkConntrack,
   parseConntrack,
 } from "./conntrack-table.ts";
-import { extensionTrial, judgeExtensions, parseTrial } from "./extensions.ts";
-import { FORWARDING, judgeForwarding } from "./forwarding.ts";
-import { judgeLocks, MOUNTS } from "./lock-file.ts";
+import type { Finding } from "./finding.ts";
+import { checkForwarding, FORWARDING } from "./forwarding.ts";
+import { checkLocks, MOUNTS } from "./lock-file.ts";
+import { checkExtensions } from "./missing-extensions.ts";
 import {
-  type Attempt,
+  checkPods,
   inNamespace,
-  judgePods,
   LINK_QUERY,
   type LinkFact,
-  leadsToGuard,
+  MOST_PROBES,
   nextNamespace,
-  parseKnock,
+  type Probe,
   parseLinks,
-  REMEMBERED,
+  parseProbe,
+  reachesGuard,
 } from "./pods.ts";
-import { isPlain, judgeRoute, parseRoute, type RouteFact, routeQuery } from "./route.ts";
-import { judgeServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
-import type { Outcome, Sight } from "./sight.ts";
-import { judgeNft, judgeTools, parseTool } from "./tools.ts";
-import type { Verdict } from "./verdict.ts";
+import { checkRoute, isPlain, parseRoute, type RouteFact, routeQuery } from "./route.ts";
+import { checkServiceRange, parseServiceRanges, serviceRangeQuery } from "./service-range.ts";
+import { checkTools, parseTool } from "./tools.ts";
 
-/** Service ranges that an API server has told of, none if it has not; asked for at every look, without wait once aborted. */
-export type ToldServiceCidrs = (hurry: AbortSignal) => Promise<readonly Cidr[]>;
-
-/** Which iptables writes rules. */
-type Flavour = "nft" | "legacy";
-
-/** What a look at the node is made with. */
+/** What preflight needs. */
 export interface PreflightOptions {
-  /** One range for each family that is programmed. */
+  /** One range per family. */
   readonly clusterSetCidrs: readonly Cidr[];
-  /** Those that the operator named. */
+  /** `--service-cidrs`. */
   readonly serviceCidrs: readonly Cidr[];
-  readonly toldServiceCidrs: ToldServiceCidrs;
-  /**
-   * Of the iptables that writes rules; absent with IPVS. There, nft writes all or nothing, so what the kernel lacks shows at
-   * the first sync; and a VIP is the node's own address, to which its programs need no route.
-   */
-  readonly flavour?: Flavour;
-  /** Files that must be the host's. */
-  readonly lockFiles: readonly string[];
-  /** The program that sends one SYN to port 0 of an address, and prints what came back (`parseKnock`). */
-  readonly knock: (address: string) => readonly string[];
-  readonly sight: Sight;
+  /** The last known ranges of the cluster's ServiceCIDRs. */
+  readonly listedServiceCidrs: () => readonly Cidr[];
+  /** What the backend in use requires. */
+  readonly requirements: Requirements;
+  /** The file that the agents of one node lock; it must be the host's. */
+  readonly lockFile: string;
+  /** A program that sends one SYN to port 0 of an address and prints the answer (`parseProbe`). */
+  readonly probe: (address: string) => readonly string[];
+  /** Runs a program, which only reads, to its end, or until `stop` is aborted. Never rejects. */
+  readonly run: (argv: Argv, stop: AbortSignal) => Promise<ProgramResult>;
+  /** The text of a file; undefined if it cannot be read. */
+  readonly read: (path: string) => Promise<string | undefined>;
   readonly clock: Clock;
-  /** True once the guard of this family is in the kernel: before, silence means nothing. */
+  /** True once the guard of this family is programmed: before, probes show nothing. */
   readonly guarded: (family: Family) => boolean;
-  /** Told after every look. */
-  readonly told: (verdicts: readonly Verdict[], conntrack: ConntrackFact | undefined) => void;
+  /** Called after every run. */
+  readonly report: (findings: readonly Finding[], conntrack: ConntrackFact | undefined) => void;
 }
 
-/** Milliseconds from the end of one look to the beginning of the next. */
-const EVERY = 60_000;
+/** Milliseconds from the end of one run to the start of the next. */
+const INTERVAL = 60_000;
+
 /**
- * Looks at what a node must have besides our rules for them to work: at the start, and every minute. It blocks
- * nothing, writes nothing to the node's network, and knows nothing of imports; what it finds is told, and mended by
- * people. The files beside this one say what to ask and what the answers mean.
+ * Checks what else a node must have for our rules to work: at the start, and every minute. It blocks nothing, changes
+ * nothing on the node's network, and does not depend on imports. The files beside this one query and interpret.
  */
 export class Preflight {
   readonly #options: PreflightOptions;
-  readonly #attempts = new Map<Family, Attempt[]>();
-  /** Verdicts on what does not change while the agent runs, once they are good. */
-  readonly #settled = new Map<string, Verdict>();
-  #verdicts: readonly Verdict[] = [];
+  readonly #probes = new Map<Family, Probe[]>();
+  /** Checks that passed and whose result cannot change while the agent runs. */
+  readonly #passed = new Map<string, Finding>();
+  #findings: readonly Finding[] = [];
   readonly #stop = new AbortController();
-  /** True if somebody asked for another look while one was under way. */
-  #asked = false;
-  #wake: () => void = () => undefined;
+  /** Ends the pause between two runs. */
+  #wake = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(options: PreflightOptions) {
     this.#options = options;
   }
 
-  /** What the last look found; empty before the first has ended. */
-  get verdicts(): readonly Verdict[] {
-    return this.#verdicts;
+  /** Findings of the last run; empty before the first has ended. */
+  get findings(): readonly Finding[] {
+    return this.#findings;
   }
 
-  /** Begins with a first look. */
+  /** Starts the first run. */
   start(): void {
-    this.#running ??= this.#run();
+    this.#running ??= this.#loop();
   }
 
-  /** Has the node looked at now, not only after the rest of the minute. */
+  /** Runs again at once, or right after the run under way. */
   again(): void {
-    this.#asked = true;
-    this.#wake();
+    this.#wake.abort();
   }
 
-  /** Ends the look under way, which tells nothing any more, and begins no other. */
+  /** Cancels the run under way, which reports nothing, and starts no other. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#wake();
+    this.#wake.abort();
     await this.#running;
   }
 
-  async #run(): Promise<void> {
+  async #loop(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      this.#asked = false;
-      await this.#look();
-      if (!this.#asked) await this.#pause();
+      this.#wake = new AbortController();
+      await this.#runOnce();
+      if (this.#stop.signal.aborted) return;
+      await sleep(this.#options.clock, INTERVAL, this.#wake.signal);
     }
   }
 
-  #pause(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#stop.signal.aborted) return Promise.resolve();
-    const cancel = this.#options.clock.after(EVERY, resolve);
-    this.#wake = () => {
-      cancel();
-      resolve();
-    };
-    return promise;
-  }
-
-  async #look(): Promise<void> {
-    const { clusterSetCidrs, guarded, sight, told } = this.#options;
-    const { flavour } = this.#options;
-    const verdicts = [await this.#locks()];
-    verdicts.unshift(await this.#once("tools", () => this.#tools(flavour)));
+  async #runOnce(): Promise<void> {
+    const { clusterSetCidrs, requirements, guarded, lockFile, read, report } = this.#options;
+    const { lockFiles, needsRoute, rejectedExtensions } = requirements;
+    const findings = [
+      await this.#untilPassed("tools", () => this.#tools()),
+      checkLocks([lockFile, ...lockFiles], await read(MOUNTS)),
+    ];
     const routes = new Map<Family, RouteFact | undefined>();
     for (const cidr of clusterSetCidrs) routes.set(cidr.family, await this.#route(cidr));
     const links = await this.#links(routes);
     for (const cidr of clusterSetCidrs) {
       const { family } = cidr;
       const route = routes.get(family);
-      const forwarding = judgeForwarding(family, await sight.read(FORWARDING[family].file));
-      const tried = leadsToGuard(route, forwarding) && guarded(family);
-      if (flavour !== undefined) {
-        const look = () => this.#extensions(flavour, family);
-        verdicts.push(await this.#once(`extensions-${family}`, look));
+      if (rejectedExtensions !== undefined) {
+        const { signal } = this.#stop;
+        const check = async () => checkExtensions(family, await rejectedExtensions(family, signal));
+        findings.push(await this.#untilPassed(`extensions-${family}`, check));
       }
-      if (flavour !== undefined) verdicts.push(judgeRoute(cidr, route));
-      verdicts.push(
-        forwarding,
-        await this.#serviceRange(cidr),
-        await this.#pods(cidr, links, tried),
-      );
+      if (needsRoute) findings.push(checkRoute(cidr, route));
+      const forwarding = checkForwarding(family, await read(FORWARDING[family].file));
+      const serviceRange = await this.#serviceRange(cidr);
+      const canProbe = reachesGuard(route, forwarding) && guarded(family);
+      findings.push(forwarding, serviceRange, await this.#pods(cidr, links, canProbe));
     }
-    const conntrack = await this.#conntrack();
-    verdicts.push(judgeConntrack(conntrack));
-    // What was cut short looks like a fault of the node.
+    const conntrack = parseConntrack(
+      await read(CONNTRACK_FILES.count),
+      await read(CONNTRACK_FILES.limit),
+    );
+    findings.push(checkConntrack(conntrack));
+    // A check that was cancelled looks like a fault of the node.
     if (this.#stop.signal.aborted) return;
-    this.#verdicts = verdicts;
-    told(verdicts, conntrack);
+    this.#findings = findings;
+    report(findings, conntrack);
   }
 
-  /** Looks again only as long as the verdict is not good. */
-  async #once(name: string, look: () => Promise<Verdict>): Promise<Verdict> {
-    const verdict = this.#settled.get(name) ?? (await look());
-    if (verdict.state === "well") this.#settled.set(name, verdict);
-    return verdict;
+  async #untilPassed(name: string, check: () => Promise<Finding>): Promise<Finding> {
+    const finding = this.#passed.get(name) ?? (await check());
+    if (finding.state === "ok") this.#passed.set(name, finding);
+    return finding;
   }
 
-  async #tools(flavour: Flavour | undefined): Promise<Verdict> {
-    if (flavour === undefined) return judgeNft(parseTool("nft", await this.#ask(["nft", "-v"])));
-    const tools = this.#options.clusterSetCidrs.map(async ({ family }) => {
-      const program = programOf(flavour, family);
-      return parseTool(program, await this.#ask([program, "--version"]));
-    });
-    return judgeTools(flavour, await Promise.all(tools));
-  }
-
-  async #locks(): Promise<Verdict> {
-    const { lockFiles, sight } = this.#options;
-    return judgeLocks(lockFiles, await sight.read(MOUNTS));
-  }
-
-  async #extensions(flavour: Flavour, family: Family): Promise<Verdict> {
-    const trial = extensionTrial(programOf(flavour, family), family);
-    return judgeExtensions(family, parseTrial(await this.#ask(trial)));
+  async #tools(): Promise<Finding> {
+    const { clusterSetCidrs, requirements } = this.#options;
+    const tools = requirements.tools(clusterSetCidrs.map(({ family }) => family));
+    const facts = tools.map(async (tool) => parseTool(tool, await this.#query(tool.query)));
+    return checkTools(await Promise.all(facts));
   }
 
   async #route(cidr: Cidr): Promise<RouteFact | undefined> {
-    return parseRoute(await this.#ask(routeQuery(probeAddress(cidr), cidr.family)));
+    return parseRoute(await this.#query(routeQuery(probeAddress(cidr), cidr.family)));
   }
 
-  async #serviceRange(cidr: Cidr): Promise<Verdict> {
-    const kubeProxy = parseServiceRanges(await this.#ask(serviceRangeQuery(cidr.family)));
-    const { serviceCidrs: flag, toldServiceCidrs } = this.#options;
-    const objects = await toldServiceCidrs(this.#stop.signal);
-    return judgeServiceRange(cidr, { flag, kubeProxy, objects });
+  async #serviceRange(cidr: Cidr): Promise<Finding> {
+    const kubeProxy = parseServiceRanges(await this.#query(serviceRangeQuery(cidr.family)));
+    const { serviceCidrs: flag, listedServiceCidrs } = this.#options;
+    return checkServiceRange(cidr, { flag, kubeProxy, objects: listedServiceCidrs() });
   }
 
   async #links(routes: ReadonlyMap<Family, RouteFact | undefined>): Promise<LinkFact | undefined> {
-    const devices = [...routes.values()].flatMap((route) =>
+    const uplinks = [...routes.values()].flatMap((route) =>
       route?.kind === "route" && route.device !== undefined ? [route.device] : [],
     );
-    return parseLinks(await this.#ask(LINK_QUERY), new Set(devices));
+    return parseLinks(await this.#query(LINK_QUERY), new Set(uplinks));
   }
 
-  /** `telling`: whether an answer, or none, would tell anything now. */
-  async #pods(cidr: Cidr, links: LinkFact | undefined, telling: boolean): Promise<Verdict> {
-    const attempts = this.#attempts.get(cidr.family) ?? [];
-    this.#attempts.set(cidr.family, attempts);
-    const namespace = links && nextNamespace(links, attempts);
-    if (namespace !== undefined && telling) {
-      attempts.push({ namespace, result: await this.#try(cidr, namespace) });
-      if (attempts.length > REMEMBERED) attempts.shift();
+  async #pods(cidr: Cidr, links: LinkFact | undefined, canProbe: boolean): Promise<Finding> {
+    const probes = this.#probes.get(cidr.family) ?? [];
+    this.#probes.set(cidr.family, probes);
+    const namespace = links && nextNamespace(links, probes);
+    if (namespace !== undefined && canProbe) {
+      probes.push({ namespace, result: await this.#probe(cidr, namespace) });
+      if (probes.length > MOST_PROBES) probes.shift();
     }
-    return judgePods(cidr, links, attempts);
+    return checkPods(cidr, links, probes);
   }
 
-  /** Only a pod with a route of this family can send anything. */
-  async #try(cidr: Cidr, namespace: string): Promise<Attempt["result"]> {
+  /** A pod without a route of this family is not probed. */
+  async #probe(cidr: Cidr, namespace: string): Promise<Probe["result"]> {
     const address = probeAddress(cidr);
     const query = routeQuery(address, cidr.family);
-    const route = parseRoute(await this.#ask(inNamespace(namespace, query)));
-    if (!isPlain(route)) return "unclear";
-    return parseKnock(await this.#ask(inNamespace(namespace, this.#options.knock(address))));
+    const route = parseRoute(await this.#query(inNamespace(namespace, query)));
+    if (!isPlain(route)) return "inconclusive";
+    return parseProbe(await this.#query(inNamespace(namespace, this.#options.probe(address))));
   }
 
-  async #conntrack(): Promise<ConntrackFact | undefined> {
-    const { sight } = this.#options;
-    return parseConntrack(
-      await sight.read(CONNTRACK_FILES.count),
-      await sight.read(CONNTRACK_FILES.limit),
-    );
-  }
-
-  #ask(argv: readonly [string, ...string[]]): Promise<Outcome> {
-    return this.#options.sight.run(argv, this.#stop.signal);
+  #query(argv: Argv): Promise<ProgramResult> {
+    return this.#options.run(argv, this.#stop.signal);
   }
 }
 
-function programOf(flavour: Flavour, family: Family): string {
-  return `${family === "IPv4" ? "iptables" : "ip6tables"}-${flavour}`;
-}
-
-/** An address of the range that stands for all of them: the last but one, the last being a broadcast elsewhere. */
+/** The last address of the range but one, because the last may be a broadcast address. */
 function probeAddress({ family, hex, bits }: Cidr): string {
   const width = BigInt(hex.length * 4);
   const size = 1n << (width - BigInt(bits));

@@ -1,19 +1,19 @@
 import type { Family } from "../../api/address.ts";
 import { type Cidr, isCidr, overlap, parseCidr } from "../../api/cidr.ts";
-import type { Outcome } from "./sight.ts";
-import { failing, unknown, type Verdict, well } from "./verdict.ts";
+import type { ProgramResult } from "../system/program-result.ts";
+import { type Finding, failing, ok, unknown } from "./finding.ts";
 
 /**
- * The program that lists the one chain in which kube-proxy in nftables mode drops what is addressed to its Service
- * ranges and is nobody's. Only that chain: its sets grow with the cluster.
+ * Lists the chain in which kube-proxy in nftables mode drops packets to unallocated addresses of its Service ranges. Only
+ * this chain, because the table's sets grow with the cluster.
  */
 export function serviceRangeQuery(family: Family): [string, ...string[]] {
   const nft = family === "IPv4" ? "ip" : "ip6";
   return ["nft", "list", "chain", nft, "kube-proxy", "cluster-ips-check"];
 }
 
-/** Ranges that kube-proxy drops the rest of; none without a kube-proxy in nftables mode. PURE. */
-export function parseServiceRanges({ stdout }: Outcome): Cidr[] {
+/** The ranges in that chain; none without a kube-proxy in nftables mode. */
+export function parseServiceRanges({ stdout }: ProgramResult): Cidr[] {
   const drops = stdout.matchAll(/^\s*ip6? daddr (?:\{([^}]*)\}|(\S+)) drop\b/gm);
   return [...drops].flatMap(([, set, one]) =>
     (set ?? one ?? "")
@@ -23,38 +23,37 @@ export function parseServiceRanges({ stdout }: Outcome): Cidr[] {
   );
 }
 
-/** Service ranges, by who told of them. */
+/** Service ranges by source; a list is empty, too, if the source could not be read. */
 export interface ServiceRangeFact {
-  /** What the operator named. */
+  /** `--service-cidrs`. */
   readonly flag: readonly Cidr[];
-  /** What was found in kube-proxy's table; none, too, if it could not be looked at. */
+  /** kube-proxy's table in nftables mode. */
   readonly kubeProxy: readonly Cidr[];
-  /** What the cluster's ServiceCIDR objects say; none, too, if it has none, or they may not be read. */
+  /** The cluster's ServiceCIDR objects. */
   readonly objects: readonly Cidr[];
 }
 
 /**
- * Whether the ClusterSet CIDR is apart from the Service ranges. If not, an address may be a Service's and an
- * import's at once, and what nobody serves is dropped by kube-proxy in nftables mode: clients hang where our guard
- * would refuse them. In its other modes kube-proxy does not know its range, and leaves nothing to be seen; the API
- * server does (KEP-1880). PURE.
+ * Whether the ClusterSet CIDR is apart from the Service ranges. Otherwise an address may belong to a Service and to an import,
+ * and kube-proxy in nftables mode drops packets that the guard would reject. In other modes kube-proxy does not show
+ * its ranges, but the API server does (KEP-1880).
  */
-export function judgeServiceRange(cidr: Cidr, ranges: ServiceRangeFact): Verdict {
-  const place = { check: "service-range", family: cidr.family } as const;
-  const told = [
+export function checkServiceRange(cidr: Cidr, ranges: ServiceRangeFact): Finding {
+  const key = { check: "service-range", family: cidr.family } as const;
+  const sources = [
     ["kube-proxy's Service range", ranges.kubeProxy],
     ["the cluster's ServiceCIDR", ranges.objects],
     ["--service-cidrs", ranges.flag],
   ] as const;
-  for (const [who, list] of told) {
+  for (const [source, list] of sources) {
     const range = list.find((one) => overlap(one, cidr));
     if (range === undefined) continue;
-    const advice = `--clusterset-cidr ${cidr.text} overlaps ${who} ${range.text}: one address may be a Service's and an import's, and kube-proxy in nftables mode drops what it does not know, so that clients hang instead of being refused. Choose a ClusterSet CIDR outside of it.`;
-    return failing(place, "service-range-overlap", advice);
+    const advice = `--clusterset-cidr ${cidr.text} overlaps ${source} ${range.text}: an address may belong to a Service and to an import, and kube-proxy in nftables mode drops packets to unallocated addresses, so clients hang instead of being rejected. Choose a ClusterSet CIDR outside of it.`;
+    return failing(key, "service-range-overlap", advice);
   }
-  if (told.some(([, list]) => list.some((one) => one.family === cidr.family))) return well(place);
+  if (sources.some(([, list]) => list.some((one) => one.family === cidr.family))) return ok(key);
   return unknown(
-    place,
+    key,
     "No Service range is known: set --service-cidrs, or let the agent list ServiceCIDRs.",
   );
 }

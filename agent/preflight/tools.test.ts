@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judgeNft, judgeTools, parseTool } from "./tools.ts";
+import { requirementsOf } from "../backends/iptables/requirements.ts";
+import { REQUIREMENTS } from "../backends/ipvs/requirements.ts";
+import type { Tool } from "../backends/requirements.ts";
+import { checkTools, parseTool } from "./tools.ts";
 
-function tool(stdout: string, missing = false) {
-  return parseTool("iptables-x", { status: missing ? undefined : 0, stdout, stderr: "", missing });
+/** What is known of a tool that prints this. */
+function fact(tool: Tool | undefined, stdout: string, missing = false) {
+  assert.ok(tool);
+  return parseTool(tool, { status: missing ? undefined : 0, stdout, stderr: "", missing });
 }
 
-describe("iptables", () => {
-  test("nft, for IPVS: it is there, or it is named", () => {
-    const said = {
-      status: 0,
-      stdout: "nftables v1.0.6 (Lester Gooch #5)\n",
-      stderr: "",
-      missing: false,
-    };
-    assert.equal(judgeNft(parseTool("nft", said)).state, "well");
-    const gone = judgeNft(parseTool("nft", { ...said, stdout: "", missing: true }));
+const [nft] = REQUIREMENTS.tools(["IPv4", "IPv6"]);
+
+describe("tools", () => {
+  test("IPVS needs nft of any version", () => {
+    assert.equal(checkTools([fact(nft, "nftables v1.0.6 (Lester Gooch #5)\n")]).state, "ok");
+    const gone = checkTools([fact(nft, "", true)]);
     assert.equal(gone.reason, "tool-missing");
-    assert.match(gone.advice ?? "", /install nftables/);
+    assert.match(gone.advice ?? "", /^nft: not installed.*\. Install nftables\.$/);
   });
 
   for (const [flavour, text, reason] of [
@@ -30,26 +31,24 @@ describe("iptables", () => {
     ["legacy", "iptables v1.6.2\n", undefined],
     ["legacy", "iptables v1.6.1\n", "tool-old"],
     ["legacy", "iptables v1.4.21\n", "tool-old"],
-    ["nft", "who knows", "not-tested"],
+    ["nft", "unknown", "not-tested"],
   ] as const) {
-    test(`${flavour}, ${text.trim()}: ${reason ?? "well"}`, () => {
-      assert.equal(judgeTools(flavour, [tool(text)]).reason, reason);
+    test(`iptables, ${flavour} flavour, ${text.trim()}: ${reason ?? "ok"}`, () => {
+      const [tool] = requirementsOf(flavour).tools(["IPv4"]);
+      assert.equal(checkTools([fact(tool, text)]).reason, reason);
     });
   }
 
-  test("one that is missing is told, whatever the other is", () => {
-    const verdict = judgeTools("nft", [
-      tool("iptables v1.8.9"),
-      { ...tool("", true), program: "ip6tables-nft" },
-    ]);
-    assert.equal(verdict.reason, "tool-missing");
-    assert.match(verdict.advice ?? "", /^ip6tables-nft is not installed/);
+  test("names a missing tool, also if another is installed", () => {
+    const [four, six] = requirementsOf("nft").tools(["IPv4", "IPv6"]);
+    const finding = checkTools([fact(four, "iptables v1.8.9"), fact(six, "", true)]);
+    assert.equal(finding.reason, "tool-missing");
+    assert.match(finding.advice ?? "", /^ip6tables-nft: not installed.*--iptables-flavour\.$/);
   });
 
-  test("the advice names both versions", () => {
-    assert.match(
-      judgeTools("nft", [tool("iptables v1.8.2")]).advice ?? "",
-      /1\.8\.2, older than 1\.8\.4/,
-    );
+  test("names both versions of a tool that is too old", () => {
+    const [tool] = requirementsOf("nft").tools(["IPv4"]);
+    const { advice = "" } = checkTools([fact(tool, "iptables v1.8.2")]);
+    assert.match(advice, /1\.8\.2, older than 1\.8\.4/);
   });
 });

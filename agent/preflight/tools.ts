@@ -1,60 +1,40 @@
-import type { Outcome } from "./sight.ts";
-import { failing, unknown, type Verdict, well } from "./verdict.ts";
+import type { Tool, Version } from "../backends/requirements.ts";
+import type { ProgramResult } from "../system/program-result.ts";
+import { type Finding, failing, ok, unknown } from "./finding.ts";
 
-/** A tool that the agent writes with. */
+/** A tool as it is installed. */
 export interface ToolFact {
-  /** `iptables-nft`. */
-  readonly program: string;
+  readonly tool: Tool;
   readonly missing: boolean;
-  /** Absent if it is missing or does not say. */
+  /** Absent if it is missing, or prints none. */
   readonly version?: Version;
 }
 
-/** Major, minor and patch number. */
-export type Version = readonly [number, number, number];
-
-/**
- * The oldest versions that our rules and reading back rely on. nft: 1.8.0 to 1.8.3 lose or misread rules
- * (kubernetes#82361, k3s#3117). legacy: 1.6.2 brought MASQUERADE --random-fully and iptables-restore -w.
- */
-const OLDEST = { nft: [1, 8, 4], legacy: [1, 6, 2] } as const;
-
-/** What `PROGRAM --version` said. PURE. */
-export function parseTool(program: string, { missing, stdout }: Outcome): ToolFact {
+/** Parses what the tool's version query printed. */
+export function parseTool(tool: Tool, { missing, stdout }: ProgramResult): ToolFact {
   const [, major, minor, patch] = /\bv(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? [];
-  if (major === undefined) return { program, missing };
-  return { program, missing, version: [Number(major), Number(minor), Number(patch)] };
+  if (major === undefined) return { tool, missing };
+  return { tool, missing, version: [Number(major), Number(minor), Number(patch)] };
 }
 
-/** Whether the tools are there, and new enough. PURE. */
-export function judgeTools(flavour: "nft" | "legacy", tools: readonly ToolFact[]): Verdict {
-  const place = { check: "tools" } as const;
-  const gone = tools.filter(({ missing }) => missing).map(({ program }) => program);
-  if (gone.length > 0) {
-    const advice = `${gone.join(", ")} is not installed, so nothing can be written: install iptables, or choose another --iptables-flavour.`;
-    return failing(place, "tool-missing", advice);
+/** Whether the tools are installed, and new enough. */
+export function checkTools(facts: readonly ToolFact[]): Finding {
+  const key = { check: "tools" } as const;
+  const gone = facts.filter(({ missing }) => missing).map(({ tool }) => tool);
+  const [first] = gone;
+  if (first !== undefined) {
+    const names = gone.map(({ program }) => program).join(", ");
+    const advice = `${names}: not installed, so no rule can be programmed. ${first.install}.`;
+    return failing(key, "tool-missing", advice);
   }
-  const oldest = OLDEST[flavour];
-  for (const { program, version } of tools) {
-    if (version === undefined) return unknown(place, `${program} does not say its version.`);
-    if (!isOlder(version, oldest)) continue;
-    const advice = `${program} is ${version.join(".")}, older than ${oldest.join(".")}, and known to lose or refuse rules like ours: install a newer one.`;
-    return failing(place, "tool-old", advice);
+  for (const { tool, version } of facts) {
+    const { program, oldest } = tool;
+    if (version === undefined) return unknown(key, `${program} prints no version.`);
+    if (oldest === undefined || !isOlder(version, oldest)) continue;
+    const advice = `${program} is ${version.join(".")}, older than ${oldest.join(".")}, and known to lose or reject such rules. Install a newer version.`;
+    return failing(key, "tool-old", advice);
   }
-  return well(place);
-}
-
-/**
- * Whether nft is there. What it cannot write is no matter of its version alone: all of our rules are one transaction, so the
- * first sync tells. PURE.
- */
-export function judgeNft({ missing, version }: ToolFact): Verdict {
-  const place = { check: "tools" } as const;
-  if (missing) {
-    const advice = "nft is not installed, so nothing can be written: install nftables.";
-    return failing(place, "tool-missing", advice);
-  }
-  return version === undefined ? unknown(place, "nft does not say its version.") : well(place);
+  return ok(key);
 }
 
 function isOlder(version: Version, than: Version): boolean {

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
-import { FakeBackend, quiet } from "../../test/support/fake-backend.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { FakeSource } from "../../test/support/fake-source.ts";
-import { SILENT } from "../../test/support/silent-events.ts";
-import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { FakeSource } from "../../test/doubles/fake-source.ts";
+import { SILENT } from "../../test/doubles/silent-events.ts";
+import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { Agent, familiesOf } from "./agent.ts";
 import type { Failure } from "./reconciler-events.ts";
@@ -21,6 +21,9 @@ const SIX = sliceFact({
 });
 
 /** An agent between two sources and two kernels. */
+/** Older than `SERVE`, with its VIP. */
+const RIVAL = importFact({ key: "evil/old", created: 1, vips: ["241.0.0.10"] });
+
 class Bench {
   readonly clock = new FakeClock();
   readonly sources = [new FakeSource(), new FakeSource()] as const;
@@ -38,6 +41,7 @@ class Bench {
       ["IPv4", this.four],
       ["IPv6", this.six],
     ]),
+    ruleLimits: { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 },
     clock: this.clock,
     random: () => 0,
     events: {
@@ -76,6 +80,31 @@ describe("an agent", () => {
   });
   afterEach(() => bench.agent.stop());
 
+  test("resets connections only a second after the last slice with their endpoint was deleted", async () => {
+    const moved = sliceFact({ key: "demo/moved", cluster: "c1", endpoints: ["10.1.0.1"] });
+    const resets = importFact({ vips: ["241.0.0.10"], onEndpointDeath: "reset" });
+    const [source] = bench.sources;
+    /** Endpoints whose connections the kernel of IPv4 is to keep; undefined: all. */
+    const kept = async (ms: number): Promise<unknown> => {
+      bench.clock.advance(ms);
+      await quiet();
+      return JSON.parse(bench.four.kernel.get(resets.key) ?? "[{}]")[0].keeps;
+    };
+    await bench.started(resets, FOUR);
+    assert.equal(await kept(0), undefined);
+    const all = await kept(1_000);
+    assert.deepEqual(all, ["10.1.0.1:8080"]);
+    source.tell.sliceRemoved(FOUR.key, 0);
+    assert.deepEqual(await kept(0), all);
+    assert.deepEqual(await kept(500), all);
+    source.tell.sliceChanged(moved, 0);
+    assert.deepEqual(await kept(2_000), all);
+    source.tell.sliceRemoved(moved.key, 0);
+    assert.deepEqual(await kept(0), all);
+    assert.deepEqual(await kept(999), all);
+    assert.deepEqual(await kept(1), []);
+  });
+
   test("plans nothing, reads nothing and writes nothing before every source has listed", async () => {
     bench.agent.start();
     const [first, second] = bench.sources;
@@ -95,7 +124,7 @@ describe("an agent", () => {
     assert.deepEqual(bench.six.log, ["read", "apply +demo/serve"]);
   });
 
-  test("hands each family its own services", async () => {
+  test("gives each family its own services", async () => {
     await bench.started(SERVE, FOUR, SIX);
     const text = (backend: FakeBackend) => backend.kernel.get("demo/serve") ?? "";
     assert.match(text(bench.four), /241\.0\.0\.10.*10\.1\.0\.1/);
@@ -112,7 +141,7 @@ describe("an agent", () => {
     assert.deepEqual([bench.four.log, bench.six.log], [["apply +demo/serve"], []]);
   });
 
-  test("plans what changes together once, and what does not change not at all", async () => {
+  test("plans changed imports once, and unchanged ones not at all", async () => {
     await bench.started(SERVE, FOUR, importFact({ key: "demo/other", vips: ["241.0.0.11"] }));
     const { tell } = bench.sources[0];
     tell.sliceChanged({ ...FOUR, active: false }, 1);
@@ -125,7 +154,7 @@ describe("an agent", () => {
     assert.deepEqual(bench.four.log, ["apply +demo/serve"]);
   });
 
-  test("takes an import out of the kernel when it is gone, and says so", async () => {
+  test("removes a deleted import from the kernel, and reports it", async () => {
     await bench.started(SERVE);
     bench.sources[0].tell.importRemoved("demo/serve", 1);
     await quiet();
@@ -134,17 +163,94 @@ describe("an agent", () => {
     assert.deepEqual(bench.agent.keys(), []);
   });
 
-  test("gives a VIP to the next import when the one that holds it goes", async () => {
-    const young = importFact({ key: "demo/young", created: 2, vips: ["241.0.0.10"] });
-    await bench.started({ ...SERVE, created: 1 }, young);
-    assert.equal(bench.plans.get("demo/young")?.reason, "vip-conflict");
-    bench.sources[0].tell.importRemoved("demo/serve", 1);
+  test("writes large changes of one namespace in parts, those of others with the first", async () => {
+    await bench.started(SERVE, FOUR);
+    const { tell } = bench.sources[0];
+    const change = (first: string) => {
+      for (const [i, name] of ["a", "b", "c"].entries()) {
+        const key: ObjectKey = `tenant/${name}`;
+        tell.importChanged(importFact({ key, created: i, vips: [`241.0.1.${i}`] }), 1);
+        const endpoints = Array.from({ length: 48 }, (_, n) => `${first}.0.${i}.${n}`);
+        tell.sliceChanged(sliceFact({ key: `tenant/${name}-x`, importKey: key, endpoints }), 1);
+      }
+      tell.sliceChanged({ ...FOUR, active: first === "9" }, 1);
+    };
+    for (const first of ["8", "9"]) {
+      change(first);
+      await quiet();
+      assert.deepEqual(bench.four.log.splice(0), [
+        "apply +tenant/a +tenant/b +demo/serve",
+        "apply +tenant/c",
+      ]);
+    }
+    for (const name of ["a", "b", "c"]) tell.importRemoved(`tenant/${name}`, 2);
     await quiet();
-    assert.equal(bench.plans.get("demo/young")?.reason, "programmed");
-    assert.deepEqual(bench.four.log, ["apply +demo/young -demo/serve"]);
+    assert.deepEqual(bench.four.log, ["apply -tenant/a -tenant/b", "apply -tenant/c"]);
   });
 
-  test("goes on with one family while the other fails", async () => {
+  test("leaves out endpoints of a namespace beyond its limit, and nothing of others", async () => {
+    const endpoints = Array.from({ length: 90 }, (_, n) => `10.9.0.${n}`);
+    const tenant = ["a", "b"].map((name, i) => {
+      const key: ObjectKey = `tenant/${name}`;
+      return importFact({ key, created: i, vips: [`241.0.1.${i}`] });
+    });
+    const slices = tenant.map(({ key }) =>
+      sliceFact({ key: `${key}-x`, importKey: key, endpoints }),
+    );
+    await bench.started(...tenant, ...slices, SERVE, FOUR);
+    const endpointsOf = (key: ObjectKey) => bench.plans.get(key)?.services[0]?.endpoints.length;
+    assert.deepEqual([endpointsOf("tenant/a"), endpointsOf("tenant/b")], [90, 56]);
+    assert.equal(bench.plans.get("tenant/b")?.limited?.reason, "namespace-limit");
+    assert.equal(endpointsOf("demo/serve"), 1);
+    bench.sources[0].tell.importRemoved("tenant/a", 1);
+    await quiet();
+    assert.equal(endpointsOf("tenant/b"), 90);
+  });
+
+  test("gives a VIP to the next import when its holder is deleted", async () => {
+    await bench.started({ ...SERVE, created: 2 });
+    bench.sources[0].tell.importChanged(RIVAL, 1);
+    await quiet();
+    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
+    bench.sources[0].tell.importRemoved("demo/serve", 1);
+    await quiet();
+    assert.equal(bench.plans.get("evil/old")?.reason, "programmed");
+    assert.deepEqual(bench.four.log, ["apply +evil/old -demo/serve"]);
+  });
+
+  test("of several imports with a VIP at its start, serves the one that the kernel has rules for, and writes nothing", async () => {
+    await bench.started(SERVE, FOUR);
+    await bench.agent.stop();
+    const next = new Bench();
+    for (const [key, text] of bench.four.kernel) next.four.kernel.set(key, text);
+    await next.started(RIVAL, { ...SERVE, created: 2 }, FOUR);
+    assert.deepEqual([...next.four.kernel], [...bench.four.kernel]);
+    assert.equal(next.plans.get("demo/serve")?.reason, "programmed");
+    const [vip] = next.plans.get("evil/old")?.vips ?? [];
+    assert.deepEqual(vip, { address: "241.0.0.10", reason: "vip-conflict", heldBy: "demo/serve" });
+    await next.agent.stop();
+  });
+
+  test("of several imports with a VIP at its start, serves none if the kernel has no rules, until an IPAddress names one", async () => {
+    await bench.started(RIVAL, SERVE, FOUR);
+    assert.equal(bench.plans.get("evil/old")?.reason, "vip-contested");
+    assert.deepEqual([...bench.four.kernel], []);
+    bench.sources[0].tell.vipHeld("241.0.0.10", "demo/serve", 1);
+    await quiet();
+    assert.deepEqual([...bench.four.kernel.keys()], ["demo/serve"]);
+    assert.equal(bench.plans.get("evil/old")?.reason, "vip-conflict");
+  });
+
+  test("programs no explicit VIP that a slice lists as an endpoint, with any backend", async () => {
+    const explicit = importFact({ key: "demo/explicit", vips: ["198.51.100.7"] });
+    const listing = sliceFact({ key: "demo/five", cluster: "c2", endpoints: ["198.51.100.7"] });
+    await bench.started(SERVE, FOUR, listing, explicit);
+    const [vip] = bench.plans.get("demo/explicit")?.vips ?? [];
+    assert.deepEqual(vip, { address: "198.51.100.7", reason: "vip-in-use" });
+    assert.ok(!bench.four.kernel.has("demo/explicit"));
+  });
+
+  test("continues with one family while the other fails", async () => {
     await bench.started(SERVE, FOUR, SIX);
     bench.six.faults.push("before", "before", "before");
     for (const address of ["10.1.0.2", "10.1.0.3"]) {
@@ -170,7 +276,7 @@ describe("an agent", () => {
     assert.equal(bench.agent.families.get("IPv6")?.oldestWaiting, undefined);
   });
 
-  test("comes to the facts of now after a failure, not to those of then", async () => {
+  test("programs the present facts after a failure, not those of the failed pass", async () => {
     await bench.started(SERVE);
     bench.four.faults.push("before");
     bench.sources[0].tell.sliceChanged(FOUR, 1);
@@ -182,20 +288,20 @@ describe("an agent", () => {
     assert.deepEqual(bench.four.log, ["apply +demo/serve", "read"], "there was nothing to write");
   });
 
-  test("tells how far each family is", async () => {
+  test("reports the progress of each family", async () => {
     bench.agent.start();
     assert.deepEqual(bench.agent.families.get("IPv4"), { synced: false });
     const release = bench.four.hold();
     for (const source of bench.sources) source.tell.listed();
     await quiet();
-    assert.deepEqual(bench.agent.families.get("IPv4"), { synced: false, passSince: 0 });
+    assert.deepEqual(bench.agent.families.get("IPv4"), { synced: false, stepSince: 0 });
     assert.deepEqual(bench.agent.families.get("IPv6"), { synced: true });
     release();
     await quiet();
     assert.deepEqual(bench.agent.families.get("IPv4"), { synced: true });
   });
 
-  test("answers with the plan of now, by name", async () => {
+  test("returns the present plan by name", async () => {
     await bench.started(SERVE, sliceFact({ key: "a/x", importKey: "a/orphan" }));
     assert.deepEqual(bench.agent.keys(), ["a/orphan", "demo/serve"]);
     assert.equal(bench.agent.plan("a/orphan")?.reason, "not-imported");
@@ -204,7 +310,7 @@ describe("an agent", () => {
     assert.equal(bench.agent.plan("demo/serve")?.services[0]?.tier, "local");
   });
 
-  test("passes on what sources complain of, before they have listed too", () => {
+  test("reports problems of sources, also before they have listed", () => {
     bench.agent.start();
     const problem: Problem = { reason: "invalid-name", object: "X", field: "y", value: "z" };
     bench.sources[0].tell.problems("X", [problem]);

@@ -1,61 +1,65 @@
 import { isDeepStrictEqual } from "node:util";
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { Backend, DestinationCount, Transaction } from "../backends/backend.ts";
-import type { NodeFact, NodeSight } from "../model/facts.ts";
+import { TimeSlice } from "../../common/event-loop.ts";
+import type {
+  AnyBackend,
+  ConnectionCounters,
+  DestinationCount,
+  Programmed,
+  Transaction,
+} from "../backends/backend.ts";
+import { type Limits, UNLIMITED } from "../backends/limits.ts";
+import type { NodeFact, NodeObservation } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
+import type { RuleLimits } from "../model/rule-budget.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
-import { planImport } from "../plan/plan.ts";
-import type { VirtualService } from "../plan/virtual-service.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
-import { Backlog } from "./backlog.ts";
+import { CheckInterval } from "./check-interval.ts";
+import { Plans } from "./desired-state.ts";
 import type { Follower } from "./follower.ts";
-import { Pace } from "./pace.ts";
 import { Reconciler } from "./reconciler.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
-import { Slices } from "./slices.ts";
-import type { Wanted } from "./wanted.ts";
+import { UnlistedEndpoints } from "./unlisted-endpoints.ts";
 
-/** Who is told what the agent decided, and what became of it. */
+/** Receives what the agent decided and did. */
 export interface AgentEvents extends ReconcilerEvents {
-  /** An import was planned anew; undefined if nothing is known of it any more. */
+  /** An import was planned; undefined if nothing is known of it any more. */
   planned(key: ObjectKey, plan: ImportPlan | undefined): void;
-  /** All that is wrong with one object from now on; an empty list clears it. */
+  /** Everything that is wrong with one object from now on; an empty list clears it. */
   problems(object: string, problems: readonly Problem[]): void;
-  /** Every source has listed: from now on the kernel is written to. */
+  /** Every source has listed: the kernel is written to from now on. */
   listed(): void;
 }
 
-/** A backend of any kind: what it believes and how it writes is its own business. */
-// biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and nobody here looks inside
-export type AnyBackend = Backend<any, any, Transaction>;
-
-/** How far one family is. */
+/** The progress of one family. */
 export interface FamilyProgress {
-  /** True once the kernel has been as planned. */
+  /** True once the kernel was at the desired state. */
   readonly synced: boolean;
-  /** Services whose rules stay for a while, because most of what the kernel has would go at once; absent if none do. */
-  readonly doubted?: number;
-  /** When the oldest change that is not live was learned of; absent if all are live. */
+  /** Services whose rules stay although the first lists lack them; absent if there are none. */
+  readonly retained?: number;
+  /** When the oldest change that is not live was observed; absent if all are live. */
   readonly oldestWaiting?: number;
-  /** When the pass that is under way began; absent between passes. */
-  readonly passSince?: number;
+  /** When the present step of the running pass began; absent between passes. */
+  readonly stepSince?: number;
 }
 
 /** What the agent is made of. */
 export interface AgentOptions {
-  /**
-   * What this node is, from what is seen of it: called at the start, and whenever the sight has changed. If the
-   * answer is another one, everything is planned anew. PURE.
-   */
-  readonly node: (sight: NodeSight) => NodeFact;
+  /** The node, from what was observed of it. PURE. When the result changes, every import is planned again. */
+  readonly node: (observed: NodeObservation) => NodeFact;
   readonly sources: readonly Source[];
   /** One backend for each family that is programmed. */
   readonly backends: ReadonlyMap<Family, AnyBackend>;
-  /** Who follows what the kernel of a family has accepted. */
+  /** Finds out what the node supports, by trying; absent if it supports everything. Never rejects. */
+  readonly limits?: (family: Family, stop: AbortSignal) => Promise<Limits>;
+  /** The most that imports may cost; absent: no limits. */
+  readonly ruleLimits?: RuleLimits;
+  /** What the kernel of a family counts, where it does. */
+  readonly counters?: ReadonlyMap<Family, ConnectionCounters>;
+  /** Followers of what the kernel of a family has accepted. */
   readonly followers?: ReadonlyMap<Family, Follower>;
   readonly clock: Clock;
   readonly random: () => number;
@@ -63,17 +67,20 @@ export interface AgentOptions {
 }
 
 /**
- * The straight line: sources -> model -> plan -> reconcilers. Changes of one turn of the event loop are
- * planned together; nothing is planned, so nothing is written, before every source has listed. Many changes
- * are planned in slices, and what changes meanwhile goes before the rest of them.
+ * The straight line: sources -> model -> plans -> reconcilers. Changes of one turn of the event loop are planned together.
+ * Nothing is planned, so nothing is written, before every source has listed. Many changes are planned in slices, and
+ * newer changes are planned before the rest of them.
  */
 export class Agent {
   readonly #options: AgentOptions;
   readonly #model: Model;
+  readonly #plans: Plans;
+  readonly #unlistedEndpoints: UnlistedEndpoints;
   readonly #reconcilers = new Map<Family, Reconciler<unknown, unknown, Transaction>>();
   readonly #unlisted: Set<Source>;
-  readonly #backlog = new Backlog();
-  #sight: NodeSight = { properties: new Map() };
+  /** Imports that are still to be planned, each with the time of its oldest change. */
+  readonly #queue = new Map<ObjectKey, number>();
+  #observed: NodeObservation = { properties: new Map() };
   #node: NodeFact;
   #scheduled = false;
   #opened = false;
@@ -81,36 +88,47 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#node = options.node(this.#sight);
+    this.#node = options.node(this.#observed);
     this.#unlisted = new Set(options.sources);
-    const { clock, random, events, followers } = options;
-    const onNode = [...options.backends.values()].some(({ vipsOnNode }) => vipsOnNode === true);
-    const ranges = this.#node.clusterSetCidrs;
-    // No slice may list what lies in the ClusterSet CIDRs (parse-slice.ts).
-    this.#model = new Model((vip) => onNode && !ranges.some((cidr) => contains(cidr, vip)));
-    const pace = new Pace();
+    const { clock, random, events, followers, ruleLimits } = options;
+    const { limits = async () => UNLIMITED } = options;
+    this.#model = new Model(this.#node.clusterSetCidrs, ruleLimits);
+    this.#unlistedEndpoints = new UnlistedEndpoints(clock, (key) => {
+      this.#enqueue(key, clock.now());
+      this.#schedule();
+    });
+    this.#plans = new Plans(this.#model, this.#node, this.#unlistedEndpoints);
+    const interval = new CheckInterval();
     for (const [family, backend] of options.backends) {
-      const wanted = this.#wanted(family);
       const follower = followers?.get(family);
-      const what = { family, backend, wanted, pace, clock, random, events };
-      this.#reconcilers.set(family, new Reconciler({ ...what, ...(follower && { follower }) }));
+      const reconciler = new Reconciler({
+        ...{ family, backend, interval, clock, random, events },
+        desired: this.#plans.of(family),
+        limits: (stop) => limits(family, stop),
+        ...(follower && { follower }),
+        found: (programmed) => this.#settle(programmed),
+        ...(ruleLimits && { mostOfNamespace: ruleLimits.maxRulesPerImport }),
+      });
+      this.#reconcilers.set(family, reconciler);
     }
   }
 
   start(): void {
     for (const source of this.#options.sources) source.start(this.#eventsOf(source));
+    for (const reconciler of this.#reconcilers.values()) reconciler.probe();
   }
 
-  /** Stops listening and writing; the kernel keeps its rules. */
+  /** Stops reading and writing; the kernel keeps its rules. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#unlistedEndpoints.stop();
     await Promise.all(this.#options.sources.map((source) => source.stop()));
     await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.stop()));
   }
 
-  /** Says that no other backend's rules lead connections on any more. */
-  alone(): void {
-    for (const reconciler of this.#reconcilers.values()) reconciler.alone();
+  /** Checks the kernel now, instead of at the end of the interval. */
+  checkSoon(): void {
+    for (const reconciler of this.#reconcilers.values()) reconciler.checkSoon();
   }
 
   /** True once every source has listed. */
@@ -118,47 +136,47 @@ export class Agent {
     return this.#unlisted.size === 0;
   }
 
-  /** How far each family is; times are the clock's. */
+  /** The progress of each family; times are the clock's. */
   get families(): ReadonlyMap<Family, FamilyProgress> {
     return new Map(
-      [...this.#reconcilers].map(([family, { synced, doubted, oldestWaiting, passSince }]) => [
+      [...this.#reconcilers].map(([family, { synced, retained, oldestWaiting, stepSince }]) => [
         family,
         {
           synced,
-          ...(doubted > 0 && { doubted }),
+          ...(retained > 0 && { retained }),
           ...(oldestWaiting !== undefined && { oldestWaiting }),
-          ...(passSince !== undefined && { passSince }),
+          ...(stepSince !== undefined && { stepSince }),
         },
       ]),
     );
   }
 
-  /** Every import that anything is known of, by name. */
+  /** Every known import, by name. */
   keys(): ObjectKey[] {
     return [...this.#model.keys()].sort();
   }
 
-  /** The plan of one import as of now, and what of it the kernel refuses; undefined if nothing is known of it. */
+  /** The plan of one import as of now, with its quarantined ports; undefined if nothing is known of the import. */
   plan(key: ObjectKey): ImportPlan | undefined {
-    const view = this.#model.view(key);
-    if (view === undefined) return undefined;
+    const plan = this.#plans.plan(key);
+    if (plan === undefined) return undefined;
     const setAside = [...this.#reconcilers].flatMap(([family, reconciler]) =>
       reconciler
-        .setAside(key)
-        .map(({ importKey: _import, error: _error, ...port }) => ({ ...port, family })),
+        .quarantined(key)
+        .map(({ servicePort, protocol, reason }) => ({ servicePort, protocol, reason, family })),
     );
-    return { ...planImport(view, this.#node), ...(setAside.length > 0 && { setAside }) };
+    return { ...plan, ...(setAside.length > 0 && { setAside }) };
   }
 
-  /** What the kernel counts for the services of one import; undefined if no backend counts anything. */
+  /** What the kernel counts for the services of one import; undefined if it counts nothing. */
   async counts(key: ObjectKey): Promise<readonly DestinationCount[] | undefined> {
+    const { counters } = this.#options;
+    if (counters === undefined || counters.size === 0) return undefined;
     const services = this.plan(key)?.services ?? [];
-    const found: DestinationCount[][] = [];
-    for (const [family, backend] of this.#options.backends) {
-      const own = services.filter((service) => service.family === family);
-      if (backend.counts !== undefined) found.push([...(await backend.counts(own))]);
-    }
-    return found.length === 0 ? undefined : found.flat();
+    const counts = [...counters].map(([family, counter]) =>
+      counter.counts(services.filter((service) => service.family === family)),
+    );
+    return (await Promise.all(counts)).flat();
   }
 
   #eventsOf(source: Source): SourceEvents {
@@ -171,28 +189,40 @@ export class Agent {
       importRemoved: (key, at) => change(() => this.#model.removeImport(key, at)),
       sliceChanged: (fact, at) => change(() => this.#model.setSlice(fact, at)),
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
-      nodeChanged: (object, at) => {
-        const { object: _gone, ...rest } = this.#sight;
-        this.#see({ ...rest, ...(object !== undefined && { object }) }, at);
-      },
-      addressesChanged: (addresses, at) => this.#see({ ...this.#sight, addresses }, at),
-      propertiesChanged: (properties, at) => this.#see({ ...this.#sight, properties }, at),
+      vipHeld: (vip, holder, at) => change(() => this.#model.setHolder(vip, holder, at)),
+      nodeObserved: (part, at) => this.#observe({ ...this.#observed, ...part }, at),
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {
         if (!this.#unlisted.delete(source) || !this.listed || this.#stopped) return;
+        this.#model.listed();
         this.#options.events.listed();
         this.#schedule();
       },
     };
   }
 
-  #see(sight: NodeSight, at: number): void {
-    this.#sight = sight;
-    const node = this.#options.node(sight);
+  #observe(observed: NodeObservation, at: number): void {
+    this.#observed = observed;
+    const node = this.#options.node(observed);
     if (isDeepStrictEqual(node, this.#node)) return;
     this.#node = node;
-    for (const key of this.#model.keys()) this.#backlog.add(key, at);
+    this.#plans.setNode(node);
+    for (const key of this.#model.keys()) this.#enqueue(key, at);
     this.#schedule();
+  }
+
+  /** The rules of an earlier run show which import was the first to hold a VIP. */
+  #settle(programmed: Programmed): void {
+    const at = this.#options.clock.now();
+    for (const vip of this.#model.contested()) {
+      // Planned again now: the first write follows.
+      for (const key of this.#model.settle(vip, programmed.holder(vip), at)) this.#plans.plan(key);
+    }
+    this.#schedule();
+  }
+
+  #enqueue(key: ObjectKey, at: number): void {
+    this.#queue.set(key, Math.min(at, this.#queue.get(key) ?? at));
   }
 
   #schedule(): void {
@@ -204,46 +234,34 @@ export class Agent {
     });
   }
 
-  /** Plans for one slice what has just changed, and for one what is left from before: neither starves the other. */
+  /** Plans recent changes for one slice, and older ones for another: neither starves the other. */
   #planSome(): void {
-    for (const queue of [new Backlog(this.#model.takeDirty()), this.#backlog]) {
-      const slices = new Slices(this.#options.clock);
-      for (const [key, at] of queue.drain()) {
-        const since = Math.min(at, this.#backlog.take(key) ?? at);
-        this.#options.events.planned(key, this.plan(key));
+    for (const queue of [this.#model.takeDirty(), this.#queue]) {
+      const slice = new TimeSlice(this.#options.clock);
+      for (const [key, at] of queue) {
+        const since = Math.min(at, this.#queue.get(key) ?? at);
+        queue.delete(key);
+        this.#queue.delete(key);
+        const plan = this.plan(key);
+        // Until the kernel was read, it may show which import was the first.
+        const isContested = plan?.vips.some(({ reason }) => reason === "vip-contested");
+        if (this.#opened || !isContested) this.#options.events.planned(key, plan);
         for (const reconciler of this.#reconcilers.values()) reconciler.changed(key, since);
-        if (slices.due) break;
+        if (slice.expired) break;
       }
-      for (const [key, at] of queue === this.#backlog ? [] : queue.drain()) {
-        this.#backlog.add(key, at);
-      }
+      if (queue === this.#queue) continue;
+      for (const [key, at] of queue) this.#enqueue(key, at);
     }
-    if (this.#backlog.size > 0) this.#schedule();
+    if (this.#queue.size > 0) this.#schedule();
     else this.#open();
   }
 
-  /** Only when everything has been planned once: what is said of the first pass is then true of all imports. */
+  /** Starts the reconcilers once everything was planned: what is reported of the first pass is then true of all imports. */
   #open(): void {
     if (this.#opened) return;
     this.#opened = true;
     for (const reconciler of this.#reconcilers.values()) reconciler.start();
   }
-
-  #wanted(family: Family): Wanted {
-    return {
-      keys: () => this.#model.keys(),
-      told: (key) => this.#model.hasSlices(key),
-      services: (key) => {
-        const view = this.#model.view(key);
-        const node = this.#node;
-        return () => (view === undefined ? [] : servicesOf(planImport(view, node), family));
-      },
-    };
-  }
-}
-
-function servicesOf(plan: ImportPlan, family: Family): VirtualService[] {
-  return plan.services.filter((service) => service.family === family);
 }
 
 /** The families, in order, that a node has a ClusterSet CIDR of. */

@@ -1,24 +1,23 @@
 import type { Family } from "../../api/address.ts";
 import type { Drift } from "../backends/backend.ts";
-import { driftKey } from "./feud.ts";
+import type { QuarantinedService } from "./quarantined-service.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
-import type { SetAside } from "./set-aside.ts";
+import { driftKey } from "./repair-backoff.ts";
 
-/** Says what is news of one family: what was told is not told again. */
+/** Reports what is new for one family, and nothing twice. */
 export class Announcements {
   readonly #family: Family;
   readonly #events: ReconcilerEvents;
-  /** Of the drift that the next complete pass repairs. */
+  /** Drift that was reported, and that the next complete pass repairs. */
   readonly #drift = new Set<string>();
-  /** Of services that are set aside. */
-  #aside: ReadonlyMap<string, SetAside> = new Map();
+  #quarantined: ReadonlyMap<string, QuarantinedService> = new Map();
 
   constructor(family: Family, events: ReconcilerEvents) {
     this.#family = family;
     this.#events = events;
   }
 
-  /** A look has found drift, which is repaired in `repairIn` milliseconds. */
+  /** A check has found drift, which is repaired in `repairIn` milliseconds. */
   drifted(drift: readonly Drift[], repairIn: number): void {
     for (const each of drift) this.#drift.add(driftKey(each));
     this.#events.drifted({ family: this.#family, drift, repairIn });
@@ -31,20 +30,21 @@ export class Announcements {
     if (news.length > 0) this.#events.drifted({ family: this.#family, drift: news, repairIn: 0 });
   }
 
-  /** All that is set aside as of now. `error`: what the tool has just said. */
-  setAside(all: readonly SetAside[], error?: unknown): void {
-    const before = this.#aside;
+  /** All services that are quarantined now. */
+  quarantined(all: readonly QuarantinedService[]): void {
+    const before = this.#quarantined;
     if (before.size + all.length === 0) return;
-    this.#aside = new Map(all.map((each) => [asideKey(each), each]));
+    this.#quarantined = new Map(all.map((each) => [keyOf(each), each]));
     for (const [key, each] of before) {
-      if (!this.#aside.has(key)) this.#events.restored({ family: this.#family, ...each });
+      if (this.#quarantined.has(key)) continue;
+      this.#events.unquarantined({ ...each, family: this.#family, error: undefined });
     }
-    for (const [key, each] of this.#aside) {
-      if (!before.has(key)) this.#events.setAside({ family: this.#family, error, ...each });
+    for (const [key, each] of this.#quarantined) {
+      if (!before.has(key)) this.#events.quarantined({ ...each, family: this.#family });
     }
   }
 }
 
-function asideKey({ servicePort, protocol, reason }: SetAside): string {
+function keyOf({ servicePort, protocol, reason }: QuarantinedService): string {
   return `${servicePort} ${protocol} ${reason}`;
 }

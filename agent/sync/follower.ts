@@ -2,15 +2,14 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 
 /**
- * Follows what the kernel of one family has accepted, for work that may only be done after the fact, such as
- * connection tracking. It is told what a transaction holds while that is made, and whether it went live; it
- * never holds up the next one.
+ * Follows what the kernel of one family has accepted, for work that may only be done afterwards, such as connection
+ * tracking. It never delays a transaction.
  */
 export interface Follower {
-  /** One import's services of this family are part of the transaction that is being made; none: it goes. */
+  /** These services of one import are part of the transaction that is being made; none: the import is removed. */
   proposed(key: ObjectKey, services: readonly VirtualService[]): void;
-  /** What was proposed is live. `complete`: everything that is live was proposed, and what was not is gone. */
+  /** What was proposed is live. `complete`: everything live was proposed. */
   accepted(complete: boolean): void;
-  /** What was proposed may or may not be live; it will be proposed again, with everything else. */
+  /** What was proposed may be live in part; it will be proposed again with everything else. */
   failed(): void;
 }

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
 import { objectKey } from "../../api/names.ts";
-import { FakeBackend, quiet } from "../../test/support/fake-backend.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { FakeSource } from "../../test/support/fake-source.ts";
-import { SILENT } from "../../test/support/silent-events.ts";
-import { importFact, nodeFact, sliceFact } from "../../test/support/worlds.ts";
+import { FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { FakeSource } from "../../test/doubles/fake-source.ts";
+import { SILENT } from "../../test/doubles/silent-events.ts";
+import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { Agent } from "./agent.ts";
 import type { Reconciliation } from "./reconciler-events.ts";
@@ -16,7 +16,7 @@ const SLICES = [
   sliceFact({ key: "demo/east", cluster: "c3", region: "us-east", endpoints: ["10.3.0.1"] }),
 ];
 
-/** A clock on which `cost` milliseconds go by whenever somebody asks. */
+/** A clock that advances by `cost` milliseconds at every call. */
 class BusyClock extends FakeClock {
   cost = 0;
 
@@ -66,7 +66,7 @@ class Bench {
   }
 
   region(region: string, at: number): void {
-    this.source.tell.nodeChanged({ region, podCidrs: [], addresses: [] }, at);
+    this.source.tell.nodeObserved({ object: { region, podCidrs: [], addresses: [] } }, at);
   }
 }
 
@@ -77,7 +77,7 @@ describe("the node", () => {
   });
   afterEach(() => bench.agent.stop());
 
-  test("moves, and everything is planned anew, as old as the news", async () => {
+  test("moves: everything is planned again, and the change has the time of its observation", async () => {
     await bench.started();
     bench.region("us-east", 3);
     await quiet();
@@ -86,15 +86,16 @@ describe("the node", () => {
     assert.deepEqual(bench.passes[0]?.changedAt, [3]);
   });
 
-  test("is said to be what it is, and nothing is planned", async () => {
+  test("is reported again without a change: nothing is planned", async () => {
     await bench.started();
     bench.region("eu-west", 3);
-    bench.source.tell.propertiesChanged(new Map([["cluster.clusterset.k8s.io", "c1"]]), 4);
+    const properties = new Map([["cluster.clusterset.k8s.io", "c1"]]);
+    bench.source.tell.nodeObserved({ properties }, 4);
     await quiet();
     assert.deepEqual([bench.planned, bench.backend.log], [[], []]);
   });
 
-  test("is seen before all have listed, and the first plan knows it", async () => {
+  test("is reported before all sources have listed: the first plan uses it", async () => {
     await bench.started(() => bench.region("us-east", 0));
     assert.equal(bench.plan?.services[0]?.endpoints[0]?.address, "10.3.0.1");
   });
@@ -116,7 +117,7 @@ describe("thousands of imports", () => {
   });
   afterEach(() => bench.agent.stop());
 
-  test("are planned in slices, and one that changes meanwhile goes before the rest", async () => {
+  test("are planned in slices, and one that changes meanwhile is planned before the rest", async () => {
     bench.region("us-east", 3);
     await new Promise((resolve) => setImmediate(resolve));
     assert.ok(bench.planned.length > 0 && bench.planned.length < 50, `${bench.planned.length}`);
@@ -136,7 +137,8 @@ describe("thousands of imports", () => {
     clock.cost = 0.5;
     agent.start();
     for (let i = 0; i < 300; i++) {
-      source.tell.importChanged(importFact({ key: objectKey("many", `i${i}`) }), 0);
+      const vips = [`241.0.${i >> 8}.${i & 255}`];
+      source.tell.importChanged(importFact({ key: objectKey("many", `i${i}`), vips }), 0);
     }
     source.tell.listed();
     for (let i = 0; i < 500 && backend.log.length === 0; i++) {
@@ -146,7 +148,7 @@ describe("thousands of imports", () => {
     await agent.stop();
   });
 
-  test("are written as they are in the end, whatever changes between the slices", async () => {
+  test("are written in their last state, whatever changes between the slices", async () => {
     bench.region("us-east", 3);
     for (let i = 0; i < 40; i++) {
       const vips = [`241.3.0.${i}`];
@@ -164,7 +166,7 @@ describe("thousands of imports", () => {
     }
   });
 
-  test("are let go of in the middle when the agent stops", async () => {
+  test("are no longer planned when the agent stops", async () => {
     bench.region("us-east", 3);
     await new Promise((resolve) => setImmediate(resolve));
     const { length } = bench.planned;

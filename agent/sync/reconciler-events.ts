@@ -1,33 +1,31 @@
 import type { Family } from "../../api/address.ts";
 import type { Drift } from "../backends/backend.ts";
-import type { SetAside } from "./set-aside.ts";
+import type { QuarantinedService } from "./quarantined-service.ts";
 
-/** What a reconciler has just made of the kernel. */
+/** A pass that the kernel accepted. */
 export interface Reconciliation {
   readonly family: Family;
-  /** `complete`: everything was read back and compared; `changed`: only what had changed was. */
+  /** `complete`: everything was read back and compared; `changed`: only what had changed. */
   readonly scope: "changed" | "complete";
-  /** From the first thing done to the kernel's yes. */
+  /** From the first action to the kernel's acceptance. */
   readonly seconds: number;
-  /** False if services are held back, because it is not known yet which of them the kernel refuses. */
-  readonly whole: boolean;
   readonly writes: number;
   readonly deletes: number;
-  /** For each change that is now live: when its source learned of it, in milliseconds of the clock. */
+  /** For each change that is live now: when its source observed it, in milliseconds of the clock. */
   readonly changedAt: readonly number[];
 }
 
-/** A pass or a look that failed. The kernel keeps what it had, or part of the new: the next pass reads it back. */
+/** A pass or a check that failed. The kernel keeps what it had, or part of the new: the next pass reads it back. */
 export interface Failure {
   readonly family: Family;
   readonly error: unknown;
-  /** How many in a row, this one included. */
+  /** Failures in a row, this one included. */
   readonly failures: number;
-  /** Milliseconds until the next try. */
+  /** Milliseconds until the next attempt. */
   readonly retryIn: number;
 }
 
-/** What somebody else did to our kernel objects. */
+/** What other programs did to our kernel objects. */
 export interface Drifted {
   readonly family: Family;
   readonly drift: readonly Drift[];
@@ -35,49 +33,45 @@ export interface Drifted {
   readonly repairIn: number;
 }
 
-/** What became of a service that the kernel refuses. */
-export interface SetAsideChange extends Omit<SetAside, "error"> {
+/** A service that entered or left quarantine. */
+export interface QuarantineChange extends QuarantinedService {
   readonly family: Family;
-  /** What the tool said; undefined if the service is live as planned again, or not wanted any more. */
-  readonly error?: unknown;
 }
 
-/** One step of the search for services that the kernel refuses. */
-export interface Trial {
+/** One attempt of the search for services that the kernel rejects. */
+export interface Attempt {
   readonly family: Family;
   readonly accepted: boolean;
 }
 
-/** The sources' first word would take away most services that the kernel has. */
-export interface LossDoubted {
+/** Rules of an earlier run that stay, because the first complete lists lack most of their services. */
+export interface Retained {
   readonly family: Family;
-  /** Services whose rules stay though nothing tells of them. */
+  /** Services that are not listed. */
   readonly services: number;
-  /** Services that the kernel has rules of. */
+  /** Services that the kernel holds rules for. */
   readonly of: number;
-  /** Milliseconds until it is believed. */
-  readonly believedIn: number;
+  /** Milliseconds for which the rules stay. */
+  readonly forMs: number;
 }
 
-/** That is not in doubt any more. */
-export interface LossBelieved {
+/** The end of a retention. */
+export interface Released {
   readonly family: Family;
-  /** Services whose rules go now; 0 if all are told of again. */
+  /** Services whose rules are deleted now; 0 if they are listed again. */
   readonly services: number;
 }
 
-/** Who is told. */
+/** Receives what a reconciler did. */
 export interface ReconcilerEvents {
   reconciled(what: Reconciliation): void;
   failed(what: Failure): void;
   drifted(what: Drifted): void;
-  /** Looking whether somebody has changed anything failed; rules are written all the same. */
-  lookFailed(what: Omit<Failure, "failures">): void;
-  tried(what: Trial): void;
-  /** A service is set aside, with or without its affinity, for a reason or for another one than before. */
-  setAside(what: SetAsideChange): void;
-  /** A service is not set aside any more. */
-  restored(what: SetAsideChange): void;
-  lossDoubted(what: LossDoubted): void;
-  lossBelieved(what: LossBelieved): void;
+  /** A drift check failed; rules are written all the same. */
+  checkFailed(what: Omit<Failure, "failures">): void;
+  tried(what: Attempt): void;
+  quarantined(what: QuarantineChange): void;
+  unquarantined(what: QuarantineChange): void;
+  retained(what: Retained): void;
+  released(what: Released): void;
 }

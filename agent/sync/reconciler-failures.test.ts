@@ -2,24 +2,24 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
-import { type Fault, quiet } from "../../test/support/fake-backend.ts";
-import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
+import { type Fault, quiet } from "../../test/doubles/fake-backend.ts";
+import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
 const A = "demo/a";
 const B = "demo/b";
 const C = "demo/c";
 
-describe("a reconciler whose kernel refuses", () => {
-  let bench: ReconcilerBench;
+describe("a reconciler whose kernel rejects transactions", () => {
+  let bench: ReconcilerStage;
   beforeEach(() => {
-    bench = new ReconcilerBench();
+    bench = new ReconcilerStage();
   });
   afterEach(async () => {
     await bench.reconciler.stop();
   });
 
   for (const fault of ["before", "after"] as const) {
-    test(`forgets and reads back after a transaction that failed ${fault} it took effect`, async () => {
+    test(`reads back after a transaction that failed ${fault} it took effect`, async () => {
       await bench.started();
       bench.backend.faults.push(fault);
       bench.want(A, 80, 5);
@@ -42,7 +42,7 @@ describe("a reconciler whose kernel refuses", () => {
     });
   }
 
-  test("waits longer from failure to failure, and begins anew after a success", async () => {
+  test("waits longer after each failure, and resets the delay after a success", async () => {
     await bench.started();
     bench.backend.faults.push("before", "before", "before", "before");
     bench.want(A, 80);
@@ -63,7 +63,7 @@ describe("a reconciler whose kernel refuses", () => {
     bench.assertAsWanted();
   });
 
-  test("collects what arrives while it waits, and does not try earlier for it", async () => {
+  test("collects changes while it waits, and does not retry earlier because of them", async () => {
     await bench.started();
     bench.backend.faults.push("before");
     bench.want(A, 80);
@@ -76,7 +76,7 @@ describe("a reconciler whose kernel refuses", () => {
     assert.deepEqual(bench.backend.log, ["apply +demo/a", "read", "apply +demo/b"]);
   });
 
-  test("takes out what somebody else did, when it reads back", async () => {
+  test("reverts external changes when it reads back", async () => {
     bench.want(A, 80);
     await bench.started();
     bench.backend.kernel.clear();
@@ -101,7 +101,7 @@ describe("a reconciler whose kernel refuses", () => {
   });
 });
 
-test("whatever fails, and whenever, the kernel ends up as wanted", async () => {
+test("after any failures, the kernel reaches the desired state", async () => {
   const step = fc.oneof(
     {
       weight: 4,
@@ -116,7 +116,7 @@ test("whatever fails, and whenever, the kernel ends up as wanted", async () => {
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const bench = new ReconcilerBench();
+      const bench = new ReconcilerStage();
       let release = (): void => undefined;
       bench.reconciler.start();
       for (const one of steps) {

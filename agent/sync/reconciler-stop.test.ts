@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { quiet } from "../../test/support/fake-backend.ts";
-import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
-import { virtualService } from "../../test/support/services.ts";
+import { quiet } from "../../test/doubles/fake-backend.ts";
+import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
 const A = "demo/a";
 const B = "demo/b";
 const C = "demo/c";
 
 describe("a reconciler that is stopped", () => {
-  test("lets the transaction in flight end, and begins no other", async () => {
-    const bench = new ReconcilerBench();
+  test("finishes the present transaction, and starts no other", async () => {
+    const bench = new ReconcilerStage();
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 80);
@@ -28,7 +27,7 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("while it reads, writes nothing", async () => {
-    const bench = new ReconcilerBench();
+    const bench = new ReconcilerStage();
     bench.want(A, 80);
     const release = bench.backend.hold();
     bench.reconciler.start();
@@ -42,7 +41,7 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("while it waits after a failure, ends at once", async () => {
-    const bench = new ReconcilerBench();
+    const bench = new ReconcilerStage();
     await bench.started();
     bench.backend.faults.push("before");
     bench.want(A, 80);
@@ -53,7 +52,7 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("in the middle of a transaction that fails, does not try again", async () => {
-    const bench = new ReconcilerBench();
+    const bench = new ReconcilerStage();
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 80);
@@ -67,26 +66,11 @@ describe("a reconciler that is stopped", () => {
   });
 
   test("before it was started, never begins", async () => {
-    const bench = new ReconcilerBench();
+    const bench = new ReconcilerStage();
     bench.want(A, 80);
     await bench.reconciler.stop();
     bench.reconciler.start();
     await quiet();
     assert.deepEqual(bench.backend.log, ["close"]);
-  });
-
-  test("while it reads which services there are, ends the reading, and calls that no failure", async () => {
-    const bench = new ReconcilerBench();
-    bench.backend.kernel.set(A, JSON.stringify([virtualService({ importKey: A })]));
-    bench.backend.standing = (stop) =>
-      new Promise((_resolve, reject) => {
-        stop?.addEventListener("abort", () => reject(new Error("not waited for")));
-      });
-    bench.reconciler.start();
-    await quiet();
-    await bench.reconciler.stop();
-    assert.deepEqual(bench.failures, []);
-    assert.deepEqual(bench.backend.log, ["read", "close"]);
-    assert.equal(bench.backend.kernel.size, 1);
   });
 });

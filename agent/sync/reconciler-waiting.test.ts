@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { quiet } from "../../test/support/fake-backend.ts";
-import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
+import { quiet } from "../../test/doubles/fake-backend.ts";
+import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
 const A = "demo/a";
 const B = "demo/b";
 const C = "demo/c";
 
 describe("changes that wait", () => {
-  let bench: ReconcilerBench;
+  let bench: ReconcilerStage;
   beforeEach(() => {
-    bench = new ReconcilerBench();
+    bench = new ReconcilerStage();
   });
   afterEach(async () => {
     await bench.reconciler.stop();
   });
 
-  test("knows since when the oldest change waits, in flight or not, told first or not", async () => {
+  test("reports since when the oldest change waits, in a transaction or not, in any order", async () => {
     assert.equal(bench.reconciler.oldestWaiting, undefined);
     await bench.started();
     const release = bench.backend.hold();
@@ -35,19 +35,19 @@ describe("changes that wait", () => {
     assert.equal(bench.reconciler.oldestWaiting, undefined);
   });
 
-  test("knows since when a pass is under way", async () => {
+  test("reports since when a pass is running", async () => {
     const release = bench.backend.hold();
     bench.clock.advance(5);
     bench.reconciler.start();
     bench.clock.advance(60_000);
-    assert.equal(bench.reconciler.passSince, 5);
+    assert.equal(bench.reconciler.stepSince, 5);
     release();
     await quiet();
-    assert.equal(bench.reconciler.passSince, undefined);
+    assert.equal(bench.reconciler.stepSince, undefined);
     assert.equal(bench.passes[0]?.seconds, 60);
   });
 
-  test("however many changes wait, remembers the oldest times and applies the last state", async () => {
+  test("with many waiting changes keeps the oldest times and applies the last state", async () => {
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 1, 1);

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { quiet } from "../../test/support/fake-backend.ts";
-import { ReconcilerBench } from "../../test/support/reconciler-bench.ts";
-import { virtualService } from "../../test/support/services.ts";
+import { quiet } from "../../test/doubles/fake-backend.ts";
+import { virtualService } from "../../test/generators/services.ts";
+import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
 const A = "demo/a";
 const B = "demo/b";
 const C = "demo/c";
 
 describe("a reconciler", () => {
-  let bench: ReconcilerBench;
+  let bench: ReconcilerStage;
   beforeEach(() => {
-    bench = new ReconcilerBench();
+    bench = new ReconcilerStage();
   });
   afterEach(async () => {
     await bench.reconciler.stop();
@@ -31,14 +31,13 @@ describe("a reconciler", () => {
       family: "IPv4",
       scope: "complete",
       seconds: 0,
-      whole: true,
       writes: 1,
       deletes: 1,
       changedAt: [7],
     });
   });
 
-  test("writes nothing if the kernel is as wanted, and says that it has looked", async () => {
+  test("writes nothing if the kernel has the desired state, and reports the pass", async () => {
     bench.wanted.set(A, [virtualService({ importKey: A })]);
     bench.backend.kernel.set(A, JSON.stringify(bench.wanted.get(A)));
     bench.reconciler.start();
@@ -46,7 +45,7 @@ describe("a reconciler", () => {
     assert.deepEqual([bench.backend.log, bench.passes.length], [["read"], 1]);
   });
 
-  test("writes a change at once, and what arrives meanwhile together in the next transaction", async () => {
+  test("writes a change at once, and later changes together in the next transaction", async () => {
     await bench.started();
     const release = bench.backend.hold();
     bench.want(A, 80, 1);
@@ -69,7 +68,7 @@ describe("a reconciler", () => {
     bench.assertAsWanted();
   });
 
-  test("does not read on the hot path", async () => {
+  test("does not read the kernel for a change", async () => {
     await bench.started();
     for (let i = 0; i < 20; i++) {
       bench.want(A, 80 + i);
@@ -79,7 +78,7 @@ describe("a reconciler", () => {
     assert.ok(!bench.backend.log.includes("read"));
   });
 
-  test("a change that changes nothing is live at once, without a write", async () => {
+  test("a change without effect is live at once, without a write", async () => {
     bench.want(A, 80);
     await bench.started();
     bench.want(A, 80, 5);
@@ -100,5 +99,25 @@ describe("a reconciler", () => {
     assert.deepEqual(bench.backend.log, ["read", "apply +demo/a +demo/b"]);
     assert.deepEqual(bench.passes[0]?.changedAt, [1, 2, 3]);
     bench.assertAsWanted();
+  });
+
+  test("reports when the present step of a pass began: reading, then writing", async () => {
+    const { backend, clock, reconciler } = bench;
+    bench.want(A, 80, 1);
+    const read = backend.hold();
+    reconciler.start();
+    await quiet();
+    assert.equal(reconciler.stepSince, clock.now());
+    clock.advance(400_000);
+    const began = clock.now();
+    assert.equal(reconciler.stepSince, began - 400_000);
+    const write = backend.hold();
+    read();
+    await quiet();
+    clock.advance(1_000);
+    assert.deepEqual([backend.log, reconciler.stepSince], [["read", "apply +demo/a"], began]);
+    write();
+    await quiet();
+    assert.equal(reconciler.stepSince, undefined);
   });
 });

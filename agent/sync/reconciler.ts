@@ -2,163 +2,166 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import { codeOf, type ErrorCode } from "../../common/errors.ts";
-import type { Backend, Ruleset, Transaction } from "../backends/backend.ts";
+import { TimeSlice } from "../../common/event-loop.ts";
+import { sleep } from "../../common/sleep.ts";
+import type { Backend, Programmed, Ruleset, Transaction } from "../backends/backend.ts";
+import { type Limits, UNLIMITED } from "../backends/limits.ts";
 import { Announcements } from "./announcements.ts";
+import type { CheckInterval } from "./check-interval.ts";
+import type { DesiredState } from "./desired-state.ts";
+import { DriftCheck } from "./drift-check.ts";
 import type { Follower } from "./follower.ts";
-import { Inspection } from "./inspection.ts";
-import { DOUBT_MS, MassLoss } from "./mass-loss.ts";
-import type { Pace } from "./pace.ts";
-import { Proposals } from "./proposals.ts";
+import { isRejected, OffenderSearch } from "./offender-search.ts";
+import { PendingChanges, type Portion } from "./pending-changes.ts";
+import { Quarantine } from "./quarantine.ts";
+import { conflicting, type QuarantinedService } from "./quarantined-service.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
-import { Rest } from "./rest.ts";
-import { obstructed, type SetAside } from "./set-aside.ts";
-import { Slices } from "./slices.ts";
-import { Tidying } from "./tidying.ts";
-import { type Scope, Trials } from "./trials.ts";
-import { unitOf } from "./unit.ts";
-import { unlessStopped } from "./unless-stopped.ts";
-import { WaitingChanges } from "./waiting-changes.ts";
-import type { Wanted } from "./wanted.ts";
+import { RETENTION_MS, RetainedRules } from "./retained-rules.ts";
 
-/** What a reconciler is made of. */
-export interface ReconcilerOptions<Believed, Changes, Tx extends Transaction> {
+/** Options of a reconciler. */
+export interface ReconcilerOptions<State, Changes, Tx extends Transaction> {
   readonly family: Family;
-  readonly backend: Backend<Believed, Changes, Tx>;
-  readonly wanted: Wanted;
+  readonly backend: Backend<State, Changes, Tx>;
+  /** Finds out what the node supports, by trying. Never rejects. */
+  readonly limits: (stop: AbortSignal) => Promise<Limits>;
+  readonly desired: DesiredState;
   readonly follower?: Follower;
-  /** How often to look; shared by all families. */
-  readonly pace: Pace;
+  /** Receives what the kernel held before this process wrote to it. Once, before the first write. */
+  readonly found?: (programmed: Programmed) => void;
+  /** Maximum rules of one namespace in a transaction, so that its changes do not delay those of others; absent: any number. */
+  readonly mostOfNamespace?: number;
+  /** How often to check for drift; shared by all families. */
+  readonly interval: CheckInterval;
   readonly clock: Clock;
   readonly random: () => number;
   readonly events: ReconcilerEvents;
 }
 
 const RETRY: BackoffBounds = { min: 100, max: 30_000 };
-/** Errors of transactions that the kernel, or the tool, has read and does not want. */
-const REFUSED: ReadonlySet<ErrorCode | undefined> = new Set([
-  "CSP_RESTORE_EXITED",
-  "CSP_IPVS_REFUSED",
-]);
+/** Milliseconds of the longest pause after a search. */
+const LONGEST_PAUSE = 5_000;
 
 /**
- * Keeps the kernel of one family as the plan wants it. The first change goes at once; what arrives while a
- * transaction is in flight shares the next one.
+ * Keeps the kernel of one family at the desired state. The first change goes at once; changes that arrive while a
+ * transaction is in flight share the next one, with a limit for each namespace.
  *
- * 1. What the kernel holds is believed only after it said yes.
- * 2. On any failure: forget, wait, read back, compare everything. Nothing that was wanted is lost, because a
- *    complete pass starts from the facts, not from a queue.
- * 3. Each family has a reconciler of its own: one that cannot work does not stop the other.
- * 4. While nothing changes, it looks after what is live: what somebody else has done to it is repaired.
- * 5. What is refused twice holds something that will be refused for ever. It is searched for, one trial between two
- *    passes, so that all else goes on; see Trials.
- * 6. A first word of the sources that would take away most of what the kernel has is doubted; see MassLoss.
- * 7. What a backend keeps only for its connections goes when they have ended; see Tidying.
- * 8. What stands in the way of a service and is not ours stays; the service is set aside, and all others live.
+ * 1. The state is what the kernel has accepted. On any failure it is forgotten, read back, and compared with everything
+ *    desired, so that no change is lost.
+ * 2. Each family has a reconciler of its own: a family that fails does not stop the other.
+ * 3. Services that the kernel rejects are found and quarantined; see OffenderSearch.
+ * 4. The first write waits while the first lists lack most services that the kernel holds; see RetainedRules.
+ * 5. Changes by other programs are repaired; see DriftCheck.
  */
-export class Reconciler<Believed, Changes, Tx extends Transaction> {
-  readonly #options: ReconcilerOptions<Believed, Changes, Tx>;
-  readonly #changes = new WaitingChanges();
-  readonly #rest: Rest;
-  readonly #trials: Trials;
-  readonly #massLoss: MassLoss;
+export class Reconciler<State, Changes, Tx extends Transaction> {
+  readonly #options: ReconcilerOptions<State, Changes, Tx>;
+  readonly #changes = new PendingChanges();
+  readonly #retained: RetainedRules;
+  readonly #quarantine: Quarantine;
+  readonly #search: OffenderSearch;
   readonly #announcements: Announcements;
-  readonly #inspection: Inspection;
-  readonly #tidying: Tidying;
-  readonly #proposals: Proposals<Believed, Changes>;
+  readonly #driftCheck: DriftCheck<Tx>;
   readonly #stop = new AbortController();
+  /** What each import cost when it was last written. */
+  readonly #costs = new Map<ObjectKey, number>();
+  /** Absent until the kernel was read, and while it is not known whether it has accepted a transaction. */
+  #state: State | undefined;
   #ruleset: Ruleset<Changes> | undefined;
-  #believed: Believed | undefined;
-  /** What has no place in the kernel, because of somebody else. */
-  #obstructed: readonly SetAside[] = [];
-  #passSince: number | undefined;
+  #limits: Promise<Limits> | undefined;
+  #conflicts: readonly QuarantinedService[] = [];
+  #stepSince: number | undefined;
   #failures = 0;
   #synced = false;
+  #wasRead = false;
   #running: Promise<void> | undefined;
+  /** Ends the wait for work. */
+  #wake: () => void = () => undefined;
 
-  constructor(options: ReconcilerOptions<Believed, Changes, Tx>) {
+  constructor(options: ReconcilerOptions<State, Changes, Tx>) {
     this.#options = options;
-    const { family, backend, pace, clock, random, events } = options;
-    this.#rest = new Rest(clock);
-    const wake = () => this.#rest.wake();
-    this.#trials = new Trials(clock, wake);
-    this.#massLoss = new MassLoss({
+    const { family, backend, desired, interval, clock, random, events } = options;
+    const wake = () => this.#wake();
+    this.#retained = new RetainedRules({
       clock,
-      doubted: (services, of) => events.lossDoubted({ family, services, of, believedIn: DOUBT_MS }),
-      believed: (services) => {
-        events.lossBelieved({ family, services });
-        wake();
-      },
+      retained: (services, of) => events.retained({ family, services, of, forMs: RETENTION_MS }),
+      released: (services) => events.released({ family, services }),
     });
-    const [changes, trials, massLoss] = [this.#changes, this.#trials, this.#massLoss];
-    const stop = this.#stop.signal;
-    this.#proposals = new Proposals({ ...options, changes, trials, massLoss, stop });
+    this.#quarantine = new Quarantine({ clock, random, wake });
+    this.#search = new OffenderSearch({
+      clock,
+      desired,
+      quarantine: this.#quarantine,
+      write: async (keys) => void (await this.#write(keys)),
+      changed: (key) => this.#changes.has(key),
+      tried: (accepted) => events.tried({ family, accepted }),
+    });
     this.#announcements = new Announcements(family, events);
-    this.#tidying = new Tidying(clock, wake);
-    this.#inspection = new Inspection({
+    this.#driftCheck = new DriftCheck({
       clock,
       random,
-      look: async (stop) =>
-        this.#believed === undefined ? [] : backend.check(this.#believed, stop),
-      pause: (took) => pace.pause(family, took),
+      check: async (stop) =>
+        this.#state === undefined
+          ? { drift: [], garbage: undefined }
+          : backend.check(this.#state, stop),
+      interval: (took, prompted) => interval.after(family, took, prompted),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
-      failed: (error, retryIn) => events.lookFailed({ family, error, retryIn }),
+      failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,
     });
   }
 
-  /** True once the kernel has been as wanted for the first time. */
+  /** True once the kernel was at the desired state. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** When the oldest change that is not live was learned of; undefined if all are live. */
+  /** When the oldest change that is not live was observed; undefined if all are live. */
   get oldestWaiting(): number | undefined {
     return this.#changes.oldest;
   }
 
-  /** When the pass that is under way began; undefined between passes. */
-  get passSince(): number | undefined {
-    return this.#passSince;
+  /** When the present step of the running pass began; undefined between passes. */
+  get stepSince(): number | undefined {
+    return this.#stepSince;
   }
 
-  /** Services whose rules stay for a while, because most of what the kernel has would go at once. */
-  get doubted(): number {
-    return this.#massLoss.doubted;
+  /** Services whose rules stay although the first lists lack them. */
+  get retained(): number {
+    return this.#retained.services;
   }
 
-  /** What of one import is set aside. */
-  setAside(key: ObjectKey): readonly SetAside[] {
-    return [...this.#trials.of(key), ...this.#obstructed.filter((one) => one.importKey === key)];
+  /** The quarantined services of one import. */
+  quarantined(key: ObjectKey): readonly QuarantinedService[] {
+    const conflicts = this.#conflicts.filter(({ importKey }) => importKey === key);
+    return [...this.#quarantine.of(key), ...conflicts];
   }
 
-  /** Says that what one import wants may have changed. `at`: when that was learned of. */
+  /** The desired services of one import may have changed. `at`: when that was observed. */
   changed(key: ObjectKey, at: number): void {
     this.#changes.add(key, at);
-    this.#rest.wake();
+    this.#wake();
   }
 
-  /** Says that no other backend's rules lead connections on any more. */
-  alone(): void {
-    const { backend } = this.#options;
-    if (backend.alone === undefined) return;
-    backend.alone();
-    this.#tidying.now();
+  /** Finds out what the node supports, if that is not known: ahead of the first pass, and before retries. */
+  probe(): void {
+    this.#limits ??= this.#options.limits(this.#stop.signal);
   }
 
-  /** Begins, with a complete pass: until now, nothing has been read or written. */
+  /** Checks the kernel now: what may be written depends on more than imports. */
+  checkSoon(): void {
+    this.#driftCheck.soon();
+  }
+
+  /** Starts with a complete pass. Before, the kernel is neither read nor written. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Lets the transaction in flight end, and begins no other. The kernel keeps its rules. */
+  /** Lets the transaction in flight end, and starts no other. The kernel keeps its rules. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#trials.stop();
-    this.#massLoss.stop();
-    this.#tidying.stop();
-    this.#rest.end();
-    await Promise.all([this.#running, this.#inspection.stop()]);
+    this.#quarantine.stop();
+    this.#wake();
+    await Promise.all([this.#running, this.#driftCheck.stop()]);
     await this.#options.backend.close();
   }
 
@@ -166,136 +169,191 @@ export class Reconciler<Believed, Changes, Tx extends Transaction> {
     return this.#stop.signal.aborted;
   }
 
+  get #hasWork(): boolean {
+    const { due, garbage } = this.#driftCheck;
+    const changed = this.#changes.any || this.#quarantine.retryDue || this.#search.unfinished;
+    return this.#state === undefined || changed || due || garbage !== undefined;
+  }
+
   async #run(): Promise<void> {
     while (!this.#stopped) {
-      this.#passSince = this.#options.clock.now();
-      this.#inspection.passBegins();
-      const pass = this.#hasWork ? this.#pass() : this.#tidy();
-      const retryIn = await pass.catch((error) => this.#fail(error));
-      this.#passSince = undefined;
-      if (retryIn !== undefined) await this.#rest.for(retryIn);
-      while (!this.#stopped && !this.#hasWork && !this.#tidying.due) await this.#rest.untilWoken();
-      await this.#inspection.pending;
+      this.#stepSince = this.#options.clock.now();
+      const { garbage } = this.#driftCheck;
+      this.#driftCheck.passBegins();
+      const pause = await this.#pass(garbage).catch((error) =>
+        error === this.#stop.signal.reason ? 0 : this.#fail(error),
+      );
+      this.#stepSince = undefined;
+      if (pause > 0) await sleep(this.#options.clock, pause, this.#stop.signal);
+      while (!this.#stopped && !this.#hasWork) await this.#untilWoken();
+      await this.#driftCheck.pending;
     }
   }
 
-  get #hasWork(): boolean {
-    const lost = this.#believed === undefined;
-    return lost || this.#changes.any || this.#mustCompare || this.#trials.due;
+  #untilWoken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
-  get #mustCompare(): boolean {
-    return this.#inspection.due || this.#trials.found || this.#massLoss.over;
-  }
-
-  /** All that is not in the kernel as it was planned. */
-  get #aside(): readonly SetAside[] {
-    return [...this.#trials.setAside, ...this.#obstructed];
-  }
-
-  /** True if nothing is held back. */
-  get #whole(): boolean {
-    return this.#trials.whole && this.#massLoss.whole;
-  }
-
-  async #pass(): Promise<void> {
-    const { backend, clock } = this.#options;
+  /** Returns the milliseconds to pause before the next pass. `garbage`: what the last check found to be removable. */
+  async #pass(garbage: Tx | undefined): Promise<number> {
+    const { backend, clock, desired, follower } = this.#options;
     const started = clock.now();
-    const before = this.#believed;
-    const { due } = this.#inspection;
-    const { over } = this.#massLoss;
-    if (this.#mustCompare) this.#forget();
-    const scope = this.#believed === undefined ? "complete" : "changed";
-    const believed = this.#believed ?? (await this.#readBack(before));
-    if (believed === undefined) return;
-    this.#ruleset ??= backend.ruleset();
-    const whole = await this.#proposals.make(this.#ruleset, scope, believed);
-    if (this.#stopped) return;
-    const tx = await this.#diff(believed, this.#ruleset);
-    if (!tx.empty) await backend.apply(tx, believed);
-    this.#believed = believed;
-    if (over) this.#massLoss.compared();
-    this.#accepted(scope, whole);
-    if (due) this.#trials.reconsider();
-    this.#tell({ scope, tx, started });
+    const { due } = this.#driftCheck;
+    const complete = due || this.#state === undefined;
+    const retry = this.#quarantine.retryDue;
+    if (due || retry) this.#limits = undefined;
+    this.probe();
+    this.#quarantine.limits = (await this.#limits) ?? UNLIMITED;
+    if (complete) {
+      this.#state = await this.#readBack(this.#state);
+      const programmed = backend.programmed(this.#state);
+      if (!this.#wasRead) this.#options.found?.(programmed);
+      this.#wasRead = true;
+      const pause = await this.#retained.hold(programmed, desired);
+      if (pause > 0 || this.#stopped) return this.#holdBack(pause);
+    }
+    const retried = retry ? this.#quarantine.retry() : [];
+    if (!complete) retried.push(...this.#search.resume());
+    if (!complete && !this.#changes.any && retried.length === 0) return this.#idle(garbage, retry);
+    const taken = complete ? this.#changes.take() : this.#changes.take(this.#portion());
+    const changed = new Set([...taken, ...retried]);
+    try {
+      const tx = await this.#write(complete ? "all" : changed, follower);
+      if (!this.#stopped) this.#accepted(complete ? "complete" : "changed", tx, started);
+      return 0;
+    } catch (error) {
+      if (this.#stopped || !isRejected(error)) throw error;
+      return this.#isolate(error, changed, retried.length > 0);
+    }
   }
 
-  /** Removes what stayed only for its connections, and has none left. */
-  async #tidy(): Promise<void> {
-    const { backend } = this.#options;
-    const believed = this.#believed;
-    if (believed === undefined || backend.ended === undefined) return;
-    const tx = await backend.ended(believed, this.#stop.signal);
-    if (!this.#stopped && !tx.empty) await backend.apply(tx, believed);
-    this.#inspection.passEnds("changed");
-    this.#tidying.done();
+  #portion(): Portion {
+    const { desired, mostOfNamespace = Number.POSITIVE_INFINITY } = this.#options;
+    // Deleting rules takes the kernel as long as adding them.
+    const rulesOf = (key: ObjectKey) => Math.max(this.#costs.get(key) ?? 0, desired.cost(key));
+    return { rulesOf, perNamespace: mostOfNamespace };
   }
 
-  /** Gives nothing if it was stopped meanwhile. `before`: what was believed until now, if anything was. */
-  async #readBack(before: Believed | undefined): Promise<Believed | undefined> {
+  /** Nothing may be written yet: the kernel is read again first. */
+  #holdBack(pause: number): number {
+    this.#state = undefined;
+    this.#driftCheck.passEnds();
+    return pause;
+  }
+
+  /** Nothing has changed: only garbage is removed. */
+  async #idle(garbage: Tx | undefined, retry: boolean): Promise<number> {
     const { backend } = this.#options;
-    const found = await unlessStopped(backend.read(this.#stop.signal), this.#stop.signal);
-    if (found === undefined) return undefined;
+    const state = this.#state;
+    if (retry) this.#quarantine.passed();
+    if (garbage !== undefined && state !== undefined) await backend.apply(garbage, state);
+    this.#driftCheck.passEnds("changed");
+    return 0;
+  }
+
+  /** The pass has come this far: it does not hang. */
+  #step(): void {
+    if (this.#stepSince !== undefined) this.#stepSince = this.#options.clock.now();
+  }
+
+  /** Rejects with the signal's reason if the reading is stopped, however it ends. */
+  async #read(): Promise<State> {
+    const { signal } = this.#stop;
+    try {
+      return await this.#options.backend.read(signal);
+    } finally {
+      signal.throwIfAborted();
+    }
+  }
+
+  async #readBack(before: State | undefined): Promise<State> {
+    const { backend } = this.#options;
+    this.#state = undefined;
+    const found = await this.#read();
     this.#announcements.readBack(before === undefined ? [] : backend.compare(before, found));
     return found;
   }
 
-  async #diff(believed: Believed, ruleset: Ruleset<Changes>): Promise<Tx> {
-    const { backend, clock } = this.#options;
-    const slices = new Slices(clock);
-    const changes = ruleset.taking ? await slices.through(ruleset.taking()) : ruleset.take();
-    if (backend.diffing === undefined) return backend.diff(believed, changes);
-    return slices.through(backend.diffing(believed, changes));
-  }
-
-  #accepted(scope: Scope, whole: boolean): void {
-    const { backend, family, follower, events } = this.#options;
-    if (this.#trials.accepted()) events.tried({ family, accepted: true });
-    this.#failures = 0;
-    this.#synced ||= this.#whole;
-    follower?.accepted(scope === "complete" && whole);
-    this.#inspection.passEnds(scope);
-    if (scope === "complete" && backend.ended !== undefined) this.#tidying.done();
-    const obstacles = (this.#believed && backend.obstacles?.(this.#believed)) ?? [];
-    this.#obstructed = obstacles.map(obstructed);
-    this.#announcements.setAside(this.#aside);
-  }
-
-  #tell({ scope, tx, started }: { scope: Scope; tx: Transaction; started: number }): void {
-    const { clock, events, family } = this.#options;
-    const whole = this.#whole;
-    const changedAt = this.#changes.live(whole);
-    const seconds = (clock.now() - started) / 1000;
-    const { writes, deletes } = tx;
-    events.reconciled({ family, scope, seconds, whole, writes, deletes, changedAt });
-  }
-
-  #forget(): void {
-    this.#believed = undefined;
-    this.#ruleset = undefined;
-  }
-
-  /** Forgets what was believed, and returns the milliseconds until the next try; nothing if that is at once. */
-  #fail(error: unknown): number | undefined {
-    const { events, family, follower, random, wanted } = this.#options;
-    this.#forget();
-    this.#changes.failed();
-    this.#inspection.passEnds();
-    follower?.failed();
-    const outcome = this.#trials.failed({
-      refused: REFUSED.has(codeOf(error)),
-      changed: (key) => this.#changes.has(key),
-      wanted: ({ key, id }) =>
-        wanted
-          .services(key)()
-          .find((one) => unitOf(one).id === id),
-    });
-    if (outcome === "trial") {
-      events.tried({ family, accepted: false });
-      this.#announcements.setAside(this.#aside, error);
-      return undefined;
+  /**
+   * Makes these imports live on top of what the kernel has accepted, or everything. Rejects as `Backend.read` and `apply`
+   * do; the state is unknown then.
+   */
+  async #write(keys: Iterable<ObjectKey> | "all", follower?: Follower): Promise<Tx> {
+    const { backend, clock, desired } = this.#options;
+    const state = this.#state ?? (await this.#read());
+    this.#step();
+    this.#state = undefined;
+    if (keys === "all") this.#ruleset = undefined;
+    this.#ruleset ??= backend.ruleset();
+    const ruleset = this.#ruleset;
+    const programmed = backend.programmed(state);
+    const slice = new TimeSlice(clock);
+    for (const key of keys === "all" ? desired.keys() : keys) {
+      if (slice.expired) {
+        await slice.yield();
+        this.#step();
+      }
+      const { services, again } = desired.services(key);
+      const cost = desired.cost(key);
+      if (cost === 0) this.#costs.delete(key);
+      else this.#costs.set(key, cost);
+      const admitted = this.#quarantine.admit(key, services);
+      const { live, kept, whole } = this.#search.sift(key, admitted, programmed);
+      // Services that are not written as planned are few: they stay in memory.
+      ruleset.set(key, live, live === services ? { again } : { kept });
+      if (whole) follower?.proposed(key, live);
     }
-    if (outcome === "held") this.#changes.withhold();
+    const changes = await slice.run(ruleset.take());
+    const tx = await slice.run(backend.diff(state, changes));
+    this.#step();
+    if (!tx.empty && !this.#stopped) await backend.apply(tx, state);
+    this.#step();
+    this.#state = state;
+    return tx;
+  }
+
+  #accepted(scope: "changed" | "complete", { writes, deletes }: Tx, started: number): void {
+    const { backend, clock, family, follower, events } = this.#options;
+    this.#failures = 0;
+    const whole = !this.#search.unfinished;
+    this.#synced ||= whole;
+    follower?.accepted(scope === "complete" && whole);
+    this.#driftCheck.passEnds(scope);
+    this.#quarantine.passed();
+    this.#conflicts = this.#state ? backend.conflicts(this.#state).map(conflicting) : [];
+    this.#announcements.quarantined([...this.#quarantine.all, ...this.#conflicts]);
+    const seconds = (clock.now() - started) / 1000;
+    const changedAt = this.#changes.live();
+    events.reconciled({ family, scope, seconds, writes, deletes, changedAt });
+  }
+
+  /**
+   * Searches for the services that the kernel rejects; a complete pass follows, without them. Returns the milliseconds to
+   * pause before it: as long as the search took, so that new offenders without end leave the processor half of the time.
+   */
+  async #isolate(error: unknown, changed: ReadonlySet<ObjectKey>, retry: boolean): Promise<number> {
+    const { clock, events, family, follower } = this.#options;
+    const began = clock.now();
+    follower?.failed();
+    // A retry is expected to be rejected.
+    if (!retry) events.failed({ family, error, failures: ++this.#failures, retryIn: 0 });
+    const found = await this.#search.run(changed);
+    if (!found) throw error;
+    this.#state = undefined;
+    this.#changes.failed();
+    this.#driftCheck.passEnds();
+    return Math.min(clock.now() - began, LONGEST_PAUSE);
+  }
+
+  /** Forgets the state, and returns the milliseconds until the next attempt. */
+  #fail(error: unknown): number {
+    const { events, family, follower, random } = this.#options;
+    this.#state = undefined;
+    this.#changes.failed();
+    this.#driftCheck.passEnds();
+    follower?.failed();
     const retryIn = backoff(++this.#failures, RETRY, random());
     events.failed({ family, error, failures: this.#failures, retryIn });
     return retryIn;

@@ -1,18 +1,31 @@
+import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 
-/** Our own device, which has the VIPs where the kernel wants them to be the node's: not addresses that it has for itself. */
+/** Our device, which holds the VIPs where they must be local (IPVS). Its addresses do not count as the node's. */
 export const VIP_DEVICE = "csp-ipvs0";
 
-/** Whether this network namespace has an interface of this name that has an address, as far as can be told without netlink. */
+/** Whether this network namespace has an interface of this name with an address. Does not need netlink. */
 export function hasInterface(name: string): boolean {
   return name in networkInterfaces();
 }
 
-/** The addresses of this network namespace's interfaces, as the kernel spells them; those of `VIP_DEVICE` left out. */
+/** An address, and the same with its prefix. */
+interface InterfaceAddress {
+  readonly address: string;
+  /** Null if the kernel's netmask is not one. */
+  readonly cidr: string | null;
+}
+
+/** The addresses of all interfaces in this network namespace except `VIP_DEVICE`, with their prefix: `192.0.2.7/24`. */
 export function interfaceAddresses(
-  interfaces: Readonly<NodeJS.Dict<readonly { readonly address: string }[]>> = networkInterfaces(),
+  interfaces: Readonly<NodeJS.Dict<readonly InterfaceAddress[]>> = networkInterfaces(),
 ): string[] {
   return Object.entries(interfaces).flatMap(([name, list]) =>
-    name === VIP_DEVICE ? [] : (list ?? []).map(({ address }) => address),
+    name === VIP_DEVICE ? [] : (list ?? []).map(({ address, cidr }) => cidr ?? address),
   );
+}
+
+/** The addresses of a host name. Rejects if it cannot be resolved. */
+export async function hostAddresses(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
 }

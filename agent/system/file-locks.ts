@@ -1,9 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/**
- * True if a process waits for another to let go of a file (flock). `locks`: the text of /proc/locks, where whoever waits stands
- * behind an arrow below whom it waits for. PURE.
- */
+/** True if the process waits for a lock of a file (flock). `locks`: /proc/locks, which marks waiting processes with an arrow. */
 export function isWaiting(locks: string, pid: number): boolean {
   return locks.split("\n").some((line) => {
     const [, arrow, kind, , , owner] = line.trim().split(/\s+/);
@@ -11,7 +8,7 @@ export function isWaiting(locks: string, pid: number): boolean {
   });
 }
 
-/** The same as of now; false where it cannot be told. */
+/** The same at this moment; false if /proc/locks cannot be read. */
 export function waitsForLock(pid: number): boolean {
   try {
     return isWaiting(readFileSync("/proc/locks", "utf8"), pid);

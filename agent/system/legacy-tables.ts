@@ -1,13 +1,11 @@
-import { readFile } from "node:fs/promises";
 import type { Family } from "../../api/address.ts";
+import { textOf } from "./text-file.ts";
 
 /**
- * Names of the tables that the legacy flavour of iptables has in this network namespace. Asking the kernel
- * this way creates none, which listing one does.
+ * Names of the tables of iptables' legacy flavour in this network namespace. Unlike listing a table, this creates none.
+ * Without the legacy module, the file does not exist and there are no tables.
  */
 export async function legacyTables(family: Family): Promise<string[]> {
-  const names = `/proc/net/${family === "IPv4" ? "ip" : "ip6"}_tables_names`;
-  // The file is missing while the legacy module is not loaded: then it has no tables either.
-  const text = await readFile(names, "utf8").catch(() => "");
-  return text.split("\n").filter((name) => name !== "");
+  const text = await textOf(`/proc/net/${family === "IPv4" ? "ip" : "ip6"}_tables_names`);
+  return (text ?? "").split("\n").filter((name) => name !== "");
 }

@@ -1,11 +1,11 @@
 import { get } from "node:http";
 
-/** Bytes that an answer may have. */
+/** Maximum size of the page in bytes. */
 const MOST = 1024 * 1024;
-/** Milliseconds that a program on this node may take to answer. */
+/** Milliseconds to wait for the answer. */
 const TIMEOUT = 2_000;
 
-/** What a program of this node says at a port of 127.0.0.1; undefined if nobody is there, or it is not 200. Never rejects. */
+/** The page that a program on this node serves on 127.0.0.1; undefined without an answer of status 200. Never rejects. */
 export function loopbackPage(port: number, path: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const request = get({ host: "127.0.0.1", port, path, timeout: TIMEOUT }, (response) => {

@@ -6,8 +6,8 @@ import { after, afterEach, before, beforeEach, describe, test } from "node:test"
 import { NftProcess } from "./nft-process.ts";
 
 /**
- * Stands in for nft: writes down how it was started and what it read, complains of what is no command as libnftables does,
- * and does what a command tells it to.
+ * Stands in for nft: writes down how it was started and what it read, reports unknown commands as libnftables does,
+ * and does what a command says.
  */
 const STAND_IN = `
 log="$1"; shift
@@ -53,7 +53,7 @@ describe("a long-lived nft", () => {
   const told = () => readFileSync(log, "utf8").trimEnd().split("\n");
   const INTERACTIVE = "start -i in /nonexistent";
 
-  test("gets each transaction as one line, one after the other, and ends when it is closed", async () => {
+  test("reads each transaction as one line and ends when it is closed", async () => {
     await nft.run("add table ip t\nadd chain ip t c\n");
     await nft.run("delete table ip t\n");
     assert.deepEqual(told(), [
@@ -66,7 +66,7 @@ describe("a long-lived nft", () => {
     assert.equal(respawns, 0);
   });
 
-  test("fails with what it says, and takes the next", async () => {
+  test("a failed transaction rejects with nft's error, and the next one runs", async () => {
     const code = { code: "CSP_EXEC_FAILED", message: /^nft: Error: No such file.*\nrefuse this;$/ };
     await assert.rejects(nft.run("refuse this\n"), code);
     await nft.run("add table ip t\n");
@@ -74,7 +74,7 @@ describe("a long-lived nft", () => {
     assert.equal(respawns, 0);
   });
 
-  test("is started anew when it has died, and the transaction that it died of has failed", async () => {
+  test("is restarted after it died, and the transaction under way fails", async () => {
     await nft.run("add table ip t\n");
     await assert.rejects(nft.run("die\n"), { code: "CSP_EXEC_FAILED", message: /exit status 3/ });
     assert.equal(respawns, 1);
@@ -82,18 +82,18 @@ describe("a long-lived nft", () => {
     assert.equal(told().filter((line) => line === INTERACTIVE).length, 2);
   });
 
-  test("is killed when it does not answer", async () => {
+  test("is killed after the timeout", async () => {
     nft = standIn(200);
     await assert.rejects(nft.run("hang\n"), { code: "CSP_EXEC_TIMEOUT" });
     assert.equal(respawns, 1);
   });
 
-  test("has a process of its own for a long transaction", async () => {
+  test("a long transaction runs in a process of its own", async () => {
     await nft.run(`${"#".repeat(60_000)}\n`);
     assert.match(told()[0] ?? "", /^start -f - /);
   });
 
-  test("is started for each transaction where it has no command line", async () => {
+  test("is started per transaction if it has no -i", async () => {
     writeFileSync(`${log}.plain`, "");
     await nft.run("add table ip t\n");
     await nft.run("delete table ip t\n");
@@ -102,7 +102,7 @@ describe("a long-lived nft", () => {
     assert.deepEqual(starts, wanted);
   });
 
-  test("that is not installed is missed", async () => {
+  test("if it is not installed, the transaction rejects", async () => {
     const missing = new NftProcess({ program: ["no-such-nft"] });
     await assert.rejects(missing.run("add table ip t\n"), { code: "CSP_EXEC_MISSING" });
   });

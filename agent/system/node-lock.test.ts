@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { codeOf } from "../../common/errors.ts";
-import { Coprocess } from "./coprocess.ts";
 import { NodeLock } from "./node-lock.ts";
+import { startProgram } from "./start-program.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "csp-lock-"));
 after(() => rmSync(directory, { recursive: true }));
 
-test("one at a time has the lock, and only root could take it", async () => {
+test("one process at a time holds the lock, and only root can open the file", async () => {
   const path = join(directory, "one");
   const first = await NodeLock.take(path);
   assert.ok(first);
@@ -22,21 +22,21 @@ test("one at a time has the lock, and only root could take it", async () => {
   await second.release();
 });
 
-test("a child that keeps the descriptor keeps the lock until it ends", async () => {
+test("a child with the descriptor holds the lock until it ends", async () => {
   const path = join(directory, "inherited");
   const lock = await NodeLock.take(path);
   assert.ok(lock);
-  const child = new Coprocess(["cat"], () => undefined, [lock.descriptor]);
+  const { child, ended } = startProgram(["cat"], () => undefined, [lock.descriptor]);
   await lock.release();
   assert.equal(await NodeLock.take(path), undefined);
-  child.finish();
-  await child.ended;
+  child?.stdin.end();
+  await ended;
   const next = await NodeLock.take(path);
   assert.ok(next);
   await next.release();
 });
 
-test("a file that there cannot be is an error with a code, and not a lock that another has", async () => {
+test("a file that cannot be created is an error, not a held lock", async () => {
   const taken = NodeLock.take(join(directory, "missing", "file"));
   await assert.rejects(taken, (error) => codeOf(error) === "CSP_LOCK_UNAVAILABLE");
 });

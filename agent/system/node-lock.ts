@@ -7,12 +7,11 @@ import { CodedError } from "../../common/errors.ts";
 const HELD = 1;
 
 /**
- * The right to write to this node, for one agent at a time: two would undo each other's rules for ever.
+ * A lock (flock) that lets one agent at a time write to this node: two would repeatedly undo each other's rules.
  *
- * The lock is the kernel's (flock) and belongs to an open descriptor, with whatever process has it open:
- * iptables-restore inherits it. An agent that is killed in the middle of a transaction is succeeded only once
- * that transaction is over, and its successor reads back what it has become. The file is root's alone: whoever
- * could open it could keep the agent from starting.
+ * The lock belongs to the open descriptor, which iptables-restore inherits. If an agent is killed in the middle of a
+ * transaction, the next one starts after that transaction has ended. Only root may open the file: any process that can
+ * could keep the agent from starting.
  */
 export class NodeLock {
   readonly #file: FileHandle;
@@ -21,14 +20,14 @@ export class NodeLock {
     this.#file = file;
   }
 
-  /** For children that must keep the lock. */
+  /** Passed to children that must keep the lock. */
   get descriptor(): number {
     return this.#file.fd;
   }
 
   /**
-   * Takes the lock of the file at `path`, which is made if need be; gives undefined while another has it.
-   * Rejects with CSP_LOCK_UNAVAILABLE if there can be no such file, or no flock.
+   * Locks the file at `path` and creates it if necessary. Returns undefined while another process holds the lock. Rejects
+   * with CSP_LOCK_UNAVAILABLE if the file cannot be created, or without the program flock.
    */
   static async take(path: string): Promise<NodeLock | undefined> {
     let file: FileHandle | undefined;
@@ -46,7 +45,7 @@ export class NodeLock {
     return undefined;
   }
 
-  /** Gives the lock back; children that have inherited it keep it until they end. */
+  /** Releases the lock; children that inherited it keep it until they end. */
   async release(): Promise<void> {
     await this.#file.close();
   }

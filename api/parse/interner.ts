@@ -1,24 +1,24 @@
 import type { Port } from "../port.ts";
 
-/** Where an endpoint runs, as far as its slice says. */
+/** The node and zone of an endpoint, as its slice names them. */
 export interface Place {
   readonly nodeName?: string;
   readonly zone?: string;
 }
 
-/** Places by number: as many as two bytes count. It only grows, so that a number keeps its meaning. */
+/** Up to 65,536 places by index. It only grows, so that an index stays valid. */
 export class PlaceTable {
   readonly #indexes = new Map<string, number>();
   readonly places: Place[] = [];
 
-  /** How many more different places are sure to find room. */
+  /** Number of free indexes. */
   get room(): number {
     return 65_536 - this.places.length;
   }
 
-  /** The number of a place. */
+  /** The index of a place. */
   indexOf(nodeName: string | undefined, zone: string | undefined): number {
-    // Neither kind of name holds a blank.
+    // Neither name can contain a space.
     const key = `${nodeName ?? ""} ${zone ?? ""}`;
     const known = this.#indexes.get(key);
     if (known !== undefined) return known;
@@ -32,33 +32,30 @@ export class PlaceTable {
   }
 }
 
-/**
- * Gives equal values one copy. What is read from an API server comes as a new copy with each object: the names
- * of a few nodes would be kept a million times.
- */
+/** Shares one copy of equal values: otherwise, the names of a few nodes would be in memory a million times. */
 export class Interner {
   readonly #most: number;
   readonly #texts = new Map<string, string>();
   readonly #ports = new Map<string, readonly Port[]>();
   #places = new PlaceTable();
 
-  /** `most`: beyond so many different values all are forgotten: whoever invents names must not fill the memory. */
+  /** `most`: maximum distinct values; then all are forgotten, which limits memory. */
   constructor(most = 50_000) {
     this.#most = most;
   }
 
-  /** An equal text: the one that was given first. */
+  /** The shared copy of a text. */
   text(text: string): string {
     return known(this.#texts, text, this.#most, () => text);
   }
 
-  /** An equal list of ports. */
+  /** The shared copy of a list of ports. */
   ports(ports: readonly Port[]): readonly Port[] {
     const key = ports.map(({ name, protocol, port }) => `${name} ${protocol} ${port}`).join();
     return known(this.#ports, key, this.#most, () => ports);
   }
 
-  /** A table with room for `count` more places. */
+  /** A table with `count` free indexes. */
   places(count: number): PlaceTable {
     if (this.#places.room < count) this.#places = new PlaceTable();
     return this.#places;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parseJsonText } from "./json-text.ts";
 
-test("any JSON is read as JSON.parse reads it", () => {
+test("valid JSON is parsed like JSON.parse does", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
       assert.deepEqual(parseJsonText(text, 1_000_000, 20), JSON.parse(text));
@@ -11,7 +11,7 @@ test("any JSON is read as JSON.parse reads it", () => {
   );
 });
 
-test("a field that an object names twice refuses the text, wherever and however it is spelled", () => {
+test("a duplicate key rejects the text, wherever and however it is spelled", () => {
   const twice = fc
     .tuple(fc.string(), fc.jsonValue(), fc.jsonValue(), fc.nat(4))
     .map(([name, a, b, depth]) => {
@@ -26,7 +26,7 @@ test("a field that an object names twice refuses the text, wherever and however 
   );
 });
 
-test("a text that is too long, too deep or no JSON is nothing, and takes no time", () => {
+test("a text that is too long, too deep or invalid JSON is undefined, quickly", () => {
   assert.deepEqual(parseJsonText("[[1]]", 5, 2), [[1]]);
   assert.equal(parseJsonText("[[1]]", 4, 2), undefined);
   assert.equal(parseJsonText("[[1]]", 5, 1), undefined);

@@ -1,24 +1,25 @@
-/**
- * The value that a JSON text of an annotation stands for; undefined if it is none, is longer than `most`
- * characters, is nested deeper than `depth`, or names a field of an object twice. The last is allowed by
- * RFC 8259, and every reader makes something else of it: what one has checked another would not see.
- */
-export function parseJsonText(text: string, most: number, depth: number): unknown {
-  if (text.length > most) return undefined;
+/** Parses JSON; undefined if it is invalid. */
+export function jsonOf(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    const shape = shapeOf(text);
-    // The depth first: whoever walks a value that is nested deeply enough overflows the stack.
-    return shape.depth <= depth && shape.fields === fieldsOf(value) ? value : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
 }
 
-/** A text in quotation marks, with a colon if it is a field's name; or a bracket. */
+/** Parses JSON of at most `most` characters and `depth` levels; undefined if invalid, or with duplicate keys. */
+export function parseJsonText(text: string, most: number, depth: number): unknown {
+  const value = text.length > most ? undefined : jsonOf(text);
+  if (value === undefined) return undefined;
+  const shape = shapeOf(text);
+  // The depth first: deep recursion would overflow the stack.
+  return shape.depth <= depth && shape.fields === fieldsOf(value) ? value : undefined;
+}
+
+/** A string, with the colon after a key; or a bracket. */
 const TOKEN = /"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/g;
 
-/** How deep a text that is JSON is nested, and how many fields it names. */
+/** Nesting depth of valid JSON, and number of keys in its text. */
 function shapeOf(json: string): { readonly depth: number; readonly fields: number } {
   let fields = 0;
   let deepest = 0;
@@ -32,7 +33,7 @@ function shapeOf(json: string): { readonly depth: number; readonly fields: numbe
   return { depth: deepest, fields };
 }
 
-/** Fields of all objects in a value. */
+/** Number of keys in a parsed value. */
 function fieldsOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const own = Array.isArray(value) ? 0 : Object.keys(value).length;

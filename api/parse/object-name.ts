@@ -2,16 +2,17 @@ import { isLabelName, type ObjectKey, objectKey } from "../names.ts";
 import { shown } from "../problem.ts";
 import { Complaints } from "./complaints.ts";
 import { fieldAt } from "./fields.ts";
+import type { Parsed } from "./parsed.ts";
 
-/** Who an object is, before anything else in it is believed. */
+/** The name of an object. */
 export interface ObjectName {
   readonly complaints: Complaints;
-  /** Absent if namespace or name is unusable; the complaints say which. */
+  /** Absent if namespace or name is invalid. */
   readonly key?: ObjectKey;
   readonly namespace?: string;
 }
 
-/** Reads `metadata.namespace` and `metadata.name`; `isName` says what this kind allows as its name. */
+/** Parses `metadata.namespace` and `metadata.name`. `isName`: whether a name is valid for this kind. */
 export function parseObjectName(
   kind: string,
   object: unknown,
@@ -31,17 +32,35 @@ export function parseObjectName(
   return { complaints, key: objectKey(namespace, name), namespace };
 }
 
-/** Reads `metadata.name` of an object that is in no namespace. The name is absent if it is unusable. */
-export function parseClusterObjectName(
+/** Parses an object of a namespace. `parse` returns its fact, undefined if there is none; not called for an invalid name. */
+export function parseObject<Fact>(
   kind: string,
   object: unknown,
   isName: (text: string) => boolean,
-): { readonly complaints: Complaints; readonly name?: string } {
+  parse: (key: ObjectKey, complaints: Complaints) => Fact | undefined,
+): Parsed<Fact> {
+  const { complaints, key } = parseObjectName(kind, object, isName);
+  const fact = key && parse(key, complaints);
+  return {
+    object: complaints.object,
+    problems: complaints.problems,
+    ...(key !== undefined && { key }),
+    ...(fact !== undefined && { fact }),
+  };
+}
+
+/** Parses a cluster-scoped object, as `parseObject`. */
+export function parseClusterObject<Fact>(
+  kind: string,
+  object: unknown,
+  isName: (text: string) => boolean,
+  parse: (name: string, complaints: Complaints) => Fact | undefined,
+): Parsed<Fact> {
   const name = fieldAt(object, "metadata", "name");
-  if (typeof name === "string" && isName(name)) {
-    return { complaints: new Complaints(`${kind} ${name}`), name };
-  }
-  const complaints = new Complaints(`${kind} ${shown(name)}`);
-  complaints.add("invalid-name", "metadata.name", name);
-  return { complaints };
+  const isValid = typeof name === "string" && isName(name);
+  const complaints = new Complaints(`${kind} ${isValid ? name : shown(name)}`);
+  if (!isValid) complaints.add("invalid-name", "metadata.name", name);
+  const fact = isValid ? parse(name, complaints) : undefined;
+  const { object: text, problems } = complaints;
+  return { object: text, problems, ...(fact !== undefined && { fact }) };
 }

@@ -5,26 +5,26 @@ import type { Reason } from "../reasons.ts";
 import type { Complaints } from "./complaints.ts";
 import { field, fieldAt, isUnset } from "./fields.ts";
 
-/** Most endpoints of one slice (discovery/v1 validation). */
+/** Maximum endpoints of a slice (discovery/v1 validation). */
 export const MOST_SLICE_ENDPOINTS = 1000;
-/** Most ports of one slice (documentation of discovery/v1). */
+/** Maximum ports of a slice (documentation of discovery/v1). */
 export const MOST_SLICE_PORTS = 100;
 
-/** The conditions of an endpoint, with what is unset as EndpointSlice v1 has it. */
+/** The conditions of an endpoint, with the defaults of EndpointSlice v1. */
 export interface Conditions {
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
 }
 
-/** The family of a slice's addresses; undefined if they are names, or of no type that is known. */
+/** The family of a slice's addresses; undefined for other address types. */
 export function parseAddressType(object: unknown, complaints: Complaints): Family | undefined {
   const type = fieldAt(object, "addressType");
   if (type === "IPv4" || type === "IPv6") return type;
   return complaints.add(type === "FQDN" ? "fqdn-slice" : "invalid-object", "addressType", type);
 }
 
-/** What `read` makes of a slice's endpoints; one of which it makes nothing is left out. */
+/** The endpoints of a slice, parsed by `read`; undefined ones are skipped. */
 export function parseEndpoints<Endpoint>(
   object: unknown,
   read: (raw: unknown, path: string) => Endpoint | undefined,
@@ -47,10 +47,7 @@ export function parseEndpoints<Endpoint>(
   return endpoints;
 }
 
-/**
- * The first address: all of an endpoint's addresses lead to the same pod, and consumers use the first. `path` leads
- * to the endpoint; `clusterSetCidrs` are the ranges that none may lie in.
- */
+/** The first address of an endpoint; all belong to the same pod. Addresses in `clusterSetCidrs` are rejected. */
 export function parseEndpointAddress(
   raw: unknown,
   path: string,

@@ -1,7 +1,7 @@
 import type { Complaints } from "./complaints.ts";
 import { fieldAt, isUnset } from "./fields.ts";
 
-/** A label's value if it is one; undefined, as if there were none, if it is not. */
+/** The value of a label; undefined if it is unset or invalid. */
 export function parseLabel(
   object: unknown,
   name: string,
@@ -11,6 +11,5 @@ export function parseLabel(
   const value = fieldAt(object, "metadata", "labels", name);
   if (isUnset(value)) return undefined;
   if (typeof value === "string" && isValue(value)) return value;
-  complaints.add("invalid-label", `metadata.labels[${name}]`, value);
-  return undefined;
+  return complaints.add("invalid-label", `metadata.labels[${name}]`, value);
 }

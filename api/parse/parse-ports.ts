@@ -5,30 +5,22 @@ import type { Complaints } from "./complaints.ts";
 import { field, isUnset } from "./fields.ts";
 
 /**
- * What makes two ports of one list the same. Names are unique everywhere, the empty one counts (KEP-1645).
- * An import's pairs of protocol and number are, too; a slice's are not: two Service ports may well lead to
- * the same target port.
+ * What must be unique in a list of ports: names, including the empty one (KEP-1645), and an import's pairs of protocol and
+ * number. Ports of a slice may have the same number, because two Service ports may share a target port.
  */
 export const CLAIMS = {
   import: (port: Port) => [`name ${port.name}`, `${port.protocol} ${port.port}`],
   slice: (port: Port) => [`name ${port.name}`],
 } as const;
 
-/** Reads one port; undefined if it is wrong, and the complaints say why. `path` leads to it. */
-export type PortReader<P extends Port> = (
-  raw: unknown,
-  path: string,
-  complaints: Complaints,
-) => P | undefined;
-
-/** Reads a list of at most `most` ports; each that is wrong is left out by itself, of two alike the second. */
+/** Parses a list of at most `most` ports with `read`. Invalid ports and the second of two duplicates are skipped. */
 export function parsePorts<P extends Port>(
   list: unknown,
   path: string,
   most: number,
   claimsOf: (port: Port) => readonly string[],
   complaints: Complaints,
-  read: PortReader<P>,
+  read: (raw: unknown, path: string, complaints: Complaints) => P | undefined,
 ): P[] {
   if (isUnset(list)) return [];
   if (!Array.isArray(list)) {
@@ -52,7 +44,7 @@ export function parsePorts<P extends Port>(
   return ports;
 }
 
-/** Reads what all ports have: name, protocol (TCP if unset) and number. */
+/** Parses name, protocol (default TCP) and number of a port. */
 export function parsePort(raw: unknown, path: string, complaints: Complaints): Port | undefined {
   const name = field(raw, "name") ?? "";
   const protocol = field(raw, "protocol") ?? "TCP";

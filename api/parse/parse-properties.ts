@@ -5,17 +5,14 @@ import { fieldAt, isFields, isUnset } from "./fields.ts";
 import type { Interner } from "./interner.ts";
 import { parseJsonText } from "./json-text.ts";
 
-/** Properties that are kept of one cluster: each is kept once a slice. */
+/** Maximum properties of a cluster; each slice holds them. */
 export const MOST_PROPERTIES = 64;
-/** Characters of the annotation. */
+/** Maximum characters of the annotation. */
 export const MOST_PROPERTY_CHARACTERS = 16_384;
-/** Characters of one value. */
+/** Maximum characters of a value. */
 const MOST_VALUE_CHARACTERS = 256;
 
-/**
- * The properties of the cluster that a slice or Lease speaks for (KEP-2149), by name, out of a JSON object; undefined
- * if nothing says any. One that is wrong is left out: to a selector it is as if the cluster did not have it.
- */
+/** The cluster properties (KEP-2149) in the annotation of a slice or Lease; undefined if unset. Skips invalid ones. */
 export function parseProperties(
   object: unknown,
   complaints: Complaints,
@@ -40,7 +37,7 @@ export function parseProperties(
   return properties;
 }
 
-/** True for what the value of a property may be, as far as it is told to others. */
+/** True for a property value that may be published to other clusters. */
 export function isPropertyValue(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= MOST_VALUE_CHARACTERS;
 }

@@ -2,7 +2,7 @@ import type { Reason } from "../reasons.ts";
 import type { Complaints } from "./complaints.ts";
 import { field, isUnset } from "./fields.ts";
 
-/** An optional text of `from` if it is one of its kind; undefined if it is not, or empty. `path` leads to `from`. */
+/** An optional string field of `from`, which is at `path`; undefined if it is unset, empty or invalid. */
 export function parseText(
   from: unknown,
   name: string,

@@ -1,14 +1,11 @@
 import type { ObjectKey } from "../names.ts";
 import type { Problem } from "../problem.ts";
 
-/**
- * What a parser made of one object. Parts that are wrong are left out of the fact and named in `problems`;
- * an object that is wrong as a whole has no fact. Either way it harms no other object.
- */
+/** A parsed object. Invalid parts are missing from the fact and listed in `problems`. */
 export interface Parsed<Fact> {
-  /** Kind, namespace and name, printable: what `Problem.object` says. */
+  /** As in `Problem.object`. */
   readonly object: string;
-  /** Absent if the object's own name is unusable. */
+  /** Absent if the object's name is invalid. */
   readonly key?: ObjectKey;
   readonly fact?: Fact;
   readonly problems: readonly Problem[];

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Complaints } from "./complaints.ts";
 import { parseCreated, timeOf } from "./time.ts";
 
-test("a time is read in any precision and zone", () => {
+test("a time is parsed in any precision and zone", () => {
   const time = Date.UTC(2026, 0, 1);
   for (const text of [
     "2026-01-01T00:00:00Z",
@@ -14,7 +14,7 @@ test("a time is read in any precision and zone", () => {
   }
 });
 
-test("what is no time, or is read otherwise elsewhere, is none", () => {
+test("an invalid or ambiguous time is undefined", () => {
   const local = "2026-01-01T00:00:00";
   for (const text of [
     local,
@@ -30,7 +30,7 @@ test("what is no time, or is read otherwise elsewhere, is none", () => {
   }
 });
 
-test("a time of creation that is wrong is told of, and one that is not there is not", () => {
+test("an invalid creationTimestamp is a problem, a missing one is not", () => {
   const complaints = new Complaints("x");
   assert.equal(parseCreated({ metadata: {} }, complaints), undefined);
   assert.equal(complaints.problems.length, 0);

@@ -5,16 +5,15 @@ import { type AnyProgram, flagList, variableOf, variablePrefix } from "./program
 import type { UsageFault } from "./usage.ts";
 import { orList } from "./values.ts";
 
-/** The text of one flag, and where it was found. */
+/** The text of a flag, and its origin. */
 export interface GivenText {
   readonly text: string;
   /** For messages: `--region`, `CLUSTERSET_AGENT_REGION`, `default of --node-name`. */
   readonly where: string;
 }
 
-/** A command line and an environment, sorted; nothing is read yet. */
+/** A sorted command line and environment, with unparsed texts. */
 export interface Arguments {
-  /** One of the program's. */
   readonly command: string;
   /** By key of the flag. */
   readonly texts: ReadonlyMap<string, GivenText>;
@@ -25,17 +24,11 @@ export interface Arguments {
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Variables that Kubernetes itself puts into a container for each Service of its namespace: one that is
- * called `clusterset-agent`, or so, must not be taken for a misspelt flag.
- */
+/** Variables that Kubernetes sets for each Service of the namespace, such as one called `clusterset-agent`. */
 const SERVICE_LINK =
   /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
-/**
- * Sorts the command line and the environment into a command and the texts of flags: command line first, then
- * the environment (an empty variable counts as not set), then the default. PURE.
- */
+/** The text of each flag: from the command line, else a non-empty environment variable, else the default. PURE. */
 export function sortArguments(
   program: AnyProgram,
   argv: readonly string[],
@@ -55,22 +48,28 @@ export function sortArguments(
         : { text: preset, where: `default of --${flag.name}` });
     texts.set(flag.key, given);
   }
-  return { ...line, texts, warnings: strangers(program, env) };
+  return { ...line, texts, warnings: unknownVariables(program, env) };
 }
 
-type Line = Pick<Arguments, "command" | "texts" | "faults">;
-
-function readLine(program: AnyProgram, argv: readonly string[]): Line {
+function readLine(
+  program: AnyProgram,
+  argv: readonly string[],
+): Pick<Arguments, "command" | "texts" | "faults"> {
   const commands = Object.keys(program.commands);
   const flags = flagList(program);
   const { tokens } = parseArgs({
     args: [...argv],
-    // Not strict: parseArgs stops at the first fault, and names neither neighbours nor values.
+    // Strict, parseArgs would report only the first fault, without its value.
     strict: false,
     allowPositionals: true,
     tokens: true,
     options: {
-      ...Object.fromEntries(flags.map(({ name, short }) => [name, option(short)])),
+      ...Object.fromEntries(
+        flags.map(({ name, short }) => [
+          name,
+          { type: "string", ...(short && { short }) } as const,
+        ]),
+      ),
       help: { type: "boolean", short: "h" },
       version: { type: "boolean" },
     },
@@ -88,8 +87,11 @@ function readLine(program: AnyProgram, argv: readonly string[]): Line {
       continue;
     }
     const flag = flags.find((candidate) => candidate.name === name);
-    if (flag === undefined) faults.push(unknownFlag(program, where));
-    else if (value === undefined || (value.startsWith("-") && !token.inlineValue)) {
+    if (flag === undefined) {
+      const names = [...flags.map((known) => known.name), "help", "version"];
+      const hint = hintOf(where.replace(/^-+/, ""), names, "--");
+      faults.push({ where, expected: `no such flag${hint}` });
+    } else if (value === undefined || (value.startsWith("-") && !token.inlineValue)) {
       faults.push({ where, expected: `needs a value: ${where} ${flag.placeholder}` });
     } else if (texts.has(flag.key)) faults.push({ where, value, expected: "is given twice" });
     else texts.set(flag.key, { text: value, where: `--${flag.name}` });
@@ -97,9 +99,12 @@ function readLine(program: AnyProgram, argv: readonly string[]): Line {
   const [preset = ""] = commands;
   const [word = preset, ...more] = words;
   const isNamed = commands.includes(word);
-  // After a fault, words may be values that lost their flag: one message is enough.
+  // After a fault, words may be values of an unknown flag.
   if (faults.length === 0) {
-    if (!isNamed) faults.push(unknownCommand(commands, word));
+    if (!isNamed) {
+      const expected = `expected ${orList(commands)}${hintOf(word, commands)}`;
+      faults.push({ where: "command", value: word, expected });
+    }
     if (more[0] !== undefined) {
       faults.push({ where: "command", value: more[0], expected: "expected one command only" });
     }
@@ -107,35 +112,18 @@ function readLine(program: AnyProgram, argv: readonly string[]): Line {
   return { command: command ?? (isNamed ? word : preset), texts, faults };
 }
 
-function option(short: string | undefined): { type: "string"; short?: string } {
-  return { type: "string", ...(short !== undefined && { short }) };
+/** `; did you mean …?`, or nothing if no word is similar. */
+function hintOf(given: string, words: readonly string[], prefix = ""): string {
+  const word = nearest(given, words);
+  return word === undefined ? "" : `; did you mean ${prefix}${word}?`;
 }
 
-function unknownFlag(program: AnyProgram, where: string): UsageFault {
-  const names = [...flagList(program).map(({ name }) => name), "help", "version"];
-  const name = nearest(where.replace(/^-+/, ""), names);
-  return {
-    where,
-    expected: `no such flag${name === undefined ? "" : `; did you mean --${name}?`}`,
-  };
-}
-
-function unknownCommand(commands: readonly string[], word: string): UsageFault {
-  const name = nearest(word, commands);
-  const hint = name === undefined ? "" : `; did you mean ${name}?`;
-  return { where: "command", value: word, expected: `expected ${orList(commands)}${hint}` };
-}
-
-/** Warnings, not faults: whoever sets them may mean another version of the program. */
-function strangers(program: AnyProgram, env: Environment): string[] {
-  const known = new Set(flagList(program).map((flag) => variableOf(program, flag)));
+/** Warnings, not faults: the variables may be for another version of the program. */
+function unknownVariables(program: AnyProgram, env: Environment): string[] {
+  const known = flagList(program).map((flag) => variableOf(program, flag));
   return Object.keys(env)
     .filter((name) => name.startsWith(variablePrefix(program)))
-    .filter((name) => !known.has(name) && !SERVICE_LINK.test(name))
+    .filter((name) => !known.includes(name) && !SERVICE_LINK.test(name))
     .sort()
-    .map((name) => {
-      const meant = nearest(name, [...known]);
-      const hint = meant === undefined ? "" : `; did you mean ${meant}?`;
-      return `The environment variable ${name} stands for no flag and is ignored${hint}`;
-    });
+    .map((name) => `Ignored unknown environment variable ${name}${hintOf(name, known)}`);
 }

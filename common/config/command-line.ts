@@ -3,18 +3,15 @@ import type { FlagTable, Host, ValuesOf } from "./flag.ts";
 import { type AboutItself, flagList, type Program } from "./program.ts";
 import { type Usage, type UsageFault, usage } from "./usage.ts";
 
-/** What a command line and an environment say, each flag by itself. */
+/** A parsed command line and environment. */
 export interface CommandLine<Command extends string, Table extends FlagTable> {
   readonly command: Command | AboutItself;
   readonly values: ValuesOf<Table>;
-  /** Sentences for the log: allowed, but perhaps not meant. */
+  /** Log messages about valid but suspicious input. */
   readonly warnings: readonly string[];
 }
 
-/**
- * Reads a command line, without the program's own name, and an environment; or tells everything that is wrong with
- * them. Asking for help or for the version always succeeds. PURE.
- */
+/** Parses a command line and an environment; returns all faults at once. Help and version always succeed. PURE. */
 export function readCommandLine<Command extends string, Table extends FlagTable>(
   program: Program<Command, Table>,
   argv: readonly string[],
@@ -22,7 +19,7 @@ export function readCommandLine<Command extends string, Table extends FlagTable>
   host: Host,
 ): CommandLine<Command, Table> | Usage {
   const asked = sortArguments(program, argv, env, host);
-  // A wrong flag must not stand between a person and the page that explains it.
+  // A fault must not prevent the help that explains it.
   const given = isAboutItself(asked.command)
     ? sortArguments(program, [asked.command], {}, { ...host, name: "localhost" })
     : asked;
@@ -36,9 +33,9 @@ export function readCommandLine<Command extends string, Table extends FlagTable>
   }
   if (faults.length > 0) return usage(...faults);
   return {
-    // A word that is none of the program's commands is a fault.
+    // Any other word is a fault.
     command: given.command as Command | AboutItself,
-    // Every key was read by its own reader, or there would be a fault.
+    // Without a fault, every flag has a value of its type.
     values: values as ValuesOf<Table>,
     warnings: given.warnings,
   };

@@ -1,7 +1,7 @@
 import type { Flag } from "./flag.ts";
 import { type AnyProgram, flagList, variableOf, variablePrefix } from "./program.ts";
 
-/** The page that `--help` prints: commands, and every flag with its default and variable. PURE. */
+/** The `--help` text: commands, and every flag with its default and environment variable. PURE. */
 export function helpText(program: AnyProgram): string {
   const { name, about, commands, examples } = program;
   const flags = flagList(program);
@@ -18,15 +18,15 @@ export function helpText(program: AnyProgram): string {
     "Commands",
     ...Object.entries(commands).map(([word, does]) => `  ${word.padEnd(words + 2)}${does}`),
     "",
-    "Flags. Each can be given by the environment variable in brackets instead, in which …_ stands for",
-    `${variablePrefix(program)}; if both are given, the flag counts.`,
+    "Flags. Each can also be set by the environment variable in brackets, where …_ stands for",
+    `${variablePrefix(program)}; a flag takes precedence over its variable.`,
     ...groups.flatMap((group) => ["", group, ...lines(group)]),
     "",
     "Examples",
     ...examples.map((example) => `  ${name} ${example}`),
     "",
-    "Exit codes: 0 done, 1 failed, 2 called wrongly (CSP_USAGE).",
-    "Documentation: docs/ in the source tree; REASONS.md, ERRORS.md and METRICS.md explain every word shown.",
+    "Exit codes: 0 success, 1 failure, 2 usage error (CSP_USAGE).",
+    "Documentation: docs/ in the source tree; REASONS.md, ERRORS.md and METRICS.md list all reasons, errors and metrics.",
     "",
   ].join("\n");
 }

@@ -2,16 +2,16 @@ import { LOG_FORMATS, LOG_LEVELS } from "../log.ts";
 import type { FlagTable } from "./flag.ts";
 import { oneOf } from "./values.ts";
 
-/** Heading of the flags that say what a program shows of itself. */
-export const SHOWN = "What is shown";
+/** Help group of observability flags. */
+export const SHOWN = "Observability";
 
-/** The flags of a program's log, alike in all programs. */
+/** Log flags, common to all programs. */
 export const LOG_FLAGS = {
   logLevel: {
     name: "log-level",
     group: SHOWN,
     placeholder: "LEVEL",
-    about: `Least severe lines to log: ${LOG_LEVELS.join(", ")}`,
+    about: `Minimum log level: ${LOG_LEVELS.join(", ")}`,
     read: oneOf(LOG_LEVELS),
     default: "info",
   },
@@ -19,7 +19,7 @@ export const LOG_FLAGS = {
     name: "log-format",
     group: SHOWN,
     placeholder: "FORMAT",
-    about: "json or pretty, on standard error",
+    about: "Log format on standard error: json or pretty",
     read: oneOf(LOG_FORMATS),
     default: {
       shown: "pretty on a terminal, else json",

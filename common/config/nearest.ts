@@ -1,7 +1,4 @@
-/**
- * The word most like `given`, or undefined if none is near enough to have been meant: at most one edit in
- * three characters (a letter missing, added, wrong, or swapped with its neighbour). PURE.
- */
+/** The word most similar to `given`, with at most one edit per three characters; undefined if there is none. PURE. */
 export function nearest(given: string, words: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.floor(given.length / 3) + 1;
@@ -12,7 +9,7 @@ export function nearest(given: string, words: readonly string[]): string | undef
   return best;
 }
 
-/** Edits that turn `a` into `b` (optimal string alignment). */
+/** Number of letters added, removed, replaced or swapped between `a` and `b` (optimal string alignment). */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, j) => j);

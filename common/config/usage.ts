@@ -1,33 +1,33 @@
 import { shown } from "../../api/problem.ts";
 
-/** One thing that is wrong with how the agent was called. */
+/** A fault in a command line or environment. */
 export interface UsageFault {
-  /** What to correct, as its author wrote it: `--region`, `CLUSTERSET_AGENT_REGION`, `command`. */
+  /** The faulty part: `--region`, `CLUSTERSET_AGENT_REGION`, `command`. */
   readonly where: string;
-  /** The text that was found there; absent if there was none. */
+  /** Its text, if it has one. */
   readonly value?: string;
-  /** What was expected instead, or what rule it breaks. */
+  /** The expected value, or the violated rule. */
   readonly expected: string;
 }
 
-/** Everything that is wrong with how the agent was called: nothing is started, and the exit code is 2. */
+/** A usage error: all faults. The program does not start, and the exit code is 2. */
 export interface Usage {
   readonly code: "CSP_USAGE";
   /** At least one. */
   readonly faults: readonly UsageFault[];
 }
 
-/** Bundles faults into what a caller hands on. */
+/** A usage error with these faults. */
 export function usage(...faults: readonly UsageFault[]): Usage {
   return { code: "CSP_USAGE", faults };
 }
 
-/** True if the result is a refusal. */
+/** True for a usage error. */
 export function isUsage(result: object): result is Usage {
   return "code" in result && result.code === "CSP_USAGE" && "faults" in result;
 }
 
-/** The refusal as lines for a terminal, one per fault. */
+/** A usage error as text, one line per fault. */
 export function usageText(refused: Usage): string {
   return refused.faults.map((fault) => `${refused.code}: ${faultText(fault)}\n`).join("");
 }

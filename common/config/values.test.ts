@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { expected, value } from "../../test/support/read-value.ts";
-import { cidrs, clusterSetCidrs, listenAddress, oneOf, optional, seconds } from "./values.ts";
+import { expected, value } from "../../test/generators/read-value.ts";
+import {
+  cidrs,
+  clusterSetCidrs,
+  count,
+  listenAddress,
+  oneOf,
+  optional,
+  seconds,
+} from "./values.ts";
 
 test("a list of ranges is read with blanks and without, and may be empty", () => {
   assert.deepEqual(
@@ -12,7 +20,7 @@ test("a list of ranges is read with blanks and without, and may be empty", () =>
   assert.deepEqual(value(cidrs("")), []);
 });
 
-test("a wrong range is named, and host bits are told from nonsense", () => {
+test("the message names an invalid range, and distinguishes host bits from other errors", () => {
   assert.match(expected(cidrs("10.0.0.0/8,10.1/16")), /^"10\.1\/16" is not a range/);
   assert.match(expected(cidrs("10.1.2.3/16")), /^"10\.1\.2\.3\/16" has bits set beyond its prefix/);
   assert.match(expected(cidrs("10.0.0.0/8,")), /^"" is not a range/);
@@ -25,7 +33,7 @@ test("the ClusterSet CIDR is one range, or one per family", () => {
   assert.match(expected(clusterSetCidrs("241.0.0.0/8,242.0.0.0/8")), /two ranges of one/);
 });
 
-test("the ClusterSet CIDR may hold nothing that a node uses for itself, so never everything", () => {
+test("the ClusterSet CIDR must not contain addresses that a node uses for itself, so never all addresses", () => {
   const held: Readonly<Record<string, RegExp>> = {
     "0.0.0.0/0": /unspecified/,
     "::/0": /loopback/,
@@ -45,9 +53,9 @@ test("the ClusterSet CIDR may hold nothing that a node uses for itself, so never
 
 test("a listen address is an IP address and a port, or off", () => {
   const v4 = value(listenAddress("0.0.0.0:80"));
-  assert.deepEqual([v4?.host.text, v4?.port], ["0.0.0.0", 80]);
+  assert.deepEqual([v4?.host, v4?.port], ["0.0.0.0", 80]);
   const v6 = value(listenAddress("[::1]:10269"));
-  assert.deepEqual([v6?.host.text, v6?.port], ["::1", 10_269]);
+  assert.deepEqual([v6?.host, v6?.port], ["::1", 10_269]);
   assert.equal(value(listenAddress("off")), undefined);
   assert.equal(value(listenAddress("")), undefined);
   const wrongs = [
@@ -88,15 +96,23 @@ test("a word is one of the words, spelled exactly", () => {
   assert.equal(expected(oneOf(["iptables"])("nft")), "expected iptables");
 });
 
-test("what is optional may be empty, and is otherwise read as ever", () => {
+test("a number is whole, without signs or units, and within its bounds", () => {
+  const read = count(1, 100);
+  for (const number of [1, 25, 100]) assert.equal(value(read(String(number))), number);
+  for (const wrong of ["", "0", "101", "-1", "1.5", "1e2", "0x1", "9".repeat(400)]) {
+    assert.equal(expected(read(wrong)), "expected a number, 1 to 100", wrong);
+  }
+});
+
+test("an optional value may be empty, and is otherwise parsed as usual", () => {
   const read = optional(oneOf(["a"]));
   assert.equal(value(read("")), undefined);
   assert.equal(value(read("a")), "a");
   assert.equal(expected(read("b")), "expected a");
 });
 
-test("no text makes a reader throw", () => {
-  const readers = [cidrs, clusterSetCidrs, listenAddress, seconds(5, 300)];
+test("no reader throws for any text", () => {
+  const readers = [cidrs, clusterSetCidrs, count(1, 9), listenAddress, seconds(5, 300)];
   const text = fc.oneof(
     fc.string(),
     fc.string({ unit: fc.constantFrom(..."0123456789a:.,/=[]".split("")) }),

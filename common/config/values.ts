@@ -1,19 +1,14 @@
-import { type Address, isAddress, parseAddress } from "../../api/address.ts";
+import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, isCidr, overlap, parseCidr } from "../../api/cidr.ts";
+import type { HttpAddress } from "../http.ts";
 
-/** The value that a text stands for, or what was expected instead. */
+/** A parsed value, or what was expected instead. */
 export type Read<T> = { readonly value: T } | { readonly expected: string };
 
-/** Reads the text of one flag. PURE. */
+/** Parses the text of a flag. PURE. */
 export type Reader<T> = (text: string) => Read<T>;
 
-/** An IP address and a port to listen on. */
-export interface ListenAddress {
-  readonly host: Address;
-  readonly port: number;
-}
-
-/** A text that `accepts` likes, as it is. */
+/** A text that `accepts` returns true for. */
 export function text(accepts: (text: string) => boolean, expected: string): Reader<string> {
   return (given) => (accepts(given) ? { value: given } : { expected });
 }
@@ -26,7 +21,56 @@ export function oneOf<Word extends string>(words: readonly Word[]): Reader<Word>
   };
 }
 
-/** Like `read`, but an empty text says that there is none. */
+/** Some of a few words, separated by commas; an empty text is an empty list. */
+export function someOf<Word extends string>(words: readonly Word[]): Reader<readonly Word[]> {
+  const one = oneOf(words);
+  return (given) => {
+    const chosen: Word[] = [];
+    for (const part of given === "" ? [] : given.split(",")) {
+      const read = one(part.trim());
+      if ("expected" in read) {
+        return { expected: `${JSON.stringify(part.trim())} is unknown; ${read.expected}` };
+      }
+      chosen.push(read.value);
+    }
+    return { value: chosen };
+  };
+}
+
+/** Texts that `accepts` returns true for, separated by commas; an empty text is an empty list. */
+export function listOf(
+  accepts: (text: string) => boolean,
+  expected: string,
+): Reader<readonly string[]> {
+  return (given) => {
+    const parts = given === "" ? [] : given.split(",").map((part) => part.trim());
+    const wrong = parts.find((part) => !accepts(part));
+    if (wrong === undefined) return { value: parts };
+    return { expected: `${JSON.stringify(wrong)} is not ${expected}` };
+  };
+}
+
+/** Pairs like those of `example`, separated by commas, each key once; an empty text is an empty map. */
+export function mapOf(
+  isKey: (text: string) => boolean,
+  isValue: (text: string) => boolean,
+  example: string,
+): Reader<ReadonlyMap<string, string>> {
+  return (given) => {
+    const map = new Map<string, string>();
+    for (const part of given === "" ? [] : given.split(",")) {
+      const [key = "", value = "", ...rest] = part.trim().split("=");
+      if (!isKey(key) || !isValue(value) || rest.length > 0) {
+        return { expected: `expected pairs like ${example}` };
+      }
+      if (map.has(key)) return { expected: `names ${key} twice` };
+      map.set(key, value);
+    }
+    return { value: map };
+  };
+}
+
+/** Like `read`, but an empty text is undefined. */
 export function optional<T>(read: Reader<T>): Reader<T | undefined> {
   return (given) => (given === "" ? { value: undefined } : read(given));
 }
@@ -45,7 +89,7 @@ export const cidrs: Reader<readonly Cidr[]> = (given) => {
   return { value: ranges };
 };
 
-/** Addresses that a node uses for itself: a range that holds one would cut the node off from it. */
+/** Addresses that the ClusterSet CIDR must not contain: they would be unreachable from the node. */
 const OWN_USE = [
   ["0.0.0.0/8", "the unspecified network"],
   ["127.0.0.0/8", "loopback"],
@@ -57,7 +101,7 @@ const OWN_USE = [
   ["ff00::/8", "multicast"],
 ] as const;
 
-/** The ClusterSet CIDR: one range, or one per family. /0 fails, because it holds all of `OWN_USE`. */
+/** The ClusterSet CIDR: one range, or one per family. */
 export const clusterSetCidrs: Reader<readonly Cidr[]> = (given) => {
   const read = cidrs(given);
   if ("expected" in read) return read;
@@ -73,7 +117,7 @@ export const clusterSetCidrs: Reader<readonly Cidr[]> = (given) => {
   return read;
 };
 
-/** A number of seconds, with or without the unit: `30s`. */
+/** Seconds, with or without the unit: `30s`. */
 export function seconds(least: number, most: number): Reader<number> {
   return (given) => {
     const [, digits] = /^(\d{1,6})s?$/.exec(given) ?? [];
@@ -83,15 +127,24 @@ export function seconds(least: number, most: number): Reader<number> {
   };
 }
 
-/** `address:port`, with IPv6 in brackets; `off` or nothing means not to listen. */
-export const listenAddress: Reader<ListenAddress | undefined> = (given) => {
+/** A whole number. */
+export function count(least: number, most: number): Reader<number> {
+  return (given) => {
+    const number = /^\d{1,12}$/.test(given) ? Number(given) : Number.NaN;
+    if (number >= least && number <= most) return { value: number };
+    return { expected: `expected a number, ${least} to ${most}` };
+  };
+}
+
+/** `address:port`, with IPv6 in brackets; undefined for `off` or an empty text. */
+export const listenAddress: Reader<HttpAddress | undefined> = (given) => {
   if (given === "" || given === "off") return { value: undefined };
   const [, v6, v4, port = ""] = /^(?:\[(.*)\]|([^:]*)):(\d{1,5})$/.exec(given) ?? [];
   const host = parseAddress(v6 ?? v4 ?? "");
   const number = Number(port);
   const expected = "expected an IP address and a port, 127.0.0.1:10269 or [::1]:10269, or off";
   if (!isAddress(host) || (host.family === "IPv6") !== (v6 !== undefined)) return { expected };
-  return number <= 65_535 ? { value: { host, port: number } } : { expected };
+  return number <= 65_535 ? { value: { host: host.text, port: number } } : { expected };
 };
 
 /** `a, b or c`. */

@@ -1,7 +1,8 @@
+import { field, textField } from "../../api/parse/fields.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { CodedError } from "../errors.ts";
 
-/** Why an API server's answer could not be used, or did not come. */
+/** Why a request to an API server failed. */
 export type FaultReason = Extract<
   Reason,
   | "unreachable"
@@ -16,6 +17,7 @@ export type FaultReason = Extract<
   | "expired"
   | "rewound"
   | "garbage"
+  | "too-many-objects"
   | "absent"
   | "write-conflict"
   | "overwritten"
@@ -24,31 +26,28 @@ export type FaultReason = Extract<
   | "not-leader"
 >;
 
-/** Characters of a message that are kept: a server may say anything, and the state and the log hold it. */
+/** Maximum characters of a message: it comes from the server, and state and log contain it. */
 const LONGEST_MESSAGE = 300;
 
-/** An answer of an API server that cannot be used, or that did not come. */
+/** A failed request to an API server: no response, or one that cannot be used. */
 export class ApiFault extends CodedError {
   readonly reason: FaultReason;
-  /** Milliseconds that the server asks to be left alone for. */
+  /** Milliseconds to wait before a retry, as requested by the server. */
   readonly retryAfter: number | undefined;
 
-  constructor(reason: FaultReason, message: string, options: FaultOptions = {}) {
-    super("CSP_API_REQUEST", message.slice(0, LONGEST_MESSAGE), { cause: options.cause });
+  constructor(
+    reason: FaultReason,
+    message: string,
+    { cause, retryAfter }: { cause?: unknown; retryAfter?: number | undefined } = {},
+  ) {
+    super("CSP_API_REQUEST", message.slice(0, LONGEST_MESSAGE), { cause });
     this.name = "ApiFault";
     this.reason = reason;
-    this.retryAfter = options.retryAfter;
+    this.retryAfter = retryAfter;
   }
 }
 
-/** What else is known of a fault. */
-export interface FaultOptions {
-  /** Milliseconds that the server asks to be left alone for. */
-  readonly retryAfter?: number | undefined;
-  readonly cause?: unknown;
-}
-
-/** The reason that an HTTP status stands for, where it is no success. PURE. */
+/** The reason for an HTTP status other than success. PURE. */
 export function reasonOfStatus(status: number): FaultReason {
   if (status === 401) return "unauthorized";
   if (status === 403) return "forbidden";
@@ -57,15 +56,67 @@ export function reasonOfStatus(status: number): FaultReason {
   if (status === 429) return "throttled";
   if (status >= 400 && status < 500) return "refused";
   if (status >= 500 && status < 600) return "server-error";
-  // A redirect, say: API servers give none, so something else has answered.
+  // Such as a redirect, which no API server sends.
   return "garbage";
 }
 
-/** The longest wait that a server may ask for, in milliseconds: an outage must not outlive a typing error. */
+/** Maximum milliseconds of a Retry-After, so that a wrong value does not prolong an outage. */
 const LONGEST_RETRY_AFTER_MS = 5 * 60_000;
 
-/** Milliseconds of a `Retry-After` header. Its other form, a date, would need clocks that agree. PURE. */
+/** Milliseconds of a `Retry-After` header. Its other form, a date, would require synchronized clocks. PURE. */
 export function retryAfterOf(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d{1,9}$/.test(header)) return undefined;
   return Math.min(Number(header) * 1000, LONGEST_RETRY_AFTER_MS);
+}
+
+/** How admission (ResourceQuota, webhooks, policies) denies an object: 403, as for a missing permission (Kubernetes 1.21 to 1.36). */
+const ADMISSION =
+  /^admission webhook "[^"]*" denied the request|is forbidden: (exceeded quota: |ValidatingAdmissionPolicy )/;
+
+/** The reason for a failed request about one object. `statusObject`: of the response, if it has one. PURE. */
+export function reasonOfObject(status: number, statusObject: unknown): FaultReason {
+  const details = field(statusObject, "details");
+  // A 404 without a name means that the resource is not served.
+  if (status === 404 && (textField(details, "name") ?? "") !== "") return "absent";
+  if (status === 409) return "write-conflict";
+  if (status === 422) return "invalid";
+  if (status !== 403) return reasonOfStatus(status);
+  const causes = field(details, "causes");
+  const terminating = (cause: unknown) => textField(cause, "reason") === "NamespaceTerminating";
+  if (Array.isArray(causes) && causes.some(terminating)) return "namespace-terminating";
+  return ADMISSION.test(textField(statusObject, "message") ?? "") ? "refused" : "forbidden";
+}
+
+/** The ApiFault for an error of HTTP, TLS or TCP. PURE. */
+export function faultOfTransport(thrown: unknown): ApiFault {
+  if (thrown instanceof ApiFault) return thrown;
+  // Node tries all addresses of a name, and throws one AggregateError without a message if all fail.
+  if (thrown instanceof AggregateError && thrown.message === "")
+    return faultOfTransport(thrown.errors[0]);
+  if (!(thrown instanceof Error))
+    return new ApiFault("unreachable", String(thrown), { cause: thrown });
+  const code = "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
+  // Node's message for a connection that ends during a response is not clear.
+  const message =
+    thrown.message === "aborted" ? "Connection closed during a response" : thrown.message;
+  // Invalid HTTP or compression; a truncated gzip stream (Z_BUF_ERROR) is a broken connection.
+  const isInvalid = /^(HPE_|Z_(?!BUF_ERROR$))/.test(code);
+  return new ApiFault(isInvalid ? "garbage" : "unreachable", message || code, { cause: thrown });
+}
+
+/** The result of `attempt` with the first API version that is served. Throws the first fault if none is. */
+export async function firstServed<Result>(
+  versions: Iterable<string>,
+  attempt: (version: string) => Promise<Result>,
+): Promise<Result> {
+  let notServed: unknown;
+  for (const version of versions) {
+    try {
+      return await attempt(version);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiFault) || thrown.reason !== "not-served") throw thrown;
+      notServed ??= thrown;
+    }
+  }
+  throw notServed;
 }

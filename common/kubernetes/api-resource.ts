@@ -1,19 +1,19 @@
 import type { ResourceQuery } from "./resource-query.ts";
 
-/** A kind of object, as whoever reads or writes single ones has to name it. */
+/** A resource whose single objects are read or written. */
 export interface ApiResource extends Pick<ResourceQuery, "group" | "versions" | "resource"> {
-  /** As objects carry it: `EndpointSlice`. */
+  /** Such as `EndpointSlice`. */
   readonly kind: string;
 }
 
-/** Which object of a kind. */
+/** Name of an object. */
 export interface ObjectName {
-  /** Absent where the kind has no namespaces. */
+  /** Absent for cluster-scoped kinds. */
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** An object to be written. Its `kind` and `apiVersion` are added: in which version, the API server decides. */
+/** An object to be written, without `kind` and `apiVersion`, which depends on the served versions. */
 export interface Manifest {
   readonly metadata: ObjectName;
 }

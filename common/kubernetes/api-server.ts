@@ -1,54 +1,48 @@
 import type { Recovery } from "./recovery.ts";
 
-/** A request: to read something, or to write. */
+/** A read or write request. */
 export interface ApiRequest {
   /** Path and query. */
   readonly path: string;
-  /** Ends the request and its body at once, whatever they are waiting for. */
+  /** Ends the request and its body immediately. */
   readonly signal: AbortSignal;
-  /** Milliseconds that the body may say nothing for. */
+  /** Maximum milliseconds without data in the body. */
   readonly silence: number;
-  /** True: the answer may be compressed on its way. Not for a watch: a proxy would hold events back. */
+  /** True: the response may be compressed. Not for a watch: a proxy would delay events. */
   readonly compress?: boolean;
-  /** What is written; absent: it reads. */
+  /** Absent for a read. */
   readonly write?: ApiWrite;
 }
 
-/** What a request writes. */
+/** The payload of a write request. */
 export interface ApiWrite {
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   /** Sent as JSON. */
   readonly body: unknown;
-  /** What the JSON means, such as a kind of patch; `application/json` if it is not said. */
+  /** Such as the type of a patch; `application/json` by default. */
   readonly contentType?: string;
 }
 
-/** An answer, whatever its status. */
+/** A response of any status. */
 export interface ApiResponse {
   readonly status: number;
-  /** A header by its name in small letters. */
+  /** A header by its lower-case name. */
   header(name: string): string | undefined;
-  /**
-   * The body, as it arrives, decompressed. To be read to its end, or left by `return` or the signal. Throws an
-   * ApiFault: `unreachable` where it breaks off, `stalled` where it falls silent.
-   */
+  /** The decompressed body; read it to its end, or leave it. Throws an ApiFault: `unreachable` or `stalled`. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/**
- * An API server: an address, and how to prove who asks. Nothing waits for ever: the time to connect, to
- * authenticate and to begin an answer is limited.
- */
+/** An API server with credentials. The time to connect, to authenticate and to begin a response is limited. */
 export interface ApiServer {
-  /** Where it is, for people. */
+  /** Its address, for people. */
   readonly address: string;
-  /** What all learn from each other who ask it by way of this. */
+  /** Shared by all clients of this server. */
   readonly recovery: Recovery;
   /**
-   * Asks; gives any answer that there is. Throws an ApiFault: `unreachable`, `stalled` or `no-credentials`. Of a write
-   * nobody knows then whether it was done. It is sent once, whatever becomes of it.
+   * Sends a request; returns the response, whatever its status. Throws an ApiFault: `unreachable`, `stalled` or
+   * `no-credentials`; a write may then have been processed or not. A write is sent only once.
    */
   request(request: ApiRequest): Promise<ApiResponse>;
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }

@@ -2,31 +2,25 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { Clock } from "../clock.ts";
 import { deadline } from "../deadline.ts";
-import { ApiFault } from "./api-fault.ts";
-import { faultOfTransport } from "./transport.ts";
-
-/** How a body is to be read. */
-export interface BodyOptions {
-  /** Its `content-encoding`. */
-  readonly encoding: string | undefined;
-  /** Milliseconds that it may say nothing for while somebody waits for it. */
-  readonly silence: number;
-  readonly clock: Clock;
-}
+import { ApiFault, faultOfTransport } from "./api-fault.ts";
 
 /**
- * A body as it was before it was compressed. Throws an ApiFault: `unreachable` where it breaks off, `stalled` where
- * it falls silent, `garbage` where it is not what it says.
+ * The decompressed body. `encoding`: its `content-encoding` header. Throws an ApiFault: `unreachable` if the connection
+ * breaks, `stalled` after `silence` milliseconds without data, `garbage` if the encoding is invalid.
  */
-export async function* decoded(body: Readable, options: BodyOptions): AsyncGenerator<Uint8Array> {
-  const { encoding = "identity", silence, clock } = options;
-  if (encoding !== "gzip" && encoding !== "identity") {
+export async function* decoded(
+  body: Readable,
+  encoding: string | undefined,
+  silence: number,
+  clock: Clock,
+): AsyncGenerator<Uint8Array> {
+  if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity") {
     body.destroy();
-    throw new ApiFault("garbage", `An answer that is encoded as ${JSON.stringify(encoding)}`);
+    throw new ApiFault("garbage", `Unsupported content-encoding ${JSON.stringify(encoding)}`);
   }
   const stream = encoding === "gzip" ? gunzipped(body) : body;
   const late = (): void =>
-    void stream.destroy(new ApiFault("stalled", `Silence for ${silence / 1000} seconds`));
+    void stream.destroy(new ApiFault("stalled", `No data for ${silence / 1000} seconds`));
   let cancel = deadline(clock, silence, late);
   try {
     for await (const chunk of stream) {

@@ -2,23 +2,20 @@ import { systemClock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import type { ApiServer } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
-import type { InlineKubeconfig } from "./kubeconfig.ts";
+import type { InlineKubeconfig } from "./inline-kubeconfig.ts";
 
-export type { InlineKubeconfig } from "./kubeconfig.ts";
+export type { InlineKubeconfig } from "./inline-kubeconfig.ts";
 
-/** What `connect` needs to know. */
+/** Options of `connect`. */
 export interface ConnectOptions {
-  /** The path of a kubeconfig file, or one as text; without it, the service account of the pod. */
+  /** The path of a kubeconfig file, or an inline one; default: the service account of the pod. */
   readonly kubeconfig?: string | InlineKubeconfig;
   readonly log: Logger;
-  /** Who asks, as the API server's audit log shows it. */
+  /** User agent, as shown in the API server's audit log. */
   readonly userAgent?: string;
 }
 
-/**
- * The API server that a kubeconfig's current context names. Connects with the first request. What it takes to
- * speak to one costs memory, and is loaded only here. Throws CSP_KUBECONFIG.
- */
+/** The API server of a kubeconfig. Connects with the first request. Throws CSP_KUBECONFIG. */
 export async function connect(options: ConnectOptions): Promise<ApiServer> {
   const { kubeconfig, log, userAgent = "clusterset-proxy" } = options;
   const credentials = await Credentials.load({ kubeconfig, log, clock: systemClock });

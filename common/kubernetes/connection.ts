@@ -1,73 +1,61 @@
 import type { Clock } from "../clock.ts";
-import { ask } from "./answers.ts";
+import { TimeSlice } from "../event-loop.ts";
 import type { ApiServer } from "./api-server.ts";
-import { Turn } from "./turn.ts";
+import { requestBody } from "./request-body.ts";
 
-/** What a connection is made of. */
+/** Options of a `Connection`. */
 export interface ConnectionOptions {
   readonly api: ApiServer;
   readonly clock: Clock;
-  /** Ends whatever is being read; nothing is given after it. */
+  /** Ends all reading. */
   readonly signal: AbortSignal;
 }
 
-/** What is read. */
-export interface Reading {
+/** One request, read as a stream. */
+export interface ReadRequest {
   readonly path: string;
   /** As in ApiRequest. */
   readonly silence: number;
   readonly compress?: boolean;
-  /** The answer is a success, and its body begins. */
+  /** Called when a successful response begins. */
   readonly opened?: () => void;
-  /** Ends this reading alone. */
+  /** Ends this request only. */
   readonly cancel?: AbortSignal;
 }
 
-/** Some bytes, and when they came. */
-export interface Chunk {
-  readonly bytes: Uint8Array;
-  /** Milliseconds of the clock. */
-  readonly at: number;
-}
-
-/** Bodies of an API server, read one at a time, with a thought for the event loop. */
+/** Reads response bodies of an API server, one at a time, and yields to the event loop meanwhile. */
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #turn: Turn;
+  readonly #slice: TimeSlice;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#turn = new Turn(options.clock);
+    this.#slice = new TimeSlice(options.clock);
   }
 
-  /** The body, chunk by chunk. Who leaves early ends the request. Throws an ApiFault unless all was well. */
-  async *read(reading: Reading): AsyncGenerator<Chunk> {
+  /** The body in chunks with times of arrival. Leaving the loop early ends the request. Throws an ApiFault. */
+  async *read(request: ReadRequest): AsyncGenerator<{ bytes: Uint8Array; at: number }> {
     const { api, clock, signal } = this.#options;
-    const request = new AbortController();
-    const end = (): void => request.abort();
-    for (const source of [signal, reading.cancel]) {
-      if (source?.aborted) end();
-      source?.addEventListener("abort", end);
-    }
+    const { path, silence, compress = false, opened, cancel } = request;
+    const left = new AbortController();
+    const ended = AbortSignal.any([signal, left.signal, ...(cancel === undefined ? [] : [cancel])]);
     try {
-      const { path, silence, compress = false } = reading;
-      const body = await ask(api, { path, silence, compress, signal: request.signal });
-      request.signal.throwIfAborted();
-      reading.opened?.();
+      const body = await requestBody(api, { path, silence, compress, signal: ended });
+      ended.throwIfAborted();
+      opened?.();
       for await (const bytes of body) {
-        request.signal.throwIfAborted();
+        ended.throwIfAborted();
         yield { bytes, at: clock.now() };
       }
-      request.signal.throwIfAborted();
+      ended.throwIfAborted();
     } finally {
-      for (const source of [signal, reading.cancel]) source?.removeEventListener("abort", end);
-      end();
+      left.abort();
     }
   }
 
-  /** To be called between two objects: lets others work if it is time to. Throws once it is stopped. */
-  async breathe(): Promise<void> {
-    if (this.#turn.over) await this.#turn.pass();
+  /** Call between two objects: yields to the event loop when due. Throws once stopped. */
+  async yieldIfDue(): Promise<void> {
+    if (this.#slice.expired) await this.#slice.yield();
     this.#options.signal.throwIfAborted();
   }
 }

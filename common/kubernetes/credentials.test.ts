@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { FakeApiServer } from "../../test/support/fake-api-server.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { logLines } from "../../test/support/log-lines.ts";
+import { FakeApiServer } from "../../test/doubles/fake-api-server.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
 import { connect } from "./connect.ts";
 import { Credentials } from "./credentials.ts";
 
@@ -21,7 +21,7 @@ async function load(fake: FakeApiServer, clock = new FakeClock()) {
   return { credentials, authorization, later, lines, stop };
 }
 
-test("a token file is read once a second, and its line feed is no part of the token", async () => {
+test("a token file is read once a second, without its line feed", async () => {
   await using fake = await FakeApiServer.start();
   writeFileSync(fake.file("token"), "one\n");
   fake.writeKubeconfig({ tokenFile: "token" });
@@ -34,7 +34,7 @@ test("a token file is read once a second, and its line feed is no part of the to
   await assert.rejects(later(), { reason: "no-credentials", message: /ENOENT/ });
 });
 
-test("a token that was refused is read anew at once", async () => {
+test("a rejected token is read again immediately", async () => {
   await using fake = await FakeApiServer.start();
   writeFileSync(fake.file("token"), "one");
   fake.writeKubeconfig({ tokenFile: "token" });
@@ -45,7 +45,7 @@ test("a token that was refused is read anew at once", async () => {
   assert.equal(await authorization(), "Bearer two");
 });
 
-test("a file that is half replaced gives no credentials, and is no mistake of whoever connects", async () => {
+test("a partly replaced file is no-credentials, and no other error", async () => {
   await using fake = await FakeApiServer.start();
   fake.writeKubeconfig({ tokenFile: "token" });
   const { authorization } = await load(fake);
@@ -59,7 +59,7 @@ test("a file that is half replaced gives no credentials, and is no mistake of wh
   await assert.rejects(authorization(), { reason: "no-credentials" });
 });
 
-test("a kubeconfig that is replaced is followed; while it is broken, the last good one stays", async () => {
+test("a replaced kubeconfig is read; while it is invalid, the last valid one stays", async () => {
   await using fake = await FakeApiServer.start();
   const { later, lines } = await load(fake);
   assert.equal(await later(), "Bearer first");
@@ -69,7 +69,7 @@ test("a kubeconfig that is replaced is followed; while it is broken, the last go
   assert.equal(await later(), `Basic ${btoa("u:p")}`);
   rmSync(fake.kubeconfig);
   assert.equal(await later(), `Basic ${btoa("u:p")}`);
-  assert.deepEqual(lines, ["The kubeconfig cannot be read; the last one stays."]);
+  assert.deepEqual(lines, ["Reading kubeconfig failed; using the last valid one"]);
   fake.writeKubeconfig({ token: "third" });
   assert.equal(await later(), "Bearer third");
 });
@@ -80,7 +80,7 @@ function plugin(script: string): object {
   return { exec: { apiVersion, command: "sh", args: ["-c", script], interactiveMode: "Never" } };
 }
 
-test("a plugin is asked once, and again after the server refused what it gave", async () => {
+test("a plugin runs once, and again after the server rejected its credentials", async () => {
   await using fake = await FakeApiServer.start();
   const runs = fake.file("runs");
   const script = `echo >> ${runs}; echo '{"status":{"token":"run-'$(wc -l < ${runs})'"}}'`;
@@ -92,7 +92,7 @@ test("a plugin is asked once, and again after the server refused what it gave", 
   assert.equal(await authorization(), "Bearer run-2");
 });
 
-test("a plugin that fails gives no credentials, and says why; the next request asks again", async () => {
+test("a failing plugin is no-credentials with the reason; the next request runs it again", async () => {
   await using fake = await FakeApiServer.start();
   fake.writeKubeconfig(plugin("echo no cloud >&2; exit 1"));
   const { authorization } = await load(fake);
@@ -107,7 +107,7 @@ test("a plugin that fails gives no credentials, and says why; the next request a
   await assert.rejects(authorization(), { reason: "no-credentials" });
 });
 
-test("a plugin that hangs is asked once by all who wait, ended after 30 seconds, and started anew", async () => {
+test("a hanging plugin runs once for all waiting requests, is killed after 30 seconds, and started again", async () => {
   await using fake = await FakeApiServer.start();
   const [runs, go] = [fake.file("runs"), fake.file("go")];
   // What it waits for outlives it, with its standard output.
@@ -128,7 +128,7 @@ test("a plugin that hangs is asked once by all who wait, ended after 30 seconds,
   assert.equal(await authorization(), "Bearer 2");
 });
 
-test("whoever is stopped while a plugin hangs waits no longer, and the plugin can be ended", async () => {
+test("a cancelled request does not wait for a hanging plugin, and the plugin can be killed", async () => {
   await using fake = await FakeApiServer.start();
   const clock = new FakeClock();
   fake.writeKubeconfig(plugin("exec sleep 60"));
@@ -140,7 +140,7 @@ test("whoever is stopped while a plugin hangs waits no longer, and the plugin ca
   while (clock.pending > 0) await setImmediate();
 });
 
-test("what a plugin gave is used until it expires", async () => {
+test("the credentials of a plugin are used until they expire", async () => {
   await using fake = await FakeApiServer.start();
   const runs = fake.file("runs");
   const run = `echo >> ${runs}; n=$(wc -l < ${runs}); `;
@@ -155,7 +155,7 @@ test("what a plugin gave is used until it expires", async () => {
   assert.equal(await authorization(), "Bearer 3");
 });
 
-test("a plugin beside the kubeconfig is found, and told its arguments, its environment and how it is asked", async () => {
+test("a plugin beside the kubeconfig is found, and gets arguments, environment and KUBERNETES_EXEC_INFO", async () => {
   await using fake = await FakeApiServer.start();
   const text = `#!/bin/sh\necho '{"status":{"token":"'$1-$OWN-$(echo "$KUBERNETES_EXEC_INFO" | tr -d '"{}' | cut -d, -f1,2)'"}}'`;
   writeFileSync(fake.file("login"), text, { mode: 0o755 });
@@ -166,7 +166,7 @@ test("a plugin beside the kubeconfig is found, and told its arguments, its envir
   assert.equal(await authorization(), `Bearer a-b-apiVersion:${apiVersion},kind:ExecCredential`);
 });
 
-test("without a usable kubeconfig, nothing is connected to", async () => {
+test("without a valid kubeconfig, there is no connection", async () => {
   await using fake = await FakeApiServer.start();
   const { log } = logLines();
   const refused = (kubeconfig: string) =>

@@ -8,50 +8,38 @@ import { ApiFault } from "./api-fault.ts";
 import { PLUGIN_MS } from "./credential-plugin.ts";
 import { type KubeconfigOrigin, type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
 
-/** Milliseconds that it may take to get credentials: client-node asks an OIDC provider without a limit. */
+/** Timeout of getting credentials, in milliseconds: client-node has none for OIDC providers. */
 const CREDENTIALS_MS = PLUGIN_MS + 5000;
 
-/**
- * Milliseconds for which files are not read again: whoever rotates them lets the old ones be good for longer than that. Three
- * files for each of hundreds of requests a second are a thirtieth of a busy controller's time.
- */
+/** Milliseconds for which credentials are cached: reading files takes a thirtieth of a busy controller's time. */
 const READ_MS = 1000;
 
-/** How to reach an API server, and how to prove who asks, as of now. */
+/** Current address and credentials of an API server. */
 export interface Access {
   /** Such as `https://10.0.0.1:6443`; it may have a path. */
   readonly server: string;
-  /** Makes connections through the proxy that the kubeconfig names, if it names one. */
+  /** Connects through the kubeconfig's proxy, if it has one. */
   readonly proxy: Agent | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly tls: TlsAccess;
+  readonly tls: Pick<RequestOptions, "ca" | "cert" | "key" | "rejectUnauthorized" | "servername">;
 }
 
-/** What a TLS connection needs to know. */
-export type TlsAccess = Pick<
-  RequestOptions,
-  "ca" | "cert" | "key" | "rejectUnauthorized" | "servername"
->;
-
-/** What `Credentials` are made of. */
+/** Options of `Credentials`. */
 export interface CredentialsOptions {
   readonly kubeconfig: KubeconfigOrigin;
   readonly log: Logger;
   readonly clock: Clock;
 }
 
-/**
- * The credentials of a kubeconfig, read anew while requests are made, since all of it may be rotated under way: the
- * kubeconfig itself, the files that it names, and what its plugin gave.
- */
+/** The credentials of a kubeconfig, read again for new requests: the file, its certificates and tokens may be rotated. */
 export class Credentials {
   readonly #options: CredentialsOptions;
   #loaded: LoadedConfig;
-  /** What the kubeconfig file was like when it was read. */
+  /** State of the kubeconfig file when it was read. */
   #version: string;
   #unreadable = false;
   #pending: Promise<Access> | undefined;
-  /** What was read last, and until when it is good. */
+  /** The last credentials, and until when they are cached. */
   #latest: { readonly access: Access; readonly until: number } | undefined;
 
   private constructor(options: CredentialsOptions, loaded: LoadedConfig, version: string) {
@@ -63,38 +51,35 @@ export class Credentials {
   /** Throws CSP_KUBECONFIG. */
   static async load(options: CredentialsOptions): Promise<Credentials> {
     const version = versionOf(options.kubeconfig);
-    return new Credentials(
-      options,
-      await loadKubeconfig(options.kubeconfig, options.clock),
-      version,
-    );
+    const loaded = await loadKubeconfig(options.kubeconfig, options.clock);
+    return new Credentials(options, loaded, version);
   }
 
-  /** Where the API server is. */
+  /** Address of the API server. */
   get address(): string {
     return this.#loaded.config.getCurrentCluster()?.server ?? "";
   }
 
-  /** The server refused them: what a plugin gave is given up, too. */
+  /** The server rejected the credentials: discards them, including those of a plugin. */
   refused(): void {
     this.#version = "";
     this.#latest = undefined;
   }
 
-  /** Ends what runs to get some; what was got stays good. */
+  /** Ends a running plugin; current credentials stay valid. */
   stop(): void {
     this.#loaded.plugin?.stop();
   }
 
-  /** The credentials as of now. Throws an ApiFault, `no-credentials`, or what the signal says. */
+  /** The current credentials. Throws an ApiFault, `no-credentials`, or the reason of the signal. */
   async access(signal: AbortSignal): Promise<Access> {
     signal.throwIfAborted();
     const { clock } = this.#options;
     if (this.#latest !== undefined && clock.now() < this.#latest.until) return this.#latest.access;
-    // What hangs is not started again and again.
+    // All requests share one attempt, which may hang.
     this.#pending ??= this.#read()
       .then((access) => {
-        // What a plugin gives knows itself how long it is good for.
+        // A plugin reports the expiry of its credentials itself.
         if (this.#loaded.plugin === undefined)
           this.#latest = { access, until: clock.now() + READ_MS };
         return access;
@@ -104,7 +89,7 @@ export class Credentials {
       });
     const { promise, reject } = Promise.withResolvers<never>();
     const cancel = clock.after(CREDENTIALS_MS, () =>
-      reject(new ApiFault("no-credentials", "Whoever gives the credentials does not answer")),
+      reject(new ApiFault("no-credentials", "Timed out getting credentials")),
     );
     const stopped = (): void => reject(signal.reason);
     signal.addEventListener("abort", stopped);
@@ -125,14 +110,12 @@ export class Credentials {
       if (typeof options.auth === "string") {
         headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
       }
-      if (tokenFile !== undefined) {
-        headers.authorization = `Bearer ${tokenOf(tokenFile)}`;
-      }
+      if (tokenFile !== undefined) headers.authorization = `Bearer ${tokenOf(tokenFile)}`;
       const given = await plugin?.credentials();
       if (given?.token !== undefined) headers.authorization = `Bearer ${given.token}`;
       const { ca, rejectUnauthorized, servername } = options;
       const { cert = options.cert, key = options.key } = given ?? {};
-      // Files may be half replaced. Whoever connects would throw for it, and through a proxy nobody would catch that.
+      // Files may be replaced only in part. Connecting would throw, and through a proxy that error would be uncaught.
       for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
       if (cert !== undefined || key !== undefined) createSecureContext({ cert, key });
       return {
@@ -153,7 +136,7 @@ export class Credentials {
     }
   }
 
-  /** Reads the kubeconfig again if it is another; keeps the last good one if that fails. */
+  /** Reads the kubeconfig again if it changed; keeps the last valid one if that fails. */
   async #renew(): Promise<void> {
     const { kubeconfig, log, clock } = this.#options;
     try {
@@ -164,13 +147,13 @@ export class Credentials {
       this.#unreadable = false;
     } catch (error) {
       if (!this.#unreadable)
-        log.warn("The kubeconfig cannot be read; the last one stays.", { error });
+        log.warn("Reading kubeconfig failed; using the last valid one", { error });
       this.#unreadable = true;
     }
   }
 }
 
-/** Tells one state of a file from another. A file that is not there has one, too; what is no file has only one. */
+/** Identifies a state of the kubeconfig file, also a missing one; constant for other origins. */
 function versionOf(path: KubeconfigOrigin): string {
   if (typeof path !== "string") return "unchanging";
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
@@ -179,14 +162,14 @@ function versionOf(path: KubeconfigOrigin): string {
 
 function tokenOf(path: string): string {
   const token = readFileSync(path, "utf8").trim();
-  if (token === "") throw new Error(`${path} holds no token`);
+  if (token === "") throw new Error(`${path} is empty`);
   return token;
 }
 
-/** Headers that client-node set, as text, their names in small letters. */
+/** The headers set by client-node, with lower-case names. */
 function headersOf(headers: RequestOptions["headers"]): Record<string, string> {
   const entries = Object.entries(headers ?? {});
-  // A token with its file's line feed would be no header.
+  // A token file may end with a line feed, which is invalid in a header.
   return Object.fromEntries(
     entries.map(([name, value]) => [name.toLowerCase(), String(value).trim()]),
   );

@@ -6,9 +6,9 @@ import { connect } from "node:net";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { logLines } from "../../test/support/log-lines.ts";
+import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
 import type { ApiResponse } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
 import { HttpApiServer } from "./http-api-server.ts";
@@ -41,7 +41,7 @@ async function textOf({ body }: ApiResponse): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-test("an answer is given as it is: status, headers and body", async () => {
+test("a response is returned unchanged: status, headers and body", async () => {
   await using it = await stage();
   it.fake.answers.push((_, response) => {
     response.writeHead(429, { "Retry-After": "3" }).end("later");
@@ -56,7 +56,7 @@ test("an answer is given as it is: status, headers and body", async () => {
   assert.equal(request?.headers["accept-encoding"], "identity");
 });
 
-test("a compressed body is decompressed as it comes", async () => {
+test("a compressed body is decompressed as it arrives", async () => {
   await using it = await stage();
   const text = "slice ".repeat(50_000);
   const whole = await it.answering((request, response) => {
@@ -66,7 +66,7 @@ test("a compressed body is decompressed as it comes", async () => {
   assert.equal(whole, text);
 });
 
-test("a body that breaks off, compressed or not, is no whole body", async () => {
+test("a truncated body, compressed or not, is an error", async () => {
   await using it = await stage();
   const zipped = gzipSync("slice ".repeat(1000));
   const cases: Answer[] = [
@@ -84,10 +84,10 @@ test("a body that breaks off, compressed or not, is no whole body", async () => 
     await assert.rejects(it.answering(answer), { reason: "unreachable" });
   }
   const [half = assert.fail()] = cases;
-  await assert.rejects(it.answering(half), { message: "The answer was cut off" });
+  await assert.rejects(it.answering(half), { message: "Connection closed during a response" });
 });
 
-test("what is no HTTP, or not compressed as it says, is garbage", async () => {
+test("invalid HTTP or compression is garbage", async () => {
   await using it = await stage();
   const cases: Answer[] = [
     (request) => request.socket.end("SSH-2.0-OpenSSH_9.2\r\n"),
@@ -99,7 +99,7 @@ test("what is no HTTP, or not compressed as it says, is garbage", async () => {
   }
 });
 
-test("a server that accepts and says nothing is stalled after 30 seconds, a silent body after 150", async () => {
+test("a server that accepts but does not respond is stalled after 30 seconds, a body without data after 150", async () => {
   await using it = await stage();
   it.fake.answers.push(() => {});
   const silent = assert.rejects(it.ask(), { reason: "stalled", code: "CSP_API_REQUEST" });
@@ -136,12 +136,12 @@ async function fullListener() {
   return { port, [Symbol.asyncDispose]: dispose };
 }
 
-test("a connection that is not made in 10 seconds is given up", async () => {
+test("connecting times out after 10 seconds", async () => {
   await using it = await stage();
   await using full = await fullListener();
   const config = readFileSync(it.fake.kubeconfig, "utf8");
   writeFileSync(it.fake.kubeconfig, config.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${full.port}`));
-  const late = assert.rejects(it.ask(), { reason: "unreachable", message: /No connection/ });
+  const late = assert.rejects(it.ask(), { reason: "unreachable", message: /Connect timed out/ });
   while (it.clock.next !== 10_000) await setImmediate();
   it.clock.advance(9_999);
   await setImmediate();
@@ -150,7 +150,7 @@ test("a connection that is not made in 10 seconds is given up", async () => {
   await late;
 });
 
-test("nobody there is unreachable, and so is a connection that ends before an answer", async () => {
+test("a refused connection is unreachable, and so is one that ends before a response", async () => {
   const it = await stage();
   await assert.rejects(
     it.answering((request) => request.socket.destroy()),
@@ -161,7 +161,7 @@ test("nobody there is unreachable, and so is a connection that ends before an an
   await it.api.close();
 });
 
-test("a kept connection that the server has ended meanwhile is no failure", async () => {
+test("a kept-alive connection that the server has closed meanwhile is not a fault", async () => {
   await using it = await stage();
   assert.equal(await it.answering((_, response) => response.end("one")), "one");
   // The kept connection ends as the second request arrives on it.
@@ -170,7 +170,7 @@ test("a kept connection that the server has ended meanwhile is no failure", asyn
   assert.equal(it.fake.requests.length, 3);
 });
 
-test("the signal ends a request and its connection, before the answer and after", async () => {
+test("the signal ends a request and its connection, before and during the response", async () => {
   await using it = await stage();
   it.fake.answers.push((_, response) => response.writeHead(200).write("x"));
   const { body } = await it.ask();
@@ -186,7 +186,7 @@ test("the signal ends a request and its connection, before the answer and after"
   await Promise.all(ended);
 });
 
-test("after a 401, a plugin is asked for another token", async () => {
+test("after a 401, the plugin runs again", async () => {
   await using it = await stage();
   const runs = it.fake.file("runs");
   const script = `echo >> ${runs}; echo '{"status":{"token":"run-'$(wc -l < ${runs})'"}}'`;

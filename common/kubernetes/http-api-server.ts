@@ -7,32 +7,24 @@ import {
 import { Agent as HttpsAgent, request as https } from "node:https";
 import type { Clock } from "../clock.ts";
 import { deadline } from "../deadline.ts";
-import { ApiFault } from "./api-fault.ts";
+import { ApiFault, faultOfTransport } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
 import { decoded } from "./body.ts";
 import type { Credentials } from "./credentials.ts";
 import { Recovery } from "./recovery.ts";
-import { faultOfTransport } from "./transport.ts";
 
-/** Milliseconds in which a TCP connection is made. */
+/** Timeout of a TCP connect, in milliseconds. */
 const CONNECT_MS = 10_000;
-/**
- * Milliseconds in which an answer begins, once connected. A stopped server lets its kernel accept connections, and
- * says nothing. A loaded one lets requests wait, for 60 s at most and mostly far less.
- */
+/** Timeout of the response headers, in milliseconds. A stopped server accepts connections, but never responds. */
 const ANSWER_MS = 30_000;
-/**
- * Milliseconds after which the kernel asks a silent connection for a sign of life. A dead link or host is known
- * within a minute; a process that stands still it does not notice.
- */
+/** TCP keepalive, in milliseconds: detects a dead link or host within a minute, but not a stopped process. */
 const KEEPALIVE_MS = 30_000;
-/** Milliseconds for which an idle connection is kept: pages and new watches follow at once, or much later. */
+/** Milliseconds for which an idle connection is kept: pages and new watches follow immediately, or much later. */
 const IDLE_MS = 10_000;
 
 /**
- * An API server over HTTP/1.1, by a connection for each watch: what happens to one says nothing about the others,
- * and a request that hangs takes its connection with it. (Over HTTP/2 the next request would hang on the same.)
- * Connections are shared by what they were made with: after a certificate has changed, new ones are made.
+ * An API server over HTTP/1.1. Each watch has its own connection: with HTTP/2, a hanging one would stop all requests.
+ * Connections are pooled by TLS options, so that a new certificate opens new ones.
  */
 export class HttpApiServer implements ApiServer {
   readonly #credentials: Credentials;
@@ -80,8 +72,7 @@ export class HttpApiServer implements ApiServer {
       return Array.isArray(value) ? value[0] : value;
     };
     const encoding = header("content-encoding");
-    const body = decoded(response, { encoding, silence: request.silence, clock: this.#clock });
-    return { status, header, body };
+    return { status, header, body: decoded(response, encoding, request.silence, this.#clock) };
   }
 
   async close(): Promise<void> {
@@ -91,10 +82,7 @@ export class HttpApiServer implements ApiServer {
     this.#https.destroy();
   }
 
-  /**
-   * The answer, as soon as its headers are there. A connection that was kept may just have ended: who reads asks twice.
-   * Who writes does not, since the first time may have been heard.
-   */
+  /** The response. If the server closed a kept-alive connection, a read is retried once; a write may have been processed. */
   async #ask(
     url: URL,
     options: RequestOptions,
@@ -104,13 +92,13 @@ export class HttpApiServer implements ApiServer {
     for (let kept = payload === undefined; ; ) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const asked = (url.protocol === "https:" ? https : http)(url, { ...options, signal });
-      // Made only when they are needed: the stack that an error takes is the dearest thing of a request.
+      // Created only when needed: the stack of an error costs more than the rest of a request.
       const late = (): void => {
-        const message = `No connection within ${CONNECT_MS / 1000} seconds`;
+        const message = `Connect timed out after ${CONNECT_MS / 1000} seconds`;
         asked.destroy(new ApiFault("unreachable", message));
       };
       const silent = (): void => {
-        asked.destroy(new ApiFault("stalled", `No answer within ${ANSWER_MS / 1000} seconds`));
+        asked.destroy(new ApiFault("stalled", `No response within ${ANSWER_MS / 1000} seconds`));
       };
       let cancel = deadline(this.#clock, CONNECT_MS, late);
       asked.on("socket", (socket) => {
@@ -123,12 +111,12 @@ export class HttpApiServer implements ApiServer {
         else connected();
       });
       asked.once("response", resolve);
-      // For as long as it lives: a late error must find somebody.
+      // Not once: a late error without a listener would end the process.
       asked.on("error", reject);
       asked.end(payload);
       try {
         const response = await promise;
-        // An error may come before anybody reads the body. Who reads then is told.
+        // An error may occur before the body is read; the reader still gets it.
         response.on("error", () => {});
         return response;
       } catch (thrown) {
@@ -143,7 +131,6 @@ export class HttpApiServer implements ApiServer {
   }
 }
 
-/** What is sent of a write. */
 function payloadOf({ body, contentType = "application/json" }: ApiWrite) {
   const text = JSON.stringify(body);
   const length = String(Buffer.byteLength(text));

@@ -16,7 +16,7 @@ function split(text: string, size = 7, longest = 1_000_000): { items: unknown[];
   return { items, frame: splitter.end() };
 }
 
-test("items and frame are what a parser makes of the whole, wherever it is cut", () => {
+test("items and frame equal those of a JSON parser, wherever the chunks end", () => {
   const value = fc.jsonValue({ maxDepth: 4 });
   const around = fc.dictionary(
     fc.string().filter((key) => key !== "items" && key !== "__proto__"),
@@ -43,7 +43,7 @@ test("no items are no items, as null too", () => {
   assert.deepEqual(split('{"items":null}'), { items: [], frame: { items: null } });
 });
 
-test("every prefix of a list is garbage, and so is what is no list", () => {
+test("every prefix of a list is garbage, and so is anything but a list", () => {
   const garbage = { reason: "garbage" };
   const text = '{"items":[{"a":"]}\\""},{"b":[1]}],"metadata":{}}';
   for (let end = 0; end < text.length; end++) {

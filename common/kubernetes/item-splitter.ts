@@ -1,5 +1,7 @@
+import { field } from "../../api/parse/fields.ts";
 import { ApiFault } from "./api-fault.ts";
-import { field, parseJson } from "./json.ts";
+import { parseJson } from "./json.ts";
+import { PartialBytes } from "./partial-bytes.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -8,38 +10,36 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-/** How deep brackets are nested between the elements of `items`. */
+/** Nesting depth between the elements of `items`. */
 const BETWEEN = 2;
 const ITEMS = "items";
+const NOTHING = new Uint8Array();
 
 /**
- * Takes the elements of the array `items` out of a JSON document while it arrives, so that a list of any size
- * costs the memory and the time of one element at a time. What is left, the document with an empty `items`,
- * is parsed at the end. It looks at brackets, commas and strings; whether the parts are JSON, their parser says.
+ * Splits the elements of `items` off a JSON document while it arrives, so that a list needs the memory of one element. It
+ * tracks only brackets, commas and strings; the JSON parser validates each part.
  */
 export class ItemSplitter {
-  readonly #longest: number;
   /** Bytes of the document outside the elements. */
-  readonly #frame: Uint8Array[] = [];
-  #frameLength = 0;
+  readonly #frame: PartialBytes;
   /** Bytes of the element that has begun. */
-  #item: Uint8Array[] = [];
-  #itemLength = 0;
+  readonly #item: PartialBytes;
   #depth = 0;
   #inString = false;
   #escaped = false;
   #inItems = false;
-  /** The beginning of the last string of the document's own level: a key, where a bracket comes next. */
+  /** The last string on the top level: the key, if a bracket follows. */
   #key = "";
 
-  /** `longest`: bytes at most of an element, and of all that is around them. */
+  /** `longest`: maximum bytes of an element, and of the document without elements. */
   constructor(longest: number) {
-    this.#longest = longest;
+    this.#frame = new PartialBytes(longest, "A list without its elements");
+    this.#item = new PartialBytes(longest, "A list element");
   }
 
-  /** The elements that end in this chunk, each as its JSON text. Throws `garbage` where one is too long. */
+  /** The elements that end in this chunk, as JSON text. Throws `garbage` if one is too long. */
   *push(chunk: Uint8Array): Generator<Uint8Array> {
-    /** Where the part begins that is not yet kept. */
+    /** Start of the part that is not stored yet. */
     let from = 0;
     let depth = this.#depth;
     for (let at = 0; at < chunk.length; at++) {
@@ -54,7 +54,7 @@ export class ItemSplitter {
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         depth++;
         if (byte === OPEN_BRACKET && depth === BETWEEN && this.#key === ITEMS) {
-          this.#keepFrame(chunk.subarray(from, at + 1));
+          this.#frame.add(chunk.subarray(from, at + 1));
           this.#inItems = true;
           from = at + 1;
         }
@@ -68,30 +68,31 @@ export class ItemSplitter {
         }
       } else if (byte === COMMA && this.#inItems && depth === BETWEEN) {
         const item = this.#takeItem(chunk.subarray(from, at));
-        // What is around the elements would not show it.
-        if (item === undefined) throw new ApiFault("garbage", "A list with an empty element");
+        // The remaining document would be valid without it.
+        if (item === undefined) throw new ApiFault("garbage", "The list has an empty element");
         from = at + 1;
         yield item;
       }
     }
     this.#depth = depth;
     const rest = chunk.subarray(from);
-    if (this.#inItems) this.#keepItem(rest);
-    else this.#keepFrame(rest);
+    if (this.#inItems) this.#item.add(rest);
+    else this.#frame.add(rest);
   }
 
-  /** The document without the elements, when all of it has arrived. Throws `garbage` if it has not. */
+  /** The document without its elements. Throws `garbage` if it is incomplete. */
   end(): unknown {
-    if (this.#depth !== 0 || this.#inString) throw new ApiFault("garbage", "Half a list");
-    const frame = parseJson(Buffer.concat(this.#frame));
+    if (this.#depth !== 0 || this.#inString)
+      throw new ApiFault("garbage", "The list is incomplete");
+    const frame = parseJson(this.#frame.take(NOTHING));
     const items = field(frame, ITEMS);
-    // Go writes null for a list that was never filled. One that is full was spelled in a way that is not seen here.
+    // Go encodes a nil slice as null. Elements that are left here had an escaped key.
     const empty = items === null || (Array.isArray(items) && items.length === 0);
-    if (!empty) throw new ApiFault("garbage", "No list");
+    if (!empty) throw new ApiFault("garbage", "The response is not a list");
     return frame;
   }
 
-  /** Goes on to the end of the string, or of the chunk; gives the position of its last byte. */
+  /** Skips to the end of the string or chunk; returns the position of the last byte. */
   #skipString(chunk: Uint8Array, start: number, isKey: boolean): number {
     for (let at = start; at < chunk.length; at++) {
       const byte = chunk[at];
@@ -108,31 +109,10 @@ export class ItemSplitter {
     return chunk.length;
   }
 
-  /** The element that ends with these bytes; undefined if there is none. */
+  /** The element that ends with these bytes; undefined if it is empty. */
   #takeItem(end: Uint8Array): Uint8Array | undefined {
-    this.#keepItem(end);
-    const [first, ...more] = this.#item;
-    this.#item = [];
-    this.#itemLength = 0;
-    if (first === undefined) return undefined;
-    const item = more.length === 0 ? first : Buffer.concat([first, ...more]);
+    const item = this.#item.take(end);
     return item.every(isSpace) ? undefined : item;
-  }
-
-  #keepItem(part: Uint8Array): void {
-    this.#itemLength += part.length;
-    if (this.#itemLength > this.#longest) throw this.#tooLong();
-    if (part.length > 0) this.#item.push(part);
-  }
-
-  #keepFrame(part: Uint8Array): void {
-    this.#frameLength += part.length;
-    if (this.#frameLength > this.#longest) throw this.#tooLong();
-    if (part.length > 0) this.#frame.push(part);
-  }
-
-  #tooLong(): ApiFault {
-    return new ApiFault("garbage", `A part of a list of more than ${this.#longest} bytes`);
   }
 }
 

@@ -1,13 +1,18 @@
 import { isUtf8 } from "node:buffer";
 import { ApiFault } from "./api-fault.ts";
 
-/** Bytes of a fragment that a message shows. */
+/** Maximum bytes of an object as JSON: several times what etcd accepts (1.5 MiB, in a denser encoding). */
+export const LONGEST_OBJECT = 8 * 1024 * 1024;
+/** Maximum nesting depth of an object, as of a manifest. Functions that call themselves overflow the stack at thousands. */
+const DEEPEST = 100;
+/** Bytes of invalid JSON that a message shows. */
 const SHOWN = 60;
 
-/** The JSON value of these bytes. Throws `garbage` unless they are one, in UTF-8. PURE. */
+/** Parses JSON in UTF-8. Throws `garbage` if it is invalid, or nested too deep. PURE. */
 export function parseJson(bytes: Uint8Array): unknown {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (!isUtf8(buffer)) throw garbage("not UTF-8", buffer);
+  if (isTooDeep(buffer)) throw garbage(`nested deeper than ${DEEPEST} levels`, buffer);
   try {
     return JSON.parse(buffer.toString("utf8"));
   } catch {
@@ -15,18 +20,29 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** A field of a value that may be anything; undefined if there is none. PURE. */
-export function field(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return Object.hasOwn(value, name)
-    ? Object.getOwnPropertyDescriptor(value, name)?.value
-    : undefined;
-}
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** The bit in which `{` differs from `[`, and `}` from `]`. */
+const CURLY = 0x20;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
 
-/** A field if it is text; undefined if not. PURE. */
-export function textField(value: unknown, name: string): string | undefined {
-  const found = field(value, name);
-  return typeof found === "string" ? found : undefined;
+/** True if brackets outside strings are nested deeper than `DEEPEST`. */
+function isTooDeep(json: Buffer): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at] ?? 0;
+    if (inString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if ((byte & ~CURLY) === OPEN) {
+      depth++;
+      if (depth > DEEPEST) return true;
+    } else if ((byte & ~CURLY) === CLOSE) depth--;
+  }
+  return false;
 }
 
 function garbage(what: string, bytes: Buffer): ApiFault {

@@ -8,7 +8,7 @@ const meta = (resourceVersion: string, uid = "u1", key = "shop/web") => ({
   resourceVersion,
 });
 
-test("what has not changed is no news, neither in a list nor by an event", () => {
+test("an unchanged object is not news, neither in a list nor in an event", () => {
   const known = new KnownObjects();
   known.beginList();
   assert.equal(known.listed(meta("5")), true);
@@ -17,7 +17,7 @@ test("what has not changed is no news, neither in a list nor by an event", () =>
   assert.equal(known.changed(meta("6")), true);
 });
 
-test("an event from before what is known is past", () => {
+test("an event older than the known version is ignored", () => {
   const known = new KnownObjects();
   known.changed(meta("100"));
   assert.equal(known.changed(meta("99")), false);
@@ -26,7 +26,7 @@ test("an event from before what is known is past", () => {
   assert.equal(known.deleted(meta("101")), false);
 });
 
-test("a list counts even where it is older: the server may have been restored", () => {
+test("an older version in a list is news: the server may have been restored", () => {
   const known = new KnownObjects();
   known.changed(meta("100"));
   known.beginList();
@@ -34,13 +34,13 @@ test("a list counts even where it is older: the server may have been restored", 
   assert.equal(known.changed(meta("8")), true);
 });
 
-test("an object that was deleted and made anew is another, whatever its version", () => {
+test("a recreated object (another uid) is news, whatever its version", () => {
   const known = new KnownObjects();
   known.changed(meta("5", "u1"));
   assert.equal(known.listed(meta("5", "u2")), true);
 });
 
-test("missing is what the last list did not hold; changes since then are not missing", () => {
+test("objects that the last list did not contain are missing; objects added since then are not", () => {
   const known = new KnownObjects();
   known.beginList();
   for (const name of ["a", "b", "c"]) known.listed(meta("1", "u", name));
@@ -50,15 +50,15 @@ test("missing is what the last list did not hold; changes since then are not mis
   assert.deepEqual(known.missing("20"), ["a", "c"]);
 });
 
-test("what was not taken is news again, and is still there", () => {
+test("an object whose delivery failed is news again, and still known", () => {
   const known = new KnownObjects();
   known.changed(meta("5"));
-  known.untold("shop/web");
+  known.undelivered("shop/web");
   assert.equal(known.size, 1);
   assert.equal(known.listed(meta("5")), true);
 });
 
-test("what was told since a list began stays, and an object that is older than it was before shows that the server is", () => {
+test("an older version in a list is ignored after an event since the list began, and means a restored server before", () => {
   const known = new KnownObjects();
   known.changed(meta("10", "u1", "a"));
   known.changed(meta("11", "u2", "b"));
@@ -68,34 +68,34 @@ test("what was told since a list began stays, and an object that is older than i
   assert.equal(known.listed(meta("11", "u2", "b")), false);
   assert.equal(known.isRewound(meta("9", "u1", "a")), true);
   assert.deepEqual(known.missing("20"), ["a"]);
-  known.distrust();
+  known.invalidateVersions();
   assert.equal(known.isRewound(meta("9", "u1", "a")), false);
   assert.equal(known.listed(meta("9", "u1", "a")), true);
 });
 
-test("an answer that comes after later events brings nothing back, and after earlier ones is news", () => {
+test("a response does not restore an object that later events deleted, and is news after earlier events", () => {
   const known = new KnownObjects();
-  assert.equal(known.answered(meta("10"), "9"), true);
-  assert.equal(known.answered(meta("10"), "10"), false);
+  assert.equal(known.inResponse(meta("10"), "9"), true);
+  assert.equal(known.inResponse(meta("10"), "10"), false);
   assert.equal(known.deleted(meta("11")), true);
-  assert.equal(known.answered(meta("10"), "11"), false);
-  assert.equal(known.answered(meta("12"), "11"), true);
+  assert.equal(known.inResponse(meta("10"), "11"), false);
+  assert.equal(known.inResponse(meta("12"), "11"), true);
 });
 
-test("an answer during a list is what was told since that began: what the list has of an earlier state is no news", () => {
+test("after a response during a list, an older version in that list is not news", () => {
   const known = new KnownObjects();
   known.changed(meta("10"));
   known.beginList();
-  assert.equal(known.answered(meta("15"), "10"), true);
+  assert.equal(known.inResponse(meta("15"), "10"), true);
   assert.equal(known.isRewound(meta("10")), false);
   assert.equal(known.listed(meta("10")), false);
   assert.deepEqual(known.missing("12"), []);
 });
 
-test("what an answer has shown during a list that lacks it is missing, unless the list is of an earlier moment", () => {
+test("an object in a response that the list in progress lacks is missing, unless the list is of an older version", () => {
   const known = new KnownObjects();
   known.beginList();
-  known.answered(meta("15"), "10");
+  known.inResponse(meta("15"), "10");
   assert.deepEqual(known.missing("14"), []);
   assert.deepEqual(known.missing("15"), ["shop/web"]);
   known.beginList();

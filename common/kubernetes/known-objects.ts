@@ -1,26 +1,38 @@
+import { ApiFault } from "./api-fault.ts";
 import { isOlder, type ObjectMeta } from "./object-meta.ts";
 
-/** An object, as far as it is kept. */
+/** What is kept of an object. */
 interface Entry {
   uid: string;
-  /** Empty while nobody has been told of the object with success. */
+  /** Empty until the object has been delivered successfully. */
   resourceVersion: string;
-  /** The list that it was last seen in. */
+  /** The number of the last list that contained it. */
   list: number;
-  /** The list during or after which an answer to a request of ours showed it last. */
-  answered: number;
+  /** The number of the list during or after which it was added. */
+  since: number;
+  /** The number of the list during or after which a response to a request of this process last contained it. */
+  response: number;
 }
 
-/** Which objects exist as far as is known, in which version; and, during a list, which were in it. */
+/** Objects of one query by default. Each takes up to 600 bytes, twice as many of them while a list replaces all. */
+const MOST_OBJECTS = 200_000;
+
+/** The objects that exist according to lists, watches and responses, and which of them the current list contains. */
 export class KnownObjects {
   readonly #entries = new Map<string, Entry>();
-  readonly #untold = new Set<string>();
+  readonly #undelivered = new Set<string>();
+  readonly #most: number;
   #list = 0;
+  /** Objects of the current list so far. */
+  #listSize = 0;
+  /** The number of the last complete list. */
+  #complete = 0;
 
-  /** `keys`: objects that are known from before, in a version that is not. */
-  constructor(keys: Iterable<string> = []) {
+  /** `keys`: objects known from before this process started, in an unknown version. `most`: maximum objects of a list. */
+  constructor(keys: Iterable<string> = [], most = MOST_OBJECTS) {
+    this.#most = most;
     for (const key of keys) {
-      this.#entries.set(key, { uid: "", resourceVersion: "", list: 0, answered: -1 });
+      this.#entries.set(key, { uid: "", resourceVersion: "", list: 0, since: 0, response: -1 });
     }
   }
 
@@ -28,115 +40,141 @@ export class KnownObjects {
     return this.#entries.size;
   }
 
-  /** True if there are objects that nobody was told of with success. */
-  get someUntold(): boolean {
-    return this.#untold.size > 0;
+  /** True if the delivery of an object failed. */
+  get hasUndelivered(): boolean {
+    return this.#undelivered.size > 0;
   }
 
-  /** A list begins: no object has been seen in it yet. */
+  /** A list begins; it contains no object so far. */
   beginList(): void {
     this.#list++;
+    this.#listSize = 0;
   }
 
   /**
-   * An object is in the list: true unless just this version of it is known, or a later one that was told of since the list
-   * began.
+   * The list contains an object. True if it must be delivered: no such or later version of it was, since the list began.
+   * Throws `too-many-objects` at the limit.
    */
   listed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    const isTold = this.#isTold(entry);
+    if (entry?.list !== this.#list) {
+      this.#listSize++;
+      // Known objects stay beside those of a list until it is complete.
+      const isFull = entry === undefined && this.#entries.size >= 2 * this.#most;
+      if (isFull || this.#listSize > this.#most) throw this.#tooMany();
+    }
+    const isRecent = this.#isRecent(entry);
     if (entry !== undefined) entry.list = this.#list;
-    if (isTold && isPast(entry, meta)) return false;
+    if (isRecent && isStale(entry, meta)) return false;
     return !isSame(entry, meta) && this.#set(meta);
   }
 
-  /** True if an object that is in the list is older than it was when the list began: so is the server. */
+  /** True if an object of the list is older than before the list began, which means that the server was restored. */
   isRewound(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    return !this.#isTold(entry) && isPast(entry, meta);
+    return !this.#isRecent(entry) && isStale(entry, meta);
   }
 
-  /** An object was added or modified: true unless that is known, or was true before what is known. */
+  /** An object was added or modified. True if that is news. Throws `too-many-objects` at the limit. */
   changed(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    return !isSame(entry, meta) && !isPast(entry, meta) && this.#set(meta);
+    if (entry === undefined && this.#entries.size >= this.#most) throw this.#tooMany();
+    return !isSame(entry, meta) && !isStale(entry, meta) && this.#set(meta);
   }
 
   /**
-   * An object is so as an answer shows, which may come after events that are later: true unless that is known, or was true
-   * before what is known. `reached`: all events up to this version have come, and what is not known of them is no more; empty
-   * if that is not known.
+   * A response shows an object; later watch events may have arrived before it. True if it is news. `delivered`: all
+   * events up to this version have arrived, so an unknown object of such a version was deleted; empty if unknown.
    */
-  answered(meta: ObjectMeta, reached: string): boolean {
+  inResponse(meta: ObjectMeta, delivered: string): boolean {
     const entry = this.#entries.get(meta.key);
-    if (entry === undefined && isReached(meta, reached)) return false;
-    if (isSame(entry, meta) || isPast(entry, meta)) return false;
-    // A list that is under way may be of a later moment, in which it was no more.
-    return this.#set(meta, { list: entry?.list ?? -1, answered: this.#list });
+    if (entry === undefined && isUpTo(meta, delivered)) return false;
+    if (isSame(entry, meta) || isStale(entry, meta)) return false;
+    // A list in progress may be of a later version, in which the object does not exist any more.
+    return this.#set(meta, { list: entry?.list ?? -1, response: this.#list });
   }
 
-  /** An object was deleted: true unless that is known, or was true before what is known. */
+  /** An object was deleted. True if that is news. */
   deleted(meta: ObjectMeta): boolean {
     const entry = this.#entries.get(meta.key);
-    return entry !== undefined && !isPast(entry, meta) && this.forget(meta.key);
+    return entry !== undefined && !isStale(entry, meta) && this.forget(meta.key);
   }
 
-  /** Nothing is sure of any object but that it was there: the next list tells of all of them again. */
-  distrust(): void {
+  /** Keeps only the keys: the next list delivers all objects again. */
+  invalidateVersions(): void {
     for (const entry of this.#entries.values()) entry.resourceVersion = "";
   }
 
-  /** Who was told of an object has failed: the next list tells of it again. */
-  untold(key: string): void {
+  /** The delivery of an object failed: the next list delivers it again. */
+  undelivered(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     entry.resourceVersion = "";
-    this.#untold.add(key);
+    this.#undelivered.add(key);
   }
 
-  /** Objects that are known and were not in the list, which was of this version; what was written since is not missing. */
+  /** Known objects that the list of this version does not contain, except those written later. */
   missing(version: string): string[] {
     const missing: string[] = [];
-    // There may be tens of thousands, and mostly none is missing.
+    // A loop instead of a filter: there may be tens of thousands, and usually none is missing.
     for (const [key, entry] of this.#entries) {
       if (entry.list === this.#list) continue;
-      const isLater = entry.answered === this.#list && !isReached(entry, version);
+      const isLater = entry.response === this.#list && !isUpTo(entry, version);
       if (!isLater) missing.push(key);
     }
     return missing;
   }
 
-  /** True if it was known. */
+  /** The current list is complete. */
+  completeList(): void {
+    this.#complete = this.#list;
+  }
+
+  /**
+   * Objects that only incomplete lists contained, without those of the current list. Their removal makes room for the next one.
+   * Objects of the last complete list, and those added since, are not among them.
+   */
+  unconfirmed(): string[] {
+    const isUnconfirmed = ({ since, list }: Entry) => since > this.#complete && list !== this.#list;
+    return [...this.#entries].flatMap(([key, entry]) => (isUnconfirmed(entry) ? [key] : []));
+  }
+
+  /** True if the object was known. */
   forget(key: string): boolean {
-    this.#untold.delete(key);
+    this.#undelivered.delete(key);
     return this.#entries.delete(key);
   }
 
-  /** True if it was told since the list began. */
-  #isTold(entry: Entry | undefined): boolean {
-    return entry?.list === this.#list || entry?.answered === this.#list;
+  /** True if the object was delivered since the list began. */
+  #isRecent(entry: Entry | undefined): boolean {
+    return entry?.list === this.#list || entry?.response === this.#list;
   }
 
   #set(
     { key, uid, resourceVersion }: ObjectMeta,
-    when: Pick<Entry, "list" | "answered"> = { list: this.#list, answered: -1 },
+    when: Pick<Entry, "list" | "response"> = { list: this.#list, response: -1 },
   ): true {
-    this.#untold.delete(key);
-    this.#entries.set(key, { uid, resourceVersion, ...when });
+    this.#undelivered.delete(key);
+    const since = this.#entries.get(key)?.since ?? this.#list;
+    this.#entries.set(key, { uid, resourceVersion, since, ...when });
     return true;
+  }
+
+  #tooMany(): ApiFault {
+    return new ApiFault("too-many-objects", `There are more than ${this.#most} objects`);
   }
 }
 
-/** True if this state of an object is certainly no later than a version. */
-function isReached({ resourceVersion }: Pick<Entry, "resourceVersion">, reached: string): boolean {
-  return resourceVersion === reached || isOlder(resourceVersion, reached);
+/** True if an object is certainly not newer than a version. */
+function isUpTo({ resourceVersion }: Pick<Entry, "resourceVersion">, version: string): boolean {
+  return resourceVersion === version || isOlder(resourceVersion, version);
 }
 
 function isSame(entry: Entry | undefined, meta: ObjectMeta): boolean {
   return entry?.uid === meta.uid && entry.resourceVersion === meta.resourceVersion;
 }
 
-/** True if an event tells of a state before the one that is known. */
-function isPast(entry: Entry | undefined, meta: ObjectMeta): boolean {
+/** True if `meta` is older than the known version. */
+function isStale(entry: Entry | undefined, meta: ObjectMeta): boolean {
   return entry !== undefined && isOlder(meta.resourceVersion, entry.resourceVersion);
 }

@@ -2,38 +2,26 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parse } from "yaml";
+import { field, textField } from "../../api/parse/fields.ts";
 import { shown } from "../../api/problem.ts";
 import type { Clock } from "../clock.ts";
 import { CodedError } from "../errors.ts";
 import { CredentialPlugin } from "./credential-plugin.ts";
-import { field, textField } from "./json.ts";
+import { type InlineKubeconfig, restricted } from "./inline-kubeconfig.ts";
 
-/**
- * A kubeconfig that came as text, from somebody who must not read our files or run programs as us: a Secret, say.
- * It holds all that it needs, and names neither file nor program.
- */
-export interface InlineKubeconfig {
-  readonly text: string;
-  /** Where it came from, for people. */
-  readonly from: string;
-}
-
-/** The path of a kubeconfig file, one that came as text, or, undefined, the service account of the pod. */
+/** The path of a kubeconfig file, an inline one, or undefined for the service account of the pod. */
 export type KubeconfigOrigin = string | InlineKubeconfig | undefined;
 
-/** A kubeconfig that was read, and what client-node leaves out of it. */
+/** A kubeconfig, and the parts that client-node does not support. */
 export interface LoadedConfig {
   readonly config: KubeConfig;
-  /** A file that holds the user's token, and may be replaced at any time. */
+  /** The user's token file, which may be replaced at any time. */
   readonly tokenFile: string | undefined;
-  /** The program that gives the user's credentials. */
+  /** The user's credential plugin. */
   readonly plugin: CredentialPlugin | undefined;
 }
 
-/**
- * Reads a kubeconfig file, or what a pod is given of its service account. client-node knows the format, the ways
- * to authenticate and in-cluster configuration; it is large, and loaded only here. Throws CSP_KUBECONFIG.
- */
+/** Reads a kubeconfig or the pod's service account. Imports client-node, which is large, lazily. Throws CSP_KUBECONFIG. */
 export async function loadKubeconfig(
   origin: KubeconfigOrigin,
   clock: Clock,
@@ -43,16 +31,15 @@ export async function loadKubeconfig(
   const loaded = load(config, origin, clock);
   const where = typeof origin === "string" ? origin : (origin?.from ?? "The service account");
   const cluster = config.getCurrentCluster();
-  if (cluster === null) {
-    throw new CodedError("CSP_KUBECONFIG", `${where}: the current context names no cluster`);
-  }
+  if (cluster === null) throw invalid(where, "the current context names no cluster");
   if (!/^https?:$/.test(URL.parse(cluster.server)?.protocol ?? "")) {
-    const message = `${where}: ${shown(cluster.server)} is no http or https address of a server`;
-    throw new CodedError("CSP_KUBECONFIG", message);
+    throw invalid(where, `${shown(cluster.server)} is not an http or https URL`);
   }
-  if (config.getCurrentUser() === null) {
-    throw new CodedError("CSP_KUBECONFIG", `${where}: the current context names no user`);
-  }
+  if (config.getCurrentUser() === null) throw invalid(where, "the current context names no user");
+  // client-node rejects http URLs unless TLS certificates are not verified, and there are none.
+  config.clusters = config.clusters.map((one) =>
+    URL.parse(one.server)?.protocol === "http:" ? { ...one, skipTLSVerify: true } : one,
+  );
   return loaded;
 }
 
@@ -65,7 +52,7 @@ function inCluster(config: KubeConfig): LoadedConfig {
   if ((process.env.KUBERNETES_SERVICE_HOST ?? "") === "") {
     throw new CodedError(
       "CSP_KUBECONFIG",
-      "Not in a pod (KUBERNETES_SERVICE_HOST is not set): --kubeconfig has to name a file",
+      "Not in a pod (KUBERNETES_SERVICE_HOST is not set): --kubeconfig must name a file",
     );
   }
   config.loadFromCluster();
@@ -90,29 +77,20 @@ function fromFile(config: KubeConfig, path: string, clock: Clock): LoadedConfig 
       plugin: exec === undefined ? undefined : new CredentialPlugin(exec, directory, clock),
     };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new CodedError("CSP_KUBECONFIG", `${path}: ${why}`, { cause });
+    throw invalid(path, cause instanceof Error ? cause.message : String(cause), cause);
   }
 }
 
-function fromText(config: KubeConfig, { text, from }: InlineKubeconfig): LoadedConfig {
-  const refuse = (why: string) => new CodedError("CSP_KUBECONFIG", `${from}: ${why}`);
+function fromText(config: KubeConfig, inline: InlineKubeconfig): LoadedConfig {
   try {
-    config.loadFromString(text);
-  } catch {
-    // Parsers quote what they cannot read, and this holds a token.
-    throw refuse("not a kubeconfig");
+    config.loadFromString(restricted(inline));
+  } catch (cause) {
+    throw invalid(inline.from, cause instanceof Error ? cause.message : String(cause));
   }
-  // Looked for in what client-node has made of it, and will go by: another parser may read another thing.
-  const reaching = [
-    ...config.clusters.map(({ caFile }) => caFile),
-    ...config.users.flatMap((user) => [user.certFile, user.keyFile, user.exec, user.authProvider]),
-  ];
-  if (reaching.some((one) => (one ?? "") !== "")) throw refuse("it names a file or a program");
   return { config, tokenFile: undefined, plugin: undefined };
 }
 
-/** A user as the file has it: client-node does not know `tokenFile`, which counts before `token` (client-go). */
+/** A user of the file: client-node does not support `tokenFile`, which takes precedence over `token` (client-go). */
 function userIn(document: unknown, name: string | undefined): unknown {
   const users = field(document, "users");
   if (!Array.isArray(users)) return undefined;
@@ -120,4 +98,8 @@ function userIn(document: unknown, name: string | undefined): unknown {
     users.find((one) => textField(one, "name") === name),
     "user",
   );
+}
+
+function invalid(where: string, why: string, cause?: unknown): CodedError {
+  return new CodedError("CSP_KUBECONFIG", `${where}: ${why}`, { cause });
 }

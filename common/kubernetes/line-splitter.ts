@@ -1,43 +1,28 @@
-import { ApiFault } from "./api-fault.ts";
+import { PartialBytes } from "./partial-bytes.ts";
 
 const LINE_FEED = 0x0a;
 
-/**
- * Cuts a stream of bytes into lines at each line feed, wherever the borders of its chunks are: inside a
- * character of several bytes, too. U+2028 and U+2029, which may stand in JSON, end no line.
- */
+/** Splits a stream of bytes into lines at line feeds only; JSON strings may contain U+2028 and U+2029. */
 export class LineSplitter {
-  readonly #longest: number;
-  #parts: Uint8Array[] = [];
-  #length = 0;
+  /** The line that has begun. */
+  readonly #line: PartialBytes;
 
-  /** `longest`: bytes of a line at most. */
+  /** `longest`: maximum bytes of a line. */
   constructor(longest: number) {
-    this.#longest = longest;
+    this.#line = new PartialBytes(longest, "A line");
   }
 
-  /**
-   * The lines that end in this chunk, without their line feeds, each valid until the next is taken. Throws
-   * `garbage` at a line that is too long, whether it has ended or not.
-   */
+  /** The lines that end in this chunk, each valid until the next is read. Throws `garbage` for a line that is too long. */
   *push(chunk: Uint8Array): Generator<Uint8Array> {
     let start = 0;
     for (;;) {
       const end = chunk.indexOf(LINE_FEED, start);
-      const part = chunk.subarray(start, end === -1 ? undefined : end);
-      this.#length += part.length;
-      if (this.#length > this.#longest) {
-        throw new ApiFault("garbage", `A line of more than ${this.#longest} bytes`);
-      }
       if (end === -1) {
-        if (part.length > 0) this.#parts.push(part);
+        this.#line.add(chunk.subarray(start));
         return;
       }
-      const line = this.#parts.length === 0 ? part : Buffer.concat([...this.#parts, part]);
-      this.#parts = [];
-      this.#length = 0;
+      yield this.#line.take(chunk.subarray(start, end));
       start = end + 1;
-      yield line;
     }
   }
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Reflection } from "../../test/support/reflection.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
-test("the version of a server is asked for by one object of any label: looking for a label could take it long", async () => {
-  const it = new Reflection({ labelSelector: "colour", fieldSelector: "metadata.name=o1" });
+test("the version of a server is requested by a list of one object of any label, since searching for a label could take long", async () => {
+  const it = new ReflectorStage({ labelSelector: "colour", fieldSelector: "metadata.name=o1" });
   it.server.store.put("o1", 1);
   await it.start();
   await it.pass(20_000);

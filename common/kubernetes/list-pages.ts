@@ -1,23 +1,23 @@
-import { ApiFault } from "./api-fault.ts";
-import type { Connection } from "./connection.ts";
+import { field, textField } from "../../api/parse/fields.ts";
+import { ApiFault, firstServed } from "./api-fault.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
 import { ItemSplitter } from "./item-splitter.ts";
-import { field, parseJson, textField } from "./json.ts";
-import { LONGEST_OBJECT } from "./longest-object.ts";
+import { LONGEST_OBJECT, parseJson } from "./json.ts";
 import { metaOf, type ObjectMeta } from "./object-meta.ts";
 import { apiVersionOf, type ListOptions, listPath } from "./resource-path.ts";
 import type { ResourceQuery } from "./resource-query.ts";
 
-/** Objects in a page, as client-go asks for. A page is split while it arrives: its size costs nothing here. */
+/** Objects per page, as in client-go. A page is parsed while it arrives, so its size costs no memory. */
 const PAGE = 500;
-/** Pages of a list. No API server holds 5 million objects, but `continue` may lead in a circle. */
+/** Maximum pages of a list. No API server holds 5 million objects, but `continue` tokens could loop. */
 const MOST_PAGES = 10_000;
-/** Milliseconds of silence in the middle of a list: the server has all of it at hand when it begins. */
+/** Maximum milliseconds without data inside a page: the server has all of it in memory when it starts sending. */
 const SILENCE_MS = 30_000;
 
-/** Takes an object of a list; `at` in milliseconds of the clock. */
+/** Receives an object of a list; `at`: time of arrival, in milliseconds of the clock. */
 export type TakeListed = (object: unknown, meta: ObjectMeta, at: number) => void;
 
-/** Lists what a query names, page by page; gives the version of the list. Throws an ApiFault. */
+/** Lists the objects of a query, page by page; returns the resourceVersion of the list. Throws an ApiFault. */
 export async function listPages(
   connection: Connection,
   query: ResourceQuery,
@@ -27,17 +27,24 @@ export async function listPages(
   const first = await readPage(connection, query, version, { limit: PAGE }, take);
   let next = first.next;
   for (let page = 1; next !== ""; page++) {
-    if (page === MOST_PAGES) throw new ApiFault("garbage", `A list of more than ${page} pages`);
+    if (page === MOST_PAGES) throw new ApiFault("garbage", `The list has more than ${page} pages`);
     const options = { limit: PAGE, continue: next };
     ({ next } = await readPage(connection, query, version, options, take));
   }
   return first.version;
 }
 
-/**
- * The version that the server has reached, at the cost of one object: labels are left out of the question,
- * because a server may have to read everything to find one object that has them. Throws an ApiFault.
- */
+/** Lists the objects of a query once, in the first version that is served. Throws an ApiFault. */
+export async function listServed(
+  options: ConnectionOptions,
+  query: ResourceQuery,
+  take: TakeListed,
+): Promise<void> {
+  const connection = new Connection(options);
+  await firstServed(query.versions, (version) => listPages(connection, query, version, take));
+}
+
+/** The server's resourceVersion, from a list of one object: without labels, which the server might search for long. */
 export async function currentVersion(
   connection: Connection,
   query: ResourceQuery,
@@ -47,10 +54,10 @@ export async function currentVersion(
   return (await readPage(connection, query, version, options, () => {})).version;
 }
 
-/** A page, when it has been read. */
+/** Metadata of a page. */
 interface PageEnd {
   readonly version: string;
-  /** What to continue with; empty after the last page. */
+  /** The `continue` token; empty on the last page. */
   readonly next: string;
 }
 
@@ -63,17 +70,14 @@ async function readPage(
 ): Promise<PageEnd> {
   const path = listPath(query, version, options);
   const splitter = new ItemSplitter(LONGEST_OBJECT);
-  for await (const { bytes, at } of connection.read({
-    path,
-    silence: SILENCE_MS,
-    compress: true,
-  })) {
+  const request = { path, silence: SILENCE_MS, compress: true };
+  for await (const { bytes, at } of connection.read(request)) {
     for (const item of splitter.push(bytes)) {
       const object = parseJson(item);
       const meta = metaOf(object);
-      if (meta === undefined) throw new ApiFault("garbage", "A list of what are no objects");
+      if (meta === undefined) throw new ApiFault("garbage", "A list item has no valid metadata");
       take(object, meta, at);
-      await connection.breathe();
+      await connection.yieldIfDue();
     }
   }
   return pageEnd(splitter.end(), apiVersionOf(query, version));

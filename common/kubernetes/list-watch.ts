@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
-import { ApiFault } from "./api-fault.ts";
+import { ApiFault, firstServed } from "./api-fault.ts";
 import type { ApiServer } from "./api-server.ts";
+import { confirmRemovals } from "./confirm-removals.ts";
 import { Connection } from "./connection.ts";
 import { KnownObjects } from "./known-objects.ts";
 import { currentVersion, listPages } from "./list-pages.ts";
@@ -8,268 +9,281 @@ import { isOlder, metaOf, type ObjectMeta } from "./object-meta.ts";
 import type { Removal } from "./reflector-events.ts";
 import { watchPath } from "./resource-path.ts";
 import type { ResourceQuery } from "./resource-query.ts";
-import { sweep } from "./sweep.ts";
 import { NoInitialEvents, watchStream } from "./watch-stream.ts";
 
-/** Milliseconds for which a server that cannot begin a watch with all objects is not asked to again. */
+/** Milliseconds until a server that does not support `sendInitialEvents` gets the next request for them. */
 const NO_INITIAL_EVENTS_MS = 60 * 60_000;
-/** Seconds that a watch may last: spread (client-go: 300 to 600), so that nodes do not come back together. */
+/** Bounds of a watch's `timeoutSeconds`: random (client-go: 300 to 600), so that nodes do not reconnect together. */
 const WATCH_SECONDS = { min: 290, max: 580 };
 
-/** Who hears what is listed and watched. None of it throws. */
+/** Callbacks of a `ListWatch`. None of them throws. */
 export interface ListWatchEvents {
-  /** False: it was not taken, and should be told again. */
+  /** Returns false if the delivery failed, and the object must be delivered again. */
   changed(key: string, object: unknown, at: number): boolean;
   removed(key: string, at: number, how: Removal): void;
   /** A list begins. */
   listing(): void;
-  /** A list is through, and all that follows from it has been told. */
+  /** A list is complete, and all changes and removals of it were delivered. */
   listed(): void;
-  /** Changes arrive from now on. */
+  /** A watch is open. */
   watching(): void;
 }
 
-/** What a `ListWatch` is made of. */
+/** Options of a `ListWatch`. */
 export interface ListWatchOptions {
   readonly api: ApiServer;
   readonly query: ResourceQuery;
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
-  /** Ends everything; nothing is told after it. */
+  /** Keys of objects known from before this process started. Those that the first list misses are reported as removed. */
+  readonly known?: Iterable<string>;
+  /** Ends everything; no event follows. */
   readonly signal: AbortSignal;
   readonly events: ListWatchEvents;
-  /** Keys of objects that are known from before. */
-  readonly known?: Iterable<string>;
 }
 
-/** How a round ended: the server closed a watch, as it may; or a list has to be looked at a second time. */
+/** How a round ended: the server closed the watch, as it may; or a second list must confirm removals. */
 export type RoundEnd = "closed" | "doubtful";
 
-/** Faults after which what happened since is lost, or was never known: everything has to be listed. */
-const LOST: ReadonlySet<string> = new Set(["expired", "rewound", "garbage", "not-served"]);
-/** Faults after which it may be another server that answers, or an older state of the same. */
-const AWAY: ReadonlySet<string> = new Set(["unreachable", "stalled"]);
+/** Faults after which the watch cannot be resumed: a full list is needed. */
+const RELIST: ReadonlySet<string> = new Set([
+  "expired",
+  "rewound",
+  "garbage",
+  "not-served",
+  "too-many-objects",
+]);
+/** Faults after which another server, or an older state of the same one, may answer. */
+const CONNECTION_LOST: ReadonlySet<string> = new Set(["unreachable", "stalled"]);
 
 /**
- * Lists what a query names and follows it, one round after the other, and keeps which objects there are. A list
- * adds and changes as it comes; it takes away only once it is complete, and `sweep` believes it.
+ * Lists and watches the objects of a query, round after round, and tracks which exist. Removals are delivered only when a
+ * list is complete and `confirmRemovals` allows them.
  */
 export class ListWatch {
   readonly #options: ListWatchOptions;
   readonly #connection: Connection;
   readonly #known: KnownObjects;
-  /** The served version in use. */
-  #version = "";
-  /** Where to go on; undefined: all has to be listed. */
-  #since: string | undefined;
-  /** The last version that was seen, whether it can be gone on from or not. */
+  /** The API version in use. */
+  #apiVersion = "";
+  /** The resourceVersion to resume the watch from; undefined if a full list is needed. */
+  #resumeFrom: string | undefined;
+  /** The highest resourceVersion so far, whether the watch can be resumed from it or not. */
   #reached = "";
-  /** All up to this version was told by who answers now; empty while that is not known: it may be older than it was. */
-  #told = "";
-  #doubted: ReadonlySet<string> | undefined;
-  /** The last round failed: who answers next may be another server, or an older state of the same. */
-  #broken = false;
-  /** Ends the watch that is open, and nothing else. */
+  /** Everything up to this resourceVersion was delivered by the current connection; empty if that is unknown. */
+  #delivered = "";
+  #unconfirmed: ReadonlySet<string> | undefined;
+  /** The server was restored from a backup, and no list has been complete since. */
+  #isRewound = false;
+  /** The last round failed: another server, or an older state of the same one, may answer next. */
+  #failed = false;
+  /** Ends the open watch only. */
   #interruption = new AbortController();
   #noInitialEventsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: ListWatchOptions) {
     this.#options = options;
     this.#connection = new Connection(options);
-    this.#known = new KnownObjects(options.known);
+    this.#known = new KnownObjects(options.known, options.query.most);
   }
 
-  /** Lists if need be, then watches to the end. Throws an ApiFault; what it throws once stopped means nothing. */
+  /** Lists if needed, then watches until the watch ends. Throws an ApiFault, or anything once stopped. */
   async round(): Promise<RoundEnd> {
-    this.#told = "";
+    this.#delivered = "";
     try {
-      const since = this.#since;
-      if (since === undefined || this.#known.someUntold) return await this.#list();
-      if (this.#broken) await this.#refuseOlder(since);
-      return await this.#watch(since);
+      const from = this.#resumeFrom;
+      if (from === undefined || this.#known.hasUndelivered) return await this.#list();
+      if (this.#failed) await this.#rejectOlder(from);
+      return await (this.#isRewound ? this.#list() : this.#watch(from));
     } catch (thrown) {
-      this.#broken = true;
-      if (thrown instanceof ApiFault && this.#isLost(thrown.reason)) this.#since = undefined;
-      // Versions are given twice: the same one need not be the same object.
-      if (thrown instanceof ApiFault && thrown.reason === "rewound") this.#known.distrust();
+      this.#failed = true;
+      if (thrown instanceof ApiFault) {
+        const { listsAfterLoss = false } = this.#options.query;
+        const relists = RELIST.has(thrown.reason);
+        if (relists || (listsAfterLoss && CONNECTION_LOST.has(thrown.reason))) {
+          this.#resumeFrom = undefined;
+        }
+        if (thrown.reason === "rewound") this.#forgetVersions();
+        if (thrown.reason === "too-many-objects") await this.#remove(this.#known.unconfirmed());
+      }
       throw thrown;
     }
   }
 
-  /**
-   * An object as the answer to a request shows it: told like an event, unless something later is known. That it was deleted
-   * may have come before: events and answers have connections of their own.
-   */
+  /** Delivers an object of a response, unless a later state is known, such as a deletion that the watch delivered first. */
   wrote(object: unknown): void {
-    this.#tellNews(object, (meta) => this.#known.answered(meta, this.#told));
+    this.#deliverNews(object, (meta) => this.#known.inResponse(meta, this.#delivered));
   }
 
-  /** An object that our list lacks, as another list shows it: told like an event, unless something later is known. */
+  /** Delivers an object of another list that this one lacks, unless a later state is known. */
   found(object: unknown): void {
-    this.#tellNews(object, (meta) => this.#known.changed(meta));
+    this.#deliverNews(object, (meta) => this.#known.changed(meta));
   }
 
-  /** An object was deleted, as the answer to a request shows: told like an event, unless something later is known. */
+  /** Delivers a deletion that a response shows, unless a later state is known. */
   erased(meta: ObjectMeta, how: Removal): void {
     const { clock, events } = this.#options;
     if (this.#known.deleted(meta)) events.removed(meta.key, clock.now(), how);
   }
 
-  /** The server is older than it was, as the answer to a request shows: a watch would never tell of what is no more. */
+  /** The server was restored. The open watch would not deliver the lost objects: relists. */
   rewound(): void {
+    this.#forgetVersions();
     this.#interruption.abort();
   }
 
-  #isLost(reason: string): boolean {
-    const { listsAfterLoss = false } = this.#options.query;
-    return LOST.has(reason) || (listsAfterLoss && AWAY.has(reason));
+  /** A restored server assigns resourceVersions again: an equal version may be another object. */
+  #forgetVersions(): void {
+    this.#isRewound = true;
+    this.#resumeFrom = undefined;
+    this.#known.invalidateVersions();
   }
 
   /** Lists and watches the first version that is served. */
-  async #list(): Promise<RoundEnd> {
-    let unserved: unknown;
-    for (const version of this.#options.query.versions) {
-      this.#version = version;
-      try {
-        return await this.#listVersion();
-      } catch (thrown) {
-        if (!(thrown instanceof ApiFault) || thrown.reason !== "not-served") throw thrown;
-        unserved ??= thrown;
-      }
-    }
-    throw unserved;
+  #list(): Promise<RoundEnd> {
+    return firstServed(this.#options.query.versions, (version) => this.#listVersion(version));
   }
 
-  async #listVersion(): Promise<RoundEnd> {
+  async #listVersion(apiVersion: string): Promise<RoundEnd> {
+    this.#apiVersion = apiVersion;
     const { clock, query } = this.#options;
-    if (clock.now() >= this.#noInitialEventsUntil) {
+    const attempted = clock.now() >= this.#noInitialEventsUntil;
+    if (attempted) {
       try {
         return await this.#watch(undefined);
       } catch (thrown) {
         if (!(thrown instanceof NoInitialEvents)) throw thrown;
-        this.#noInitialEventsUntil = clock.now() + NO_INITIAL_EVENTS_MS;
       }
     }
     this.#known.beginList();
-    this.#tellList();
-    const version = await listPages(this.#connection, query, this.#version, (object, meta, at) => {
-      if (this.#isListed(meta)) this.#tell(meta.key, object, at);
-    });
-    return (await this.#complete(version)) ? this.#watch(version) : "doubtful";
+    this.#reportListing();
+    const take = (object: unknown, meta: ObjectMeta, at: number): void => {
+      if (this.#isListed(meta)) this.#deliver(meta.key, object, at);
+    };
+    const version = await listPages(this.#connection, query, this.#apiVersion, take);
+    // A server that fails all requests may support them all the same.
+    if (attempted) this.#noInitialEventsUntil = clock.now() + NO_INITIAL_EVENTS_MS;
+    return (await this.#completeList(version)) ? this.#watch(version) : "doubtful";
   }
 
-  /** Follows changes after `since`; where that is undefined, lists first by the same request. */
-  async #watch(since: string | undefined): Promise<RoundEnd> {
+  /** Watches from a resourceVersion; from undefined, the watch begins with a list (`sendInitialEvents`). */
+  async #watch(from: string | undefined): Promise<RoundEnd> {
     this.#interruption = new AbortController();
     const { signal } = this.#interruption;
     try {
-      return await this.#follow(since, signal);
+      return await this.#watchUntil(from, signal);
     } catch (thrown) {
       if (!signal.aborted) throw thrown;
-      throw new ApiFault("rewound", "An object is older than it was.", { cause: thrown });
+      throw new ApiFault("rewound", "resourceVersion of an object decreased", { cause: thrown });
     }
   }
 
-  async #follow(since: string | undefined, cancel: AbortSignal): Promise<RoundEnd> {
+  async #watchUntil(from: string | undefined, cancel: AbortSignal): Promise<RoundEnd> {
     const { clock, events, query, random } = this.#options;
     const { min, max } = WATCH_SECONDS;
     const timeoutSeconds = Math.round(min + (max - min) * random());
-    let listing = since === undefined;
-    // Not when it opens: the server looks at its objects before that, and a write may be answered in between.
+    let listing = from === undefined;
+    // Before the request: a response to a write may arrive before the first event.
     if (listing) this.#known.beginList();
     const stream = watchStream(this.#connection, {
-      path: watchPath(query, this.#version, { timeoutSeconds, since }),
+      path: watchPath(query, this.#apiVersion, timeoutSeconds, from),
       clock,
       initial: listing,
       cancel,
       opened: () => {
-        if (listing) this.#tellList();
-        else this.#beginWatch();
+        if (listing) this.#reportListing();
+        else this.#reportWatching();
       },
     });
     for await (const { event, at } of stream) {
       if (event.type === "BOOKMARK") {
-        if (listing && !(await this.#complete(event.resourceVersion))) return "doubtful";
-        if (listing) this.#beginWatch();
+        if (listing && !(await this.#completeList(event.resourceVersion))) return "doubtful";
+        if (listing) this.#reportWatching();
         listing = false;
-        this.#goOnFrom(event.resourceVersion);
+        this.#advance(event.resourceVersion);
         continue;
       }
       const { meta, object, type } = event;
       if (type === "DELETED") {
         if (this.#known.deleted(meta)) events.removed(meta.key, at, "deleted");
       } else if (listing ? this.#isListed(meta) : this.#known.changed(meta)) {
-        this.#tell(meta.key, object, at);
+        this.#deliver(meta.key, object, at);
       }
-      if (!listing) this.#goOnFrom(meta.resourceVersion);
+      if (!listing) this.#advance(meta.resourceVersion);
     }
     return "closed";
   }
 
-  #tellList(): void {
-    // Whatever becomes of it: what is doubted, or was told in part, has to be looked at again.
-    this.#since = undefined;
+  #reportListing(): void {
+    // An interrupted or unconfirmed list must be repeated.
+    this.#resumeFrom = undefined;
     this.#options.events.listing();
   }
 
-  #beginWatch(): void {
-    this.#broken = false;
+  #reportWatching(): void {
+    this.#failed = false;
     this.#options.events.watching();
   }
 
-  /** True if an object of a list is to be told. Throws if the server is older than it was. */
+  /** True if an object of a list must be delivered. Throws if the server was restored from a backup. */
   #isListed(meta: ObjectMeta): boolean {
     if (this.#known.isRewound(meta)) {
       const { key, resourceVersion } = meta;
-      throw new ApiFault("rewound", `Version ${resourceVersion} of ${key} is older than it was.`);
+      throw new ApiFault("rewound", `resourceVersion of ${key} decreased to ${resourceVersion}`);
     }
     return this.#known.listed(meta);
   }
 
-  #goOnFrom(version: string): void {
-    this.#since = version;
+  #advance(version: string): void {
+    this.#resumeFrom = version;
     this.#reached = version;
-    this.#told = version;
+    this.#delivered = version;
   }
 
-  #tellNews(object: unknown, isNews: (meta: ObjectMeta) => boolean): void {
+  #deliverNews(object: unknown, isNews: (meta: ObjectMeta) => boolean): void {
     const meta = metaOf(object);
-    if (meta !== undefined && isNews(meta)) this.#tell(meta.key, object, this.#options.clock.now());
-  }
-
-  #tell(key: string, object: unknown, at: number): void {
-    if (!this.#options.events.changed(key, object, at)) this.#known.untold(key);
-  }
-
-  /** Draws the conclusions of a list that is through; false if it has to be looked at once more. */
-  async #complete(version: string): Promise<boolean> {
-    const { clock, events } = this.#options;
-    const rewound = isOlder(version, this.#reached);
-    const judged = sweep(this.#known.missing(version), this.#known.size, this.#doubted, rewound);
-    this.#doubted = judged.doubted;
-    // From here on: what an answer showed while objects are taken away would be missed by this list, and by no other.
-    if (judged.doubted === undefined) this.#told = version;
-    for (const key of judged.remove) {
-      this.#known.forget(key);
-      events.removed(key, clock.now(), "missing");
-      await this.#connection.breathe();
+    if (meta !== undefined && isNews(meta)) {
+      this.#deliver(meta.key, object, this.#options.clock.now());
     }
-    if (judged.doubted !== undefined) return false;
-    this.#goOnFrom(version);
+  }
+
+  #deliver(key: string, object: unknown, at: number): void {
+    if (!this.#options.events.changed(key, object, at)) this.#known.undelivered(key);
+  }
+
+  /** Delivers the removals of a complete list; false if a second list must confirm some. */
+  async #completeList(version: string): Promise<boolean> {
+    const { events } = this.#options;
+    const missing = this.#known.missing(version);
+    const rewound = this.#isRewound || isOlder(version, this.#reached);
+    const removals = confirmRemovals(missing, this.#known.size, this.#unconfirmed, rewound);
+    this.#unconfirmed = removals.unconfirmed;
+    // Before the removals: while the loop yields, a response may show an object that this list does not contain.
+    if (removals.unconfirmed === undefined) this.#delivered = version;
+    await this.#remove(removals.remove);
+    if (removals.unconfirmed !== undefined) return false;
+    this.#known.completeList();
+    this.#isRewound = false;
+    this.#advance(version);
     events.listed();
     return true;
   }
 
-  /**
-   * A server that was restored from a backup is older than what has been seen of it. A watch from then on would
-   * be silent until it has caught up, with nothing wrong to be seen.
-   */
-  async #refuseOlder(since: string): Promise<void> {
-    const { query } = this.#options;
-    const now = await currentVersion(this.#connection, query, this.#version);
-    if (isOlder(now, since)) {
-      throw new ApiFault("rewound", `Version ${now} of the API server is older than ${since}.`);
+  async #remove(keys: readonly string[]): Promise<void> {
+    const { clock, events } = this.#options;
+    for (const key of keys) {
+      this.#known.forget(key);
+      events.removed(key, clock.now(), "missing");
+      await this.#connection.yieldIfDue();
     }
+  }
+
+  /** Throws if the server was restored to a lower resourceVersion: a watch would deliver nothing, without an error. */
+  async #rejectOlder(from: string): Promise<void> {
+    const { query } = this.#options;
+    const now = await currentVersion(this.#connection, query, this.#apiVersion);
+    const message = `The API server's resourceVersion ${now} is lower than ${from}`;
+    if (isOlder(now, from)) throw new ApiFault("rewound", message);
   }
 }

@@ -12,7 +12,7 @@ test("versions compare as the numbers that they are, however large", () => {
   );
 });
 
-test("of versions that are no numbers nothing is certain", () => {
+test("versions that are not numbers are never older", () => {
   for (const [a, b] of [
     ["", "5"],
     ["5", ""],
@@ -30,4 +30,17 @@ test("whatever the value, it has an identity or none", () => {
       assert.equal(metaOf(value), undefined);
     }),
   );
+});
+
+test("a value that is longer than Kubernetes allows makes the metadata invalid", () => {
+  const metadata = {
+    name: "n".repeat(253),
+    namespace: "s".repeat(63),
+    uid: "u".repeat(63),
+    resourceVersion: "1".repeat(64),
+  };
+  assert.equal(metaOf({ metadata })?.key, `${metadata.namespace}/${metadata.name}`);
+  for (const [field, longest] of Object.entries(metadata)) {
+    assert.equal(metaOf({ metadata: { ...metadata, [field]: `${longest}x` } }), undefined, field);
+  }
 });

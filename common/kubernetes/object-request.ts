@@ -1,35 +1,32 @@
 import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
-import type { ApiWrite } from "./api-server.ts";
+import type { ApiRequest } from "./api-server.ts";
 import type { ObjectMeta } from "./object-meta.ts";
 import { apiVersionOf, resourcePath } from "./resource-path.ts";
 
-/** A request about one object of a kind. PURE, all of this file. */
-export interface ObjectRequest {
-  /** Path and query, where the kind is served in this version. */
-  path(version: string): string;
-  /** What is written; absent: it reads. */
-  readonly write?: (version: string) => ApiWrite;
-}
+/** A request about one object, by the API version of its kind. All functions of this file are PURE. */
+export type ObjectRequest = (version: string) => Pick<ApiRequest, "path" | "write">;
 
-/** How a manifest is applied. */
+/** Options of server-side apply. */
 export interface ApplyOptions {
-  /** False: a field that another manager owns with another value is a conflict. True if it is not said. */
+  /** False: a field that another manager owns with another value is a conflict. Default: true. */
   readonly force?: boolean;
-  /** Applies to this part alone. */
   readonly subresource?: "status";
-  /**
-   * Only to this object in this version. Both are needed: to a resourceVersion alone, an API server that has no such
-   * object any more creates one (seen with Kubernetes 1.36).
-   */
+  /** The present state of the object, which it must still be in. Absent: the object must not exist. */
   readonly seen?: ObjectState;
 }
 
-/** An object, not another of the same name, as it was at one time. */
+/** Identifies an object and its version. */
 export type ObjectState = Pick<ObjectMeta, "uid" | "resourceVersion">;
+
+/**
+ * Precondition of an apply that creates. No object has version 1, which is etcd's before the first write: an existing
+ * object is a conflict. A missing one is created, because only a uid requires that an object exists (design 20).
+ */
+const NO_OBJECT = { resourceVersion: "1" } as const;
 
 /** Reads an object. */
 export function getRequest(resource: ApiResource, name: ObjectName): ObjectRequest {
-  return { path: (version) => objectPath(resource, version, name) };
+  return (version) => ({ path: objectPath(resource, version, name) });
 }
 
 /** Server-side apply (KEP-555). */
@@ -40,47 +37,36 @@ export function applyRequest(
   { force = true, subresource, seen }: ApplyOptions,
 ): ObjectRequest {
   const query = new URLSearchParams({ fieldManager, force: String(force) }).toString();
-  const { uid, resourceVersion } = seen ?? {};
-  const metadata = { ...manifest.metadata, ...(seen !== undefined && { uid, resourceVersion }) };
+  const state = seen && { uid: seen.uid, resourceVersion: seen.resourceVersion };
+  const metadata = { ...manifest.metadata, ...(state ?? NO_OBJECT) };
   const part = subresource === undefined ? "" : `/${subresource}`;
-  return {
-    path: (version) => `${objectPath(resource, version, manifest.metadata)}${part}?${query}`,
-    write: (version) => ({
+  return (version) => ({
+    path: `${objectPath(resource, version, metadata)}${part}?${query}`,
+    write: {
       method: "PATCH",
       // JSON is YAML.
       contentType: "application/apply-patch+yaml",
       body: bodyOf(resource, version, { ...manifest, metadata }),
-    }),
-  };
+    },
+  });
 }
 
-/** Creates an object. */
-export function createRequest(
+/** Creates an object (POST), or replaces it (PUT). */
+export function storeRequest(
+  method: "POST" | "PUT",
   resource: ApiResource,
   manifest: Manifest,
   fieldManager: string,
 ): ObjectRequest {
   const query = new URLSearchParams({ fieldManager }).toString();
-  return {
-    path: (version) => `${kindPath(resource, version, manifest.metadata)}?${query}`,
-    write: (version) => ({ method: "POST", body: bodyOf(resource, version, manifest) }),
-  };
+  const pathOf = method === "POST" ? kindPath : objectPath;
+  return (version) => ({
+    path: `${pathOf(resource, version, manifest.metadata)}?${query}`,
+    write: { method, body: bodyOf(resource, version, manifest) },
+  });
 }
 
-/** Puts another object in the place of one. */
-export function replaceRequest(
-  resource: ApiResource,
-  manifest: Manifest,
-  fieldManager: string,
-): ObjectRequest {
-  const query = new URLSearchParams({ fieldManager }).toString();
-  return {
-    path: (version) => `${objectPath(resource, version, manifest.metadata)}?${query}`,
-    write: (version) => ({ method: "PUT", body: bodyOf(resource, version, manifest) }),
-  };
-}
-
-/** Deletes an object, if it is as it was seen. */
+/** Deletes an object if it is in the given state. */
 export function deleteRequest(
   resource: ApiResource,
   name: ObjectName,
@@ -92,10 +78,10 @@ export function deleteRequest(
     preconditions: { uid, resourceVersion },
     propagationPolicy: "Background",
   };
-  return {
-    path: (version) => objectPath(resource, version, name),
-    write: () => ({ method: "DELETE", body }),
-  };
+  return (version) => ({
+    path: objectPath(resource, version, name),
+    write: { method: "DELETE", body },
+  });
 }
 
 function objectPath(resource: ApiResource, version: string, name: ObjectName): string {

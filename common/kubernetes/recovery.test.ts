@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { logLines } from "../../test/support/log-lines.ts";
-import { MemoryApiServer } from "../../test/support/memory/memory-api-server.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
+import { MemoryApiServer } from "../../test/doubles/memory/memory-api-server.ts";
 import type { ApiRequest, ApiServer } from "./api-server.ts";
 import { Recovery, type Wait } from "./recovery.ts";
 import { Reflector } from "./reflector.ts";
@@ -89,8 +89,8 @@ function chance(): () => number {
   };
 }
 
-describe("an API server that was away for minutes", () => {
-  test("is followed again by all within a second and a half after one of them was answered, at most ten after it was back", async () => {
+describe("an API server that was unreachable for minutes", () => {
+  test("is watched again by all within 1.5 s after the first success, and within 10 s after its return", async () => {
     const it = new Followers(chance());
     await it.pass(20_000);
     assert.equal(it.areWatching, true);
@@ -108,7 +108,7 @@ describe("an API server that was away for minutes", () => {
     await it.stop();
   });
 
-  test("is asked every ten seconds by one of them, and by the others as rarely as before", async () => {
+  test("gets a request every ten seconds from one client, and from the others as rarely as before", async () => {
     const it = new Followers(chance());
     await it.pass(20_000);
     it.server.down = true;
@@ -123,7 +123,7 @@ describe("an API server that was away for minutes", () => {
     await it.stop();
   });
 
-  test("is followed again within seconds after a write was answered", async () => {
+  test("is watched again within seconds after a successful write", async () => {
     const it = new Followers(chance());
     const { api, clock } = it;
     const writer = new ApiWriter({ api, clock, fieldManager: "test" });
@@ -156,8 +156,8 @@ describe("an API server that was away for minutes", () => {
   });
 });
 
-describe("an API server that answers, and breaks every connection at once", () => {
-  test("is asked ever more rarely: nobody takes the word of one who was cut off as well", async () => {
+describe("an API server that responds, and immediately closes every connection", () => {
+  test("receives fewer and fewer requests: a client whose watch was cut off does not wake others", async () => {
     const it = new Followers(chance());
     await it.pass(20_000);
     for (let second = 0; second < 120; second++) {
@@ -176,7 +176,7 @@ describe("an API server that answers, and breaks every connection at once", () =
     await it.stop();
   });
 
-  test("is followed again within seconds if it does so once, when it returns after minutes", async () => {
+  test("is watched again within seconds if it does so once, when it returns after minutes", async () => {
     const it = new Followers(chance());
     await it.pass(20_000);
     it.server.down = true;
@@ -191,7 +191,7 @@ describe("an API server that answers, and breaks every connection at once", () =
   });
 });
 
-describe("who waits after a failure", () => {
+describe("a client that waits after a failure", () => {
   /** Milliseconds that a wait lasts, if another who had failed is answered after `at`. */
   async function waited(wait: Wait, at: number, random = 0.5): Promise<number> {
     const clock = new FakeClock();
@@ -213,18 +213,18 @@ describe("who waits after a failure", () => {
     return end - 1;
   }
 
-  test("waits no longer than up to a second after another is answered, by chance", async () => {
+  test("retries within a random part of a second after the success of another", async () => {
     assert.ok(Math.abs((await waited({ ms: 30_000, least: 800 }, 5000, 0)) - 5000) <= 2);
     assert.ok(Math.abs((await waited({ ms: 30_000, least: 800 }, 5000, 0.9)) - 5900) <= 2);
     assert.ok(Math.abs((await waited({ ms: 5200, least: 800 }, 5000, 0.9)) - 5200) <= 2);
   });
 
-  test("is not asked back before its least wait: a Retry-After is obeyed", async () => {
+  test("does not retry before its minimum wait: a Retry-After is respected", async () => {
     assert.ok(Math.abs((await waited({ ms: 30_000, least: 20_000 }, 5000)) - 20_000) <= 2);
     assert.ok(Math.abs((await waited({ ms: 30_000, least: 30_000 }, 5000)) - 30_000) <= 2);
   });
 
-  test("hears nothing of those who go on being answered", async () => {
+  test("is not woken by clients whose requests keep succeeding", async () => {
     const clock = new FakeClock();
     const recovery = new Recovery();
     const stop = new AbortController();
@@ -245,17 +245,17 @@ describe("who waits after a failure", () => {
     assert.equal(clock.pending, 0);
   });
 
-  test("is the scout if it was the first whom nobody answered, until it is answered or asks no more", () => {
+  test("is the probe if it was the first to fail in an outage, until it succeeds or stops", () => {
     const recovery = new Recovery();
     const [first, second, third] = [{}, {}, {}];
     recovery.failed(third);
-    assert.equal(recovery.gaveUp(first, "forbidden"), false);
-    assert.equal(recovery.gaveUp(second, "unreachable"), true);
-    assert.equal(recovery.gaveUp(first, "stalled"), false);
-    assert.equal(recovery.gaveUp(second, "forbidden"), false);
-    assert.equal(recovery.gaveUp(first, "server-error"), true);
-    recovery.gaveUp(second, "unreachable");
+    assert.equal(recovery.failedAndWaits(first, "forbidden"), false);
+    assert.equal(recovery.failedAndWaits(second, "unreachable"), true);
+    assert.equal(recovery.failedAndWaits(first, "stalled"), false);
+    assert.equal(recovery.failedAndWaits(second, "forbidden"), false);
+    assert.equal(recovery.failedAndWaits(first, "server-error"), true);
+    recovery.failedAndWaits(second, "unreachable");
     recovery.forget(first);
-    assert.equal(recovery.gaveUp(second, "unreachable"), true);
+    assert.equal(recovery.failedAndWaits(second, "unreachable"), true);
   });
 });

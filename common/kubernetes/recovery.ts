@@ -1,76 +1,88 @@
 import type { Clock } from "../clock.ts";
 import type { FaultReason } from "./api-fault.ts";
 
-/** Milliseconds over which those who wait come back once a server has recovered. */
+/** Milliseconds over which waiting clients are spread once a server has recovered. */
 const SPREAD_MS = 1000;
 
-/** Faults with which nobody has answered, or none who could. With all others a server is there. */
-const DEAF: ReadonlySet<FaultReason> = new Set(["unreachable", "stalled", "server-error"]);
+/** Faults that mean an outage of the server. */
+const SERVER_DOWN: ReadonlySet<FaultReason> = new Set(["unreachable", "stalled", "server-error"]);
 
-/** True for a fault with which nobody has answered, or none who could. PURE. */
-export function isDeaf(reason: FaultReason): boolean {
-  return DEAF.has(reason);
+/** True for a fault that means an outage. PURE. */
+export function isServerDown(reason: FaultReason): boolean {
+  return SERVER_DOWN.has(reason);
 }
 
-/** How long is waited after a failure. Milliseconds. */
+/** A wait after a failure, in milliseconds. */
 export interface Wait {
   readonly ms: number;
-  /** So long in any case: the server asks for it, or something is to be looked at a second time. */
+  /** Part of `ms` that a recovery of the server does not shorten, such as a Retry-After. */
   readonly least: number;
 }
 
-/** What `wait` goes by. */
+/** Options of `Recovery.wait`. */
 export interface WaitOptions {
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
-  /** Ends the wait at once. */
+  /** Ends the wait immediately. */
   readonly signal: AbortSignal;
 }
 
 /**
- * What those who ask one API server learn from each other. Whoever was not answered well the last time, and is now, tells
- * all that wait: they need not do so until their own backoff is over. They come back spread over a second, and not before
- * their wait's `least`: a Retry-After is obeyed whoever else is answered. Who is refused for good asks once more for each
- * recovery of another.
- *
- * One of those that wait because nobody answers is the scout: it asks more often than the others need to.
+ * Shared by all clients of one API server. When a client succeeds after a failure, all waiting clients retry within a
+ * second, but not before the `least` of their wait. During an outage, one client is the probe, which retries more often.
  */
 export class Recovery {
-  /** Who was not answered well the last time. */
+  /** Clients whose last request failed. */
   readonly #failing = new Set<object>();
-  /** Who waits for somebody to answer; the first is the scout. */
-  readonly #deaf = new Set<object>();
+  /** Clients that wait for an outage to end; the first is the probe. */
+  readonly #down = new Set<object>();
   readonly #waiting = new Set<() => void>();
+  /** What to call when the server was restored, by client. */
+  readonly #listeners = new Map<object, () => void>();
 
-  /** `who` was not answered, or not well, and is not going to wait. */
-  failed(who: object): void {
-    this.#failing.add(who);
+  /** Calls `restored` when another client finds that the server was restored from a backup. */
+  onRestored(client: object, restored: () => void): void {
+    this.#listeners.set(client, restored);
   }
 
-  /** `who` was not answered, or not well, and is going to wait. True if it is the scout. */
-  gaveUp(who: object, reason: FaultReason): boolean {
-    this.#failing.add(who);
-    if (!isDeaf(reason)) this.#deaf.delete(who);
-    else this.#deaf.add(who);
-    const [scout] = this.#deaf;
-    return scout === who;
+  /**
+   * `client` found that the server was restored. The others may not find it: a watch is resumed without an error once the
+   * server has given out the resourceVersions of before again.
+   */
+  restored(client: object): void {
+    for (const [other, restored] of [...this.#listeners]) if (other !== client) restored();
   }
 
-  /** `who` was answered well. */
-  succeeded(who: object): void {
-    this.#deaf.delete(who);
-    if (!this.#failing.delete(who)) return;
+  /** A request of `client` failed, and the client will not wait. */
+  failed(client: object): void {
+    this.#failing.add(client);
+  }
+
+  /** A request of `client` failed, and the client will wait. True if it is the probe. */
+  failedAndWaits(client: object, reason: FaultReason): boolean {
+    this.#failing.add(client);
+    if (isServerDown(reason)) this.#down.add(client);
+    else this.#down.delete(client);
+    const [probe] = this.#down;
+    return probe === client;
+  }
+
+  /** A request of `client` succeeded. */
+  succeeded(client: object): void {
+    this.#down.delete(client);
+    if (!this.#failing.delete(client)) return;
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** `who` asks no more. */
-  forget(who: object): void {
-    this.#deaf.delete(who);
-    this.#failing.delete(who);
+  /** `client` sends no more requests. */
+  forget(client: object): void {
+    this.#down.delete(client);
+    this.#failing.delete(client);
+    this.#listeners.delete(client);
   }
 
-  /** Settles when the wait is over, or ended; at once where there is nothing to wait for. */
+  /** Settles when the wait is over or the signal is aborted. */
   async wait({ ms, least }: Wait, { clock, random, signal }: WaitOptions): Promise<void> {
     if (ms <= 0 || signal.aborted) return;
     const began = clock.now();

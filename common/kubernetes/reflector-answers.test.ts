@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { StoredObject } from "../../test/support/object-store.ts";
-import { Reflection } from "../../test/support/reflection.ts";
+import type { StoredObject } from "../../test/doubles/object-store.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 // Answers to writes and events of a watch have connections of their own: either may be the first to arrive.
 
 /** A reflection of three objects, and of one more that was just written: `web`, and what that write is answered with. */
-async function written(): Promise<{ it: Reflection; answer: StoredObject }> {
-  const it = await Reflection.of(3);
+async function written(): Promise<{ it: ReflectorStage; answer: StoredObject }> {
+  const it = await ReflectorStage.of(3);
   it.server.store.put("web", 7);
   const answer = it.server.store.objects.get("shop/web");
   assert.ok(answer);
   return { it, answer };
 }
 
-describe("the answer to a write", () => {
-  test("is told at once, and its event is no news then", async () => {
-    const it = await Reflection.of(3);
+describe("the response to a write", () => {
+  test("is reported immediately, and its watch event is ignored", async () => {
+    const it = await ReflectorStage.of(3);
     it.news();
     it.server.disturb("freeze");
     it.server.store.put("web", 7);
@@ -28,7 +28,7 @@ describe("the answer to a write", () => {
     await it.end();
   });
 
-  test("brings nothing back that was deleted since, as the watch has told", async () => {
+  test("does not restore an object that the watch has reported as deleted", async () => {
     const { it, answer } = await written();
     it.server.store.delete("web");
     await it.settle();
@@ -38,8 +38,8 @@ describe("the answer to a write", () => {
     await it.end();
   });
 
-  test("brings nothing back that was deleted while nobody watched, and that the list which is under way lacks", async () => {
-    const it = await Reflection.of(3);
+  test("does not restore an object that was deleted without a watch, and that the list in progress lacks", async () => {
+    const it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
     it.server.disturb("expired");
     it.server.store.put("web", 7);
@@ -60,8 +60,8 @@ describe("the answer to a write", () => {
     await it.end();
   });
 
-  test("to one after the moment of the list that is under way is not missing in that", async () => {
-    const it = await Reflection.of(3);
+  test("after the version of the list in progress is not missing in that list", async () => {
+    const it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
     it.server.store.compact();
     it.server.disturb("expired");
@@ -83,7 +83,7 @@ describe("the answer to a write", () => {
     ["web", "an object that is new"],
   ] as const) {
     test(`of ${what} that comes after the list's moment, and before its first byte, is neither an older server nor missing`, async () => {
-      const it = await Reflection.of(3);
+      const it = await ReflectorStage.of(3);
       const request = it.server.request.bind(it.server);
       let isWritten = false;
       it.server.request = async (asked) => {
@@ -110,8 +110,8 @@ describe("the answer to a write", () => {
     });
   }
 
-  test("of a server that was restored is told, though its versions are lower than what was seen", async () => {
-    const it = await Reflection.of(20);
+  test("of a restored server is reported, although its versions are lower than known ones", async () => {
+    const it = await ReflectorStage.of(20);
     it.server.store.restore(["o0"], it.server.store.version - 10);
     it.server.disturb("reset");
     await it.pass(2000);

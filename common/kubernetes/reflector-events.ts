@@ -2,34 +2,39 @@ import type { Reason } from "../../api/reasons.ts";
 import type { FaultReason } from "./api-fault.ts";
 
 /**
- * Who is told what a reflector sees. Nothing is told twice in a row without having changed, but objects may be.
- * A key is `namespace/name`, or `name` where the kind has no namespaces. If a call throws, the log says so, the
- * others go on, and the object is told again by a list, within ten minutes.
+ * Event handlers of a reflector. An object may be reported again without a change. If a handler throws, the reflector logs
+ * it, continues, and reports the object again with a list within ten minutes.
  */
 export interface ReflectorEvents {
   /**
-   * An object is there: listed, new, changed, or deleted and made anew (another uid). It is not kept. Lists of
-   * built-in kinds leave out `kind` and `apiVersion`. `at`: when it was learned of, in milliseconds of the clock.
+   * An object was listed, added, changed, or recreated (another uid). The reflector does not keep it. Lists of built-in
+   * kinds omit `kind` and `apiVersion`. `at`: time of arrival, in milliseconds of the clock.
    */
   changed(key: string, object: unknown, at: number): void;
-  /** An object is gone. Never because something failed. */
+  /**
+   * An object does not exist any more. Never called because of a fault, except for objects that only lists with
+   * `too-many-objects` have contained, and the last of these no longer in the part that was read.
+   */
   removed(key: string, at: number, how?: Removal): void;
-  /** The first complete list is through. Once. */
+  /** The first list is complete. Called once. */
   listed(): void;
-  /** How the connection is from now on. */
+  /** The state of the connection changed. */
   state(state: ReflectorState): void;
 }
 
-/** How it is known that an object is gone: somebody has deleted it; or a list that is believed, or an answer, lacks it. */
+/** An error of a handler that takes no more: the reflector reports the object again, and logs nothing. */
+export class Untaken extends Error {}
+
+/** Source of a removal: a deletion event, or a confirmed list or response without the object. */
 export type Removal = "deleted" | "missing";
 
-/** How a reflector's connection is. */
+/** State of a reflector's connection. */
 export interface ReflectorState {
-  /** `watching`, or why it is not. */
+  /** `watching`, or the reason why not. */
   readonly reason: ReflectorReason;
-  /** What was answered, or not, for people. */
+  /** Message of the fault, for people. */
   readonly detail?: string;
 }
 
-/** Reasons that a reflector's state may carry. */
+/** Reasons of a reflector's state. */
 export type ReflectorReason = Extract<Reason, "watching" | "listing" | "doubtful"> | FaultReason;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { RequestFault, WatchFault } from "../../test/support/model-api-server.ts";
-import type { StoredObject } from "../../test/support/object-store.ts";
-import { Reflection } from "../../test/support/reflection.ts";
+import type { RequestFault, WatchFault } from "../../test/doubles/model-api-server.ts";
+import type { StoredObject } from "../../test/doubles/object-store.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { LONGEST_WRITE_MS } from "./writer.ts";
 
 /** Something that happens to an API server, or on the way to it. */
@@ -99,7 +99,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** What was written last, and when: nobody takes an answer that is older than a request may take. */
 type Answers = { readonly object: StoredObject; readonly at: number }[];
 
-async function take(it: Reflection, step: Step, answers: Answers): Promise<void> {
+async function take(it: ReflectorStage, step: Step, answers: Answers): Promise<void> {
   const { clock, reflector, server } = it;
   if (step.do === "put") {
     server.store.put(step.name, step.value);
@@ -136,10 +136,10 @@ const world = fc.record({
   random: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
 });
 
-test("through any faults, it believes what the server says in the end, and removes nothing else", async () => {
+test("through any faults, it ends in the server's state, and removes nothing else", async () => {
   await fc.assert(
     fc.asyncProperty(world, async ({ steps, page, cut, random }) => {
-      const it = new Reflection({ versions: ["v1", "v1beta1"] }, () => random);
+      const it = new ReflectorStage({ versions: ["v1", "v1beta1"] }, () => random);
       it.server.page = page;
       it.server.cut = cut;
       for (let i = 0; i < 12; i++) it.server.store.put(`o${i}`, i);

@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Reflection } from "../../test/support/reflection.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 /** A reflection that knew these objects before it began, of a server that has those. */
-function reflection(known: readonly string[], actual: readonly string[]): Reflection {
+function reflection(known: readonly string[], actual: readonly string[]): ReflectorStage {
   const before = new Map(known.map((name) => [`shop/${name}`, -1]));
-  const it = new Reflection({}, () => 0.5, before);
+  const it = new ReflectorStage({}, () => 0.5, before);
   for (const [i, name] of actual.entries()) it.server.store.put(name, i);
   return it;
 }
 
-async function end(it: Reflection): Promise<void> {
+async function end(it: ReflectorStage): Promise<void> {
   await it.stop();
   assert.deepEqual(it.wrong, []);
   assert.equal(it.clock.pending, 0);
 }
 
-test("what was known before and is listed is told once, as a change", async () => {
+test("a known object that is listed is reported once, as a change", async () => {
   const it = reflection(["a", "b"], ["a", "b"]);
   await it.start();
   assert.deepEqual(it.news(), ["listing", "+shop/a", "+shop/b", "listed", "watching"]);
@@ -36,7 +36,7 @@ test("a few that were known before, and are not listed, are removed with the fir
 });
 
 for (const initialEvents of ["sent", "refused"] as const) {
-  test(`a first list that misses all that was known is looked at twice (initial events ${initialEvents})`, async () => {
+  test(`a first list without any known object must be confirmed by a second one (initial events ${initialEvents})`, async () => {
     const it = reflection(["a", "b"], []);
     for (const name of ["a", "b"]) it.server.store.ends.set(`shop/${name}`, 100);
     it.server.initialEvents = initialEvents;
@@ -51,7 +51,7 @@ for (const initialEvents of ["sent", "refused"] as const) {
   });
 }
 
-test("what was known before and reappears within ten seconds was never gone", async () => {
+test("a known object that reappears within ten seconds is never reported as removed", async () => {
   const it = reflection(["a", "b"], []);
   await it.start();
   it.server.store.put("a", 1);
@@ -65,11 +65,11 @@ test("what was known before and reappears within ten seconds was never gone", as
   await end(it);
 });
 
-test("an API server that cannot be reached, or does not serve the kind, takes nothing of it away", async () => {
+test("an unreachable API server, or one that does not serve the resource, removes no known object", async () => {
   for (const status of [503, 404]) {
     const it = reflection(["a", "b"], []);
     it.server.served = status === 404 ? [] : it.server.served;
-    if (status === 503) it.server.faults.push(...Array(9).fill({ kind: "status", status }));
+    if (status === 503) it.server.faults.push(...Array(99).fill({ kind: "status", status }));
     await it.start();
     await it.pass(60_000);
     assert.deepEqual([...it.believed.keys()], ["shop/a", "shop/b"]);
@@ -77,7 +77,7 @@ test("an API server that cannot be reached, or does not serve the kind, takes no
   }
 });
 
-test("whatever was known, in the end it is as the server says", async () => {
+test("whatever objects were known, it ends in the server's state", async () => {
   const names = fc.uniqueArray(fc.nat(40).map((i) => `o${i}`));
   await fc.assert(
     fc.asyncProperty(names, names, async (known, actual) => {

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RequestFault } from "../../test/support/model-api-server.ts";
-import { Reflection } from "../../test/support/reflection.ts";
+import type { RequestFault } from "../../test/doubles/model-api-server.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 /** A reflector that watches some objects, and has for long. */
-async function watching(): Promise<Reflection> {
-  const it = new Reflection();
+async function watching(): Promise<ReflectorStage> {
+  const it = new ReflectorStage();
   for (let i = 0; i < 5; i++) it.server.store.put(`o${i}`, i);
   await it.start();
   await it.pass(20_000);
   return it;
 }
 
-test("after an outage, a history that is gone is listed at once", async () => {
+test("after an outage, an expired history is relisted immediately", async () => {
   const it = await watching();
   it.server.disturb("reset");
   for (let i = 0; i < 6; i++) it.server.faults.push({ kind: "refused" });
@@ -27,7 +27,7 @@ test("after an outage, a history that is gone is listed at once", async () => {
   await it.stop();
 });
 
-test("a history that is gone again and again is listed ever more rarely", async () => {
+test("a history that expires repeatedly is relisted less and less often", async () => {
   const it = await watching();
   it.server.asked.splice(0);
   for (let second = 0; second < 60; second++) {
@@ -39,7 +39,7 @@ test("a history that is gone again and again is listed ever more rarely", async 
   await it.stop();
 });
 
-test("no answer, a refusal or nonsense takes anything away, and each has its reason", async () => {
+test("no failed, rejected or invalid response removes anything, and each has its reason", async () => {
   const cases = [
     [{ kind: "refused" }, "unreachable"],
     [{ kind: "status", status: 401 }, "unauthorized"],
@@ -51,7 +51,7 @@ test("no answer, a refusal or nonsense takes anything away, and each has its rea
     [{ kind: "half", bytes: 30, clean: true }, "unreachable"],
   ] as const;
   for (const [fault, reason] of cases) {
-    const it = await Reflection.of(4);
+    const it = await ReflectorStage.of(4);
     it.news();
     it.server.disturb("expired");
     it.server.faults.push(fault, fault, fault);
@@ -68,8 +68,8 @@ test("no answer, a refusal or nonsense takes anything away, and each has its rea
   }
 });
 
-test("a rejected list is looked for as pages: only then it is forbidden", async () => {
-  const it = await Reflection.of(1, ({ server }) => {
+test("a rejected watch-list is retried as pages: only then it is forbidden", async () => {
+  const it = await ReflectorStage.of(1, ({ server }) => {
     for (let i = 0; i < 2; i++) server.faults.push({ kind: "status", status: 403 });
   });
   assert.equal(it.state, "forbidden");
@@ -78,7 +78,7 @@ test("a rejected list is looked for as pages: only then it is forbidden", async 
 });
 
 /** What is waited after each of these faults, once the watch has ended. */
-async function waits(it: Reflection, ...faults: readonly RequestFault[]): Promise<number[]> {
+async function waits(it: ReflectorStage, ...faults: readonly RequestFault[]): Promise<number[]> {
   it.server.disturb("close");
   it.server.faults.push(...faults);
   await it.settle();
@@ -94,7 +94,7 @@ const REFUSED: RequestFault = { kind: "refused" };
 const FORBIDDEN: RequestFault = { kind: "status", status: 403 };
 
 test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
-  const it = await Reflection.of(1);
+  const it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const all = await waits(it, ...Array(8).fill(FORBIDDEN));
   assert.deepEqual(all, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
@@ -104,8 +104,8 @@ test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after
   await it.end();
 });
 
-test("where nobody answers, who is alone asks every ten seconds at least", async () => {
-  const it = await Reflection.of(1);
+test("a single client of a server that does not respond retries at least every ten seconds", async () => {
+  const it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const all = await waits(it, ...Array(6).fill(REFUSED));
   assert.deepEqual(all, [1200, 2400, 4800, 7500, 7500, 7500]);
@@ -114,8 +114,8 @@ test("where nobody answers, who is alone asks every ten seconds at least", async
   await it.end();
 });
 
-test("what a server refuses as it starts is asked for again as if it had never been away, once", async () => {
-  const it = await Reflection.of(1);
+test("a rejection by a starting server resets the backoff, once", async () => {
+  const it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const away = Array(6).fill(REFUSED);
   const all = await waits(it, ...away, FORBIDDEN, FORBIDDEN, REFUSED, FORBIDDEN, FORBIDDEN);
@@ -125,8 +125,8 @@ test("what a server refuses as it starts is asked for again as if it had never b
   await it.end();
 });
 
-test("Retry-After is waited for", async () => {
-  const it = await Reflection.of(1, ({ server }) => {
+test("Retry-After is respected", async () => {
+  const it = await ReflectorStage.of(1, ({ server }) => {
     server.faults.push({ kind: "status", status: 429, retryAfter: "20" });
   });
   assert.equal(it.state, "throttled");
@@ -136,8 +136,8 @@ test("Retry-After is waited for", async () => {
   await it.end();
 });
 
-test("a server that closes every watch at once is not asked in a tight loop", async () => {
-  const it = await Reflection.of(1);
+test("a server that closes every watch immediately does not cause a tight loop", async () => {
+  const it = await ReflectorStage.of(1);
   for (let i = 0; i < 20; i++) it.server.faults.push({ kind: "body", text: "" });
   it.server.disturb("close");
   await it.pass(60_000);
@@ -145,8 +145,8 @@ test("a server that closes every watch at once is not asked in a tight loop", as
   await it.end();
 });
 
-test("a watch that falls silent is opened again, without a word if the server is well", async () => {
-  const it = await Reflection.of(3);
+test("a watch without data is reopened, without a report if the server is healthy", async () => {
+  const it = await ReflectorStage.of(3);
   it.news();
   it.server.disturb("freeze");
   it.server.store.delete("o0");
@@ -157,8 +157,8 @@ test("a watch that falls silent is opened again, without a word if the server is
   await it.end();
 });
 
-test("a server that stands still is told of, and its return noticed", async () => {
-  const it = await Reflection.of(3);
+test("a suspended server is reported, and its return is detected", async () => {
+  const it = await ReflectorStage.of(3);
   it.server.disturb("freeze");
   for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "silent" });
   await it.pass(185_000);
@@ -168,8 +168,8 @@ test("a server that stands still is told of, and its return noticed", async () =
   await it.end();
 });
 
-test("an optional kind that is missing twice is listed as none, and looked for every 30 seconds", async () => {
-  const it = new Reflection({ optional: true });
+test("an optional resource that is missing twice is listed as empty, and requested every 30 seconds", async () => {
+  const it = new ReflectorStage({ optional: true });
   it.server.served = [];
   await it.start();
   assert.deepEqual(it.news(), ["not-served"]);
@@ -184,8 +184,8 @@ test("an optional kind that is missing twice is listed as none, and looked for e
   await it.end();
 });
 
-test("a kind that must be there is waited for", async () => {
-  const it = new Reflection();
+test("a required resource is retried until it is served", async () => {
+  const it = new ReflectorStage();
   it.server.served = [];
   await it.start();
   await it.pass(300_000);
@@ -196,8 +196,8 @@ test("a kind that must be there is waited for", async () => {
   await it.end();
 });
 
-test("a kind that is no longer served keeps what is known of it", async () => {
-  const it = new Reflection({ optional: true });
+test("the known objects of a resource that is no longer served stay", async () => {
+  const it = new ReflectorStage({ optional: true });
   for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
   await it.start();
   it.server.served = [];

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Reflection } from "../../test/support/reflection.ts";
+import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
+import { Untaken } from "./reflector-events.ts";
 
-test("it lists by a watch, then hears of every change", async () => {
-  const it = await Reflection.of(2);
+test("it lists by a watch, then reports every change", async () => {
+  const it = await ReflectorStage.of(2);
   assert.deepEqual(it.news(), ["listing", "+shop/o0", "+shop/o1", "listed", "watching"]);
   it.server.store.put("o1", 7);
   it.server.store.put("new", 8);
@@ -15,9 +16,9 @@ test("it lists by a watch, then hears of every change", async () => {
   await it.end();
 });
 
-for (const initialEvents of ["refused", "ignored"] as const) {
+for (const initialEvents of ["refused", "failed", "ignored"] as const) {
   test(`it lists in pages where initial events are ${initialEvents}`, async () => {
-    const it = await Reflection.of(7, ({ server }) => {
+    const it = await ReflectorStage.of(7, ({ server }) => {
       server.initialEvents = initialEvents;
     });
     await it.pass(10_000);
@@ -25,7 +26,7 @@ for (const initialEvents of ["refused", "ignored"] as const) {
     assert.equal(it.state, "watching");
     assert.equal(it.told.filter((line) => line === "listed").length, 1);
     assert.equal(it.server.asked.filter((path) => path.includes("limit=500")).length, 3);
-    // The next list does not try in vain.
+    // The next list does not ask for them.
     it.server.asked.splice(0);
     it.server.disturb("expired");
     it.server.store.compact();
@@ -36,8 +37,8 @@ for (const initialEvents of ["refused", "ignored"] as const) {
   });
 }
 
-test("a closed or broken watch goes on where it ended, and tells nothing twice", async () => {
-  const it = await Reflection.of(3);
+test("a closed or broken watch resumes where it ended, and reports nothing twice", async () => {
+  const it = await ReflectorStage.of(3);
   for (const fault of ["close", "reset", "half-line", "repeat"] as const) {
     await it.pass(20_000);
     it.news();
@@ -51,8 +52,8 @@ test("a closed or broken watch goes on where it ended, and tells nothing twice",
   await it.end();
 });
 
-test("what was deleted while nobody watched, and is no longer in the history, goes with the next list", async () => {
-  const it = await Reflection.of(5);
+test("an object that was deleted without a watch, and is no longer in the history, is removed by the next list", async () => {
+  const it = await ReflectorStage.of(5);
   it.server.disturb("expired");
   it.server.store.delete("o2");
   it.server.store.compact();
@@ -64,8 +65,8 @@ test("what was deleted while nobody watched, and is no longer in the history, go
   await it.end();
 });
 
-test("a list that would take most away is believed at the second look, ten seconds later", async () => {
-  const it = await Reflection.of(5);
+test("a list that would remove most objects is applied after a second list, ten seconds later", async () => {
+  const it = await ReflectorStage.of(5);
   it.server.disturb("expired");
   it.server.store.restore(["o4"], 50);
   it.server.store.compact();
@@ -78,8 +79,8 @@ test("a list that would take most away is believed at the second look, ten secon
   await it.end();
 });
 
-test("a list that was wrong for a moment takes nothing away", async () => {
-  const it = await Reflection.of(5);
+test("a list that was incomplete once removes nothing", async () => {
+  const it = await ReflectorStage.of(5);
   const empty = {
     kind: "ThingList",
     apiVersion: "example.io/v1",
@@ -98,8 +99,8 @@ test("a list that was wrong for a moment takes nothing away", async () => {
   await it.end();
 });
 
-test("a server that was restored from a backup is noticed, though its watch says nothing wrong", async () => {
-  const it = await Reflection.of(30);
+test("a server that was restored from a backup is detected, although its watch reports no error", async () => {
+  const it = await ReflectorStage.of(30);
   await it.pass(20_000);
   it.server.disturb("reset");
   it.server.faults.push({ kind: "refused" });
@@ -116,8 +117,8 @@ test("a server that was restored from a backup is noticed, though its watch says
   await it.end();
 });
 
-test("a server that was restored and has caught up since misses nothing, where all is listed after a loss", async () => {
-  const it = new Reflection({ listsAfterLoss: true });
+test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
+  const it = new ReflectorStage({ listsAfterLoss: true });
   for (let i = 0; i < 30; i++) it.server.store.put(`o${i}`, i);
   await it.start();
   const backup = it.server.store.version;
@@ -137,9 +138,64 @@ test("a server that was restored and has caught up since misses nothing, where a
   await it.end();
 });
 
+test("no object of a server that was restored and has caught up is missed once another client finds the restore", async () => {
+  const it = await ReflectorStage.of(30);
+  const backup = it.server.store.version;
+  for (let i = 30; i < 35; i++) it.server.store.put(`o${i}`, i);
+  await it.pass(20_000);
+  it.server.disturb("reset");
+  it.server.store.restore(
+    Array.from({ length: 30 }, (_, i) => `o${i}`),
+    backup,
+  );
+  for (let i = 0; i < 10; i++) it.server.store.put(`o${i}`, 1000 + i);
+  await it.pass(5000);
+  assert.equal(it.state, "watching");
+  assert.equal(it.believed.size, 35, "its own watch shows nothing");
+  it.server.recovery.restored({});
+  await it.pass(30_000);
+  assert.equal(it.told.filter((line) => line === "rewound").length, 1);
+  assert.equal(it.state, "watching");
+  assert.deepEqual(it.believed, it.actual);
+  await it.end();
+});
+
+test("a restore that a response shows while the connection is lost is reported before the next list", async () => {
+  const it = await ReflectorStage.of(30);
+  let told = 0;
+  it.server.recovery.onRestored({}, () => told++);
+  for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "refused" });
+  it.server.disturb("reset");
+  await it.settle();
+  it.server.store.restore(["o1"], 20);
+  it.news();
+  it.reflector.rewound();
+  assert.deepEqual(it.news(), ["rewound"]);
+  assert.equal(told, 1);
+  await it.pass(60_000);
+  assert.deepEqual(it.believed, it.actual);
+  assert.equal(told, 1);
+  await it.end();
+});
+
+test("a reflector that finds a restore tells the other clients of the server once, and never answers another", async () => {
+  const it = await ReflectorStage.of(30);
+  let told = 0;
+  it.server.recovery.onRestored({}, () => told++);
+  it.server.recovery.restored({});
+  await it.pass(30_000);
+  assert.equal(told, 1, "by this test only");
+  it.server.disturb("reset");
+  it.server.store.restore(["o1"], 20);
+  await it.pass(60_000);
+  assert.equal(told, 2);
+  assert.deepEqual(it.believed, it.actual);
+  await it.end();
+});
+
 test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
   for (const fault of ["expired", "garbage"] as const) {
-    const it = await Reflection.of(3);
+    const it = await ReflectorStage.of(3);
     it.server.store.delete("o1");
     it.server.disturb(fault);
     await it.settle();
@@ -152,8 +208,8 @@ test("ERROR, garbage and a row of failures in the middle of a watch lead to a ne
   }
 });
 
-test("the first version that is served is used, and another when that goes", async () => {
-  const it = new Reflection({ versions: ["v1beta1", "v1alpha1"] });
+test("the first served version is used, and another one once it is not served any more", async () => {
+  const it = new ReflectorStage({ versions: ["v1beta1", "v1alpha1"] });
   for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
   it.server.served = ["v1alpha1"];
   await it.start();
@@ -173,8 +229,8 @@ test("the first version that is served is used, and another when that goes", asy
   await it.end();
 });
 
-test("who throws is told again when the watch ends, and the others are told in any case", async () => {
-  const it = await Reflection.of(3, (of) => {
+test("a failed handler gets the object again when the watch ends; other objects are reported in any case", async () => {
+  const it = await ReflectorStage.of(3, (of) => {
     of.throwing = 1;
   });
   assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
@@ -185,8 +241,20 @@ test("who throws is told again when the watch ends, and the others are told in a
   await it.end();
 });
 
-test("a list that is doubted is looked at again, though a watch could go on from before it", async () => {
-  const it = await Reflection.of(3, (of) => void of.throwing++);
+test("a handler that takes no more gets the object again when the watch ends, and nothing is logged", async () => {
+  const it = await ReflectorStage.of(3, (of) => {
+    of.throwing = 1;
+    of.thrown = new Untaken("full");
+  });
+  assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
+  assert.deepEqual(it.errors, []);
+  await it.pass(600_000);
+  assert.deepEqual(it.believed, it.actual);
+  await it.end();
+});
+
+test("an unconfirmed list is repeated, although a watch could resume from before it", async () => {
+  const it = await ReflectorStage.of(3, (of) => void of.throwing++);
   it.server.store.restore(["o0"], 50);
   it.server.disturb("close");
   await it.settle();
@@ -197,8 +265,11 @@ test("a list that is doubted is looked at again, though a watch could go on from
   await it.end();
 });
 
-test("a watch goes on from the last event, without a word before it once all is well again", async () => {
-  const it = await Reflection.of(3, ({ server }) => void server.faults.push({ kind: "refused" }));
+test("a watch resumes after the last event, and reports its state only once it has recovered", async () => {
+  const it = await ReflectorStage.of(
+    3,
+    ({ server }) => void server.faults.push({ kind: "refused" }),
+  );
   await it.pass(20_000);
   it.server.store.put("o1", 7);
   await it.pass(20_000);
@@ -208,8 +279,8 @@ test("a watch goes on from the last event, without a word before it once all is 
   await it.end();
 });
 
-test("a bookmark in the midst of initial events is no end of them: pages are", async () => {
-  const it = await Reflection.of(3, ({ server }) => {
+test("a bookmark among initial events does not end them: it lists by pages", async () => {
+  const it = await ReflectorStage.of(3, ({ server }) => {
     const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "103" } } };
     server.faults.push({ kind: "body", text: `${JSON.stringify(bookmark)}\n` });
   });
@@ -221,7 +292,7 @@ test("a bookmark in the midst of initial events is no end of them: pages are", a
 
 test("a list of another kind is garbage", async () => {
   const list = { apiVersion: "other.io/v1", metadata: { resourceVersion: "900" }, items: [] };
-  const it = await Reflection.of(3, ({ server }) => {
+  const it = await ReflectorStage.of(3, ({ server }) => {
     server.faults.push({ kind: "status", status: 400 });
     server.faults.push({ kind: "body", text: JSON.stringify(list) });
   });
@@ -230,8 +301,8 @@ test("a list of another kind is garbage", async () => {
   await it.end();
 });
 
-test("whoever is told may stop it, and hears nothing of what has already come", async () => {
-  const it = new Reflection();
+test("a handler may stop it, and gets no events that have already arrived", async () => {
+  const it = new ReflectorStage();
   for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
   it.server.cut = 10_000;
   it.onChanged = () => void it.stop();
@@ -241,9 +312,9 @@ test("whoever is told may stop it, and hears nothing of what has already come", 
   await it.end();
 });
 
-test("stop ends it wherever it is, and nothing is told after", async () => {
+test("stop ends it at any point, and no event follows", async () => {
   for (const when of ["connecting", "listing", "watching", "waiting"] as const) {
-    const it = new Reflection();
+    const it = new ReflectorStage();
     it.server.store.put("o0", 0);
     it.server.cut = 1;
     if (when === "connecting") it.server.faults.push({ kind: "silent" });

@@ -1,49 +1,40 @@
-import type { Clock } from "../clock.ts";
-import type { Logger } from "../log.ts";
+import { LimitedLog } from "../limited-log.ts";
+import type { LogFields, Logger } from "../log.ts";
 import { ApiFault, type FaultReason } from "./api-fault.ts";
-import type { ApiServer } from "./api-server.ts";
-import { ListWatch } from "./list-watch.ts";
+import { ListWatch, type ListWatchOptions } from "./list-watch.ts";
 import type { ObjectMeta } from "./object-meta.ts";
-import { Patience } from "./patience.ts";
 import type { Wait } from "./recovery.ts";
-import type { ReflectorEvents, ReflectorReason, Removal } from "./reflector-events.ts";
-import type { ResourceQuery } from "./resource-query.ts";
+import {
+  type ReflectorEvents,
+  type ReflectorReason,
+  type Removal,
+  Untaken,
+} from "./reflector-events.ts";
+import { RetryDelay } from "./retry-delay.ts";
 
 export type { ReflectorEvents, ReflectorReason, ReflectorState } from "./reflector-events.ts";
 export type { ResourceQuery } from "./resource-query.ts";
 
-/** What a reflector is made of. */
-export interface ReflectorOptions {
-  readonly api: ApiServer;
-  readonly query: ResourceQuery;
+/** Options of a `Reflector`. */
+export interface ReflectorOptions extends Omit<ListWatchOptions, "events" | "signal"> {
   readonly events: ReflectorEvents;
-  readonly clock: Clock;
-  /** A number in [0, 1). */
-  readonly random: () => number;
-  /** Hears of events that were not taken. */
   readonly log: Logger;
-  /**
-   * Keys of objects that were known before this process began, by what it had left behind. What the first list misses
-   * of them is told as removed, under the same doubts as what a later list misses. Absent: none.
-   */
-  readonly known?: Iterable<string>;
 }
 
-/** Milliseconds after which a watch was a success, and failures before it are forgotten. */
-const SETTLED_MS = 10_000;
-/**
- * Milliseconds until a list that would take away most objects is looked at again: an API server that starts has
- * loaded its objects by then.
- */
-const SECOND_LOOK_MS = 10_000;
-/** Milliseconds between the two looks that find an optional kind missing at the start. */
-const MISSING_AGAIN_MS = 1000;
-/** Milliseconds between later looks for it: a CRD may be installed at any time. */
-const OPTIONAL_AGAIN_MS = 30_000;
+/** Milliseconds after which a watch counts as healthy, and the backoff is reset. */
+const HEALTHY_MS = 10_000;
+/** Milliseconds until a second list confirms a mass loss: a starting API server has loaded its objects by then. */
+const CONFIRM_MS = 10_000;
+/** Milliseconds between two lines about objects that cannot be processed, after a hundred at once. */
+const LOG_MS = 60_000;
+/** Milliseconds between the first two requests for an optional resource that is not served. */
+const NOT_SERVED_RETRY_MS = 1000;
+/** Milliseconds between later requests for it: its CRD may be installed at any time. */
+const NOT_SERVED_POLL_MS = 30_000;
 
 const NONE: Wait = { ms: 0, least: 0 };
 
-/** Lists objects of an API server and follows their changes, through every fault, until it is stopped. */
+/** Lists and watches objects of an API server until stopped; recovers from every fault. */
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #stop = new AbortController();
@@ -51,76 +42,84 @@ export class Reflector {
   readonly #faults = new Map<FaultReason, number>();
   #running: Promise<void> | undefined;
   #listed = false;
-  /** An optional kind was found missing by the last look. */
-  #missing = false;
+  /** According to the last response, an optional resource is not served. */
+  #notServed = false;
   #reason: ReflectorReason | undefined;
-  readonly #patience: Patience;
-  /** When the last watch began; undefined once that has been reckoned with. */
+  readonly #retryDelay: RetryDelay;
+  readonly #log: LimitedLog;
+  /** When the last watch began; undefined once its duration was evaluated. */
   #watchingSince: number | undefined;
+  /** Another client, or a response, showed that the server was restored; until the next list is complete. */
+  #wasTold = false;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
-    const { api, query, clock, random, known } = options;
-    this.#patience = new Patience(random);
+    const { api, clock } = options;
+    this.#retryDelay = new RetryDelay(options.random);
+    this.#log = new LimitedLog(options.log, clock, LOG_MS);
+    api.recovery.onRestored(this, () =>
+      this.#rewind("Another client found that the server was restored"),
+    );
     this.#listWatch = new ListWatch({
-      ...(known !== undefined && { known }),
-      api,
-      query,
-      clock,
-      random,
+      ...options,
       signal: this.#stop.signal,
       events: {
-        changed: (key, object, at) => this.#tell((to) => to.changed(key, object, at), key),
-        removed: (key, at, how) => void this.#tell((to) => to.removed(key, at, how), key),
-        listing: () => this.#be("listing"),
+        changed: (key, object, at) => this.#emit((to) => to.changed(key, object, at), key),
+        removed: (key, at, how) => void this.#emit((to) => to.removed(key, at, how), key),
+        listing: () => this.#setState("listing"),
         listed: () => this.#complete(),
         watching: () => {
           this.#watchingSince = clock.now();
           api.recovery.succeeded(this);
-          this.#be("watching");
+          this.#setState("watching");
         },
       },
     });
   }
 
-  /** How often each fault has been met. */
+  /** Number of faults, by reason. */
   get faults(): ReadonlyMap<FaultReason, number> {
     return this.#faults;
   }
 
-  /** Starts; returns at once. Once. */
+  /** Starts; returns immediately. Call it once. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /**
-   * What a write of ours was answered with: the object as it is now. It is told at once, and no older state of it is told
-   * after it: who decides by what was told never decides by what was before his own write.
-   */
+  /** Reports the object of a response to a write, and no older state later, so that no reconcile uses a state before it. */
   wrote(object: unknown): void {
     this.#listWatch.wrote(object);
   }
 
-  /** An object that our list lacks, as another list shows it. It is told at once, unless a later state of it is known. */
+  /** Reports an object of another list that this one lacks, unless a later state is known. */
   found(object: unknown): void {
     this.#listWatch.found(object);
   }
 
-  /** An object is gone, as the answer to a request of ours shows. Told at once, unless a later state is known. */
+  /** Reports the deletion of an object that a response shows, unless a later state is known. */
   erased(meta: ObjectMeta, how: Removal): void {
     this.#listWatch.erased(meta, how);
   }
 
-  /** The server is older than it was, as the answer to a request of ours shows. All is listed anew, and told again. */
+  /** A response shows that the server was restored from a backup: relists and reports all objects again. */
   rewound(): void {
-    this.#listWatch.rewound();
+    this.#rewind("A response shows that the server was restored");
+    this.#options.api.recovery.restored(this);
   }
 
-  /** Ends everything. No event comes after the call, whatever is under way. */
+  /** Stops. No event follows the call. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
     this.#options.api.recovery.forget(this);
+  }
+
+  /** Forgets versions, so the list that follows shows no restore: it is reported before. */
+  #rewind(detail: string): void {
+    this.#wasTold = true;
+    this.#listWatch.rewound();
+    this.#setState("rewound", detail);
   }
 
   async #run(): Promise<void> {
@@ -138,79 +137,86 @@ export class Reflector {
     }
   }
 
-  /** What is waited after a round that went well. */
+  /** The wait after a successful round. */
   #afterEnd(end: "closed" | "doubtful"): Wait {
     if (end === "doubtful") {
-      this.#be("doubtful");
-      return { ms: SECOND_LOOK_MS, least: SECOND_LOOK_MS };
+      this.#setState("doubtful");
+      return { ms: CONFIRM_MS, least: CONFIRM_MS };
     }
-    return this.#settle() ? NONE : this.#patience.afterEarlyEnd();
+    return this.#resetIfHealthy() ? NONE : this.#retryDelay.afterEarlyEnd();
   }
 
-  /** What is waited after a round that failed. */
+  /** The wait after a failed round. */
   #afterFault(fault: ApiFault): Wait {
     this.#faults.set(fault.reason, (this.#faults.get(fault.reason) ?? 0) + 1);
     const wasWatching = this.#watchingSince !== undefined;
     const quiet = fault.reason === "stalled" && wasWatching;
-    const wasCutOff = wasWatching && !this.#settle();
-    // The next round looks whether the server is well; that alone says whether anything is wrong.
+    const wasCutOff = wasWatching && !this.#resetIfHealthy();
+    // The next round shows whether the server is healthy.
     if (quiet) return NONE;
     const { recovery } = this.#options.api;
-    const isScout = recovery.gaveUp(this, fault.reason);
-    this.#be(fault.reason, fault.message);
-    const wait = this.#patience.afterFault(fault, isScout, wasCutOff);
-    const missing = fault.reason === "not-served" && this.#options.query.optional === true;
-    const again = missing && this.#missing;
-    this.#missing = missing;
-    if (!missing) return wait;
-    if (!this.#listed && !again) return { ms: MISSING_AGAIN_MS, least: MISSING_AGAIN_MS };
+    const isProbe = recovery.failedAndWaits(this, fault.reason);
+    if (fault.reason === "rewound" && !this.#wasTold) recovery.restored(this);
+    this.#setState(fault.reason, fault.message);
+    const wait = this.#retryDelay.afterFault(fault, isProbe, wasCutOff);
+    const notServed = fault.reason === "not-served" && this.#options.query.optional === true;
+    const again = notServed && this.#notServed;
+    this.#notServed = notServed;
+    if (!notServed) return wait;
+    if (!this.#listed && !again) return { ms: NOT_SERVED_RETRY_MS, least: NOT_SERVED_RETRY_MS };
     this.#complete();
-    return { ms: OPTIONAL_AGAIN_MS, least: MISSING_AGAIN_MS };
+    return { ms: NOT_SERVED_POLL_MS, least: NOT_SERVED_RETRY_MS };
   }
 
-  /** A fault as it is. Anything else is a mistake of ours: the log has its stack, and a new list may get past it. */
+  /** An ApiFault as it is. Anything else is an internal error: logged with its stack, and followed by a relist. */
   #faultOf(thrown: unknown): ApiFault {
     if (thrown instanceof ApiFault) return thrown;
-    this.#options.log.error("An answer of the API server was not understood.", { error: thrown });
+    this.#logError("Failed to process a response of the API server", { error: thrown });
     return new ApiFault("garbage", String(thrown), { cause: thrown });
   }
 
-  /** Forgets failures if the last watch was a success; says whether it was. */
-  #settle(): boolean {
+  /** Resets the backoff if the last watch was healthy; returns whether it was. */
+  #resetIfHealthy(): boolean {
     const since = this.#watchingSince;
     this.#watchingSince = undefined;
-    const settled = since !== undefined && this.#options.clock.now() - since >= SETTLED_MS;
-    if (settled) this.#patience.forget();
-    return settled;
+    const healthy = since !== undefined && this.#options.clock.now() - since >= HEALTHY_MS;
+    if (healthy) this.#retryDelay.reset();
+    return healthy;
   }
 
   #complete(): void {
-    this.#missing = false;
+    this.#notServed = false;
+    this.#wasTold = false;
     if (this.#listed) return;
     this.#listed = true;
-    this.#tell((to) => to.listed());
+    this.#emit((to) => to.listed());
   }
 
-  #be(reason: ReflectorReason, detail?: string): void {
+  #setState(reason: ReflectorReason, detail?: string): void {
     if (reason === this.#reason) return;
     this.#reason = reason;
-    this.#tell((to) => to.state({ reason, ...(detail !== undefined && { detail }) }));
+    this.#emit((to) => to.state({ reason, ...(detail !== undefined && { detail }) }));
   }
 
-  /** Tells, unless it is stopped; false if that was not taken. */
-  #tell(tell: (to: ReflectorEvents) => void, object?: string): boolean {
+  /** Calls an event handler unless stopped; false if it threw. */
+  #emit(emit: (to: ReflectorEvents) => void, object?: string): boolean {
     if (this.#stop.signal.aborted) return true;
     try {
-      tell(this.#options.events);
+      emit(this.#options.events);
       return true;
     } catch (error) {
-      const { group, resource } = this.#options.query;
-      this.#options.log.error("An object of the API server was not taken.", {
+      if (error instanceof Untaken) return false;
+      this.#logError("Failed to process an object of the API server", {
         ...(object !== undefined && { object }),
-        resource: group === "" ? resource : `${resource}.${group}`,
         error,
       });
       return false;
     }
+  }
+
+  #logError(message: string, fields: LogFields): void {
+    const { group, resource } = this.#options.query;
+    const name = group === "" ? resource : `${resource}.${group}`;
+    this.#log.write(name, { level: "error", message, fields: { resource: name, ...fields } });
   }
 }

@@ -8,7 +8,7 @@ test("a query of one namespace lists and watches inside it alone", () => {
   const query = { ...SLICES, namespace: "shop", labelSelector: "a=b" };
   const path = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
   assert.equal(listPath(query, "v1", { limit: 5 }), `${path}?labelSelector=a%3Db&limit=5`);
-  const watch = new URL(watchPath(query, "v1", { since: "7", timeoutSeconds: 9 }), "http://x");
+  const watch = new URL(watchPath(query, "v1", 9, "7"), "http://x");
   assert.equal(watch.pathname, path);
   assert.equal(watch.searchParams.get("resourceVersion"), "7");
 });

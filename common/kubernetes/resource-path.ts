@@ -1,24 +1,21 @@
 import type { ResourceQuery } from "./resource-query.ts";
 
-/** `group/version` as objects carry it in `apiVersion`; the core group has no name. PURE. */
+/** The `apiVersion` of objects: `group/version`, or `version` in the core group. PURE. */
 export function apiVersionOf({ group }: Pick<ResourceQuery, "group">, version: string): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** What a list is asked for, beyond the query's own selectors. */
+/** Options of a list. */
 export interface ListOptions {
-  /** Objects in a page at most. */
+  /** Maximum objects per page. */
   readonly limit: number;
-  /** Where the next page begins, as the page before it said. */
+  /** The `continue` token of the previous page. */
   readonly continue?: string;
-  /** True: objects of any label. */
+  /** True: ignores the label selector. */
   readonly anyLabel?: boolean;
 }
 
-/**
- * The path of a list. It names no resourceVersion, so that the answer is as new as the last write: a replica
- * whose cache lags must not seem to take objects back. PURE.
- */
+/** The path of a list, without a resourceVersion: a lagging cache must not make objects disappear. PURE. */
 export function listPath(query: ResourceQuery, version: string, options: ListOptions): string {
   const parameters = selectors(query, options.anyLabel ?? false);
   parameters.set("limit", String(options.limit));
@@ -26,27 +23,25 @@ export function listPath(query: ResourceQuery, version: string, options: ListOpt
   return `${resourcePath(query, version)}?${parameters.toString()}`;
 }
 
-/** What a watch is asked for, beyond the query's own selectors. */
-export interface WatchOptions {
-  /** Changes after this version; undefined: first everything that exists, then a bookmark that says so. */
-  readonly since: string | undefined;
-  readonly timeoutSeconds: number;
-}
-
-/** The path of a watch (KEP-3157 where it begins with everything that exists). PURE. */
-export function watchPath(query: ResourceQuery, version: string, options: WatchOptions): string {
+/** The path of a watch from the resourceVersion `since`; undefined: initial events, then a bookmark (KEP-3157). PURE. */
+export function watchPath(
+  query: ResourceQuery,
+  version: string,
+  timeoutSeconds: number,
+  since: string | undefined,
+): string {
   const parameters = selectors(query, false);
   parameters.set("watch", "true");
   parameters.set("allowWatchBookmarks", "true");
-  parameters.set("timeoutSeconds", String(options.timeoutSeconds));
-  if (options.since === undefined) {
+  parameters.set("timeoutSeconds", String(timeoutSeconds));
+  if (since === undefined) {
     parameters.set("sendInitialEvents", "true");
     parameters.set("resourceVersionMatch", "NotOlderThan");
-  } else parameters.set("resourceVersion", options.since);
+  } else parameters.set("resourceVersion", since);
   return `${resourcePath(query, version)}?${parameters.toString()}`;
 }
 
-/** The path of the objects of a kind, in a namespace if one is named. PURE. */
+/** The path of a resource, in a namespace if it is set. PURE. */
 export function resourcePath(
   { group, resource, namespace }: Pick<ResourceQuery, "group" | "resource" | "namespace">,
   version: string,

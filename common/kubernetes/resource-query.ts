@@ -1,20 +1,19 @@
-/** A kind of object on an API server, and which objects of it. */
+/** A resource of an API server, and which of its objects. */
 export interface ResourceQuery {
   /** API group; empty for the core group. */
   readonly group: string;
-  /** In order of preference: the first that the API server serves is used. */
+  /** In order of preference; the first served one is used. */
   readonly versions: readonly string[];
   /** Lower-case plural of the kind: `endpointslices`. */
   readonly resource: string;
-  /** Objects of this namespace alone; absent: of all. */
+  /** Default: all namespaces. */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** True: where the kind is not served, there simply is none. False: that is a fault which is waited out. */
+  /** True: if the resource is not served, it has no objects. Default: that is a fault, with retries. */
   readonly optional?: boolean;
-  /**
-   * True: after a connection was lost, all is listed anew. What comes back may be a server that was restored from a backup and has
-   * been written to since: its versions are then no older than what was seen, and going on from there misses what came before.
-   */
+  /** True: relists after each lost connection. A server restored from a backup may have reached the same versions again. */
   readonly listsAfterLoss?: boolean;
+  /** Maximum objects: if there are more, nothing is watched, and what is known stays. Default: 200,000. */
+  readonly most?: number;
 }

@@ -7,7 +7,7 @@ import { parseWatchEvent } from "./watch-event.ts";
 const parse = (event: unknown) => parseWatchEvent(Buffer.from(JSON.stringify(event)));
 const metadata = { namespace: "shop", name: "web", uid: "u", resourceVersion: "7" };
 
-test("an event has its object, and what identifies it", () => {
+test("an event has its object and its metadata", () => {
   const meta = { key: "shop/web", uid: "u", resourceVersion: "7" };
   for (const type of ["ADDED", "MODIFIED", "DELETED"]) {
     assert.deepEqual(parse({ type, object: { metadata } }), { type, meta, object: { metadata } });
@@ -17,7 +17,7 @@ test("an event has its object, and what identifies it", () => {
   assert.equal(event.type === "ADDED" && event.meta.key, "web");
 });
 
-test("a bookmark tells a version, and whether all objects have been sent", () => {
+test("a bookmark has a version, and whether all objects have been sent", () => {
   const bookmark = (annotations?: unknown) =>
     parse({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9", annotations } } });
   const plain = { type: "BOOKMARK", resourceVersion: "9", initialEventsEnd: false };
@@ -27,7 +27,7 @@ test("a bookmark tells a version, and whether all objects have been sent", () =>
   assert.deepEqual(end, { ...plain, initialEventsEnd: true });
 });
 
-test("an ERROR event means what its code means", () => {
+test("an ERROR event has the reason of its code", () => {
   const error = (object: unknown) => () => parse({ type: "ERROR", object });
   const status = { kind: "Status", code: 410, message: "too old" };
   assert.throws(error(status), { reason: "expired", message: "too old" });
@@ -38,7 +38,7 @@ test("an ERROR event means what its code means", () => {
   assert.throws(error({ ...status, message: "x".repeat(9999) }), { message: "x".repeat(300) });
 });
 
-test("what is no event is garbage", () => {
+test("an invalid event is garbage", () => {
   const garbage = [
     null,
     [],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../../test/support/fake-clock.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { Connection } from "./connection.ts";
 import { Recovery } from "./recovery.ts";
 import { NoInitialEvents, watchStream } from "./watch-stream.ts";
@@ -40,19 +40,19 @@ async function heard(lines: readonly (readonly [number, object])[]): Promise<str
   return types;
 }
 
-test("the objects at the start may come slowly, as long as they come", async () => {
+test("initial events may arrive slowly, as long as they arrive", async () => {
   const lines = [added("a"), added("b"), added("c"), bookmark].map(
     (line) => [9_999, line] as const,
   );
   assert.deepEqual(await heard(lines), ["ADDED", "ADDED", "ADDED", "BOOKMARK"]);
 });
 
-test("objects that nobody says are all of them are no list", async () => {
+test("objects without the final bookmark are not a list", async () => {
   const lines = [[0, added("a")] as const, [10_000, added("b")] as const];
   await assert.rejects(heard(lines), NoInitialEvents);
 });
 
-test("after the objects at the start, silence means nothing for minutes", async () => {
+test("after the initial events, minutes without data are not a fault", async () => {
   const lines = [[0, bookmark] as const, [149_999, added("a")] as const];
   assert.deepEqual(await heard(lines), ["BOOKMARK", "ADDED"]);
 });

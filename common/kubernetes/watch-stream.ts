@@ -2,58 +2,48 @@ import type { Cancel, Clock } from "../clock.ts";
 import { deadline } from "../deadline.ts";
 import { ApiFault } from "./api-fault.ts";
 import type { Connection } from "./connection.ts";
+import { LONGEST_OBJECT } from "./json.ts";
 import { LineSplitter } from "./line-splitter.ts";
-import { LONGEST_OBJECT } from "./longest-object.ts";
 import { parseWatchEvent, type WatchEvent } from "./watch-event.ts";
 
-/**
- * Milliseconds of silence in a watch. A bookmark comes about every minute (kube-apiserver's watch cache), so two
- * were missed. A quiet kind on an etcd that reports no progress gets none: that costs a look and a new watch.
- */
+/** Maximum milliseconds without data in a watch: kube-apiserver sends a bookmark about once a minute. */
 const WATCH_SILENCE_MS = 150_000;
-/**
- * Milliseconds of silence within which the objects at the start of a watch go on, or are said to be complete. A
- * server that does not know `sendInitialEvents` may send them as well, but never says that it is through.
- */
+/** Maximum milliseconds without data in initial events: a server that ignores `sendInitialEvents` sends no bookmark. */
 const INITIAL_SILENCE_MS = 10_000;
 
-/** Thrown where a watch was to begin with all objects, and the server does not do that. */
+/** Thrown if the server does not support `sendInitialEvents`. */
 export class NoInitialEvents extends Error {}
 
-/** What is watched. */
-export interface WatchOptions {
+/** Options of `watchStream`. */
+export interface WatchStreamOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** The watch is to begin with everything that exists, up to a bookmark that ends it. */
+  /** The watch begins with all existing objects, followed by a bookmark. */
   readonly initial: boolean;
-  /** The server has begun. */
+  /** Called when the response begins. */
   readonly opened: () => void;
   /** Ends this watch. */
   readonly cancel: AbortSignal;
 }
 
-/** A line of a watch, and when it came, in milliseconds of the clock. */
-export interface Heard {
-  readonly event: WatchEvent;
-  readonly at: number;
-}
-
-/**
- * The events of one watch, until the server closes it, as it may at any time; but not before the objects at its
- * start are through. Throws an ApiFault, or NoInitialEvents.
- */
+/** The events of one watch with times of arrival, until the server closes it. Throws an ApiFault, or NoInitialEvents. */
 export async function* watchStream(
   connection: Connection,
-  options: WatchOptions,
-): AsyncGenerator<Heard> {
+  options: WatchStreamOptions,
+): AsyncGenerator<{ readonly event: WatchEvent; readonly at: number }> {
   let { initial } = options;
-  const patience = new Patience(options.clock);
+  const { path, clock } = options;
+  const expired = new AbortController();
+  let stopTimeout: Cancel = () => {};
+  const restartTimeout = (): void => {
+    stopTimeout();
+    stopTimeout = deadline(clock, INITIAL_SILENCE_MS, () => expired.abort());
+  };
   const opened = (): void => {
-    if (initial) patience.renew();
+    if (initial) restartTimeout();
     options.opened();
   };
-  const { path } = options;
-  const cancel = AbortSignal.any([patience.lost, options.cancel]);
+  const cancel = AbortSignal.any([expired.signal, options.cancel]);
   const reading = { path, silence: WATCH_SILENCE_MS, opened, cancel };
   const splitter = new LineSplitter(LONGEST_OBJECT);
   try {
@@ -63,47 +53,28 @@ export async function* watchStream(
         if (initial && event.type === "BOOKMARK") {
           if (!event.initialEventsEnd) throw new NoInitialEvents();
           initial = false;
-          patience.end();
+          stopTimeout();
         }
         yield { event, at };
-        await connection.breathe();
+        await connection.yieldIfDue();
       }
-      if (initial) patience.renew();
+      if (initial) restartTimeout();
     }
   } catch (thrown) {
-    throw initial && (patience.lost.aborted || isRefusal(thrown)) ? new NoInitialEvents() : thrown;
+    throw initial && (expired.signal.aborted || isRefusal(thrown)) ? new NoInitialEvents() : thrown;
   } finally {
-    patience.end();
+    stopTimeout();
   }
-  if (initial) throw new ApiFault("unreachable", "The answer broke off.");
+  if (initial)
+    throw new ApiFault("unreachable", "The response ended before the initial events were complete");
 }
 
-/** Servers refuse unknown parameters of a watch as bad requests, as invalid, or as forbidden. */
+/**
+ * Servers reject unknown watch parameters as bad request, invalid or forbidden. With an etcd before 3.4.25 or 3.5.8
+ * kube-apiserver fails `sendInitialEvents` with status 500 (RequestWatchProgress is disabled), after 200 in an event.
+ */
+const REFUSALS: ReadonlySet<string> = new Set(["refused", "forbidden", "server-error"]);
+
 function isRefusal(thrown: unknown): boolean {
-  return thrown instanceof ApiFault && ["refused", "forbidden"].includes(thrown.reason);
-}
-
-/** Runs out unless it is renewed in time. */
-class Patience {
-  readonly #clock: Clock;
-  readonly #lost = new AbortController();
-  #cancel: Cancel | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Aborted once it has run out. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  renew(): void {
-    this.end();
-    this.#cancel = deadline(this.#clock, INITIAL_SILENCE_MS, () => this.#lost.abort());
-  }
-
-  end(): void {
-    this.#cancel?.();
-  }
+  return thrown instanceof ApiFault && REFUSALS.has(thrown.reason);
 }

@@ -4,9 +4,9 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { type Answer, FakeApiServer } from "../../test/support/fake-api-server.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { logLines } from "../../test/support/log-lines.ts";
+import { type Answer, FakeApiServer } from "../../test/doubles/fake-api-server.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
 import { Slots } from "../queue/slots.ts";
 import type { ApiFault } from "./api-fault.ts";
 import type { ApiResource, Manifest } from "./api-resource.ts";
@@ -79,7 +79,7 @@ function denied(why: string): string {
 
 const PATH = "/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/serviceimports";
 
-test("an apply says whose fields they are, and which version it is meant for", async () => {
+test("an apply sends its field manager and the version that it applies to, or one that no object has", async () => {
   await using it = await stage();
   it.answer(200);
   it.answer(201);
@@ -102,12 +102,12 @@ test("an apply says whose fields they are, and which version it is meant for", a
     {
       line: `PATCH ${PATH}/web/status?fieldManager=me&force=false`,
       type,
-      body: { ...manifest, ...kind },
+      body: { ...manifest, ...kind, metadata: { ...WEB.metadata, resourceVersion: "1" } },
     },
   ]);
 });
 
-test("what is created, replaced and deleted goes where it belongs; kinds without namespaces, too", async () => {
+test("create, replace and delete use the right paths, also for cluster-scoped kinds", async () => {
   await using it = await stage();
   for (const status of [201, 200, 200]) it.answer(status);
   it.answer(200, { metadata: { name: "shop", uid: "n", resourceVersion: "3" } });
@@ -135,7 +135,7 @@ test("what is created, replaced and deleted goes where it belongs; kinds without
   assert.deepEqual([read?.type, read?.body], [undefined, undefined]);
 });
 
-test("refusals are told apart", async () => {
+test("rejections have different reasons", async () => {
   await using it = await stage();
   const terminating = { causes: [{ reason: "NamespaceTerminating" }] };
   const cases = [
@@ -162,7 +162,7 @@ test("refusals are told apart", async () => {
   }
 });
 
-test("an object that is not there is not read, and need not be deleted", async () => {
+test("a missing object is undefined for get, and false for delete", async () => {
   await using it = await stage();
   it.answer(404, about("NotFound"));
   assert.equal(await it.writer.get(IMPORTS, WEB.metadata), undefined);
@@ -170,7 +170,7 @@ test("an object that is not there is not read, and need not be deleted", async (
   assert.equal(await it.writer.delete(IMPORTS, WEB.metadata, STORED.metadata), false);
 });
 
-test("the version that is served is found once, and found again when another one is served", async () => {
+test("the served version is searched once, and again when another one is served", async () => {
   await using it = await stage();
   const versions = async (): Promise<(string | undefined)[]> => {
     await it.writer.apply(IMPORTS, WEB);
@@ -194,7 +194,7 @@ test("the version that is served is found once, and found again when another one
   assert.equal(it.sent.length, 1);
 });
 
-test("a write is sent once, though a kept connection ends as it arrives; a read is sent again", async () => {
+test("a write is sent once, even if a kept-alive connection ends then; a read is retried", async () => {
   await using it = await stage();
   const keep = async (): Promise<void> => {
     it.answer(200);
@@ -210,7 +210,7 @@ test("a write is sent once, though a kept connection ends as it arrives; a read 
   assert.equal(it.fake.requests.length, 5);
 });
 
-test("a write that is not done in time is given up, before the answer and in its midst", async () => {
+test("a write times out before the response and during it", async () => {
   await using it = await stage({ within: 4000 });
   const cases: Answer[] = [() => {}, (_, response) => response.writeHead(200).write("{")];
   for (const answer of cases) {
@@ -224,7 +224,7 @@ test("a write that is not done in time is given up, before the answer and in its
   }
 });
 
-test("an answer that never ends, and is never silent for long, is given up as well", async () => {
+test("a response that never ends times out, even if data keeps arriving", async () => {
   await using it = await stage({ within: 4000 });
   let more = (): void => assert.fail("nobody has asked");
   it.fake.answers.push((_, response) => {
@@ -243,7 +243,7 @@ test("an answer that never ends, and is never silent for long, is given up as we
   await late;
 });
 
-test("an answer without an end is garbage", async () => {
+test("a response that is too long is garbage", async () => {
   await using it = await stage();
   it.fake.answers.push((_, response) => {
     response.writeHead(200);
@@ -254,7 +254,7 @@ test("an answer without an end is garbage", async () => {
   await assert.rejects(it.writer.get(IMPORTS, WEB.metadata), { reason: "garbage" });
 });
 
-test("nothing is sent without permission to write; reading needs none", async () => {
+test("no write is sent without permission; reads need none", async () => {
   const asked: number[] = [];
   const permit = (ms: number): boolean => {
     asked.push(ms);
@@ -276,7 +276,7 @@ test("nothing is sent without permission to write; reading needs none", async ()
   await it.writer.get(IMPORTS, WEB.metadata);
 });
 
-test("Writers that share their places never have more under way than there are", async () => {
+test("writers that share slots never have more concurrent requests than slots", async () => {
   const replies: (() => void)[] = [];
   const api: ApiServer = {
     address: "nowhere",

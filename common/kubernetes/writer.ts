@@ -1,59 +1,50 @@
 import type { Clock } from "../clock.ts";
 import type { Slots } from "../queue/slots.ts";
-import { ask } from "./answers.ts";
-import { ApiFault } from "./api-fault.ts";
+import { ApiFault, firstServed, reasonOfObject } from "./api-fault.ts";
 import type { ApiResource, Manifest, ObjectName } from "./api-resource.ts";
 import type { ApiRequest, ApiServer } from "./api-server.ts";
-import { parseJson } from "./json.ts";
-import { LONGEST_OBJECT } from "./longest-object.ts";
-import { reasonOfObject } from "./object-fault.ts";
+import { LONGEST_OBJECT, parseJson } from "./json.ts";
 import { metaOf, type ObjectMeta } from "./object-meta.ts";
 import {
   type ApplyOptions,
   applyRequest,
-  createRequest,
   deleteRequest,
   getRequest,
   type ObjectRequest,
   type ObjectState,
-  replaceRequest,
+  storeRequest,
 } from "./object-request.ts";
-import { isDeaf } from "./recovery.ts";
+import { isServerDown } from "./recovery.ts";
+import { requestBody } from "./request-body.ts";
 
 export type { ApplyOptions, ObjectState } from "./object-request.ts";
 
-/** Milliseconds that a read or write of one object may take in all, unless it is said. */
+/** Default timeout of a read or write of one object, in milliseconds. */
 export const LONGEST_WRITE_MS = 8_000;
 
-/** What an `ApiWriter` is made of. */
+/** Options of an `ApiWriter`. */
 export interface ApiWriterOptions {
   readonly api: ApiServer;
   readonly clock: Clock;
-  /** Who owns the fields that are applied. */
+  /** Field manager of server-side apply. */
   readonly fieldManager: string;
-  /** Milliseconds that each read or write may take in all; `LONGEST_WRITE_MS` if it is not said. */
+  /** Timeout of each read or write in milliseconds; default `LONGEST_WRITE_MS`. */
   readonly within?: number;
-  /**
-   * Asked right before each write: may it begin, if it ends within `ms` milliseconds? A leader knows. Absent: always.
-   */
+  /** Called before each write: may it begin, if it ends within `ms` milliseconds? See `LeaderElector`. Absent: always. */
   readonly permit?: (ms: number) => boolean;
-  /**
-   * Each read or write waits for a place here before its time begins to run. Writers of one API server may share it: every
-   * request that is under way at the same time costs a connection of its own. Absent: nothing waits.
-   */
+  /** Limits concurrent requests, also of several writers; the timeout starts once a slot is free. Absent: no limit. */
   readonly slots?: Slots;
 }
 
-/** An object as the API server has it. */
+/** An object of the API server. */
 export interface ApiObject {
   readonly meta: ObjectMeta;
   readonly object: unknown;
 }
 
 /**
- * Reads and writes single objects. Of a kind that is served in several versions, it finds one, and another when that
- * is no longer served. Nothing is tried twice. All throws are ApiFaults: after `unreachable`, `stalled`,
- * `server-error` and `garbage` a write may have been done or not; after any other it has not been done.
+ * Reads and writes single objects, in an API version that is served. Nothing is retried. All errors are ApiFaults: after
+ * `unreachable`, `stalled`, `server-error` and `garbage`, the server may have processed a write; after others it has not.
  */
 export class ApiWriter {
   readonly #options: ApiWriterOptions;
@@ -64,20 +55,15 @@ export class ApiWriter {
     this.#options = options;
   }
 
-  /** Undefined if there is none. */
+  /** Undefined if the object does not exist. */
   async get(resource: ApiResource, name: ObjectName): Promise<ApiObject | undefined> {
-    try {
-      return objectOf(await this.#ask(resource, getRequest(resource, name)), name);
-    } catch (thrown) {
-      if (isFault(thrown, "absent")) return undefined;
-      throw thrown;
-    }
+    const answer = await this.#ask(resource, getRequest(resource, name)).catch(ifAbsent);
+    return answer && objectOf(answer, name);
   }
 
   /**
-   * Creates the object, or gives it these fields, by server-side apply (Kubernetes 1.16): fields of others stay, and
-   * fields that were applied before and are not any more go. Throws `write-conflict` if the object is not in the state
-   * that the options name.
+   * Server-side apply. Throws `write-conflict` if the object is not in the state `options.seen`, or if that is absent and
+   * the object exists.
    */
   async apply(
     resource: ApiResource,
@@ -88,30 +74,22 @@ export class ApiWriter {
     return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
-  /** Throws `write-conflict` if there is one of this name. */
+  /** Throws `write-conflict` if the object exists. */
   async create(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
-    const request = createRequest(resource, manifest, this.#options.fieldManager);
+    const request = storeRequest("POST", resource, manifest, this.#options.fieldManager);
     return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
-  /**
-   * Puts this in the place of the whole object. With `metadata.resourceVersion`: throws `write-conflict` if it has
-   * another.
-   */
+  /** Replaces the whole object. With `metadata.resourceVersion`: throws `write-conflict` if it has another. */
   async replace(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
-    const request = replaceRequest(resource, manifest, this.#options.fieldManager);
+    const request = storeRequest("PUT", resource, manifest, this.#options.fieldManager);
     return objectOf(await this.#ask(resource, request), manifest.metadata);
   }
 
-  /** False if there was none. Throws `write-conflict` if it is another object, or in another version. */
+  /** False if the object did not exist. Throws `write-conflict` if its uid or resourceVersion differs. */
   async delete(resource: ApiResource, name: ObjectName, seen: ObjectState): Promise<boolean> {
-    try {
-      await this.#ask(resource, deleteRequest(resource, name, seen));
-      return true;
-    } catch (thrown) {
-      if (isFault(thrown, "absent")) return false;
-      throw thrown;
-    }
+    const request = deleteRequest(resource, name, seen);
+    return (await this.#ask(resource, request).catch(ifAbsent)) !== undefined;
   }
 
   #ask(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
@@ -119,78 +97,66 @@ export class ApiWriter {
     return this.#options.slots?.hold(ask) ?? ask();
   }
 
-  /** Asks in the version that was served last, then in the others. */
+  /** Tries the last served version first. */
   async #askNow(resource: ApiResource, request: ObjectRequest): Promise<Uint8Array> {
     const { clock, within = LONGEST_WRITE_MS } = this.#options;
     const limit = new AbortController();
     const end = clock.now() + within;
-    // Not `deadline`: who was stopped and goes on may have lost the right to write meanwhile.
+    // Not `deadline`: a stopped process may have lost the permission to write meanwhile.
     const cancel = clock.after(within, () =>
-      limit.abort(new ApiFault("stalled", `Not done within ${within / 1000} seconds`)),
+      limit.abort(new ApiFault("stalled", `Timed out after ${within / 1000} seconds`)),
     );
     const name = `${resource.group}/${resource.resource}`;
     const last = this.#served.get(name);
     const versions = new Set([...(last === undefined ? [] : [last]), ...resource.versions]);
-    let unserved: unknown;
     try {
-      for (const version of versions) {
-        try {
-          const write = request.write?.(version);
-          const bytes = await this.#send({
-            path: request.path(version),
-            signal: limit.signal,
-            silence: end - clock.now(),
-            ...(write !== undefined && { write }),
-          });
-          this.#served.set(name, version);
-          return bytes;
-        } catch (thrown) {
-          if (!isFault(thrown, "not-served")) throw thrown;
-          unserved ??= thrown;
-        }
-      }
-      throw unserved;
+      return await firstServed(versions, async (version) => {
+        const { signal } = limit;
+        const bytes = await this.#send({ ...request(version), signal, silence: end - clock.now() });
+        this.#served.set(name, version);
+        return bytes;
+      });
     } finally {
       cancel();
     }
   }
 
-  /** The whole answer. */
   async #send(request: ApiRequest): Promise<Uint8Array> {
     const { api, permit } = this.#options;
     if (request.write !== undefined && permit?.(request.silence) === false) {
-      throw new ApiFault("not-leader", "The Lease is not ours for long enough to write");
+      throw new ApiFault("not-leader", "The Lease is not held, or not for long enough");
     }
     try {
       const parts: Uint8Array[] = [];
       let length = 0;
-      const body = await ask(api, request, reasonOfObject);
+      const body = await requestBody(api, request, reasonOfObject);
       api.recovery.succeeded(this);
       for await (const part of body) {
         parts.push(part);
         length += part.length;
-        if (length > LONGEST_OBJECT) throw new ApiFault("garbage", "An answer without an end");
+        if (length > LONGEST_OBJECT) throw new ApiFault("garbage", "The response is too long");
       }
       return Buffer.concat(parts);
     } catch (thrown) {
       const fault: unknown = request.signal.aborted ? request.signal.reason : thrown;
-      // What is refused to one is not what others wait for.
-      if (fault instanceof ApiFault && isDeaf(fault.reason)) api.recovery.failed(this);
+      // Rejections of one object do not affect other clients.
+      if (fault instanceof ApiFault && isServerDown(fault.reason)) api.recovery.failed(this);
       throw fault;
     }
   }
 }
 
-/** The object that was asked for. Throws `garbage` if that is not what was answered. */
+/** The object of a response. Throws `garbage` if it is not the requested one. */
 function objectOf(answer: Uint8Array, { namespace, name }: ObjectName): ApiObject {
   const object = parseJson(answer);
   const meta = metaOf(object);
   if (meta?.key !== (namespace === undefined ? name : `${namespace}/${name}`)) {
-    throw new ApiFault("garbage", "An answer that is not the object");
+    throw new ApiFault("garbage", "The response is not the requested object");
   }
   return { meta, object };
 }
 
-function isFault(thrown: unknown, reason: "absent" | "not-served"): boolean {
-  return thrown instanceof ApiFault && thrown.reason === reason;
+/** Undefined for an object that does not exist; rethrows other faults. */
+function ifAbsent(thrown: unknown): undefined {
+  if (!(thrown instanceof ApiFault) || thrown.reason !== "absent") throw thrown;
 }

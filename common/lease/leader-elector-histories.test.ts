@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FINE, LeaseWorld, type Weather } from "../../test/support/lease-world.ts";
+import { FINE, LeaseWorld, type Weather } from "../../test/stages/lease-world.ts";
 
 type Step =
   | { readonly do: "pass"; readonly ms: number }
@@ -75,7 +75,7 @@ async function take(world: LeaseWorld, step: Step, rates: readonly number[]): Pr
   await world.settle();
 }
 
-test("in any history no two lead at the same time; in peace, one leads", async () => {
+test("in any history, no two replicas lead at the same time; without faults, one leads", async () => {
   let led = 0;
   await fc.assert(
     fc.asyncProperty(

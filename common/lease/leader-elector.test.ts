@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FINE, LeaseWorld } from "../../test/support/lease-world.ts";
+import { FINE, LeaseWorld } from "../../test/stages/lease-world.ts";
 import { LEASE_MS, RENEW_MS } from "./leader-elector.ts";
 import { leaseTerms } from "./lease.ts";
 
@@ -28,7 +28,7 @@ async function end(it: LeaseWorld): Promise<void> {
   assert.equal(it.clock.pending, 0);
 }
 
-test("the first replica leads, the others stand by; the leader writes once in two seconds, and reads nothing", async () => {
+test("the first replica leads, the others are on standby; the leader writes every two seconds, and reads nothing", async () => {
   const it = await world(3);
   await it.pass(10_000);
   assert.deepEqual(
@@ -44,7 +44,7 @@ test("the first replica leads, the others stand by; the leader writes once in tw
   await end(alone);
 });
 
-test("when the leader dies, another leads once the Lease has run out", async () => {
+test("when the leader crashes, another leads once the Lease has expired", async () => {
   const it = await world(2);
   replica(it, 0).pause();
   await it.pass(14_000);
@@ -55,7 +55,7 @@ test("when the leader dies, another leads once the Lease has run out", async () 
   await end(it);
 });
 
-test("when the leader ends in good order, another leads with its next look", async () => {
+test("after a clean stop of the leader, another replica leads with its next read", async () => {
   const it = await world(2);
   await it.pass(1000);
   const leader = replica(it, 0);
@@ -69,7 +69,7 @@ test("when the leader ends in good order, another leads with its next look", asy
   await end(it);
 });
 
-test("who stands by and ends writes nothing", async () => {
+test("a standby replica writes nothing when it stops", async () => {
   const it = await world(2);
   await it.pass(1000);
   const { asked } = it.server;
@@ -80,7 +80,7 @@ test("who stands by and ends writes nothing", async () => {
   await end(it);
 });
 
-test("a renewal counts from before it was sent, however late its answer", async () => {
+test("a renewal counts from before it was sent, however late the response", async () => {
   const it = await world(1);
   // Half of it each way: an answer after 3 seconds.
   it.weather = { ...FINE, delay: 3000 };
@@ -98,7 +98,7 @@ test("a renewal counts from before it was sent, however late its answer", async 
   await end(it);
 });
 
-test("a leader that was stopped and goes on does not lead before it has renewed", async () => {
+test("a leader that was suspended and continues does not lead before it has renewed", async () => {
   const it = await world(1);
   const [leader] = it.replicas;
   assert.ok(leader);
@@ -112,7 +112,7 @@ test("a leader that was stopped and goes on does not lead before it has renewed"
   await end(it);
 });
 
-test("a leader that was stopped finds another when it goes on", async () => {
+test("a leader that was suspended finds another leader when it continues", async () => {
   const it = await world(2);
   const leader = replica(it, 0);
   leader.pause();
@@ -125,7 +125,7 @@ test("a leader that was stopped finds another when it goes on", async () => {
   await end(it);
 });
 
-test("leader and standby tell of every look that is answered, and soon of one that is not", async () => {
+test("leader and standby report each successful read, and soon a failed one", async () => {
   const it = await world(2);
   await it.pass(10_000);
   for (const one of it.replicas) {
@@ -142,7 +142,7 @@ test("leader and standby tell of every look that is answered, and soon of one th
   await end(it);
 });
 
-test("whose renewals are not confirmed leads no longer than the Lease, though they were done", async () => {
+test("a leader without confirmed renewals leads no longer than the Lease, even if they succeeded", async () => {
   const it = await world(2);
   it.weather = { ...FINE, error: 1 };
   await it.pass(14_000);
@@ -157,7 +157,7 @@ test("whose renewals are not confirmed leads no longer than the Lease, though th
   await end(it);
 });
 
-test("whoever sees that the Lease has gone to another, or is gone, leads no more at once", async () => {
+test("a replica stops leading as soon as it sees that the Lease has another holder, or is deleted", async () => {
   for (const take of [
     (it: LeaseWorld) => it.server.write({ holderIdentity: "a person", leaseDurationSeconds: 15 }),
     (it: LeaseWorld) => it.server.delete(),
@@ -175,7 +175,7 @@ test("whoever sees that the Lease has gone to another, or is gone, leads no more
   }
 });
 
-test("a Lease is left to its holder for as long as it says itself", async () => {
+test("a Lease belongs to its holder for the duration in its own spec", async () => {
   const it = new LeaseWorld(() => 0.5);
   it.server.write({ holderIdentity: "another", leaseDurationSeconds: 40 });
   it.join();
@@ -186,7 +186,7 @@ test("a Lease is left to its holder for as long as it says itself", async () => 
   await end(it);
 });
 
-test("an API server that says nothing does not keep it from ending", async () => {
+test("an API server that does not respond does not prevent a stop", async () => {
   const it = await world(1);
   it.weather = { ...FINE, lost: 1 };
   let over = false;

@@ -6,110 +6,102 @@ import { type ApiObject, ApiWriter } from "../kubernetes/writer.ts";
 import { sleep } from "../sleep.ts";
 import { claimed, LEASES, leaseTerms, microTime } from "./lease.ts";
 
-/** Milliseconds for which a Lease is ours after a renewal, as Kubernetes' own components have it. */
+/** Default Lease duration in milliseconds, as in Kubernetes' components. */
 export const LEASE_MS = 15_000;
-/** Milliseconds between two renewals, or two looks at another's Lease; a fifth more by chance. */
+/** Default milliseconds between two renewals, or two reads of another holder's Lease; up to a fifth longer at random. */
 export const RENEW_MS = 2_000;
-/** By what share each wait may grow, so that replicas do not keep in step. */
-const SPREAD = 0.2;
-/** By what share our clock may be slower than that of another replica. Clocks that NTP steers stay within 0.0005. */
+/** Maximum random extension of each wait, so that replicas do not synchronize. */
+const JITTER = 0.2;
+/** Tolerated clock drift between replicas. Clocks disciplined by NTP stay within 0.0005. */
 const DRIFT = 0.02;
-/** Of a Lease's time, how much one request may take: two may fail, and the third is in time. */
+/** Timeout of a request, as a share of the Lease duration: two may fail, and the third is still in time. */
 const ATTEMPT = 1 / 4;
 
-/** What a `LeaderElector` is made of. */
+/** Options of a `LeaderElector`. */
 export interface LeaderElectorOptions {
   readonly api: ApiServer;
-  /** Must go on while this process is stopped. */
+  /** Must advance while this process is stopped. */
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
-  /** The time of day, for people who look at the Lease. */
+  /** The time of day, shown in the Lease. */
   readonly today: () => Date;
   readonly lease: Required<ObjectName>;
-  /** Who we are: no other replica, nor this one after a restart, may call itself the same. */
+  /** Identity, unique among replicas and restarts. */
   readonly identity: string;
-  /** Milliseconds, whole seconds; `LEASE_MS` if it is not said. */
-  readonly duration?: number;
-  /** Milliseconds; `RENEW_MS` if it is not said. */
-  readonly renewEvery?: number;
+  /** Lease duration in milliseconds, whole seconds. */
+  readonly duration: number;
+  /** Milliseconds between two renewals, or two reads of another holder's Lease. */
+  readonly renewEvery: number;
   readonly events: LeaderElectorEvents;
 }
 
-/** Who hears of an election. None of it throws. */
+/** Event handlers of a `LeaderElector`. None of them throws. */
 export interface LeaderElectorEvents {
-  /** What we are from now on. */
+  /** The state changed. */
   state(state: LeaderState): void;
   /** The Lease was read or written: the API server answers. */
   looked(): void;
-  /** The Lease could not be read or written; it is tried again. */
+  /** Reading or writing the Lease failed; it is retried. */
   failed(fault: ApiFault): void;
 }
 
-/** What a replica is. */
+/** State of a replica. */
 export interface LeaderState {
   readonly reason: "leader" | "standby" | "not-renewed";
-  /** Who holds the Lease as far as is known; empty: nobody. */
+  /** The last known holder of the Lease; empty if there is none. */
   readonly holder: string;
 }
 
 /**
- * One of several replicas at a time is the leader, by a Lease on an API server. We lead for as long as the last renewal
- * that was confirmed is worth, counted from before it was sent. Others take a Lease that they have not seen change for
- * as long, counted from after they saw it: so nobody leads before our time is over. Times are differences on each
- * replica's own clock; what time of day others claim is never looked at. Writes are conditional on the resourceVersion:
- * of two that try, one succeeds.
+ * Elects one leader among replicas by a Lease on an API server. A leader's term lasts for the Lease duration, counted from
+ * before it sent the last confirmed renewal. Other replicas acquire a Lease that they have not seen change for that
+ * duration, counted from after they read it: so terms never overlap. Durations are measured on each replica's monotonic
+ * clock; times in the Lease are ignored. Writes are conditional on the resourceVersion, so only one of two succeeds.
  *
- * What this cannot rule out: somebody empties or deletes the Lease by hand; a machine that stands still together with
- * its monotonic clock; a write that was sent in time and lies on its way for longer than anybody waits. Such writes
- * meet the resourceVersions of what they change.
+ * Not covered: a user who clears or deletes the Lease; a machine whose monotonic clock stops; a write sent in time that is
+ * delayed in the network beyond its timeout. Such writes still depend on the resourceVersion of the object they change.
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
   readonly #writer: ApiWriter;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
-  /** The Lease as we last wrote it, if nothing is known to have happened to it since. */
+  /** The Lease as this replica wrote it last, unless a later change is known. */
   #ours: ApiObject | undefined;
-  /** The Lease may name us, though we may not know. */
+  /** The Lease may name this replica as its holder. */
   #mayHold = false;
-  /** Until when we lead, if nothing else is heard. */
+  /** End of the term. */
   #until = Number.NEGATIVE_INFINITY;
   #cancelExpiry: Cancel = () => {};
-  /** The Lease of another as it was last seen to change, and when. */
+  /** The last observed version of another holder's Lease, and when it was first seen. */
   #seen = { version: "", at: 0 };
   #renewals = 0;
   #state: LeaderState | undefined;
 
   constructor(options: LeaderElectorOptions) {
-    const { api, clock, duration = LEASE_MS } = options;
+    const { api, clock, duration } = options;
     this.#options = options;
     const within = duration * ATTEMPT;
     this.#writer = new ApiWriter({ api, clock, fieldManager: options.identity, within });
   }
 
-  /**
-   * True if we lead now, and will for `ms` milliseconds more, whatever happens: what is begun now, and ends by then,
-   * ends before another can lead.
-   */
+  /** True if this replica is the leader for at least `ms` more milliseconds. */
   isLeader(ms = 0): boolean {
     return this.#options.clock.now() + ms < this.#until;
   }
 
-  /** What we are; undefined until the Lease has been looked at. */
+  /** The current state; undefined before the first read of the Lease. */
   get state(): LeaderState | undefined {
     return this.#state;
   }
 
-  /** Starts; returns at once. Once. */
+  /** Starts; returns immediately. Call it once. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /**
-   * Leads no more from the call on, and gives the Lease back, so that another replica need not wait until it runs out.
-   * So whatever `isLeader` has let begin must have ended before.
-   */
+  /** Ends the term and releases the Lease for the next leader. Work that `isLeader` allowed must have ended before. */
   async stop(): Promise<void> {
     this.#lead(Number.NEGATIVE_INFINITY);
     this.#stop.abort();
@@ -125,24 +117,24 @@ export class LeaderElector {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, renewEvery = RENEW_MS } = this.#options;
+    const { clock, random, renewEvery } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
         await this.#round();
         this.#options.events.looked();
       } catch (thrown) {
-        // Whether it was written or not, another look will tell.
+        // The write may have succeeded: read the Lease again.
         this.#ours = undefined;
         this.#fail(thrown);
       }
-      await sleep(clock, renewEvery * (1 + SPREAD * random()), signal);
+      await sleep(clock, renewEvery * (1 + JITTER * random()), signal);
     }
   }
 
-  /** Renews or takes the Lease, unless it may be another's. */
+  /** Renews or acquires the Lease, unless another replica may hold it. */
   async #round(): Promise<void> {
-    const { clock, identity, lease } = this.#options;
+    const { clock, duration, identity, lease } = this.#options;
     const before = this.#ours ?? (await this.#writer.get(LEASES, lease));
     if (before !== undefined && !this.#mayTake(before)) return;
     if (this.#stop.signal.aborted) return;
@@ -154,17 +146,17 @@ export class LeaderElector {
         ? await this.#writer.create(LEASES, manifest)
         : await this.#writer.replace(LEASES, manifest);
     if (leaseTerms(this.#ours.object).holder !== identity) {
-      throw new ApiFault("garbage", "A Lease that is not as it was written");
+      throw new ApiFault("garbage", "The Lease differs from what was written");
     }
-    if (!this.#stop.signal.aborted) this.#lead(began + this.#duration * (1 - DRIFT));
+    if (!this.#stop.signal.aborted) this.#lead(began + duration * (1 - DRIFT));
   }
 
-  /** True if the Lease is ours or nobody's, or has not changed for its time. */
+  /** True if this replica or none holds the Lease, or if it has expired. */
   #mayTake({ meta, object }: ApiObject): boolean {
     const { clock, identity } = this.#options;
-    const { holder, duration = this.#duration } = leaseTerms(object);
+    const { holder, duration = this.#options.duration } = leaseTerms(object);
     if (holder === identity) return true;
-    // Whatever we believed: it has another holder, or none.
+    // Another replica or none holds it.
     this.#mayHold = false;
     this.#lead(Number.NEGATIVE_INFINITY, holder);
     const version = `${meta.uid} ${meta.resourceVersion}`;
@@ -180,16 +172,12 @@ export class LeaderElector {
   }
 
   #claim(before: ApiObject | undefined, holder: string) {
-    const time = microTime(this.#options.today(), this.#renewals++);
-    const claim = { holder, duration: this.#duration, time };
-    return claimed(this.#options.lease, before?.object, claim);
+    const { duration, lease, today } = this.#options;
+    const time = microTime(today(), this.#renewals++);
+    return claimed(lease, before?.object, { holder, duration, time });
   }
 
-  get #duration(): number {
-    return this.#options.duration ?? LEASE_MS;
-  }
-
-  /** We lead until then; not at all if that is over. */
+  /** Sets the end of the term. */
   #lead(until: number, holder = ""): void {
     const { clock, identity } = this.#options;
     this.#cancelExpiry();
@@ -197,14 +185,14 @@ export class LeaderElector {
     const left = until - clock.now();
     if (left > 0) {
       this.#cancelExpiry = clock.after(left, () =>
-        this.#be({ reason: "not-renewed", holder: identity }),
+        this.#setState({ reason: "not-renewed", holder: identity }),
       );
-      this.#be({ reason: "leader", holder: identity });
-    } else if (until === Number.NEGATIVE_INFINITY) this.#be({ reason: "standby", holder });
-    else this.#be({ reason: "not-renewed", holder: identity });
+      this.#setState({ reason: "leader", holder: identity });
+    } else if (until === Number.NEGATIVE_INFINITY) this.#setState({ reason: "standby", holder });
+    else this.#setState({ reason: "not-renewed", holder: identity });
   }
 
-  #be(state: LeaderState): void {
+  #setState(state: LeaderState): void {
     if (this.#state?.reason === state.reason && this.#state.holder === state.holder) return;
     this.#state = state;
     this.#options.events.state(state);
@@ -215,7 +203,7 @@ export class LeaderElector {
       thrown instanceof ApiFault
         ? thrown
         : new ApiFault("garbage", String(thrown), { cause: thrown });
-    // Without a Lease, anybody may make one.
+    // Another replica may create the Lease.
     if (fault.reason === "absent") this.#lead(Number.NEGATIVE_INFINITY);
     this.#options.events.failed(fault);
   }

@@ -5,7 +5,7 @@ import { claimed, leaseTerms, microTime } from "./lease.ts";
 
 const NAME = { namespace: "here", name: "leader" };
 
-test("a claim changes what it claims, and leaves all else as it was", () => {
+test("a claim changes only its own fields of the Lease", () => {
   const before = {
     kind: "Lease",
     metadata: { ...NAME, uid: "u", resourceVersion: "7", labels: { team: "net" } },
@@ -30,7 +30,7 @@ test("a claim changes what it claims, and leaves all else as it was", () => {
   assert.deepEqual(claimed(NAME, undefined, claim).metadata, NAME);
 });
 
-test("a Lease may say anything or nothing: nobody holds what names no holder", () => {
+test("a Lease with invalid or missing fields has no holder", () => {
   const nothing = { holder: "", duration: undefined, transitions: 0 };
   for (const lease of [
     undefined,
@@ -48,7 +48,7 @@ test("a Lease may say anything or nothing: nobody holds what names no holder", (
   fc.assert(fc.property(fc.anything(), (lease) => leaseTerms(lease).holder.length >= 0));
 });
 
-test("two times in a row are never the same text, though the time of day stands still", () => {
+test("two consecutive times differ, even at the same time of day", () => {
   const date = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   assert.equal(microTime(date, 0), "2026-01-02T03:04:05.678000Z");
   assert.equal(microTime(date, 1041), "2026-01-02T03:04:05.678041Z");

@@ -1,5 +1,5 @@
+import { field, isFields, textField } from "../../api/parse/fields.ts";
 import type { ApiResource, Manifest, ObjectName } from "../kubernetes/api-resource.ts";
-import { field, textField } from "../kubernetes/json.ts";
 
 /** Leases, as the API server serves them since Kubernetes 1.14. */
 export const LEASES: ApiResource = {
@@ -9,17 +9,17 @@ export const LEASES: ApiResource = {
   kind: "Lease",
 };
 
-/** What a Lease says. */
+/** The spec of a Lease. */
 export interface LeaseTerms {
-  /** Who holds it; empty: nobody. */
+  /** Holder; empty if released. */
   readonly holder: string;
-  /** Milliseconds for which it is held after a renewal; undefined if it does not say. */
+  /** Duration in milliseconds; undefined if unset. */
   readonly duration: number | undefined;
-  /** How often its holder has changed. */
+  /** Number of changes of the holder. */
   readonly transitions: number;
 }
 
-/** What a Lease says; whatever else it may be is none of our terms. PURE. */
+/** Parses a Lease; invalid fields count as unset. PURE. */
 export function leaseTerms(lease: unknown): LeaseTerms {
   const spec = field(lease, "spec");
   const seconds = field(spec, "leaseDurationSeconds");
@@ -31,21 +31,18 @@ export function leaseTerms(lease: unknown): LeaseTerms {
   };
 }
 
-/** Who takes, renews or releases a Lease. */
-export interface LeaseClaim {
-  /** Empty: it is released. */
+/** An update that acquires, renews or releases a Lease. */
+export interface LeaseUpdate {
+  /** Empty to release it. */
   readonly holder: string;
   /** Milliseconds; whole seconds. */
   readonly duration: number;
-  /** As `microTime` gives it; of no meaning to anybody but people. */
+  /** From `microTime`; only informative. */
   readonly time: string;
 }
 
-/**
- * The Lease that a claim makes of one that was seen: every field that is not the claim's stays, and so does the
- * resourceVersion, so that it can only take the place of that one. `before`: undefined if there was none. PURE.
- */
-export function claimed(name: ObjectName, before: unknown, claim: LeaseClaim): Manifest {
+/** The updated Lease, with all other fields of `before`: its resourceVersion makes a concurrent change fail. PURE. */
+export function claimed(name: ObjectName, before: unknown, claim: LeaseUpdate): Manifest {
   const terms = leaseTerms(before);
   const isOther = claim.holder !== terms.holder;
   const lease = {
@@ -63,15 +60,12 @@ export function claimed(name: ObjectName, before: unknown, claim: LeaseClaim): M
   return lease;
 }
 
-/**
- * A time of day in the form of Kubernetes' MicroTime. The last three digits count on with `count`: two renewals are
- * never the same text, or the API server would take the second for no change. PURE.
- */
+/** A MicroTime. `count` sets the last digits, because the API server ignores a renewal with the same time. PURE. */
 export function microTime(date: Date, count: number): string {
   const digits = String(count % 1000).padStart(3, "0");
   return date.toISOString().replace("Z", `${digits}Z`);
 }
 
 function record(value: unknown): object {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+  return isFields(value) ? value : {};
 }

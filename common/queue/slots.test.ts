@@ -19,7 +19,7 @@ function stage(count: number) {
   return { hold, begun, ends };
 }
 
-test("so many are at it at once, the others in the order in which they came", async () => {
+test("limits concurrent tasks; the others wait in order", async () => {
   const { hold, begun, ends } = stage(2);
   const held = ["a", "b", "c", "d"].map(hold);
   await setImmediate();
@@ -35,7 +35,7 @@ test("so many are at it at once, the others in the order in which they came", as
   assert.deepEqual(begun, ["a", "b", "c", "d", "e"]);
 });
 
-test("who fails gives the place up, too", async () => {
+test("a failed task frees its slot, too", async () => {
   const { hold, begun, ends } = stage(1);
   const [first, second] = [hold("a"), hold("b")];
   ends.get("a")?.reject(new Error("no"));

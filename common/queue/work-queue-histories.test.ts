@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
-import { FakeClock } from "../../test/support/fake-clock.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -106,7 +106,7 @@ function inOrder(counts: ReadonlyMap<number, number>): (readonly [number, number
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-test("in any history no change is lost, and no key is worked on twice at a time", async () => {
+test("in any history, no change is lost, and no key has two reconciles at the same time", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 60 }),
@@ -125,7 +125,7 @@ test("in any history no change is lost, and no key is worked on twice at a time"
   );
 });
 
-test("in any history a stop ends when the work has, and nothing begins after it", async () => {
+test("in any history, stop resolves when the work has ended, and nothing begins after it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const it = new History(2);

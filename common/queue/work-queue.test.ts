@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { FakeClock } from "../../test/support/fake-clock.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -48,7 +48,7 @@ function stage(workers = 1) {
 
 const FAULT = new Error("no");
 
-test("a key that is added often is worked on once; keys come in the order in which they were added", async () => {
+test("a key that is added often is reconciled once; keys are reconciled in the order in which they were added", async () => {
   const it = stage();
   for (const key of ["a", "b", "a", "c", "b"]) it.queue.add(key);
   assert.deepEqual(it.begun, []);
@@ -59,7 +59,7 @@ test("a key that is added often is worked on once; keys come in the order in whi
   assert.equal(it.queue.depth, 0);
 });
 
-test("a key that is added while it is worked on is worked on again, when that has ended", async () => {
+test("a key that is added during its reconcile is reconciled again afterwards", async () => {
   const it = stage(2);
   it.queue.add("a");
   await settle();
@@ -72,7 +72,7 @@ test("a key that is added while it is worked on is worked on again, when that ha
   assert.deepEqual(it.begun, ["a", "b", "a"]);
 });
 
-test("no more keys are worked on at a time than there are workers", async () => {
+test("the number of workers limits concurrent reconciles", async () => {
   const it = stage(2);
   for (const key of ["a", "b", "c", "d"]) it.queue.add(key);
   await settle();
@@ -81,7 +81,7 @@ test("no more keys are worked on at a time than there are workers", async () => 
   assert.deepEqual(it.begun, ["a", "b", "c"]);
 });
 
-test("a key that fails is tried again after waits that double, and anew after a success", async () => {
+test("a failing key is retried with doubling waits, which a success resets", async () => {
   const it = stage();
   it.queue.add("a");
   await settle();
@@ -101,7 +101,7 @@ test("a key that fails is tried again after waits that double, and anew after a 
   assert.equal(it.told.at(-1), "a failed: 1, 200");
 });
 
-test("what fails holds up no other key", async () => {
+test("a failing key does not delay other keys", async () => {
   const it = stage();
   it.queue.add("a");
   it.queue.add("b");
@@ -110,7 +110,7 @@ test("what fails holds up no other key", async () => {
   assert.deepEqual(it.begun, ["a", "b"]);
 });
 
-test("a failed key that is added is tried at once, and then not a second time for the failure", async () => {
+test("a failed key that is added is retried immediately, and only once", async () => {
   const it = stage();
   it.queue.add("a");
   await settle();
@@ -124,7 +124,7 @@ test("a failed key that is added is tried at once, and then not a second time fo
   assert.deepEqual(it.begun, ["a", "a"]);
 });
 
-test("what a server asks to be left alone for is waited for, though the key is added before and meanwhile", async () => {
+test("a Retry-After is respected, even if the key is added before or meanwhile", async () => {
   const it = stage();
   it.queue.add("a");
   await settle();
@@ -142,7 +142,7 @@ test("what a server asks to be left alone for is waited for, though the key is a
   assert.deepEqual(it.begun, ["a", "a", "a"]);
 });
 
-test("how long the oldest key has been due counts from when it was added until it is done", async () => {
+test("the age of the oldest key counts from when it was added until it is done", async () => {
   const it = stage();
   assert.equal(it.queue.oldest, 0);
   it.queue.add("a");
@@ -158,7 +158,7 @@ test("how long the oldest key has been due counts from when it was added until i
   assert.deepEqual(it.told, ["a done: 100 + 50", "b done: 50 + 7"]);
 });
 
-test("after a stop nothing begins, and what is under way is waited for", async () => {
+test("after stop, nothing begins, and work in progress is awaited", async () => {
   const it = stage(2);
   for (const key of ["a", "b", "c"]) it.queue.add(key);
   await settle();
@@ -175,7 +175,7 @@ test("after a stop nothing begins, and what is under way is waited for", async (
   await it.queue.stop();
 });
 
-test("work that throws before it has begun to wait is a failure as any other", async () => {
+test("a reconcile that throws synchronously is a failure like any other", async () => {
   const clock = new FakeClock();
   const told: unknown[] = [];
   const queue = new WorkQueue<number>({

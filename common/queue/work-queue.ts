@@ -1,14 +1,15 @@
-import { type BackoffBounds, backoff } from "../backoff.ts";
+import { type BackoffBounds, backoff, spreadRetryAfter } from "../backoff.ts";
 import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
+import { FairQueue, type Waiting } from "./fair-queue.ts";
 
-/** What a `WorkQueue` is made of. */
+/** Options of a `WorkQueue`. */
 export interface WorkQueueOptions<Key> {
-  /** Makes what a key names as it should be, from what is known by now. What it throws is tried again. */
+  /** Reconciles a key. If it throws, the key is retried. */
   readonly reconcile: (key: Key) => Promise<void>;
-  /** Keys that are worked on at the same time, at most. */
+  /** Maximum concurrent reconciles. */
   readonly workers: number;
-  /** Milliseconds between failures of a key; 200 ms to a minute if it is not said. */
+  /** Backoff of a failing key; 200 ms to a minute by default. */
   readonly backoff?: BackoffBounds;
   readonly clock: Clock;
   /** A number in [0, 1). */
@@ -16,40 +17,37 @@ export interface WorkQueueOptions<Key> {
   readonly events: WorkQueueEvents<Key>;
 }
 
-/** Who hears what became of the work. None of it throws. */
+/** Event handlers of a `WorkQueue`. None of them throws. */
 export interface WorkQueueEvents<Key> {
-  /** A key was worked on with success; it had been due for `waited` milliseconds, and took `took`. */
+  /** A reconcile succeeded, after `waited` milliseconds in the queue and `took` milliseconds of work. */
   done(key: Key, waited: number, took: number): void;
-  /** Work on a key failed, for the so-manieth time in a row; it is tried again after `wait` milliseconds, or sooner. */
+  /** A reconcile failed; `failures`: consecutive failures of the key. It is retried after at most `wait` milliseconds. */
   failed(key: Key, thrown: unknown, failures: number, wait: number): void;
 }
 
 const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
-/** By what share a wait that a server asks for may grow, so that not all keys come back at once. */
-const RETRY_AFTER_SPREAD = 0.25;
 
-/** Failures of a key that has not succeeded since. */
-interface Trouble {
+/** The retry of a failing key. */
+interface Retry {
   readonly failures: number;
-  /** A server asked to be left alone: nothing makes it sooner. */
-  readonly patient: boolean;
-  /** Takes the next try back; harmless once that has begun. */
+  /** Waits for a Retry-After: `add` does not make it sooner. */
+  readonly fixed: boolean;
+  /** Cancels the retry; safe to call once it has begun. */
   readonly cancel: Cancel;
 }
 
 /**
- * Keys of which something has changed, each worked on once, however often it was added: one at a time for a key, several
- * at a time in all, first come, first served. A key that is added while it is worked on is worked on again. One that
- * fails is tried again after a wait that doubles, half of it by chance; if it is added meanwhile, at once, since what
- * has changed may be what was wrong. Only what a server asks for (`Retry-After`) is waited for in any case.
+ * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
+ * take turns (`FairQueue`). A failing key is retried
+ * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
-  /** Keys that are due, and since when; the first is next. Some of them may still be worked on. */
-  readonly #due = new Map<Key, number>();
-  /** Keys that are worked on, and since when they were due. */
+  /** Waiting keys. Some may still be in progress. */
+  readonly #due = new FairQueue<Key>();
+  /** Keys in progress, and since when they were waiting. */
   readonly #working = new Map<Key, number>();
-  readonly #troubles = new Map<Key, Trouble>();
+  readonly #retries = new Map<Key, Retry>();
   #pending = false;
   #stopped: (() => void) | undefined;
 
@@ -57,38 +55,37 @@ export class WorkQueue<Key> {
     this.#options = options;
   }
 
-  /** Keys that are due and not yet worked on. */
+  /** Number of waiting keys. */
   get depth(): number {
     return this.#due.size;
   }
 
-  /** Keys that are worked on. */
+  /** Number of keys in progress. */
   get working(): number {
     return this.#working.size;
   }
 
-  /** Keys that failed and have not succeeded since. */
+  /** Number of failing keys. */
   get failing(): number {
-    return this.#troubles.size;
+    return this.#retries.size;
   }
 
-  /** Milliseconds for which the oldest key has been due, worked on or not; 0 if there is none. */
+  /** Age of the oldest key, waiting or in progress, in milliseconds; 0 if there is none. */
   get oldest(): number {
-    const [due] = this.#due.values();
-    const since = Math.min(due ?? Number.POSITIVE_INFINITY, ...this.#working.values());
+    const since = Math.min(this.#due.oldest ?? Number.POSITIVE_INFINITY, ...this.#working.values());
     return since === Number.POSITIVE_INFINITY ? 0 : this.#options.clock.now() - since;
   }
 
-  /** Something about this key has changed. Returns before any work begins. */
-  add(key: Key): void {
-    if (this.#stopped !== undefined || this.#due.has(key)) return;
-    // The try that is to come will see it.
-    if (this.#troubles.get(key)?.patient === true) return;
-    this.#due.set(key, this.#options.clock.now());
+  /** Adds a key. Returns before any work begins. `source`: what takes turns with others. */
+  add(key: Key, source = ""): void {
+    if (this.#stopped !== undefined) return;
+    // The pending retry will process the change.
+    if (this.#retries.get(key)?.fixed === true) return;
+    this.#due.add(key, source, this.#options.clock.now());
     this.#wake();
   }
 
-  /** Nothing begins after the call. Settles when what is under way has ended. */
+  /** No reconcile begins after the call. Resolves when those in progress have ended. */
   stop(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#stopped;
@@ -96,13 +93,13 @@ export class WorkQueue<Key> {
       before?.();
       resolve();
     };
-    for (const { cancel } of this.#troubles.values()) cancel();
+    for (const { cancel } of this.#retries.values()) cancel();
     this.#due.clear();
     if (this.#working.size === 0) this.#stopped();
     return promise;
   }
 
-  /** Begins what may begin, once whatever else has arrived by now has been added, too. */
+  /** Starts work in the next turn of the event loop, when all current changes have been added. */
   #wake(): void {
     if (this.#pending) return;
     this.#pending = true;
@@ -113,25 +110,24 @@ export class WorkQueue<Key> {
   }
 
   #begin(): void {
-    for (const [key, since] of this.#due) {
-      if (this.#working.size >= this.#options.workers) return;
-      if (this.#working.has(key)) continue;
-      this.#due.delete(key);
-      this.#working.set(key, since);
-      void this.#work(key, since);
+    while (this.#working.size < this.#options.workers) {
+      const next = this.#due.take((key) => !this.#working.has(key));
+      if (next === undefined) return;
+      this.#working.set(next.key, next.since);
+      void this.#work(next);
     }
   }
 
-  async #work(key: Key, since: number): Promise<void> {
+  async #work({ key, source, since }: Waiting<Key>): Promise<void> {
     const { clock, events, reconcile } = this.#options;
-    this.#troubles.get(key)?.cancel();
+    this.#retries.get(key)?.cancel();
     const began = clock.now();
     try {
       await reconcile(key);
-      this.#troubles.delete(key);
+      this.#retries.delete(key);
       events.done(key, began - since, clock.now() - began);
     } catch (thrown) {
-      this.#fail(key, thrown);
+      this.#fail(key, source, thrown);
     } finally {
       this.#working.delete(key);
       if (this.#stopped === undefined) this.#begin();
@@ -139,21 +135,21 @@ export class WorkQueue<Key> {
     }
   }
 
-  #fail(key: Key, thrown: unknown): void {
+  #fail(key: Key, source: string, thrown: unknown): void {
     const { backoff: bounds = BACKOFF, clock, events, random } = this.#options;
-    const failures = (this.#troubles.get(key)?.failures ?? 0) + 1;
+    const failures = (this.#retries.get(key)?.failures ?? 0) + 1;
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
-    const patient = asked !== undefined;
-    const least = (asked ?? 0) * (1 + RETRY_AFTER_SPREAD * random());
+    const fixed = asked !== undefined;
+    const least = spreadRetryAfter(asked ?? 0, random());
     const wait = Math.max(least, backoff(failures, bounds, random()));
     const again = (): void => {
-      this.#troubles.set(key, { failures, patient: false, cancel: () => {} });
-      this.add(key);
+      this.#retries.set(key, { failures, fixed: false, cancel: () => {} });
+      this.add(key, source);
     };
     const cancel = this.#stopped === undefined ? clock.after(wait, again) : () => {};
-    this.#troubles.set(key, { failures, patient, cancel });
-    // What was added meanwhile is seen by the next try.
-    if (patient) this.#due.delete(key);
+    this.#retries.set(key, { failures, fixed, cancel });
+    // The retry will process changes added meanwhile.
+    if (fixed) this.#due.delete(key);
     events.failed(key, thrown, failures, wait);
   }
 }

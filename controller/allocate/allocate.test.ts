@@ -16,13 +16,13 @@ function cidr(text: string): Cidr {
   return parsed;
 }
 
-/** The address, where one must be found. */
+/** The allocated address; fails if there is none. */
 function found(result: Address | "exhausted"): Address {
   assert.ok(result !== "exhausted");
   return result;
 }
 
-/** A set that counts how often it is asked. */
+/** A set that counts its look-ups. */
 class Asked extends Set<string> {
   times = 0;
   override has(text: string): boolean {
@@ -35,7 +35,7 @@ const KEYS = fc
   .tuple(fc.constantFrom("demo", "prod"), fc.stringMatching(/^[a-z]{1,10}$/))
   .map(([namespace, name]) => objectKey(namespace, name));
 
-/** A small range somewhere, so that all of it can be walked. */
+/** A range that is small enough to allocate all of it. */
 const SMALL: fc.Arbitrary<Cidr> = fc.oneof(
   fc
     .tuple(fc.integer({ min: 24, max: 32 }), fc.constantFrom("241.1.2.77", "255.255.255.255"))
@@ -50,7 +50,7 @@ function addressOf(text: string): Address {
   return { family, text, hex };
 }
 
-/** Every address of a range that may be given, in order. */
+/** Every usable address of a range, in order. */
 function usable(range: Cidr): Address[] {
   const { first, last } = spanOf(range);
   const all: Address[] = [];
@@ -66,7 +66,7 @@ const OCCUPIED = SMALL.chain((range) => {
   return fc.tuple(fc.constant(range), fc.subarray(all), fc.array(inner, { maxLength: 3 }), KEYS);
 });
 
-test("what is given is free, and nothing is given only if nothing is free", () => {
+test("allocates a free address if there is one", () => {
   fc.assert(
     fc.property(OCCUPIED, ([range, taken, reserved, key]) => {
       const free = usable(range).filter(
@@ -79,7 +79,7 @@ test("what is given is free, and nothing is given only if nothing is free", () =
   );
 });
 
-test("the next free address after the one that the range alone would give, around its end", () => {
+test("a taken address is replaced by the next free one, with wraparound at the end of the range", () => {
   fc.assert(
     fc.property(OCCUPIED, ([range, taken, reserved, key]) => {
       const all = usable(range);
@@ -94,7 +94,7 @@ test("the next free address after the one that the range alone would give, aroun
   );
 });
 
-test("what is taken elsewhere changes nothing", () => {
+test("taken addresses outside the range do not change the allocation", () => {
   fc.assert(
     fc.property(OCCUPIED, ([range, taken, , key]) => {
       const home = allocate(key, range.family, range, NONE, []);
@@ -104,7 +104,7 @@ test("what is taken elsewhere changes nothing", () => {
   );
 });
 
-test("a full range gives every address that it has once, and then says so", () => {
+test("each address of a range is allocated once, then the range is exhausted", () => {
   for (const range of ["241.0.0.0/24", "fd00::/120"].map(cidr)) {
     const taken = new Set<string>();
     const all = usable(range);
@@ -116,7 +116,7 @@ test("a full range gives every address that it has once, and then says so", () =
   }
 });
 
-test("the one free address of a /24 is found, wherever it is", () => {
+test("the only free address of a /24 is found at any position", () => {
   const range = cidr("241.7.7.0/24");
   const all = usable(range).map(({ text }) => text);
   for (const free of all) {
@@ -126,7 +126,7 @@ test("the one free address of a /24 is found, wherever it is", () => {
   }
 });
 
-test("an enormous range is not walked, nor is an enormous part of it that is reserved", () => {
+test("large ranges and large reservations are not scanned", () => {
   for (const [range, wall] of [
     [cidr("241.0.0.0/8"), cidr("241.0.0.0/9")],
     [cidr("fd00::/8"), cidr("fd00::/9")],
@@ -148,7 +148,7 @@ test("an enormous range is not walked, nor is an enormous part of it that is res
   }
 });
 
-test("never the network's or broadcast address, nor the routers' anycast", () => {
+test("the network address, the broadcast address and the routers' anycast address are never allocated", () => {
   const given = (text: string): string[] => {
     const range = cidr(text);
     const family: Family = range.family;
@@ -164,7 +164,7 @@ test("never the network's or broadcast address, nor the routers' anycast", () =>
   }
 });
 
-test("all versions of the controller give the same addresses, so that clusters go on to agree", () => {
+test("the allocated addresses are the same in all versions", () => {
   const of = (family: Family, range: string) =>
     found(allocate(KEY, family, cidr(range), NONE, [])).text;
   assert.equal(of("IPv4", "241.0.0.0/8"), "241.191.197.233");
@@ -172,6 +172,6 @@ test("all versions of the controller give the same addresses, so that clusters g
   assert.equal(of("IPv6", "fd12:3456:789a::/112"), "fd12:3456:789a::6aeb");
 });
 
-test("a range of the other family is none", () => {
+test("a range of the other family is exhausted", () => {
   assert.equal(allocate(KEY, "IPv6", cidr("241.0.0.0/8"), NONE, []), "exhausted");
 });

@@ -2,22 +2,18 @@ import { createHash } from "node:crypto";
 import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { addressAt, type Span, spanOf, usableSpan } from "./pool.ts";
+import { addressAt, type Span, spanOf, usableSpan, type VipPool } from "./pool.ts";
 
 /**
- * A VIP for the import `key` out of `cidr`, or "exhausted" if none is free. The first try is a hash away, so that
- * clusters with the same range mostly give a service the same address, without asking each other; from there the
- * next free one is taken, around the range's end. `taken` holds addresses (`Address.text`), `reserved` ranges that
- * are never given.
- *
- * The cost is bounded by what is taken and reserved, not by the size of the range: each step meets another taken
- * address, or leaves a whole reserved range behind.
+ * A free VIP for the import `key` in `cidr`. The first candidate follows from a hash, so that clusters with the same
+ * range mostly choose the same address; the next free one follows. `taken` holds addresses (`Address.text`). The cost
+ * depends on what is taken and reserved, not on the size of the range.
  */
 export function allocate(
   key: ObjectKey,
   family: Family,
   cidr: Cidr,
-  taken: ReadonlySet<string>,
+  taken: VipPool["taken"],
   reserved: readonly Cidr[],
 ): Address | "exhausted" {
   const span = usableSpan(cidr);
@@ -35,7 +31,7 @@ export function allocate(
 function firstFree(
   family: Family,
   { first, last }: Span,
-  taken: ReadonlySet<string>,
+  taken: VipPool["taken"],
   walls: readonly Span[],
 ): Address | undefined {
   let number = first;
@@ -52,7 +48,7 @@ function firstFree(
   return undefined;
 }
 
-/** 256 bits: the remainder by any size of range is as good as even. */
+/** 256 bits, so the remainder is practically uniform. */
 function hashOf(key: ObjectKey, family: Family): bigint {
   return BigInt(`0x${createHash("sha256").update(`${key} ${family}`).digest("hex")}`);
 }

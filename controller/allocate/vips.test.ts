@@ -22,7 +22,7 @@ function pool(over: Partial<VipPool> = {}): VipPool {
   return { ranges: cidrs("241.0.0.0/16", "fd00::/112"), taken: new Set(), reserved: [], ...over };
 }
 
-/** VIPs as texts, and what is lacking. */
+/** VIPs as texts, and the families that lack one. */
 function vips(ips: readonly string[], families: readonly Family[], from = pool()): unknown {
   const { vips, lacking } = vipsOf(KEY, ips, families, from);
   return [vips.map(({ text }) => text), Object.fromEntries(lacking)];
@@ -30,7 +30,7 @@ function vips(ips: readonly string[], families: readonly Family[], from = pool()
 
 const WISHES = fc.uniqueArray(fc.constantFrom(...FAMILIES), { minLength: 1 });
 
-test("what an import got is all that it takes to give it the same again, whatever was taken meanwhile", () => {
+test("an import keeps the VIPs in its spec", () => {
   fc.assert(
     fc.property(WISHES, WISHES, (families, later) => {
       const first = vipsOf(KEY, [], families, pool()).vips;
@@ -49,18 +49,18 @@ test("what an import got is all that it takes to give it the same again, whateve
   );
 });
 
-test("an explicit VIP stays, outside the range too, and a family that lacks one is given one", () => {
+test("explicit VIPs stay, also outside the range, and a family without a VIP gets one", () => {
   const [given] = vipsOf(KEY, [], ["IPv6"], pool()).vips;
   assert.deepEqual(vips(["1.2.3.4"], ["IPv6", "IPv4"]), [[given?.text, "1.2.3.4"], {}]);
   assert.deepEqual(vips(["1.2.3.4", "5.6.7.8"], ["IPv4"]), [["1.2.3.4"], {}]);
 });
 
-test("what is no address is as good as nothing", () => {
+test("invalid addresses are ignored", () => {
   const [given] = vipsOf(KEY, [], ["IPv4"], pool()).vips;
   assert.deepEqual(vips(["010.0.0.1", "x", ""], ["IPv4"]), [[given?.text], {}]);
 });
 
-test("a family without a range, and one whose ranges are full, are named; the other has its VIP", () => {
+test("families without a range or with full ranges are reported; the other family has its VIP", () => {
   const full = pool({ ranges: cidrs("241.0.0.0/30"), taken: new Set(["241.0.0.1", "241.0.0.2"]) });
   assert.deepEqual(vips([], ["IPv4", "IPv6"], full), [
     [],
@@ -72,7 +72,7 @@ test("a family without a range, and one whose ranges are full, are named; the ot
   ]);
 });
 
-test("a second range of the family serves when the first is full", () => {
+test("VIPs come from the second range of a family when the first is full", () => {
   const two = pool({
     ranges: cidrs("241.0.0.0/30", "242.0.0.0/30"),
     reserved: cidrs("241.0.0.0/24"),
@@ -81,7 +81,7 @@ test("a second range of the family serves when the first is full", () => {
   assert.match(vip?.text ?? "", /^242\.0\.0\.[12]$/);
 });
 
-test("ClusterSet CIDRs that Services or pods use are named, each with what is in the way", () => {
+test("each overlap of a ClusterSet CIDR with Services or pods is reported", () => {
   const clusterIps = cidrs("241.0.9.9/32", "241.0.9.10/32", "10.0.0.1/32").map((cidr) => ({
     family: cidr.family,
     hex: cidr.hex,

@@ -4,25 +4,23 @@ import type { Reason } from "../../api/reasons.ts";
 import { allocate } from "./allocate.ts";
 import type { VipPool } from "./pool.ts";
 
-/** `spec.ips` of a ServiceImport holds no more (its CRD). */
+/** Limit of `spec.ips` in the CRD. */
 const MOST_IPS = 2;
 
-/** Why a family of an import has no VIP. */
+/** Why an import has no VIP of a family. */
 export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
 
-/** The VIPs that an import should have. */
+/** The VIPs of an import. */
 export interface Vips {
-  /** In the order of the families that were asked for, one each; explicit ones beside these come last. */
+  /** In the order of the requested families; other explicit ones last. */
   readonly vips: readonly Address[];
   readonly lacking: ReadonlyMap<Family, VipLack>;
 }
 
 /**
- * One VIP for each of `families`, in their order. What the import has in `ips` stays, the first of a family, even
- * outside the ranges: a VIP is constant for the import's life (KEP-1645). A family that lacks one is given one.
- *
- * `explicit` is what a person wrote before the controller came: all of it stays, of other families and a second of
- * one, too. Where a new VIP beside it would be one too many for the API, none is given.
+ * One VIP for each of `families`. The first address of a family in `ips` stays, even outside the ranges: a VIP is
+ * constant for the lifetime of the import (KEP-1645). All `explicit` addresses, which a user wrote, stay; none is
+ * added where the CRD's limit leaves no room.
  */
 export function vipsOf(
   key: ObjectKey,
@@ -51,7 +49,7 @@ function withExplicit(vips: readonly Address[], explicit: readonly Address[]): A
   return [...first, ...explicit.filter(({ text }) => written.has(text))];
 }
 
-/** The addresses among the texts, each once. */
+/** The valid addresses, without duplicates. */
 function addresses(texts: readonly string[]): Address[] {
   const parsed = texts.map(parseAddress).filter(isAddress);
   return [...new Map(parsed.map((address) => [address.text, address])).values()];

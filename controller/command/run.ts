@@ -8,27 +8,25 @@ import { Reflector } from "../../common/kubernetes/reflector.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import type { ControllerConfig } from "../config/config.ts";
-import { CountedApiServer } from "../observe/counted-api-server.ts";
+import { countedApiServer } from "../observe/counted-api-server.ts";
 import { ControllerMetrics, type Server } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
-import type { Follow } from "../stores/feed.ts";
+import type { Follow } from "../stores/informer.ts";
 import { Controller } from "../sync/controller.ts";
 
-/**
- * `run`: keeps exports, imports and VIPs in step until `stop` is aborted, then leaves all that was written as it is.
- * Rejects if it cannot start.
- */
+/** The command `run`: keeps exports, imports and VIPs in sync until `stop` is aborted. Rejects if it cannot start. */
 export async function run(config: ControllerConfig, log: Logger, stop: AbortSignal): Promise<void> {
   const clock = systemClock;
   const random = Math.random;
   const userAgent = `clusterset-controller/${VERSION}`;
   const { kubeconfig, hubKubeconfig } = config;
   const metrics = new ControllerMetrics();
-  metrics.runs({ version: VERSION, node: process.version, registry: config.registry });
+  const { registry } = config;
+  metrics.gauges.build.set({ version: VERSION, node: process.version, registry }, 1);
   const reach = async (server: Server, from: Pick<ConnectOptions, "kubeconfig">) => {
     const api = await connect({ log, userAgent, ...from });
-    return new CountedApiServer(api, clock, (asked) => metrics.asked(server, asked));
+    return countedApiServer(api, clock, (asked) => metrics.asked(server, asked));
   };
   const api = await reach("own", kubeconfig === undefined ? {} : { kubeconfig });
   const hub =
@@ -44,7 +42,9 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     api,
     registryApi: hub ?? api,
     connect: ({ kubeconfig: text, key }) =>
-      reach("peer", { kubeconfig: { text, from: `Secret ${key}` } }),
+      reach("peer", {
+        kubeconfig: { text, from: `Secret ${key}`, allowed: config.peerKubeconfigAllow },
+      }),
     follow,
     replica: `${hostname()}_${randomUUID()}`,
     clock,
@@ -52,13 +52,7 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     today: () => new Date(),
     events: new Observer(log, metrics),
   });
-  const server =
-    config.http &&
-    new HttpServer(
-      { host: config.http.host.text, port: config.http.port },
-      pages(controller, metrics),
-      log,
-    );
+  const server = config.http && new HttpServer(config.http, pages(controller, metrics), log);
   await server?.start();
   metrics.start();
   controller.start();
@@ -66,7 +60,7 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     if (stop.aborted) resolve();
     stop.addEventListener("abort", () => resolve(), { once: true });
   });
-  log.info("Stopping; everything that was written stays.");
+  log.info("Stopping; everything written stays");
   await controller.stop();
   await server?.stop();
   await hub?.close();

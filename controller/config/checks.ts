@@ -4,10 +4,10 @@ import type { UsageFault } from "../../common/config/usage.ts";
 import type { FlagValues } from "./flags.ts";
 import type { Command } from "./program.ts";
 
-/** What the kubelet puts into every container, and nobody else into anything. */
+/** Set by the kubelet in each container. */
 const IN_CLUSTER = "KUBERNETES_SERVICE_HOST";
 
-/** Values that are right one by one, and wrong together. PURE. */
+/** Contradictions between valid flags. PURE. */
 export function contradictions(
   command: Command,
   values: FlagValues,
@@ -17,12 +17,12 @@ export function contradictions(
   return [...noApiServer(values, env), ...registry(values), ...podsInClusterSet(values)];
 }
 
-/** Values that are allowed together and perhaps not meant: sentences for the log. PURE. */
+/** Warnings about valid flags. PURE. */
 export function doubts(command: Command, values: FlagValues): string[] {
   if (command !== "run") return [];
   return overlaps(values.clusterSetCidrs, values.serviceCidrs).map(
     ([vips, services]) =>
-      `--clusterset-cidr ${vips.text} overlaps --service-cidrs ${services.text}: no VIP is taken from there`,
+      `--clusterset-cidr ${vips.text} overlaps --service-cidrs ${services.text}: no VIP is allocated there`,
   );
 }
 
@@ -42,11 +42,11 @@ function registry({ registry: kind, hubKubeconfig }: FlagValues): UsageFault[] {
   return [];
 }
 
-/** The agents' guard rejects whatever is still addressed to the ClusterSet CIDR: here, that would be pods. */
+/** The agents' guard rejects packets to the ClusterSet CIDR, which would include these pods. */
 function podsInClusterSet(values: FlagValues): UsageFault[] {
   return overlaps(values.clusterSetCidrs, values.podCidrs).map(([vips, pods]) => ({
     where: "--clusterset-cidr",
     value: vips.text,
-    expected: `overlaps --pod-cidrs ${pods.text}; these pods could not be reached`,
+    expected: `overlaps --pod-cidrs ${pods.text}; these pods would be unreachable`,
   }));
 }

@@ -17,7 +17,7 @@ function config(argv: readonly string[], env: Environment = {}): ControllerConfi
   return parsed;
 }
 
-/** The refusal, a line per fault, without the code that starts each. */
+/** The usage error: one line per fault, without its code. */
 function refusal(argv: readonly string[], env: Environment = {}): string[] {
   const parsed = parseConfig(argv, env, HOST);
   assert.ok(isUsage(parsed), "accepted");
@@ -31,18 +31,31 @@ test("with a kubeconfig, everything else has a default", () => {
     clusterSetCidrs.map(({ text }) => text),
     ["241.0.0.0/8"],
   );
-  assert.deepEqual([http?.host.text, http?.port], ["127.0.0.1", 10_270]);
+  assert.deepEqual([http?.host, http?.port], ["127.0.0.1", 10_270]);
   assert.deepEqual(rest, {
     command: "run",
     kubeconfig: "k",
     namespace: "clusterset-proxy",
+    peerKubeconfigAllow: [],
     registry: "mesh",
     hubKubeconfig: undefined,
     cluster: undefined,
     clusterSet: undefined,
     region: undefined,
+    explicitVipCidrs: [],
+    policiesFrom: [],
+    exportedKeys: [
+      "*",
+      "app.kubernetes.io/component",
+      "app.kubernetes.io/name",
+      "app.kubernetes.io/part-of",
+      "app.kubernetes.io/version",
+    ],
+    deciders: new Map(),
     podCidrs: [],
     serviceCidrs: [],
+    maxRulesPerImport: 100_000,
+    maxRulesPerCluster: 1_000_000,
     leaderElectionId: "clusterset-controller",
     leaseSeconds: 30,
     logLevel: "info",
@@ -51,7 +64,37 @@ test("with a kubeconfig, everything else has a default", () => {
   });
 });
 
-test("every flag can be given by its variable, and a wrong value names the variable", () => {
+test("--exported-keys rejects what is no key, and keys of other components", () => {
+  assert.deepEqual(config([...RUN, "--exported-keys", "*,example.com/*, a/b"]).exportedKeys, [
+    "*",
+    "example.com/*",
+    "a/b",
+  ]);
+  for (const key of ["*/a", "a*", "a/b/c", "/a", ","]) {
+    const [line = ""] = refusal([...RUN, "--exported-keys", key]);
+    assert.match(line, /is not a key of labels/, key);
+  }
+  for (const key of ["argocd.argoproj.io/*", "kubectl.kubernetes.io/a", "app.kubernetes.io/*"]) {
+    const [line = ""] = refusal([...RUN, "--exported-keys", key]);
+    assert.match(line, /is of another component, and never exported/, key);
+  }
+});
+
+test("--deciding-cluster names each namespace once", () => {
+  const { deciders } = config([...RUN, "--deciding-cluster", "shop=c1, auth=c2.eu"]);
+  assert.deepEqual(
+    [...deciders],
+    [
+      ["shop", "c1"],
+      ["auth", "c2.eu"],
+    ],
+  );
+  for (const given of ["shop", "shop=", "=c1", "Shop=c1", "shop=c1,shop=c2"]) {
+    refusal([...RUN, "--deciding-cluster", given]);
+  }
+});
+
+test("every flag can be set by its variable, and the error of an invalid value names the variable", () => {
   for (const flag of flagList(CONTROLLER)) {
     const variable = variableOf(CONTROLLER, flag);
     assert.match(variable, /^CLUSTERSET_CONTROLLER_[A-Z_]+$/);
@@ -60,7 +103,7 @@ test("every flag can be given by its variable, and a wrong value names the varia
   }
 });
 
-test("what is no id, namespace, registry or duration is refused, all at once", () => {
+test("all invalid flags are reported at once", () => {
   const wrong = ["--cluster-id=C1", "--clusterset-id=-", "--namespace=a.b", "--registry=star"];
   assert.deepEqual(refusal([...RUN, ...wrong, "--lease-duration", "5s"]), [
     '--namespace: "a.b": expected a namespace',
@@ -89,17 +132,17 @@ test("a hub needs a kubeconfig, and a mesh has none", () => {
   assert.equal(config([...RUN, "--registry", "hub", ...hub]).hubKubeconfig, "h");
 });
 
-test("a ClusterSet CIDR that overlaps pods is refused; one that overlaps Services is only doubted", () => {
+test("a ClusterSet CIDR that overlaps pods is rejected; one that overlaps Services gives a warning", () => {
   const vips = [...RUN, "--clusterset-cidr", "10.128.0.0/9"];
   assert.deepEqual(refusal([...vips, "--pod-cidrs", "10.0.0.0/8"]), [
-    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods could not be reached',
+    '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods would be unreachable',
   ]);
   assert.deepEqual(config([...vips, "--service-cidrs", "10.96.0.0/12,10.192.0.0/16"]).warnings, [
-    "--clusterset-cidr 10.128.0.0/9 overlaps --service-cidrs 10.192.0.0/16: no VIP is taken from there",
+    "--clusterset-cidr 10.128.0.0/9 overlaps --service-cidrs 10.192.0.0/16: no VIP is allocated there",
   ]);
 });
 
-test("a ClusterSet CIDR without an address that could be a VIP is refused", () => {
+test("a ClusterSet CIDR without usable addresses is rejected", () => {
   const of = (range: string) => [...RUN, "--clusterset-cidr", range];
   for (const range of ["241.0.0.0/31", "241.0.0.1/32", "fd00:241::/128"]) {
     assert.deepEqual(refusal(of(range)), [
@@ -111,13 +154,13 @@ test("a ClusterSet CIDR without an address that could be a VIP is refused", () =
   assert.match(refusal(of("241.0.0.0/8,241.1.0.0/16")).join(), /two ranges of one IP family/);
 });
 
-test("help and version are answered whatever else is wrong", () => {
+test("help and version work with any other flags", () => {
   const wrong = { CLUSTERSET_CONTROLLER_LOG_LEVEL: "loud" };
   assert.equal(config(["run", "--bogus", "-h"], wrong).command, "help");
   assert.equal(config(["version"], wrong).command, "version");
 });
 
-test("a command of the agent is none of the controller", () => {
+test("a command of the agent is rejected", () => {
   assert.deepEqual(refusal([...RUN, "cleanup"]), [
     'command: "cleanup": expected run, version or help',
   ]);
@@ -127,7 +170,7 @@ test("the configuration cannot be changed", () => {
   assert.throws(() => Object.assign(config(RUN), { region: "us" }), TypeError);
 });
 
-test("the help names every flag, its default and its variable", () => {
+test("the help lists every flag, its default and its variable", () => {
   const lines = helpText(CONTROLLER).split("\n");
   for (const flag of flagList(CONTROLLER)) {
     const line = lines.find((each) => each.includes(`--${flag.name} ${flag.placeholder}`));

@@ -11,30 +11,42 @@ import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
   cidrs,
   clusterSetCidrs,
+  count,
   listenAddress,
+  listOf,
+  mapOf,
   oneOf,
   optional,
   type Reader,
   seconds,
+  someOf,
   text,
 } from "../../common/config/values.ts";
+import { KUBECONFIG_EXCEPTIONS } from "../../common/kubernetes/inline-kubeconfig.ts";
 import { type Span, usableSpan } from "../allocate/pool.ts";
-import { LEASE_SECONDS } from "../liveness/cluster-watch.ts";
+import { LEASE_SECONDS } from "../liveness/cluster-liveness.ts";
 import { LEASE_CHOICE } from "../liveness/lease-times.ts";
+import { DEFAULT_EXPORTED_KEYS, isKeyPattern } from "../model/exported-keys.ts";
+import { isReservedKey } from "../model/exported-metadata.ts";
 
-/** Where clusters publish: each on its own API server, or all on a hub. */
+/** Registries on each cluster's own API server, or on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;
 /** One of `REGISTRIES`. */
 export type RegistryKind = (typeof REGISTRIES)[number];
 
-const OBJECTS = "Where objects are";
+const OBJECTS = "Source of objects";
 const CLUSTER = "This cluster";
-const NETWORK = "The network around it";
-const REPLICAS = "How it stays alive";
+const EXPORTS = "Exports of other clusters";
+const NETWORK = "Network";
+const REPLICAS = "Leader election";
+const LIMITS = "Limits";
+
+/** More than a node can have. */
+const MOST_RULES = 100_000_000;
 
 const file = optional(text((path) => !path.includes("\0"), "expected a file"));
 
-/** Where VIPs come from: an agent may be told of one address, but nothing can be allocated there. */
+/** Unlike the agent, the controller needs ranges with at least one usable VIP. */
 const vipRanges: Reader<readonly Cidr[]> = (given) => {
   const read = clusterSetCidrs(given);
   if ("expected" in read) return read;
@@ -44,13 +56,22 @@ const vipRanges: Reader<readonly Cidr[]> = (given) => {
     : { expected: `${empty.cidr.text} has no address that can be a VIP; expected a wider range` };
 };
 
-/** Every flag: parsing, environment, defaults and help are made from this table. */
+const keyPatterns = listOf(isKeyPattern, "a key of labels, or one with * as its name");
+
+const exportedKeys: Reader<readonly string[]> = (given) => {
+  const read = keyPatterns(given);
+  const reserved = "value" in read ? read.value.find(isReservedKey) : undefined;
+  if (reserved === undefined) return read;
+  return { expected: `${reserved} is of another component, and never exported` };
+};
+
+/** All flags, for parsing, environment variables, defaults and help. */
 export const FLAGS = {
   kubeconfig: {
     name: "kubeconfig",
     group: OBJECTS,
     placeholder: "PATH",
-    about: "Kubeconfig of this cluster's API server; in a pod, its service account needs none",
+    about: "Kubeconfig of this cluster's API server; default: the pod's service account",
     read: file,
     default: "",
   },
@@ -66,7 +87,7 @@ export const FLAGS = {
     name: "registry",
     group: OBJECTS,
     placeholder: "WHERE",
-    about: "Where clusters publish: mesh, each on its own API server, or hub, all on one",
+    about: "Where registries are: mesh, on each cluster's API server, or hub, on one",
     read: oneOf(REGISTRIES),
     default: "mesh",
   },
@@ -78,12 +99,21 @@ export const FLAGS = {
     read: file,
     default: "",
   },
+  peerKubeconfigAllow: {
+    name: "peer-kubeconfig-allow",
+    group: OBJECTS,
+    placeholder: "WHAT,…",
+    about:
+      "What the kubeconfig of a peer's Secret may contain: insecure-skip-tls-verify, http (URL without TLS), proxy-url, as (impersonation); default: none",
+    read: someOf(KUBECONFIG_EXCEPTIONS),
+    default: "",
+  },
   cluster: {
     name: "cluster-id",
     group: CLUSTER,
     placeholder: "ID",
     about:
-      "Id of this cluster; becomes ClusterProperty cluster.clusterset.k8s.io, or must equal it",
+      "ID of this cluster; becomes ClusterProperty cluster.clusterset.k8s.io, or must equal it",
     read: optional(text(isClusterId, "expected a cluster id (one lower-case DNS label, or two)")),
     default: "",
   },
@@ -91,7 +121,7 @@ export const FLAGS = {
     name: "clusterset-id",
     group: CLUSTER,
     placeholder: "ID",
-    about: "Id of the clusterset; becomes ClusterProperty clusterset.k8s.io, or must equal it",
+    about: "ID of the clusterset; becomes ClusterProperty clusterset.k8s.io, or must equal it",
     read: optional(text(isClusterSetId, "expected a clusterset id (a Kubernetes label value)")),
     default: "",
   },
@@ -99,25 +129,59 @@ export const FLAGS = {
     name: "region",
     group: CLUSTER,
     placeholder: "REGION",
-    about: "Region of this cluster; none given means ClusterProperty region.topology.k8s.io",
+    about: "Region of this cluster; default: ClusterProperty region.topology.k8s.io",
     read: optional(text(isLabelValue, "expected a Kubernetes label value")),
+    default: "",
+  },
+  policiesFrom: {
+    name: "accept-policies-from",
+    group: EXPORTS,
+    placeholder: "CLUSTER,…",
+    about:
+      "Peers whose exported clusterset-proxy.io annotations apply to imports that this cluster does not export itself; default: none",
+    read: listOf(isClusterId, "a cluster id"),
+    default: "",
+  },
+  exportedKeys: {
+    name: "exported-keys",
+    group: EXPORTS,
+    placeholder: "KEY,…",
+    about:
+      "Exported labels and annotations that imports get: NAME or DOMAIN/NAME, where * is any name",
+    read: exportedKeys,
+    default: DEFAULT_EXPORTED_KEYS,
+  },
+  deciders: {
+    name: "deciding-cluster",
+    group: EXPORTS,
+    placeholder: "NAMESPACE=CLUSTER,…",
+    about:
+      "Cluster whose exports of a namespace decide conflicts, instead of the oldest; must be equal in all clusters; default: none",
+    read: mapOf(isLabelName, isClusterId, "shop=cluster-a,auth=cluster-b"),
     default: "",
   },
   clusterSetCidrs: {
     name: "clusterset-cidr",
     group: NETWORK,
     placeholder: "CIDR[,CIDR]",
-    about: "Range that ClusterSetIPs come from, one per IP family; the agents' must be the same",
+    about: "Range of ClusterSetIPs, one per IP family; must equal the agents' range",
     read: vipRanges,
-    // The agent's default, for the agent's reasons.
+    // The agent's default.
     default: "241.0.0.0/8",
+  },
+  explicitVipCidrs: {
+    name: "explicit-vip-cidrs",
+    group: NETWORK,
+    placeholder: "CIDR,…",
+    about: "Ranges in which imports may have explicit VIPs; must equal the agents' flag",
+    read: cidrs,
+    default: "",
   },
   podCidrs: {
     name: "pod-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about:
-      "Pod ranges of this cluster, beside those that its Nodes name; no VIP is taken from them",
+    about: "Pod ranges of this cluster besides those of its Nodes; no VIP is allocated there",
     read: cidrs,
     default: "",
   },
@@ -125,15 +189,34 @@ export const FLAGS = {
     name: "service-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about: "Service ranges of this cluster, beside those that it names; no VIP is taken from them",
+    about: "Service ranges besides those of ServiceCIDRs; no VIP is allocated there",
     read: cidrs,
     default: "",
+  },
+  maxRulesPerImport: {
+    name: "max-rules-per-import",
+    group: LIMITS,
+    placeholder: "NUMBER",
+    about:
+      "Most rules of one import: endpoints times ports, ten times with ClientIP affinity; clusters over an equal share are cut",
+    read: count(1, MOST_RULES),
+    // Four times the agents' default: they leave out the farthest endpoints first.
+    default: "100000",
+  },
+  maxRulesPerCluster: {
+    name: "max-rules-per-cluster",
+    group: LIMITS,
+    placeholder: "NUMBER",
+    about: "Most endpoints times ports of all that one cluster exports; later slices are left out",
+    read: count(1, MOST_RULES),
+    // Half of what agents take from all clusters by default.
+    default: "1000000",
   },
   leaderElectionId: {
     name: "leader-election-id",
     group: REPLICAS,
     placeholder: "NAME",
-    about: "Lease in --namespace that replicas elect their leader by",
+    about: "Name of the Lease in --namespace for leader election",
     read: text(isSubdomainName, "expected a name of a Lease (lower-case DNS subdomain)"),
     default: "clusterset-controller",
   },
@@ -141,7 +224,7 @@ export const FLAGS = {
     name: "lease-duration",
     group: REPLICAS,
     placeholder: "SECONDS",
-    about: "Silence after which the other clusters take this one's endpoints for a last resort",
+    about: "Lease duration; once expired, peers use this cluster only as a last resort",
     read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
     default: `${LEASE_SECONDS}s`,
   },
@@ -149,15 +232,15 @@ export const FLAGS = {
     name: "http-address",
     group: SHOWN,
     placeholder: "IP:PORT",
-    about: "Where /livez, /readyz, /metrics and /debug are served; off for nowhere",
+    about: "Address of /livez, /readyz, /metrics and /debug, or off",
     read: listenAddress,
-    // Loopback, because /debug tells what each cluster exports; next to the agent's port.
+    // Loopback, because /debug lists the exports of all clusters. The agent uses the port before.
     default: "127.0.0.1:10270",
   },
   ...LOG_FLAGS,
 } as const satisfies FlagTable;
 
-/** What the flags say, by key. */
+/** Values by key. */
 export type FlagValues = ValuesOf<typeof FLAGS>;
 
 function isEmpty({ first, last }: Span): boolean {

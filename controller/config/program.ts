@@ -1,19 +1,19 @@
 import type { AboutItself, Program } from "../../common/config/program.ts";
 import { FLAGS } from "./flags.ts";
 
-/** What the controller can be told to do. */
+/** The commands. */
 export type Command = "run" | AboutItself;
 
-/** The controller as whoever calls it sees it. */
+/** The command line of the controller. */
 export const CONTROLLER: Program<Command, typeof FLAGS> = {
   name: "clusterset-controller",
   about: [
-    "clusterset-controller keeps exports, imports and ClusterSetIPs in step between the clusters of a clusterset.",
+    "clusterset-controller keeps exports, imports and ClusterSetIPs in sync between the clusters of a clusterset.",
   ],
   commands: {
-    run: "Publish this cluster's exports and import those of the others, until stopped (the default)",
+    run: "Publish this cluster's exports and import those of its peers (the default)",
     version: "Print the version",
-    help: "Print this page",
+    help: "Print this help",
   },
   flags: FLAGS,
   examples: [

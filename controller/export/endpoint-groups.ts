@@ -1,24 +1,23 @@
 import type { Family } from "../../api/address.ts";
 import type { EndpointFact, ServicePort, ServiceProperties, SliceFact } from "../model/facts.ts";
 
-/** Endpoints of one family that listen on the same ports: what may share a slice. */
+/** Endpoints of one family with the same ports: they can share a slice. */
 export interface EndpointGroup {
   readonly family: Family;
   /** In order of name, protocol, number. */
   readonly ports: readonly ServicePort[];
-  /** By address in the order in which they were first seen; no address twice. */
+  /** In order of first appearance; addresses are unique. */
   readonly endpoints: readonly EndpointFact[];
 }
 
-/** What makes two sets of ports of one family the same, whatever their order. */
+/** Equal for equal sets of ports of one family, in any order. */
 export function groupKey(family: Family, ports: readonly ServicePort[]): string {
   return [family, ...ports.map(portKey).sort()].join("\n");
 }
 
 /**
- * The endpoints of a Service out of its slices, by family and set of ports; groups and endpoints in the order of the
- * slices' names. Only ports count that the Service has by name and protocol. An endpoint without any is of use to a
- * headless Service only, and one of a family that the Service does not have to none.
+ * Groups the endpoints of a Service by family and ports, in the order of the slices' names. Ports that the Service
+ * does not have by name and protocol are left out. Endpoints without ports stay only for a headless Service.
  */
 export function endpointGroups(
   service: ServiceProperties,
@@ -45,10 +44,7 @@ export function endpointGroups(
     .filter(({ endpoints }) => endpoints.length > 0);
 }
 
-/**
- * While Kubernetes moves an endpoint, two slices list it for a moment: the better of the two counts, as it does to
- * kube-proxy.
- */
+/** While Kubernetes moves an endpoint, two slices list it: the better state counts, as in kube-proxy. */
 function addTo(endpoints: Map<string, EndpointFact>, endpoint: EndpointFact): void {
   const other = endpoints.get(endpoint.address);
   if (other === undefined || worth(endpoint) > worth(other)) {

@@ -56,20 +56,20 @@ function exported(
   return result;
 }
 
-describe("an export", () => {
-  test("without its Service waits for it", () => {
+describe("a ServiceExport", () => {
+  test("without its Service is not published", () => {
     assert.deepEqual(exportOf({ export: EXPORT, slices: [], cluster: "c1" }), {
       valid: "NoService",
     });
   });
 
-  test("of an ExternalName is not possible", () => {
+  test("of a Service of type ExternalName is not published", () => {
     const service = { key: "demo/serve" } as const;
     const result = exportOf({ export: EXPORT, service, slices: [], cluster: "c1" });
     assert.deepEqual(result, { valid: "InvalidServiceType" });
   });
 
-  test("is as old as the ServiceExport, and carries what that one names", () => {
+  test("has the creation time of the ServiceExport, and its exported labels and annotations", () => {
     assert.deepEqual(exported([]).record, {
       ...SERVICE,
       cluster: "c1",
@@ -79,14 +79,35 @@ describe("an export", () => {
     });
   });
 
-  test("publishes endpoints that are not ready, too", () => {
+  test("publishes endpoints that are not ready", () => {
     const { endpoints } = exported([slice("a", [endpoint("10.1.0.1", false)])]);
     assert.deepEqual(endpoints, [
       { family: "IPv4", ports: [HTTP], endpoints: [endpoint("10.1.0.1", false)] },
     ]);
   });
 
-  test("publishes an endpoint that two slices list once, and the better of the two", () => {
+  test("publishes no slice that another product filled with endpoints of another cluster", () => {
+    const { endpoints, problems } = exported([
+      slice("a", [endpoint("10.1.0.1")]),
+      slice("b", [endpoint("10.1.0.2")], { source: "c1" }),
+      slice("c", [endpoint("10.2.0.1")], { source: "c2" }),
+      slice("d", [endpoint("10.3.0.1")], { source: "c3" }),
+    ]);
+    assert.deepEqual(
+      endpoints.flatMap((group) => group.endpoints.map(({ address }) => address)),
+      ["10.1.0.1", "10.1.0.2"],
+    );
+    assert.deepEqual(problems, [
+      {
+        reason: "foreign-cluster",
+        object: "ServiceExport demo/serve",
+        field: "slices",
+        value: '["c2","c3"]',
+      },
+    ]);
+  });
+
+  test("publishes an endpoint of two slices once, in its better state", () => {
     const going = endpoint("10.1.0.1", true, { terminating: true });
     const { endpoints } = exported([
       slice("c", [endpoint("10.1.0.1", true, { zone: "late" })]),
@@ -99,7 +120,7 @@ describe("an export", () => {
     ]);
   });
 
-  test("publishes of two that are alike the one that stays", () => {
+  test("prefers the endpoint that does not terminate", () => {
     const going = endpoint("10.1.0.1", false, { serving: true, terminating: true });
     const staying = endpoint("10.1.0.1", false, { serving: true });
     const { endpoints } = exported([
@@ -110,7 +131,7 @@ describe("an export", () => {
     assert.deepEqual(endpoints[0]?.endpoints, [staying]);
   });
 
-  test("keeps endpoints apart that listen on other ports", () => {
+  test("puts endpoints with different ports into different groups", () => {
     const other = { ...HTTP, port: 8081 };
     const { endpoints } = exported([
       slice("a", [endpoint("10.1.0.1")]),
@@ -122,7 +143,7 @@ describe("an export", () => {
     );
   });
 
-  test("takes the same ports in another order for the same", () => {
+  test("ignores the order of ports", () => {
     const { endpoints } = exported([
       slice("a", [endpoint("10.1.0.1")], { ports: [HTTP, DNS] }),
       slice("b", [endpoint("10.1.0.2")], { ports: [DNS, HTTP] }),
@@ -147,7 +168,7 @@ describe("an export", () => {
     ]);
   });
 
-  test("of a headless Service publishes endpoints without ports: DNS needs none", () => {
+  test("of a headless Service publishes endpoints without ports", () => {
     const { endpoints } = exported([slice("a", [endpoint("10.1.0.1")], { ports: [] })], {
       headless: true,
       ports: [],
@@ -155,7 +176,7 @@ describe("an export", () => {
     assert.deepEqual(endpoints, [{ family: "IPv4", ports: [], endpoints: [endpoint("10.1.0.1")] }]);
   });
 
-  test("of two families has slices of each, and of one no slice of the other", () => {
+  test("publishes endpoints of the Service's families only", () => {
     const slices = [
       slice("a", [endpoint("10.1.0.1")]),
       slice("b", [endpoint("fd00::1")], { family: "IPv6" }),
@@ -166,7 +187,7 @@ describe("an export", () => {
     assert.deepEqual(families({ families: ["IPv6"] }), ["IPv6"]);
   });
 
-  test("of more endpoints than a reader takes leaves the rest out, and says so", () => {
+  test("publishes endpoints up to the limit and reports the overflow", () => {
     const all = Array.from({ length: 12 }, (_, i) =>
       slice(
         `s${10 + i}`,
@@ -185,7 +206,7 @@ describe("an export", () => {
     ]);
   });
 
-  test("of more endpoints in two sets of ports counts both", () => {
+  test("counts the endpoints of all groups", () => {
     const many = (i: number) =>
       Array.from({ length: 900 }, (_, n) => endpoint(`10.${i}.${n >> 8}.${n & 255}`));
     const all = Array.from({ length: 12 }, (_, i) =>
@@ -197,7 +218,7 @@ describe("an export", () => {
     );
   });
 
-  test("of more sets of ports than a reader takes leaves the rest out, and says so", () => {
+  test("publishes groups of ports up to the limit and reports the overflow", () => {
     const all = Array.from({ length: 70 }, (_, i) =>
       slice(`s${10 + i}`, [endpoint("10.1.0.1")], { ports: [{ ...HTTP, port: 8000 + i }] }),
     );

@@ -4,33 +4,31 @@ import type { ExportFact, ExportRecord, ServiceFact, SliceFact } from "../model/
 import { MOST_ENDPOINTS, MOST_GROUPS } from "../model/limits.ts";
 import { type EndpointGroup, endpointGroups } from "./endpoint-groups.ts";
 
-/** What there is to export, and by whom. */
+/** Input of an export. */
 export interface Exportable {
   readonly export: ExportFact;
-  /** Absent if there is no Service of the export's name. */
+  /** Absent if the Service does not exist. */
   readonly service?: ServiceFact;
-  /** All slices of that Service. */
   readonly slices: readonly SliceFact[];
-  /** Id of this cluster. */
   readonly cluster: string;
 }
 
-/** What is published. */
+/** The published state. */
 export interface Exported {
   /** Reason of condition `Valid` (KEP-1645). */
   readonly valid: "Valid";
   readonly record: ExportRecord;
   readonly endpoints: readonly EndpointGroup[];
-  /** What is left out of it, for it is more than anybody may publish. */
+  /** What exceeds the limits. */
   readonly problems: readonly Problem[];
 }
 
-/** Why nothing is published: `Valid` is false for this reason (KEP-1645). */
+/** Why nothing is published: the reason of condition `Valid` (KEP-1645). */
 export interface NotExported {
   readonly valid: "NoService" | "InvalidServiceType";
 }
 
-/** What a ServiceExport publishes, now. An export without its Service waits for it, and contributes nothing. */
+/** Computes what a ServiceExport publishes. */
 export function exportOf({
   export: { key, created, metadata },
   service,
@@ -41,15 +39,34 @@ export function exportOf({
   const { properties } = service;
   if (properties === undefined) return { valid: "InvalidServiceType" };
   const complaints = new Complaints(`ServiceExport ${key}`);
+  const own = withoutForeign(slices, cluster, complaints);
   return {
     valid: "Valid",
     record: { cluster, key, exported: created, metadata, ...properties },
-    endpoints: withinLimits(endpointGroups(properties, slices), complaints),
+    endpoints: withinLimits(endpointGroups(properties, own), complaints),
     problems: complaints.problems,
   };
 }
 
-/** No reader takes more: who publishes it all would not know what is lost. */
+/** True if another product filled the slice of a Service with endpoints of another cluster than `cluster`. */
+export function isForeign({ source }: SliceFact, cluster: string | undefined): boolean {
+  return source !== undefined && source !== cluster;
+}
+
+/** Slices of other clusters are published by those clusters. */
+function withoutForeign(
+  slices: readonly SliceFact[],
+  cluster: string,
+  complaints: Complaints,
+): readonly SliceFact[] {
+  const foreign = slices.filter((slice) => isForeign(slice, cluster));
+  if (foreign.length === 0) return slices;
+  const sources = new Set(foreign.flatMap(({ source }) => source ?? []));
+  complaints.add("foreign-cluster", "slices", [...sources].sort());
+  return slices.filter((slice) => !isForeign(slice, cluster));
+}
+
+/** Readers reject what exceeds the limits, so it is left out and reported here. */
 function withinLimits(
   groups: readonly EndpointGroup[],
   complaints: Complaints,

@@ -1,20 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { ClusterWatch } from "../liveness/cluster-watch.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { ClusterLiveness } from "../liveness/cluster-liveness.ts";
 import { type LeaseStep, leaseStep } from "./lease-step.ts";
 
-/** A Lease, and clusters of one id that look at it and do what they should about it. */
+/** A Lease, and clusters with the same ID that take the decided step. */
 class Namesakes {
   readonly clock = new FakeClock();
-  readonly #watches = new Map<string, ClusterWatch>();
+  readonly #watches = new Map<string, ClusterLiveness>();
   #lease: { readonly uid: string; readonly contestedBy?: string } | undefined;
   #renewals = 0;
 
-  /** One of them looks, and acts. */
+  /** One cluster decides, and takes the step. */
   look(uid: string): LeaseStep {
-    const events = { turned: () => undefined, replaced: () => undefined };
-    const watch = this.#watches.get(uid) ?? new ClusterWatch({ clock: this.clock, events });
+    const ignore = () => undefined;
+    const events = { turned: ignore, silent: ignore, replaced: ignore };
+    const watch = this.#watches.get(uid) ?? new ClusterLiveness(this.clock, events);
     this.#watches.set(uid, watch);
     if (this.#lease !== undefined) {
       watch.seen({
@@ -26,7 +27,7 @@ class Namesakes {
         complete: true,
       });
     }
-    const step = leaseStep(uid, this.#lease, watch.sight("c1"));
+    const step = leaseStep(uid, this.#lease, watch.status("c1"));
     if (step.does === "write") {
       this.#lease = { uid };
       this.#renewals++;
@@ -35,7 +36,7 @@ class Namesakes {
     return step;
   }
 
-  /** They look in turns, every ten seconds. */
+  /** The clusters act one after the other, every ten seconds. */
   turns(count: number, ...uids: readonly string[]): LeaseStep[] {
     let steps: LeaseStep[] = [];
     for (let i = 0; i < count; i++) {
@@ -46,13 +47,13 @@ class Namesakes {
   }
 }
 
-test("a Lease that nobody has is made, and renewed", () => {
+test("a missing Lease is created and renewed", () => {
   const world = new Namesakes();
   assert.deepEqual(world.look("a"), { reason: "lease-absent", does: "write" });
   assert.deepEqual(world.turns(10, "a"), [{ reason: "lease-ours", does: "write" }]);
 });
 
-test("of two living clusters of one id, the second writes nothing, and both are told", () => {
+test("of two live clusters with one ID the second writes nothing, and both report it", () => {
   const world = new Namesakes();
   world.turns(3, "a");
   assert.deepEqual(world.look("b"), { reason: "lease-observed", does: "wait", other: "a" });
@@ -60,12 +61,12 @@ test("of two living clusters of one id, the second writes nothing, and both are 
     { reason: "duplicate-cluster-id", does: "write", other: "b" },
     { reason: "duplicate-cluster-id", does: "contest", other: "a" },
   ]);
-  // The second is given another id: the first hears no more of it.
+  // The second cluster gets another ID: the conflict ends.
   world.turns(2, "a");
   assert.deepEqual(world.look("a"), { reason: "lease-ours", does: "write" });
 });
 
-test("a cluster that is built anew takes its Lease over once that has been silent for its time", () => {
+test("a rebuilt cluster takes over its Lease after the Lease has expired", () => {
   const world = new Namesakes();
   world.turns(3, "a");
   const waited = world.turns(3, "rebuilt");
@@ -79,7 +80,7 @@ test("a cluster that is built anew takes its Lease over once that has been silen
   assert.deepEqual(world.look("rebuilt"), { reason: "lease-ours", does: "write" });
 });
 
-test("who was dead, was replaced and wakes up is the one that waits", () => {
+test("a replaced cluster that comes back waits", () => {
   const world = new Namesakes();
   world.turns(3, "a");
   world.turns(6, "rebuilt");

@@ -25,7 +25,7 @@ function fault(own: OwnIdentity): string {
   return `${own.reason}: ${own.detail}`;
 }
 
-test("properties say who we are, and nothing is to be created", () => {
+test("ClusterProperties give the identity, and none is created", () => {
   assert.deepEqual(identity({}, { [ID]: "c1", [SET]: "prod", "region.topology.k8s.io": "eu" }), {
     reason: "identified",
     identity: { id: "c1", clusterSet: "prod", region: "eu" },
@@ -33,7 +33,7 @@ test("properties say who we are, and nothing is to be created", () => {
   });
 });
 
-test("flags say who we are, and what they give is created where it is absent", () => {
+test("flags give the identity, and missing ClusterProperties are created", () => {
   const own = identity({ cluster: "c1", clusterSet: "prod", region: "eu" }, { [SET]: "prod" });
   assert.deepEqual(own, {
     reason: "identified",
@@ -49,7 +49,7 @@ test("flags say who we are, and what they give is created where it is absent", (
   });
 });
 
-test("a flag that differs from its property is a fault that names both", () => {
+test("a flag that differs from its property is an error that names both", () => {
   assert.equal(
     fault(identity({ cluster: "c1" }, { [ID]: "c2" })),
     `identity-differs: --cluster-id says c1, ClusterProperty ${ID} says "c2"; correct the one that is wrong`,
@@ -60,17 +60,17 @@ test("a flag that differs from its property is a fault that names both", () => {
   );
 });
 
-test("who nobody names is nobody", () => {
+test("without flag and property the identity is unknown", () => {
   assert.match(fault(identity({ clusterSet: "prod" }, {})), /^identity-missing: Neither --cluster/);
 });
 
-test("a property that is no id is a fault, not an absent one", () => {
+test("a property with an invalid ID is an error", () => {
   assert.match(fault(identity({}, { [ID]: "C1!" })), /^identity-invalid: .* says "C1!"/);
   assert.match(fault(identity({ cluster: "c1" }, { [ID]: "C1!" })), /^identity-differs: /);
   assert.match(fault(identity({ cluster: "c1" }, { [SET]: "a b" })), /^identity-invalid: /);
 });
 
-test("an id or a clusterset that becomes another one takes a new start", () => {
+test("a changed ID or clusterset requires a restart", () => {
   const before = { id: "c1", clusterSet: "prod" };
   assert.match(
     fault(identity({}, { [ID]: "c2" }, before)),
@@ -79,7 +79,7 @@ test("an id or a clusterset that becomes another one takes a new start", () => {
   assert.match(fault(identity({}, { [ID]: "c1", [SET]: "test" }, before)), /^identity-changed: /);
 });
 
-test("a property that is deleted takes nothing away; a clusterset may be joined", () => {
+test("a deleted property keeps the identity; a clusterset can be added", () => {
   const before = { id: "c1", clusterSet: "prod" };
   const own = identity({}, {}, before);
   assert.deepEqual(own, { reason: "identified", identity: before, missing: [] });
@@ -87,13 +87,13 @@ test("a property that is deleted takes nothing away; a clusterset may be joined"
   assert.equal(joined.reason, "identified");
 });
 
-test("a region that no label can hold is none", () => {
+test("a region that is no label value is ignored", () => {
   const own = identity({ cluster: "c1" }, { "region.topology.k8s.io": "a b" });
   assert.ok(own.reason === "identified");
   assert.equal(own.identity.region, undefined);
 });
 
-test("whatever stands in a property, a detail is one printable line", () => {
+test("for any property value, the detail is one printable line", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (id, set) => {
       const own = identity({ cluster: "c1" }, { [ID]: id, [SET]: set });

@@ -10,45 +10,44 @@ import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Manifest } from "../model/manifest.ts";
 
-/** Who a cluster is. */
+/** Identity of a cluster. */
 export interface Identity {
   readonly id: string;
   readonly clusterSet?: string;
   readonly region?: string;
 }
 
-/** What an operator says of this cluster: flags, each of them optional. */
+/** The flags; all are optional. */
 export interface IdentityFlags {
   readonly cluster: string | undefined;
   readonly clusterSet: string | undefined;
   readonly region: string | undefined;
 }
 
-/** What is known of who this cluster is, or why it is not. */
+/** The identity, or why it is unknown. */
 export type OwnIdentity =
   | {
       readonly reason: "identified";
       readonly identity: Identity;
-      /** ClusterProperties that are not there and that a flag gives. They are created, and never overwritten. */
+      /** Missing ClusterProperties to create from flags. Existing ones are never overwritten. */
       readonly missing: readonly Manifest[];
     }
   | IdentityFault;
 
-/** Why it is not known who this cluster is: nothing is written. */
+/** Why the identity is unknown; then nothing is written. */
 export interface IdentityFault {
   readonly reason: Extract<
     Reason,
     "identity-missing" | "identity-invalid" | "identity-differs" | "identity-changed"
   >;
-  /** For people: what contradicts what, and what would mend it. */
+  /** The contradiction, and how to fix it. */
   readonly detail: string;
 }
 
 /**
- * Who this cluster is, by its flags and by its ClusterProperties (KEP-2149), whose values may be any text. A property
- * that contradicts its flag is a fault, whichever is right: a cluster that publishes under another's id takes its
- * place. `before`: what was believed until now. Of a property that was deleted, that stays; an id or a clusterset that
- * is another one would be to leave and to join again (KEP-1645), and takes a new start of the program.
+ * Computes the identity from flags and ClusterProperties (KEP-2149). A contradiction is an error, because publishing
+ * under a wrong ID would displace another cluster. `before`: the last identity, which stays if a property is deleted.
+ * A changed ID or clusterset needs a restart (KEP-1645: leave and rejoin).
  */
 export function ownIdentity(
   flags: IdentityFlags,
@@ -67,7 +66,7 @@ export function ownIdentity(
   if (typeof set === "object") return set;
   const known = id ?? before?.id;
   if (known === undefined) {
-    const detail = `Neither --cluster-id nor ClusterProperty ${PROPERTY_CLUSTER_ID} says the cluster's id`;
+    const detail = `Neither --cluster-id nor ClusterProperty ${PROPERTY_CLUSTER_ID} sets the cluster ID`;
     return { reason: "identity-missing", detail };
   }
   const clusterSet = set ?? before?.clusterSet;
@@ -89,7 +88,7 @@ export function ownIdentity(
   };
 }
 
-/** What a flag and a property say together; undefined if neither says anything. */
+/** The value of a flag and its property; undefined if neither is set. */
 function claim(
   flag: string,
   told: string | undefined,
@@ -104,7 +103,7 @@ function claim(
     return { reason: "identity-differs", detail };
   }
   if (isValid(found)) return found;
-  const detail = `ClusterProperty ${name} says ${shown(found)}, which is no such id; correct it`;
+  const detail = `ClusterProperty ${name} says ${shown(found)}, which is invalid; correct it`;
   return { reason: "identity-invalid", detail };
 }
 
@@ -114,7 +113,7 @@ function changeOf(
   now: string | undefined,
 ): IdentityFault | undefined {
   if (before === undefined || before === now) return undefined;
-  const detail = `The cluster's ${what} was ${before} and is ${now} now; start the controller anew to leave and to join again`;
+  const detail = `The cluster's ${what} was ${before} and is ${now} now; restart the controller to leave and rejoin the clusterset`;
   return { reason: "identity-changed", detail };
 }
 

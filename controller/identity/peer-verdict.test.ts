@@ -1,47 +1,47 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LEASE_NAME, registryNamespace } from "../registry/names.ts";
-import { type LeaseClaim, leaseClaimOf } from "./lease-claim.ts";
+import { type ClusterClaim, clusterClaimOf } from "./cluster-claim.ts";
 import { peerVerdict } from "./peer-verdict.ts";
 
 const OWN = { id: "c1", clusterSet: "prod" };
 
-function verdict(cluster: string, lease: LeaseClaim | undefined, own = OWN): string {
+function verdict(cluster: string, lease: ClusterClaim | undefined, own = OWN): string {
   const { reason, records } = peerVerdict(cluster, lease, own, "uid-1");
   return `${reason}: ${records}`;
 }
 
-test("a cluster is believed once it has said who it is", () => {
+test("the records of a cluster are used once its Lease exists", () => {
   assert.equal(verdict("c2", undefined), "not-introduced: keep");
   assert.equal(verdict("c2", { id: "c2", uid: "uid-2", clusterSet: "prod" }), "member: use");
   assert.equal(verdict("c2", { uid: "uid-2" }), "member: use");
   assert.equal(verdict("c1", { id: "c1", uid: "uid-1" }), "member: use", "our own registry");
 });
 
-test("a cluster that calls itself otherwise than we do is not believed, and loses nothing", () => {
+test("a cluster whose Lease names another ID is not trusted, and its imports stay", () => {
   assert.equal(verdict("c2", { id: "c3", uid: "uid-3" }), "id-mismatch: keep");
   assert.equal(verdict("c2", { id: "c2", uid: "uid-1" }), "id-mismatch: keep", "it is ourselves");
 });
 
-test("another cluster with our id is never a source", () => {
+test("records of another cluster with our ID are never used", () => {
   assert.equal(verdict("c1", { id: "c1", uid: "uid-2" }), "duplicate-cluster-id: keep");
 });
 
-test("of two clusters with one id, who was there first goes on, and everybody is told", () => {
+test("of two clusters with one ID the first continues, and the conflict is reported", () => {
   const contested = { id: "c2", uid: "uid-2", contestedBy: "uid-3" };
   assert.equal(verdict("c2", contested), "duplicate-cluster-id: use");
   assert.match(peerVerdict("c2", contested, OWN, "uid-1").detail ?? "", /uid-3/);
   assert.equal(verdict("c2", { ...contested, contestedBy: "uid-2" }), "member: use");
 });
 
-test("a member of another clusterset exports nothing to us, whoever contests it", () => {
+test("a member of another clusterset exports nothing to us, contested or not", () => {
   const other = { id: "c2", uid: "uid-2", clusterSet: "test", contestedBy: "uid-3" };
   assert.equal(verdict("c2", other), "other-clusterset: drop");
   const { reason } = peerVerdict("c2", { ...other, contestedBy: "uid-2" }, { id: "c1" }, "uid-1");
   assert.equal(reason, "member", "we are of none");
 });
 
-test("of a Lease, only what is well formed counts as said", () => {
+test("invalid fields of a Lease count as absent", () => {
   const lease = {
     metadata: {
       name: LEASE_NAME,
@@ -54,8 +54,8 @@ test("of a Lease, only what is well formed counts as said", () => {
     },
     spec: { holderIdentity: "uid-2" },
   };
-  assert.deepEqual(leaseClaimOf(lease), { uid: "uid-2", clusterSet: "prod" });
+  assert.deepEqual(clusterClaimOf(lease), { uid: "uid-2", clusterSet: "prod" });
   for (const wrong of [{}, null, "Lease", { spec: { holderIdentity: "" } }]) {
-    assert.equal(leaseClaimOf(wrong), undefined);
+    assert.equal(clusterClaimOf(wrong), undefined);
   }
 });

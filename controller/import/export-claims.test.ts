@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { ANY_RECORDS, exportRecord, KEY } from "../../test/support/export-records.ts";
+import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
 import { merge } from "../merge/merge.ts";
 import type { Condition } from "../model/condition.ts";
 import type { ExportRecord } from "../model/facts.ts";
-import { type ExportSight, exportClaims } from "./export-claims.ts";
+import { type ExportInput, exportClaims } from "./export-claims.ts";
 import { exportStatus } from "./status-manifest.ts";
 
-interface Sight extends Partial<ExportSight> {
+interface Sight extends Partial<ExportInput> {
   readonly records?: readonly ExportRecord[];
 }
 
-function sight({ records = [exportRecord()], ...over }: Sight = {}): ExportSight {
+function input({ records = [exportRecord()], ...over }: Sight = {}): ExportInput {
   const merged = merge(records);
   return {
     valid: "Valid",
     publication: "published",
+    omitted: [],
     registry: "mesh",
     isComplete: true,
     seen: [],
@@ -25,9 +26,9 @@ function sight({ records = [exportRecord()], ...over }: Sight = {}): ExportSight
   };
 }
 
-/** `Valid True Valid`, one line a condition. */
+/** `Valid True Valid`, one line per condition. */
 function words(over: Sight): string[] {
-  return exportClaims(sight(over)).map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+  return exportClaims(input(over)).map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 }
 
 const CASES: readonly (readonly [string, Sight, readonly string[]])[] = [
@@ -87,19 +88,19 @@ const DISAGREEING = [
   exportRecord({ cluster: "c3", exported: 3000 }),
 ];
 
-test("every conflict is named with its field, the winner, and how many disagree", () => {
-  const [, , conflict] = exportClaims(sight({ records: DISAGREEING }));
+test("every conflict is reported with its field, the winner, and the number of clusters that disagree", () => {
+  const [, , conflict] = exportClaims(input({ records: DISAGREEING }));
   assert.deepEqual(conflict, {
     type: "Conflict",
     status: "True",
     reason: "PortConflict,TypeConflict",
     message:
-      `ports are united, the oldest export's (c1: "http 80/TCP") first; 1/3 clusters disagree. ` +
-      `type is that of the oldest export, "ClusterSetIP" of c1; 1/3 clusters disagree.`,
+      `ports are merged, the oldest export's (c1: "http 80/TCP") first; 1/3 clusters disagree. ` +
+      `type is taken from the oldest export, "ClusterSetIP" of c1; 1/3 clusters disagree.`,
   });
 });
 
-test("an export without a Service has no conflict, whatever the others say", () => {
+test("an export without a Service has no conflict, whatever other clusters export", () => {
   assert.ok(
     words({ valid: "NoService", records: DISAGREEING }).includes("Conflict False NoConflicts"),
   );
@@ -114,7 +115,7 @@ const SAID: Condition = {
   observedGeneration: 1,
 };
 
-test("what was said of conflicts stays until everybody that exports the name was heard", () => {
+test("the condition Conflict stays until all exporters are known", () => {
   assert.ok(words({ isComplete: false, seen: [SAID] }).includes("Conflict True LabelsConflict"));
   assert.ok(words({ isComplete: true, seen: [SAID] }).includes("Conflict False NoConflicts"));
   assert.ok(
@@ -124,10 +125,10 @@ test("what was said of conflicts stays until everybody that exports the name was
   );
 });
 
-test("an API server takes every condition: reasons without blanks, messages that end", () => {
+test("conditions are valid in the API: reasons without blanks, messages of limited length", () => {
   fc.assert(
     fc.property(ANY_RECORDS, (records) => {
-      for (const { reason, message } of exportClaims(sight({ records }))) {
+      for (const { reason, message } of exportClaims(input({ records }))) {
         assert.match(reason, /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/);
         assert.ok(reason.length <= 1024 && message.length > 0 && message.length <= 32768);
       }
@@ -135,9 +136,9 @@ test("an API server takes every condition: reasons without blanks, messages that
   );
 });
 
-test("the status holds our three conditions and no other, and is the same until something turns", () => {
+test("the status has our three conditions only, and changes only with them", () => {
   const other = { ...SAID, type: "Mesh.example/Ready" };
-  const claims = exportClaims(sight());
+  const claims = exportClaims(input());
   const object = exportStatus({ key: KEY, generation: 3, conditions: [SAID, other] }, claims, 1000);
   assert.equal(object.kind, "ServiceExport");
   assert.deepEqual(object.status, {

@@ -1,44 +1,45 @@
+import type { Reason } from "../../api/reasons.ts";
 import type { Conflict, MergedService } from "../merge/merged.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import { withOmissions } from "./omission-message.ts";
 
-/** What became of the record of an export. */
+/** Result of publishing a record. */
 export type Publication =
-  /** It lies in this cluster's registry. */
   | "published"
-  /** It is about to be written. */
+  /** Not written yet. */
   | "pending"
-  /** The registry's API server does not take it. */
+  /** Rejected by the API server. */
   | "failed"
-  /** The registry's API server is not reached. */
+  /** The API server cannot be reached. */
   | "unknown";
 
-/** What is known of a ServiceExport of this cluster. */
-export interface ExportSight {
-  /** What exporting it came to. */
+/** Input of the conditions of a ServiceExport. */
+export interface ExportInput {
   readonly valid: "InvalidServiceType" | "NoService" | "Valid";
   readonly publication: Publication;
-  /** Whether records are pushed to a hub or lie ready to be pulled. */
+  /** Reasons of parts that are not published. */
+  readonly omitted: readonly Reason[];
   readonly registry: "hub" | "mesh";
-  /** All exports of its name. */
+  /** The merged exports of the name. */
   readonly merged?: MergedService;
-  /** False while a cluster that exports the name may not have been listed: what was said of conflicts stays. */
+  /** False while an exporter may be unknown: then the condition `Conflict` stays. */
   readonly isComplete: boolean;
-  /** The conditions that it has. */
+  /** The present conditions. */
   readonly seen: readonly Condition[];
 }
 
-/** Conditions of a ServiceExport, in the words of KEP-1645: `Valid`, `Ready` and `Conflict`, always all three. */
-export function exportClaims(sight: ExportSight): Claim[] {
-  return [validClaim(sight), readyClaim(sight), conflictClaim(sight)];
+/** The conditions `Valid`, `Ready` and `Conflict` (KEP-1645), always all three. */
+export function exportClaims(input: ExportInput): Claim[] {
+  return [validClaim(input), readyClaim(input), conflictClaim(input)];
 }
 
 const VALIDITY = {
   Valid: "The Service is exported.",
-  NoService: "There is no Service of this name.",
+  NoService: "The Service does not exist.",
   InvalidServiceType: "A Service of type ExternalName cannot be exported.",
 } as const;
 
-function validClaim({ valid }: ExportSight): Claim {
+function validClaim({ valid }: ExportInput): Claim {
   return {
     type: "Valid",
     status: valid === "Valid" ? "True" : "False",
@@ -47,26 +48,26 @@ function validClaim({ valid }: ExportSight): Claim {
   };
 }
 
-function readyClaim({ valid, publication, registry }: ExportSight): Claim {
+function readyClaim({ valid, publication, omitted, registry }: ExportInput): Claim {
   const claim = (status: Claim["status"], reason: string, message: string): Claim => ({
     type: "Ready",
     status,
     reason,
     message,
   });
-  if (valid === "NoService") return claim("False", "Pending", "It waits for its Service.");
-  if (valid !== "Valid") return claim("False", "Failed", "Its Service cannot be exported.");
+  if (valid === "NoService") return claim("False", "Pending", "Waiting for the Service.");
+  if (valid !== "Valid") return claim("False", "Failed", "The Service cannot be exported.");
   switch (publication) {
     case "published":
       return registry === "hub"
-        ? claim("True", "Exported", "It was written to the hub.")
-        : claim("True", "Ready", "It lies in this cluster's registry, for all others to read.");
+        ? claim("True", "Exported", withOmissions("Published to the hub.", omitted))
+        : claim("True", "Ready", withOmissions("Published to this cluster's registry.", omitted));
     case "pending":
-      return claim("False", "Pending", "It is being written to this cluster's registry.");
+      return claim("False", "Pending", "Publishing to this cluster's registry.");
     case "failed":
-      return claim("False", "Failed", "This cluster's registry does not take it.");
+      return claim("False", "Failed", "This cluster's registry rejects it.");
     case "unknown":
-      return claim("Unknown", "Pending", "This cluster's registry is not reached.");
+      return claim("Unknown", "Pending", "Cannot reach this cluster's registry.");
   }
 }
 
@@ -74,11 +75,11 @@ const NO_CONFLICTS: Claim = {
   type: "Conflict",
   status: "False",
   reason: "NoConflicts",
-  message: "All clusters that export it agree.",
+  message: "All exporting clusters agree.",
 };
 
-function conflictClaim({ valid, merged, isComplete, seen }: ExportSight): Claim {
-  // What is not exported disagrees with nobody.
+function conflictClaim({ valid, merged, isComplete, seen }: ExportInput): Claim {
+  // An invalid export has no conflicts.
   if (valid !== "Valid") return NO_CONFLICTS;
   const said = seen.find(({ type }) => type === NO_CONFLICTS.type);
   if (!isComplete && said !== undefined) {
@@ -89,15 +90,16 @@ function conflictClaim({ valid, merged, isComplete, seen }: ExportSight): Claim 
   return {
     type: NO_CONFLICTS.type,
     status: "True",
-    // The API allows a comma in a reason, and no blank.
+    // The API allows commas, but no spaces.
     reason: conflicts.map(({ reason }) => reason).join(),
     message: conflicts.map(sentenceOf).join(" "),
   };
 }
 
-function sentenceOf({ field, value, winner, disagree, of }: Conflict): string {
+function sentenceOf({ field, value, winner, isChosen, disagree, of }: Conflict): string {
   const others = `${disagree}/${of} clusters disagree`;
+  const decider = isChosen ? "deciding cluster" : "oldest export";
   return field === "ports"
-    ? `ports are united, the oldest export's (${winner}: ${value}) first; ${others}.`
-    : `${field} is that of the oldest export, ${value} of ${winner}; ${others}.`;
+    ? `ports are merged, the ${decider}'s (${winner}: ${value}) first; ${others}.`
+    : `${field} is taken from the ${decider}, ${value} of ${winner}; ${others}.`;
 }

@@ -1,34 +1,73 @@
 import type { Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import { withOmissions } from "./omission-message.ts";
+import type { VipFault, VipFaults } from "./vip-faults.ts";
 
-/** Claim of an import that clients reach by DNS alone. */
+/** Condition of a headless import. */
 export const HEADLESS_READY: Claim = {
   type: "Ready",
   status: "True",
   reason: "Ready",
-  message: "Headless: DNS leads to its endpoints.",
+  message: "Headless: DNS returns its endpoints.",
+};
+
+/** Which import holds the VIP is not said: its author may be somebody else. `kubectl get ipaddresses` shows it. */
+const FAULTS: Readonly<Record<VipFault, string>> = {
+  "vip-conflict": "belongs to another import or program",
+  "vip-contested": "is listed by several imports, and nothing shows which was the first",
+  "vip-reserved": "cannot be a VIP",
+  "vip-not-allowed": "is neither in --clusterset-cidr nor in --explicit-vip-cidrs",
+  "family-off": "is of an IP family without a range in --clusterset-cidr",
+};
+
+/** Reason of the condition of an import without a VIP that works, the first that applies. */
+const FAULT_REASONS: Readonly<Record<VipFault, string>> = {
+  "vip-conflict": "VIPConflict",
+  "vip-contested": "VIPConflict",
+  "vip-reserved": "VIPNotAllowed",
+  "vip-not-allowed": "VIPNotAllowed",
+  "family-off": "IPFamilyNotSupported",
 };
 
 /**
- * Claim of an import with, or without, VIPs. Words of KEP-1645: without a VIP it is `IPFamilyNotSupported` where no
- * range of its families is configured, and else `Pending`; the message begins with our own word for it.
+ * Condition of an import with or without VIPs. Without a VIP the reason is one of `FAULT_REASONS` if it lists one that does not work,
+ * `IPFamilyNotSupported` if its families have no range, else `Pending` (KEP-1645). The message begins with our own reason word.
  */
-export function readyClaim({ vips, lacking }: Vips): Claim {
-  const lacks = [...lacking].map(([family, lack]) => `${lack}: no ${family} address.`);
-  if (vips.length > 0) {
-    const ips = `ClusterSetIP ${vips.map(({ text }) => text).join(", ")}.`;
+export function readyClaim({ vips, lacking }: Vips, faults: VipFaults = new Map()): Claim {
+  const own = vips.filter(({ text }) => !faults.has(text));
+  const lacks = [
+    ...[...faults].map(([vip, fault]) => `${fault}: ${vip} ${FAULTS[fault]}.`),
+    ...[...lacking].map(([family, lack]) => `${lack}: no ${family} address.`),
+  ];
+  if (own.length > 0) {
+    const ips = `ClusterSetIP ${own.map(({ text }) => text).join(", ")}.`;
     return { ...HEADLESS_READY, message: [ips, ...lacks].join(" ") };
   }
+  const found = new Set(faults.values().map((fault) => FAULT_REASONS[fault]));
+  const fault = Object.values(FAULT_REASONS).find((reason) => found.has(reason));
   const supported = lacking.values().some((lack) => lack !== "range-missing");
   return {
     type: "Ready",
     status: "False",
-    reason: supported ? "Pending" : "IPFamilyNotSupported",
+    reason: fault ?? (supported ? "Pending" : "IPFamilyNotSupported"),
     message: lacks.join(" "),
   };
 }
 
-/** True for what `readyClaim` says of an import without a VIP: nobody else's word is taken back. */
+/** The present condition `Ready` of an import that is not changed, with the reason. Empty if there is none. */
+export function frozenClaims(seen: readonly Condition[]): Claim[] {
+  const ready = seen.filter(({ type }) => type === HEADLESS_READY.type);
+  return ready.map(({ type, status, reason, message }) => ({
+    ...{ type, status, reason },
+    message: withOmissions(message, ["not-heard"]),
+  }));
+}
+
+const LACK = /^range-(exhausted|missing): /;
+const FAULT = /(^|\. )(family-off|vip-(conflict|contested|not-allowed|reserved)): /;
+
+/** True for a condition that `readyClaim` wrote for an import without a VIP, or with one that does not work. */
 export function isLack({ type, status, message }: Condition): boolean {
-  return type === "Ready" && status === "False" && /^range-(exhausted|missing): /.test(message);
+  if (type !== HEADLESS_READY.type) return false;
+  return FAULT.test(message) || (status === "False" && LACK.test(message));
 }

@@ -2,24 +2,24 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
-import { anyRecord, CLUSTERS, KEY } from "../../test/support/export-records.ts";
+import { anyRecord, CLUSTERS, KEY } from "../../test/generators/export-records.ts";
 import { merge } from "../merge/merge.ts";
 import type { ExportRecord, ImportFact } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
 import { type ImportWanted, importOf } from "./import-of.ts";
 import { importStatus } from "./status-manifest.ts";
 
-/** An importing cluster: the import that it has, and which registries it has heard. */
+/** An importing cluster: the import that it has, and which registries are synced. */
 interface Cluster {
   readonly seen?: ImportFact;
   readonly deafTo: ReadonlySet<string>;
 }
 
-/** Something that happens to the registries, or to the importing cluster. */
+/** An event in the registries, or in the importing cluster. */
 type Event =
   | { readonly kind: "export"; readonly record: ExportRecord }
   | { readonly kind: "unexport"; readonly cluster: string }
-  /** The controller starts anew, and these clusters' registries are not reached. */
+  /** The controller restarts, and cannot reach these registries. */
   | { readonly kind: "restart"; readonly deafTo: readonly string[] }
   | { readonly kind: "hear" };
 
@@ -38,7 +38,7 @@ function exporting(record: ExportRecord): Event {
 
 const RANGES: readonly Cidr[] = ["241.0.0.0/16", "fd00::/112"].map(parseCidr).filter(isCidr);
 
-/** What one pass of the controller leaves. */
+/** The state after one reconcile. */
 function pass(cluster: Cluster, records: ReadonlyMap<string, ExportRecord>): Cluster {
   const { seen, deafTo } = cluster;
   const merged = merge([...records.values()].filter((record) => !deafTo.has(record.cluster)));
@@ -46,15 +46,19 @@ function pass(cluster: Cluster, records: ReadonlyMap<string, ExportRecord>): Clu
     key: KEY,
     ...(seen !== undefined && { seen }),
     ...(merged !== undefined && { merged }),
-    isHeard: (id) => !deafTo.has(id),
-    allHeard: deafTo.size === 0,
+    isSynced: (id) => !deafTo.has(id),
+    isSilent: () => false,
+    allSynced: deafTo.size === 0,
     pool: { ranges: RANGES, taken: new Set(), reserved: [] },
+    explicitVipCidrs: [],
+    held: [],
+    dispute: () => undefined,
   });
   if (wanted?.remove === true) return { deafTo };
   return { deafTo, ...written(wanted, seen) };
 }
 
-/** As server-side apply leaves it: fields that are not applied stay as they were if they are not ours. */
+/** The result of a server-side apply: fields of other writers stay. */
 function written(
   wanted: ImportWanted | undefined,
   seen: ImportFact | undefined,
@@ -74,7 +78,7 @@ function written(
   return { seen: fact };
 }
 
-/** Lets events happen, a pass or two after each; gives the cluster after every event. */
+/** Applies events, with one or two reconciles after each; yields the cluster after every event. */
 function live(events: readonly Event[], start: Pick<Cluster, "seen">): Cluster[] {
   const records = new Map<string, ExportRecord>();
   let cluster: Cluster = { ...start, deafTo: new Set() };
@@ -95,7 +99,7 @@ const END: readonly Event[] = [
 ];
 const HISTORY = fc.array(EVENT, { maxLength: 12 });
 
-test("after the last export is gone, nothing is left of an import that was made for it", () => {
+test("a created import is deleted with its last export", () => {
   fc.assert(
     fc.property(HISTORY, (events) => {
       assert.equal(live([...events, ...END], {}).at(-1)?.seen, undefined);
@@ -103,7 +107,7 @@ test("after the last export is gone, nothing is left of an import that was made 
   );
 });
 
-test("the same exports in the end are the same import, whatever came before and however often it started anew", () => {
+test("the same exports give the same import, after any history and restarts", () => {
   fc.assert(
     fc.property(HISTORY, (events) => {
       const last = live([...events, HEAR], {}).at(-1)?.seen;
@@ -118,7 +122,7 @@ test("the same exports in the end are the same import, whatever came before and 
   );
 });
 
-test("an import that somebody wrote outlives all exports, with the VIPs that it had", () => {
+test("a user-managed import keeps its VIPs after all exports", () => {
   const ips = fc.constantFrom(["1.2.3.4"], ["fd00::1:1", "1.2.3.4"], ["1.2.3.4", "5.6.7.8"], []);
   fc.assert(
     fc.property(HISTORY, ips, (events, explicit) => {
@@ -142,7 +146,7 @@ test("an import that somebody wrote outlives all exports, with the VIPs that it 
   );
 });
 
-test("while a cluster that took part is not heard, its import loses neither port nor VIP, nor goes", () => {
+test("while a contributing cluster is unknown, its import keeps ports and VIPs", () => {
   fc.assert(
     fc.property(HISTORY, fc.subarray([...CLUSTERS]), HISTORY, (before, deafTo, during) => {
       const happens = during.filter(({ kind }) => kind === "export" || kind === "unexport");

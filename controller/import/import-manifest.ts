@@ -8,8 +8,8 @@ import { mcsObject } from "../model/mcs-object.ts";
 import { authoredSpec } from "./authored-spec.ts";
 
 /**
- * The ServiceImport of a merged service. `ips` is always there, empty for a headless one: what is absent would be
- * left to others. `families` are those of the VIPs, in their order, or a headless service's own.
+ * The ServiceImport of a merged service. `ips` is always present, so that no other writer owns it. `families`: those
+ * of the VIPs, or of the headless service.
  */
 export function exportedImport(
   merged: MergedService,
@@ -28,15 +28,15 @@ export function exportedImport(
     spec: {
       ...encodeProperties(merged),
       ips: vips.map(({ text }) => text),
-      // Two addresses of one family, as only a person writes them, cannot be told: families are named once.
+      // The API allows each family once.
       ...(new Set(families).size === families.length && { ipFamilies: families }),
     },
   };
 }
 
 /**
- * An import that was adopted, handed back: its spec is what its author wrote, and the marks of ours go. If that is
- * lost, it keeps what it cannot be without, and its VIPs.
+ * A released import: the spec that the user wrote, without our annotations. If that spec is lost, the essential
+ * fields and VIPs stay.
  */
 export function releasedImport(seen: ImportFact): Manifest {
   const { key, headless, ports, ips, families } = seen;
@@ -49,7 +49,7 @@ export function releasedImport(seen: ImportFact): Manifest {
   return { ...mcsObject("ServiceImport", key), spec };
 }
 
-/** The VIPs of an import that somebody wrote by hand without any. */
+/** Adds VIPs to a user-managed import. */
 export function givenVips({ key }: ImportFact, vips: readonly Address[]): Manifest {
   return { ...mcsObject("ServiceImport", key), spec: { ips: vips.map(({ text }) => text) } };
 }

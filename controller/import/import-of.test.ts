@@ -3,13 +3,13 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { ANNOTATION_IMPORT } from "../../api/keys.ts";
-import { ANY_RECORDS, exportRecord, KEY } from "../../test/support/export-records.ts";
+import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
 import type { VipPool } from "../allocate/pool.ts";
 import { merge } from "../merge/merge.ts";
 import type { ExportRecord, ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { parseImport } from "../model/parse-import.ts";
-import { type ImportSight, type ImportWanted, importOf } from "./import-of.ts";
+import { type ImportInput, type ImportWanted, importOf } from "./import-of.ts";
 import { importStatus } from "./status-manifest.ts";
 
 function cidrs(...texts: readonly string[]): Cidr[] {
@@ -22,7 +22,7 @@ const POOL: VipPool = {
   reserved: [],
 };
 
-/** An import as a person writes it, and an API server has it. */
+/** A user-managed import, as an API server returns it. */
 function byHand(spec: object = {}, status: object = {}): ImportFact {
   const { fact } = parseImport({
     metadata: { namespace: "demo", name: "serve" },
@@ -34,8 +34,10 @@ function byHand(spec: object = {}, status: object = {}): ImportFact {
 }
 
 const BY_HAND = byHand();
+const MESSAGE = "ClusterSetIP 241.0.245.1.";
+const READY = { type: "Ready", status: "True", reason: "Ready", message: MESSAGE };
 
-interface Sight extends Partial<Omit<ImportSight, "merged">> {
+interface Sight extends Partial<Omit<ImportInput, "merged">> {
   readonly records?: readonly ExportRecord[];
 }
 
@@ -44,14 +46,18 @@ function wanted({ records = [], ...over }: Sight): ImportWanted | undefined {
   return importOf({
     key: KEY,
     pool: POOL,
-    isHeard: () => true,
-    allHeard: true,
+    explicitVipCidrs: cidrs("1.2.3.0/24", "5.6.7.8/32"),
+    held: [],
+    dispute: () => undefined,
+    isSynced: () => true,
+    isSilent: () => false,
+    allSynced: true,
     ...(merged !== undefined && { merged }),
     ...over,
   });
 }
 
-/** The object as the API server has it after the write, with a status. */
+/** The object as the API server stores it after the write, with a status. */
 function seenAfter(wanted: ImportWanted | undefined): ImportFact {
   assert.ok(wanted?.object !== undefined && wanted.status !== undefined);
   const { fact } = parseImport({ ...wanted.object, status: status(wanted, BY_HAND).status });
@@ -64,12 +70,12 @@ function status({ status }: ImportWanted, seen: ImportFact, now = 0): Manifest {
   return importStatus(seen, status, now);
 }
 
-/** `spec` of what is applied. */
+/** `spec` of the applied object. */
 function spec(wanted: ImportWanted | undefined): unknown {
   return wanted?.object?.spec;
 }
 
-test("an export makes an import with all of the Service's properties, and one VIP a family in its order", () => {
+test("an export creates an import with all properties of the Service, and one VIP per family in its order", () => {
   const record = exportRecord({
     families: ["IPv6", "IPv4"],
     ports: [{ name: "http", protocol: "TCP", port: 80, appProtocol: "h2c" }],
@@ -103,7 +109,7 @@ test("an export makes an import with all of the Service's properties, and one VI
   });
 });
 
-test("the status names the exporters and says that slices are there, ready at the time of the write", () => {
+test("the status lists the exporters, with condition Ready at the time of the write", () => {
   const made = wanted({
     records: [exportRecord({ exported: 2 }), exportRecord({ cluster: "c2", exported: 1 })],
   });
@@ -129,7 +135,7 @@ test("the status names the exporters and says that slices are there, ready at th
   });
 });
 
-test("C10, C11: a headless import has no VIP, says so with an empty list, and names its families", () => {
+test("C10, C11: a headless import has an empty list of VIPs, and its families", () => {
   const made = wanted({ records: [exportRecord({ headless: true, families: ["IPv4", "IPv6"] })] });
   assert.deepEqual(spec(made), {
     type: "Headless",
@@ -141,7 +147,7 @@ test("C10, C11: a headless import has no VIP, says so with an empty list, and na
   assert.equal(made?.status?.claims[0]?.status, "True");
 });
 
-test("what was written is wanted again, to the byte, whatever else was allocated since", () => {
+test("the wanted import is byte-equal after later allocations", () => {
   fc.assert(
     fc.property(ANY_RECORDS, fc.array(fc.ipV4()), (records, others) => {
       fc.pre(records.length > 0);
@@ -157,7 +163,7 @@ test("what was written is wanted again, to the byte, whatever else was allocated
   );
 });
 
-test("C01: an import with an exporter left keeps its VIPs, and goes with the last one", () => {
+test("C01: an import keeps its VIPs while it has an exporter, and is deleted with the last one", () => {
   const [a, b] = [exportRecord(), exportRecord({ cluster: "c2", exported: 2000 })];
   const seen = seenAfter(wanted({ records: [a, b] }));
   const left = wanted({ records: [b], seen });
@@ -167,24 +173,34 @@ test("C01: an import with an exporter left keeps its VIPs, and goes with the las
   assert.deepEqual(wanted({ seen }), { reason: "withdrawn", remove: true });
 });
 
-describe("an import that somebody wrote by hand", () => {
-  test("gets the VIP that it lacks, and not one field more", () => {
+test("an exported import gets back its own VIP when another writer put in that of another import", () => {
+  const seen = { ...seenAfter(wanted({ records: [exportRecord()] })), ips: ["241.0.0.9"] };
+  const dispute = (vip: string) => (vip === "241.0.0.9" ? "vip-conflict" : undefined);
+  const mended = wanted({ seen, records: [exportRecord()], dispute, held: ["241.0.3.3"] });
+  assert.deepEqual(mended?.vips, ["241.0.3.3"]);
+  assert.deepEqual((spec(mended) as { ips: string[] }).ips, ["241.0.3.3"]);
+  assert.equal(mended?.status?.claims[0]?.status, "True");
+});
+
+describe("a user-managed import", () => {
+  test("gets the missing VIP, and no other field", () => {
     const given = wanted({ seen: BY_HAND });
     assert.equal(given?.reason, "by-hand");
     assert.deepEqual(spec(given), { ips: ["241.0.245.1"] });
-    assert.deepEqual(Object.keys(given), ["reason", "object"]);
+    assert.deepEqual(Object.keys(given), ["reason", "vips", "object"]);
     const both = wanted({ seen: byHand({ ipFamilies: ["IPv6", "IPv4"] }) });
     assert.deepEqual(spec(both), { ips: ["fd00::6aeb", "241.0.245.1"] });
   });
 
-  test("keeps what is explicit, outside the range, too, and even if it is no address", () => {
-    for (const ips of [["1.2.3.4"], ["1.2.3.4", "5.6.7.8"], ["x"]]) {
-      assert.deepEqual(wanted({ seen: byHand({ ips }) }), { reason: "by-hand" });
+  test("keeps explicit VIPs, also outside the range, and invalid ones", () => {
+    for (const ips of [["1.2.3.4"], ["1.2.3.4", "5.6.7.8"], []]) {
+      const seen = byHand({ ips: ips.length === 0 ? ["x"] : ips });
+      assert.deepEqual(wanted({ seen }), { reason: "by-hand", vips: ips });
     }
     assert.deepEqual(wanted({ seen: byHand({ type: "Headless" }) }), { reason: "by-hand" });
   });
 
-  test("is told if no VIP is free, and that it has one as soon as it has", () => {
+  test("has a condition if no VIP is free, and another once it has one", () => {
     const full = { ...POOL, ranges: cidrs("241.0.0.0/30"), reserved: cidrs("241.0.0.0/8") };
     const lacking = wanted({ seen: BY_HAND, pool: full });
     assert.ok(lacking !== undefined && lacking.object === undefined);
@@ -202,7 +218,7 @@ describe("an import that somebody wrote by hand", () => {
     );
   });
 
-  test("is adopted with its VIPs by an export, and is its author's again after the last", () => {
+  test("is adopted with its VIPs by an export, and released after the last one", () => {
     const hand = byHand({ ips: ["1.2.3.4"], sessionAffinity: "ClientIP" });
     const adopted = wanted({ seen: hand, records: [exportRecord()] });
     assert.equal(adopted?.reason, "adopted");
@@ -219,10 +235,30 @@ describe("an import that somebody wrote by hand", () => {
       sessionAffinity: "ClientIP",
     });
     assert.deepEqual(status(released, seen).status, { clusters: [] });
-    assert.deepEqual(wanted({ seen: seenAfter(released) }), { reason: "by-hand" });
+    assert.deepEqual(wanted({ seen: seenAfter(released) }), {
+      reason: "by-hand",
+      vips: ["1.2.3.4"],
+    });
   });
 
-  test("keeps what the controller can know of it if its author's words are lost", () => {
+  test("with a VIP of another import is not ready, and is again once it has its own", () => {
+    const dispute = (vip: string) => (vip === "241.0.0.9" ? "vip-conflict" : undefined);
+    const seen = byHand({ ips: ["241.0.0.9"] });
+    const lost = wanted({ seen, dispute });
+    assert.deepEqual([lost?.object, lost?.vips], [undefined, []]);
+    const [claim] = lost?.status?.claims ?? [];
+    assert.deepEqual([claim?.status, claim?.reason], ["False", "VIPConflict"]);
+    assert.equal(claim?.message, "vip-conflict: 241.0.0.9 belongs to another import or program.");
+    const { fact } = parseImport({
+      ...status(lost ?? assert.fail(), seen),
+      spec: { type: "ClusterSetIP", ports: [], ips: ["241.0.0.7"] },
+    });
+    assert.ok(fact !== undefined);
+    const own = wanted({ seen: fact, dispute });
+    assert.deepEqual([own?.vips, own?.status?.claims[0]?.status], [["241.0.0.7"], "True"]);
+  });
+
+  test("keeps its essential fields if the spec of its user is lost", () => {
     const { authored, ...seen } = seenAfter(
       wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [exportRecord()] }),
     );
@@ -237,7 +273,7 @@ describe("an import that somebody wrote by hand", () => {
     assert.ok(authored !== undefined);
   });
 
-  test("has its explicit VIP again after a headless export had its turn", () => {
+  test("has its explicit VIP again after a headless export", () => {
     const headless = exportRecord({ headless: true, exported: 1 });
     const turned = seenAfter(wanted({ seen: byHand({ ips: ["1.2.3.4"] }), records: [headless] }));
     assert.deepEqual([turned.headless, turned.ips], [true, []]);
@@ -246,7 +282,7 @@ describe("an import that somebody wrote by hand", () => {
     assert.deepEqual(seenAfter(wanted({ seen: turned })).ips, ["1.2.3.4"]);
   });
 
-  test("loses no explicit VIP to an export of another family, and takes a new one where there is room", () => {
+  test("keeps its explicit VIPs with an export of another family, and gets a new one within the limit", () => {
     const six = exportRecord({ families: ["IPv6"] });
     const ipsOf = (ips: string[], record: ExportRecord) => {
       const { ips: kept, families } = seenAfter(
@@ -263,40 +299,51 @@ describe("an import that somebody wrote by hand", () => {
   });
 });
 
-describe("as long as a cluster has not been heard", () => {
+describe("while a cluster is not synced", () => {
   const [a, b] = [exportRecord(), exportRecord({ cluster: "c2", exported: 2000 })];
   const seen = seenAfter(wanted({ records: [a, b] }));
-  const deaf = { isHeard: (cluster: string) => cluster !== "c2", allHeard: false };
+  const deaf = { isSynced: (cluster: string) => cluster !== "c2", allSynced: false };
 
-  test("an import that it took part in stays, and the others' slices go on for its ports", () => {
+  test("an import with its exports stays, and slices of other clusters are updated", () => {
     const kept = wanted({ records: [a], seen, ...deaf });
     assert.equal(kept?.reason, "not-heard");
     assert.deepEqual(Object.keys(kept), ["reason", "importing"]);
     assert.deepEqual(kept.importing?.ports, seen.ports);
   });
 
-  test("nothing ends: an import without any export may be that cluster's", () => {
+  test("an import says so in its condition as soon as that cluster is silent, and repeats the rest of its status", () => {
+    const statusOf = (silent: string, kept = seen) =>
+      wanted({ records: [a], seen: kept, ...deaf, isSilent: (id) => id === silent })?.status;
+    assert.deepEqual(statusOf("c2"), {
+      ...{ clusters: ["c1", "c2"], endpointSliceObjects: "Present" },
+      claims: [{ ...READY, message: `${READY.message} Left out: not-heard.` }],
+    });
+    assert.equal(statusOf("c1"), undefined, "c1 is synced");
+    assert.equal(statusOf("c2", { ...seen, conditions: [] }), undefined, "no condition to repeat");
+  });
+
+  test("an import without exports is not deleted, because that cluster may export it", () => {
     const odd = { ...seen, clusters: [] };
     for (const kept of [seen, odd, { ...odd, origin: "adopted" } as const]) {
       assert.equal(wanted({ seen: kept, ...deaf })?.reason, "not-heard");
     }
   });
 
-  test("an import that it took no part in follows its exporters, and a new one is made", () => {
+  test("an import without its exports is updated, and new ones are created", () => {
     const alone = seenAfter(wanted({ records: [a] }));
     assert.equal(wanted({ records: [a], seen: alone, ...deaf })?.reason, "exported");
     assert.equal(wanted({ records: [a], ...deaf })?.reason, "exported");
   });
 });
 
-describe("an import that cannot have its VIPs", () => {
+describe("an import that lacks VIPs", () => {
   const ready = (pool: VipPool, record: Partial<ExportRecord> = {}) => {
     const made = wanted({ records: [exportRecord(record)], pool });
     const [claim] = made?.status?.claims ?? [];
     return [claim?.status, claim?.reason, claim?.message];
   };
 
-  test("says IPFamilyNotSupported if this cluster has no range of its families", () => {
+  test("has reason IPFamilyNotSupported if there is no range of its families", () => {
     assert.deepEqual(ready({ ...POOL, ranges: cidrs("241.0.0.0/16") }, { families: ["IPv6"] }), [
       "False",
       "IPFamilyNotSupported",
@@ -304,7 +351,7 @@ describe("an import that cannot have its VIPs", () => {
     ]);
   });
 
-  test("says Pending if the range is full", () => {
+  test("has reason Pending if the range is full", () => {
     assert.deepEqual(ready({ ...POOL, reserved: cidrs("241.0.0.0/16") }), [
       "False",
       "Pending",
@@ -312,7 +359,7 @@ describe("an import that cannot have its VIPs", () => {
     ]);
   });
 
-  test("is ready with the one of two families that it has, and its families are those of its VIPs", () => {
+  test("is ready with a VIP of one of two families, and its families are those of its VIPs", () => {
     const pool = { ...POOL, ranges: cidrs("241.0.0.0/16") };
     const families = ["IPv6", "IPv4"] as const;
     assert.deepEqual(ready(pool, { families }), [
@@ -342,7 +389,7 @@ test("C06: there are as many families as VIPs, in the same order, one each", () 
   );
 });
 
-test("without exports and without an import there is nothing to do", () => {
+test("without exports and import there is no desired import", () => {
   assert.equal(wanted({}), undefined);
-  assert.equal(wanted({ allHeard: false, isHeard: () => false }), undefined);
+  assert.equal(wanted({ allSynced: false, isSynced: () => false }), undefined);
 });

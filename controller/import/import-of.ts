@@ -1,4 +1,11 @@
-import { FAMILIES, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import {
+  type Address,
+  canonicalAddresses,
+  FAMILIES,
+  type Family,
+  isAddress,
+  parseAddress,
+} from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VipPool } from "../allocate/pool.ts";
@@ -8,31 +15,36 @@ import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { authoredIps } from "./authored-spec.ts";
-import { HEADLESS_READY, isLack, readyClaim } from "./import-claims.ts";
+import { frozenClaims, HEADLESS_READY, isLack, readyClaim } from "./import-claims.ts";
 import { exportedImport, givenVips, releasedImport } from "./import-manifest.ts";
 import type { Importing } from "./imported-slices.ts";
+import { type VipRules, vipFaults } from "./vip-faults.ts";
 
-/** What is known of one name in the importing cluster. */
-export interface ImportSight {
+/** Input of an import. */
+export interface ImportInput extends VipRules {
   readonly key: ObjectKey;
-  /** What those clusters export under it that have been listed; absent: nothing. */
+  /** The merged exports; absent: none. */
   readonly merged?: MergedService;
-  /** The ServiceImport that is there. */
+  /** The present ServiceImport. */
   readonly seen?: ImportFact;
-  /** False for a member of the clusterset whose registry has not been listed since the controller started. */
-  readonly isHeard: (cluster: string) => boolean;
-  /** True if every member has been listed, and it is known who they are. */
-  readonly allHeard: boolean;
+  /** False for a member whose exports are unknown. */
+  readonly isSynced: (cluster: string) => boolean;
+  /** True for a cluster whose Lease was not renewed for its duration. */
+  readonly isSilent: (cluster: string) => boolean;
+  /** True if the exports of all members are known. */
+  readonly allSynced: boolean;
   readonly pool: VipPool;
+  /** VIPs with an IPAddress for this import. */
+  readonly held: readonly string[];
 }
 
-/** Why an import shall be as it shall be. */
+/** The reason of an import's state. */
 export type ImportReason = Extract<
   Reason,
   "adopted" | "by-hand" | "exported" | "not-heard" | "released" | "withdrawn"
 >;
 
-/** What a status shall say; what is absent is not ours. Times are added when it is written. */
+/** The wanted status; absent fields are not ours. */
 export interface StatusWanted {
   /** The exporting clusters, oldest export first. */
   readonly clusters?: readonly string[];
@@ -40,90 +52,126 @@ export interface StatusWanted {
   readonly claims: readonly Claim[];
 }
 
-/** What shall be there by one name. What is absent is left as it is. */
+/** The wanted state of one name. Absent fields: no change. */
 export interface ImportWanted {
   readonly reason: ImportReason;
-  /** To be applied: every field of ours. */
+  /** The manifest to apply. */
   readonly object?: Manifest;
+  /** The VIPs that are the import's own; absent: none. */
+  readonly vips?: readonly string[];
   readonly status?: StatusWanted;
-  /** The import shall go. */
+  /** The import is deleted. */
   readonly remove?: true;
-  /** What slices are imported for; absent: none of ours shall be there. */
+  /** Input of `importedSlices`; absent: all our slices are deleted. */
   readonly importing?: Importing;
 }
 
 /**
- * What shall become of the ServiceImport of one name; undefined if there is none, nor shall be. The namespace is
- * there: whoever asks has seen to it.
+ * Computes the wanted ServiceImport; undefined if there is none and none is wanted. The caller checks the namespace.
  */
-export function importOf(sight: ImportSight): ImportWanted | undefined {
-  const { merged, seen, pool } = sight;
-  if (seen !== undefined && isHeldBack(seen, sight)) {
-    // As it stands, with slices that go on to follow those clusters that are heard.
+export function importOf(input: ImportInput): ImportWanted | undefined {
+  const { merged, seen } = input;
+  if (seen !== undefined && isHeldBack(seen, input)) {
+    // The import stays; slices of known clusters are still updated.
     const families = seen.families.length > 0 ? seen.families : FAMILIES;
-    return { reason: "not-heard", importing: { ...seen, families } };
+    const status = frozenStatus(seen, input);
+    const importing = { ...seen, families };
+    return { reason: "not-heard", ...(status !== undefined && { status }), importing };
   }
-  if (merged !== undefined) return exported(merged, seen, pool);
+  if (merged !== undefined) return exported(merged, input);
   if (seen === undefined) return undefined;
   if (seen.origin === "created") return { reason: "withdrawn", remove: true };
   if (seen.origin === "adopted") {
-    // An empty list, not nothing: of a status without one field left, an API server makes null, and refuses it.
+    // An API server turns an empty status into null, and then rejects it.
     const status = { clusters: [], claims: [] };
-    return { reason: "released", object: releasedImport(seen), status };
+    const vips = ownOf(seen.ips, input);
+    return { reason: "released", object: releasedImport(seen), vips, status };
   }
-  return byHand(seen, pool);
+  return byHand(seen, input);
 }
 
-/** Nothing is narrowed for a cluster that took part and is not heard, and nothing ended while anybody is not. */
-function isHeldBack(seen: ImportFact, { merged, isHeard, allHeard }: ImportSight): boolean {
+/** True if the import must not change, because a cluster that took part is unknown. */
+function isHeldBack(seen: ImportFact, { merged, isSynced, allSynced }: ImportInput): boolean {
   if (seen.origin === undefined) return false;
-  return merged === undefined ? !allHeard : !seen.clusters.every(isHeard);
+  return merged === undefined ? !allSynced : !seen.clusters.every(isSynced);
 }
 
-function exported(
-  merged: MergedService,
-  seen: ImportFact | undefined,
-  pool: VipPool,
-): ImportWanted {
+/**
+ * The present status, which also says that the import is not changed; absent as long as the cluster may only not be listed
+ * yet, as in the first seconds of every process.
+ */
+function frozenStatus(
+  { clusters, conditions }: ImportFact,
+  { isSilent, isSynced }: ImportInput,
+): StatusWanted | undefined {
+  const isLost = clusters.some((cluster) => !isSynced(cluster) && isSilent(cluster));
+  const claims = isLost ? frozenClaims(conditions) : [];
+  return claims.length === 0 ? undefined : { clusters, endpointSliceObjects: "Present", claims };
+}
+
+function exported(merged: MergedService, input: ImportInput): ImportWanted {
+  const { seen, pool, held, dispute } = input;
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
   const authored = origin === "adopted" ? seen?.authored : undefined;
   const { key } = merged;
-  // What an author wrote stays, also where a headless export has had its turn in between.
+  // Another writer may have put in a VIP of another import; one that several list may be this one's.
+  const listed = canonicalAddresses(seen?.ips ?? []).filter(
+    (vip) => dispute(vip) !== "vip-conflict",
+  );
+  // The VIPs that a user wrote stay, even after a headless export in between.
   const vips = merged.headless
     ? undefined
-    : vipsOf(key, seen?.ips ?? [], merged.families, pool, authoredIps(authored));
+    : vipsOf(key, [...held, ...listed], merged.families, pool, authoredIps(authored));
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
   return {
     reason: origin === "created" ? "exported" : "adopted",
     object: exportedImport(merged, origin, vips?.vips ?? [], families, authored),
+    vips: textsOf(vips?.vips ?? []).filter((vip) => dispute(vip) === undefined),
     status: {
       clusters: merged.contributors,
       endpointSliceObjects: "Present",
-      claims: [vips === undefined ? HEADLESS_READY : readyClaim(vips)],
+      claims: [vips === undefined ? HEADLESS_READY : readyClaim(vips, vipFaults(vips.vips, input))],
     },
     importing: { ...merged, families },
   };
 }
 
-/** An import that no cluster exports: a VIP if it has none, and not one field more. */
-function byHand(seen: ImportFact, pool: VipPool): ImportWanted {
+/** A user-managed import: only a missing VIP is allocated. */
+function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
+  const { pool, held } = input;
   const reason = "by-hand";
   if (seen.headless) return { reason };
   const lacked = seen.conditions.some(isLack);
   if (seen.ips.length > 0) {
-    const vips = seen.ips.map(parseAddress).filter(isAddress);
-    if (!lacked || vips.length === 0) return { reason };
-    return { reason, status: { claims: [readyClaim({ vips, lacking: new Map() })] } };
+    const listed = seen.ips.map(parseAddress).filter(isAddress);
+    const vips = ownOf(seen.ips, input);
+    const faults = vipFaults(listed, input);
+    if (listed.length === 0 || (faults.size === 0 && !lacked)) return { reason, vips };
+    const claims = [readyClaim({ vips: listed, lacking: new Map() }, faults)];
+    return { reason, vips, status: { claims } };
   }
-  const vips = vipsOf(seen.key, [], familiesOf(seen, pool), pool);
+  const vips = vipsOf(seen.key, held, familiesOf(seen, pool), pool);
   return {
     reason,
+    vips: textsOf(vips.vips),
     ...(vips.vips.length > 0 && { object: givenVips(seen, vips.vips) }),
     ...((lacked || vips.vips.length === 0) && { status: { claims: [readyClaim(vips)] } }),
   };
 }
 
-/** As a Service that does not say: the one family that comes first. */
+/**
+ * The listed VIPs that are the import's own. One that is refused stays its own: after a mistake in a flag, another import
+ * must not have it.
+ */
+function ownOf(ips: readonly string[], { dispute }: ImportInput): string[] {
+  return canonicalAddresses(ips).filter((vip) => dispute(vip) === undefined);
+}
+
+function textsOf(vips: readonly Address[]): string[] {
+  return vips.map(({ text }) => text);
+}
+
+/** The default family of a Service. */
 function familiesOf({ families }: ImportFact, { ranges }: VipPool): readonly Family[] {
   return families.length > 0 ? families : [ranges[0]?.family ?? "IPv4"];
 }

@@ -3,11 +3,16 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { objectKey } from "../../api/names.ts";
-import { ANY_RECORDS, exportRecord, KEY, servicePort } from "../../test/support/export-records.ts";
+import {
+  ANY_RECORDS,
+  exportRecord,
+  KEY,
+  servicePort,
+} from "../../test/generators/export-records.ts";
 import { merge } from "../merge/merge.ts";
-import type { EndpointFact, ExportRecord, SliceFact } from "../model/facts.ts";
+import type { EndpointFact, ExportRecord, ServicePort, SliceFact } from "../model/facts.ts";
+import { importedSliceName } from "./imported-slice-name.ts";
 import { type Contribution, importedSlices } from "./imported-slices.ts";
-import { sliceName } from "./slice-name.ts";
 
 const READY: EndpointFact = { address: "10.0.0.1", ready: true, serving: true, terminating: false };
 
@@ -26,7 +31,7 @@ function contribution(over: Partial<Contribution> = {}): Contribution {
   return { record: exportRecord(), slices: [slice()], state: "alive", ...over };
 }
 
-/** What is imported when all contribute that are given. */
+/** The imported slices of all contributions. */
 function imported(contributions: readonly Contribution[], families?: SliceFact["family"][]) {
   const merged = merge(contributions.map(({ record }) => record));
   assert.ok(merged !== undefined);
@@ -41,7 +46,7 @@ function targets(contributions: readonly Contribution[]): string[] {
   });
 }
 
-test("a slice arrives with everything that is needed to use it, and nothing that another cluster acts on", () => {
+test("an imported slice has all fields that agents need, and no field that other components act on", () => {
   const endpoint = { ...READY, hostname: "web-0", nodeName: "n1", zone: "z1" };
   const { slices, omitted } = imported([
     contribution({
@@ -55,7 +60,7 @@ test("a slice arrives with everything that is needed to use it, and nothing that
       apiVersion: "discovery.k8s.io/v1",
       kind: "EndpointSlice",
       metadata: {
-        name: sliceName(KEY, "c1", slice().key),
+        name: importedSliceName(KEY, "c1", slice().key),
         namespace: "demo",
         labels: {
           "multicluster.kubernetes.io/service-name": "serve",
@@ -81,7 +86,7 @@ test("a slice arrives with everything that is needed to use it, and nothing that
   ]);
 });
 
-test("an agent reads an imported slice without a word of complaint", () => {
+test("an agent accepts an imported slice without problems", () => {
   const { slices } = imported([
     contribution({
       record: exportRecord({ cluster: `${"c".repeat(31)}.${"d".repeat(31)}` }),
@@ -122,12 +127,12 @@ test("C21: each port has the endpoints of its own cluster, also in one slice wit
   );
 });
 
-test("the protocol of a port counts as its name does", () => {
+test("ports are matched by name and protocol", () => {
   const udp = servicePort("http 80/UDP");
   assert.deepEqual(targets([contribution({ slices: [slice({ ports: [udp] })] })]), []);
 });
 
-test("a younger export of another type goes on to give its endpoints", () => {
+test("a younger export of another type contributes its endpoints", () => {
   const younger = { cluster: "c2", exported: 2000 };
   for (const headless of [true, false]) {
     const found = targets([
@@ -138,7 +143,7 @@ test("a younger export of another type goes on to give its endpoints", () => {
   }
 });
 
-test("a headless Service without ports is its addresses; behind a VIP they are of no use", () => {
+test("slices without ports are imported for headless Services only", () => {
   const bare = contribution({
     record: exportRecord({ headless: true, ports: [] }),
     slices: [slice({ ports: [] })],
@@ -161,7 +166,7 @@ test("slices of a family that the import is not of are left out", () => {
   assert.equal(imported([both], ["IPv6", "IPv4"]).slices.length, 2);
 });
 
-test("a slice of nobody is imported, whether it has ports or not: an agent then knows that nobody listens", () => {
+test("an empty slice is imported with or without ports", () => {
   for (const ports of [[], [servicePort("http 8080")]]) {
     const none = contribution({ slices: [slice({ ports, endpoints: [] })] });
     const { slices, omitted } = imported([none]);
@@ -174,14 +179,14 @@ test("a slice of nobody is imported, whether it has ports or not: an agent then 
   }
 });
 
-test("of a slice of nobody, nothing is lost where the import has neither its family nor its ports", () => {
+test("an empty slice that is left out is no problem", () => {
   const port = slice({ ports: [servicePort("other 9")], endpoints: [] });
   const family = slice({ family: "IPv6", ports: [], endpoints: [] });
   const { slices, omitted } = imported([contribution({ slices: [port, family] })], ["IPv4"]);
   assert.deepEqual({ slices, omitted }, { slices: [], omitted: [] });
 });
 
-test("of a stale cluster, what was ready serves as a last resort; all else is as it was, and comes back", () => {
+test("ready endpoints of a stale cluster become serving, and recover", () => {
   const conditions = fc.record({
     ready: fc.boolean(),
     serving: fc.boolean(),
@@ -203,15 +208,15 @@ test("of a stale cluster, what was ready serves as a last resort; all else is as
   );
 });
 
-test("names are the same after every restart, and nobody's slice has another's", () => {
+test("names of slices are stable and unique", () => {
   const keys = [objectKey("r1", "a"), objectKey("r1", "b"), objectKey("r2", "a")];
   const services = [KEY, objectKey("demo", "serve-c1"), objectKey("demo", "c1")];
   const clusters = ["c1", "c1.c2", "c2", "serve.c1"];
   const names = services.flatMap((service) =>
-    clusters.flatMap((cluster) => keys.map((key) => sliceName(service, cluster, key))),
+    clusters.flatMap((cluster) => keys.map((key) => importedSliceName(service, cluster, key))),
   );
   assert.equal(new Set(names).size, names.length);
-  assert.equal(sliceName(KEY, "c1", objectKey("r1", "a")), "serve.c1.314c69466443b710");
+  assert.equal(importedSliceName(KEY, "c1", objectKey("r1", "a")), "serve.c1.314c69466443b710");
 });
 
 /** A slice of every record, with all ports of its Service. */
@@ -234,15 +239,17 @@ test("each imported port is one that its cluster's Service has with the import's
       for (const object of imported(contributionsOf(records)).slices) {
         const { fact } = parseSlice(object);
         for (const { name, protocol } of fact?.ports ?? []) {
-          const port = ports.find((one) => one.name === name && one.protocol === protocol);
-          assert.ok(port?.clusters.includes(fact?.cluster ?? ""));
+          const same = (one: ServicePort) => one.name === name && one.protocol === protocol;
+          const own = records.find(({ cluster }) => cluster === fact?.cluster)?.ports.find(same);
+          assert.ok(own !== undefined);
+          assert.equal(own.port, ports.find(same)?.port);
         }
       }
     }),
   );
 });
 
-test("a cluster's slices are the same whoever else contributes, if the import's ports are the same", () => {
+test("a cluster's slices depend on the import's ports, not on other exporters", () => {
   fc.assert(
     fc.property(ANY_RECORDS, (records) => {
       const merged = merge(records);

@@ -1,71 +1,53 @@
-import {
-  ANNOTATION_CLUSTER_PROPERTIES,
-  CONTROLLER_NAME,
-  DISCOVERY_V1,
-  LABEL_MANAGED_BY,
-  LABEL_PROXY_NAME,
-  LABEL_REGION,
-  LABEL_SERVICE_NAME,
-  LABEL_SOURCE_CLUSTER,
-  PROXY_NAME,
-} from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { encodeContent } from "../model/encode-service.ts";
 import type {
   ClusterFact,
   ClusterState,
-  EndpointFact,
   ExportRecord,
   ServicePort,
   ServiceProperties,
   SliceFact,
 } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
-import { sliceName } from "./slice-name.ts";
+import { importedSliceName } from "./imported-slice-name.ts";
+import { sliceManifest, staleContent } from "./slice-manifest.ts";
 
-/** One cluster's part in a service: what it publishes, and how it is seen. */
+/** One cluster's share of a service. */
 export interface Contribution {
   readonly record: ExportRecord;
-  /** Slices of the record, as they lie in the cluster's registry. */
   readonly slices: readonly SliceFact[];
   readonly state: ClusterState;
-  /** Absent as long as the cluster's Lease has not been read. */
+  /** Absent until the cluster's Lease was read. */
   readonly cluster?: Pick<ClusterFact, "properties" | "region">;
 }
 
-/** What slices are imported for: a merged service, or an import that stays as it is. */
+/** The service to import slices for. */
 export type Importing = Pick<ServiceProperties, "families" | "headless" | "ports"> & {
   readonly key: ObjectKey;
 };
 
-/** A slice that is not imported. */
+/** A slice that cannot be imported. */
 export interface OmittedSlice {
   readonly cluster: string;
-  /** In its cluster's registry. */
+  /** Its key in the registry. */
   readonly slice: ObjectKey;
   readonly reason: Extract<Reason, "family-not-merged" | "port-not-merged">;
-  /** The family, or the ports, that it has and the import has not: `http/TCP`. */
+  /** Its family, or its ports: `http/TCP`. */
   readonly has: string;
 }
 
-/** What is wanted in the service's namespace, of the clusters that were asked for. */
 export interface ImportedSlices {
   readonly slices: readonly Manifest[];
   readonly omitted: readonly OmittedSlice[];
 }
 
 /**
- * The slices to be imported for a service. A slice keeps those ports alone whose name, protocol and number in its
- * cluster's Service are the import's (KEP-1645: traffic of a port goes to those that really expose it), and is left
- * out if none is left, or if the import is not of its family. Where the Service itself has no port, a headless one
- * in a headless import, its addresses are all that there is to import. A slice that lists nobody may have no ports
- * either: it is imported as it is, so that a cluster's last endpoint goes by a slice that changes, and not by one that
- * is missing, which whoever lists anew may doubt.
+ * Computes the imported slices. A slice keeps the ports whose name, protocol and number are the import's (KEP-1645),
+ * and is left out if none remain or if its family is not imported. Without ports are imported: slices of headless
+ * Services without ports, and empty slices, which state that there is no endpoint.
  *
- * Target ports, hostnames, zones, node names and conditions travel as they are, hints do not: they were computed
- * for another cluster. Endpoints of a stale cluster that were ready are said to serve without being ready: whoever
- * has better ones leaves them alone.
+ * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale cluster become
+ * `ready: false, serving: true`, a last resort.
  */
 export function importedSlices(
   service: Importing,
@@ -81,7 +63,7 @@ export function importedSlices(
       const ports = slice.ports.filter((port) => exposed.has(joint(port)));
       const isEmpty = slice.endpoints.length === 0;
       const omit = (reason: OmittedSlice["reason"]): void => {
-        // Of a slice without endpoints, nothing is lost.
+        // An empty slice loses nothing.
         if (isEmpty) return;
         const has = reason === "family-not-merged" ? slice.family : portsText(slice.ports);
         omitted.push({ cluster: record.cluster, slice: slice.key, reason, has });
@@ -95,7 +77,7 @@ export function importedSlices(
   return { slices, omitted };
 }
 
-/** Name and protocol of the record's ports that are the import's with the same number, too. */
+/** Ports of the record that are the import's with the same number, as name and protocol. */
 function exposedPorts(ports: readonly ServicePort[], record: ExportRecord): ReadonlySet<string> {
   const numbered = (port: ServicePort) => `${joint(port)} ${port.port}`;
   const imported = new Set(ports.map(numbered));
@@ -106,7 +88,6 @@ function portsText(ports: readonly ServicePort[]): string {
   return ports.map(({ name, protocol }) => `${name}/${protocol}`).join();
 }
 
-/** What joins a port of a Service and a port of its slices. */
 function joint({ name, protocol }: ServicePort): string {
   return `${name} ${protocol}`;
 }
@@ -116,33 +97,14 @@ function manifestOf(
   service: ObjectKey,
   { record, state, cluster }: Contribution,
 ): Manifest {
-  const [namespace = "", name = ""] = service.split("/");
   const { region, properties = {} } = cluster ?? {};
-  return {
-    apiVersion: DISCOVERY_V1,
-    kind: "EndpointSlice",
-    metadata: {
-      name: sliceName(service, record.cluster, slice.key),
-      namespace,
-      labels: {
-        [LABEL_SERVICE_NAME]: name,
-        [LABEL_SOURCE_CLUSTER]: record.cluster,
-        ...(region !== undefined && { [LABEL_REGION]: region }),
-        [LABEL_MANAGED_BY]: CONTROLLER_NAME,
-        [LABEL_PROXY_NAME]: PROXY_NAME,
-      },
-      ...(Object.keys(properties).length > 0 && {
-        annotations: { [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(properties)) },
-      }),
-    },
-    ...encodeContent(state === "stale" ? staleOf(slice) : slice),
+  const isEmpty = Object.keys(properties).length === 0;
+  const metadata = {
+    name: importedSliceName(service, record.cluster, slice.key),
+    service,
+    cluster: record.cluster,
+    region,
+    properties: isEmpty ? undefined : JSON.stringify(inKeyOrder(properties)),
   };
-}
-
-function staleOf(slice: SliceFact): SliceFact {
-  const endpoints = slice.endpoints.map(
-    (endpoint): EndpointFact =>
-      endpoint.ready ? { ...endpoint, ready: false, serving: true } : endpoint,
-  );
-  return { ...slice, endpoints };
+  return sliceManifest(metadata, state === "stale" ? staleContent(slice) : slice);
 }

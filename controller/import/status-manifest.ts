@@ -5,8 +5,8 @@ import { mcsObject } from "../model/mcs-object.ts";
 import type { StatusWanted } from "./import-of.ts";
 
 /**
- * The status of an import, for its subresource. `seen` is the import as the write of its spec left it: conditions
- * speak of its generation. `now` is in milliseconds since 1970.
+ * The status of an import. `seen`: the import after the write of its spec, because conditions refer to its
+ * generation. `now`: milliseconds since 1970.
  */
 export function importStatus(
   seen: Pick<ImportFact, "conditions" | "generation" | "key">,
@@ -23,7 +23,7 @@ export function importStatus(
   };
 }
 
-/** The status of a ServiceExport of this cluster, for its subresource. */
+/** The status of a ServiceExport. */
 export function exportStatus(
   seen: Pick<ExportFact, "conditions" | "generation" | "key">,
   claims: readonly Claim[],
@@ -35,7 +35,7 @@ export function exportStatus(
   };
 }
 
-/** Absent where nothing is claimed: an empty list would be a claim of all of it. */
+/** Absent without claims: an empty list would own the field. */
 function conditionsField(
   { conditions, generation }: Pick<ImportFact, "conditions" | "generation">,
   claims: readonly Claim[],

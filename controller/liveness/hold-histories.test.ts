@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
-import { type Fate, HoldStage } from "../../test/support/hold-stage.ts";
+import { type Fate, HoldStage } from "../../test/stages/hold-stage.ts";
 import { PATIENCE_MS, WINDOW_MS } from "./readiness-hold.ts";
 
 const SERVICES: readonly ObjectKey[] = ["demo/a", "demo/b", "demo/c"];
@@ -62,7 +62,7 @@ function cluster(): HoldStage {
 
 const histories = fc.array(event, { maxLength: 60, size: "max" });
 
-test("in any history, nothing but `serving` of who is unready and stays differs from the truth", () => {
+test("in any history only `serving` of listed unready endpoints differs from the listed state", () => {
   let held = 0;
   fc.assert(
     fc.property(histories, (history) => {
@@ -87,7 +87,7 @@ test("in any history, nothing but `serving` of who is unready and stays differs 
   assert.ok(held > 1000, `only ${held} were held back`);
 });
 
-test("in any history, who looks only when he is told to publishes what he would if he looked always", () => {
+test("in any history the reported changes are complete", () => {
   fc.assert(
     fc.property(histories, (history) => {
       const stage = cluster();
@@ -99,7 +99,7 @@ test("in any history, who looks only when he is told to publishes what he would 
   );
 });
 
-test("in any history, the truth is published at the latest 30 s after the last word on contact or takeover, or drop while it is lost", () => {
+test("in any history the listed state is published at most 30 s after the last change of contact, takeover, or unreadiness without contact", () => {
   fc.assert(
     fc.property(histories, (history) => {
       const stage = cluster();
@@ -110,7 +110,7 @@ test("in any history, the truth is published at the latest 30 s after the last w
   );
 });
 
-test("in any history without an outage or a takeover, nothing is ever touched", () => {
+test("in any history without an outage or a takeover nothing is held back", () => {
   fc.assert(
     fc.property(
       histories.map((history) =>
@@ -128,7 +128,7 @@ test("in any history without an outage or a takeover, nothing is ever touched", 
   );
 });
 
-test("in whatever order they drop within two seconds, four fifths of all are held back to the end", () => {
+test("four fifths of all endpoints that become unready within two seconds, in any order, are held back for the whole window", () => {
   const addresses = SERVICES.flatMap((service) => [1, 2, 3].map((n) => ({ service, n })));
   fc.assert(
     fc.property(

@@ -6,20 +6,20 @@ const CHOICES = Array.from(
   { length: LEASE_CHOICE.most - LEASE_CHOICE.least + 1 },
   (_, i) => LEASE_CHOICE.least + i,
 );
-/** By how much an elector's waits may grow, and what part of its time it relies on: leader-elector.ts. */
+/** Jitter and clock drift of leader-elector.ts. */
 const [SPREAD, SURE] = [1.2, 0.98];
 
-describe("for every number of seconds that may be chosen", () => {
-  test("who takes over from a leader that is killed at the worst time renews before the cluster is stale", () => {
+describe("for every accepted Lease duration", () => {
+  test("after a kill of the leader at the worst time, its successor renews before the cluster is stale", () => {
     for (const seconds of CHOICES) {
       const { election, electEvery, renewEvery } = leaseTimes(seconds);
       const left = seconds * 1000 - renewEvery - (election + 2 * SPREAD * electEvery);
-      // Five requests: two looks, the election's renewal, the cluster's, and a reader's event.
+      // Five requests: two reads, the renewal of the election, that of the cluster, and the event of a reader.
       assert.ok(left / 5 >= seconds * 17, `${seconds}s: ${left} ms are left`);
     }
   });
 
-  test("whoever leads may write at any time, also right before it renews", () => {
+  test("a leader can write at any time, even right before a renewal", () => {
     for (const seconds of CHOICES) {
       const { election, electEvery, longestWrite } = leaseTimes(seconds);
       const left = SURE * election - SPREAD * electEvery - longestWrite;
@@ -27,7 +27,7 @@ describe("for every number of seconds that may be chosen", () => {
     }
   });
 
-  test("two writes of the cluster's Lease may time out, and the third is in time", () => {
+  test("after two timeouts of writes of the cluster's Lease, the third write is in time", () => {
     for (const seconds of CHOICES) {
       const { longestWrite, renewEvery } = leaseTimes(seconds);
       const third = renewEvery + 2 * (longestWrite + renewEvery / 4);
@@ -35,7 +35,7 @@ describe("for every number of seconds that may be chosen", () => {
     }
   });
 
-  test("a write has a second and a half at least, and a Lease whole seconds", () => {
+  test("a write has at least 1.5 seconds, and the election Lease has whole seconds", () => {
     for (const seconds of CHOICES) {
       const { election, longestWrite } = leaseTimes(seconds);
       assert.ok(longestWrite >= 1500, `${seconds}s`);
@@ -44,7 +44,7 @@ describe("for every number of seconds that may be chosen", () => {
   });
 });
 
-test("the usual times are those of Kubernetes' own components, and longer silence stretches none but the renewals", () => {
+test("the default times are those of Kubernetes' components, and a longer duration extends only the renewals", () => {
   const usual = { election: 15_000, electEvery: 2000, longestWrite: 8000 };
   assert.deepEqual(leaseTimes(30), { ...usual, renewEvery: 7500 });
   assert.deepEqual(leaseTimes(300), { ...usual, renewEvery: 75_000 });

@@ -1,40 +1,35 @@
 import { LONGEST_WRITE_MS } from "../../common/kubernetes/writer.ts";
 import { LEASE_MS, RENEW_MS } from "../../common/lease/leader-elector.ts";
 
-/** Everything that follows from how long a cluster may be silent. Milliseconds. */
+/** Times that follow from the Lease duration. Milliseconds. */
 export interface LeaseTimes {
-  /** From one renewal of the cluster's Lease to the next. */
+  /** Between renewals of the cluster's Lease. */
   readonly renewEvery: number;
-  /** What one renewal of the election's Lease is good for; whole seconds, as a Lease has it. */
+  /** Duration of the election Lease; whole seconds. */
   readonly election: number;
-  /** From one renewal of it to the next, and between two looks of who does not lead; up to a fifth more by chance. */
+  /** Between renewals of the election Lease, and between checks of a standby; plus up to a fifth at random. */
   readonly electEvery: number;
-  /** What one write may take: who leads must do so until it has ended. */
+  /** Timeout of a write: the leader must stay leader for as long. */
   readonly longestWrite: number;
 }
 
-/**
- * Seconds of silence that an operator may choose from. Six are a second and a half for a write (`longestWrite`): less, and
- * an API server under load would be taken for one that does not answer.
- */
+/** Accepted Lease durations in seconds. With less than six, `longestWrite` is too short for a busy API server. */
 export const LEASE_CHOICE = { least: 6, most: 300 } as const;
 
 /**
- * The times of a cluster that may be silent for so many seconds (L). Two things must hold, whatever L is:
+ * The times for a Lease duration of L seconds. Two conditions hold for each L (docs/design/0010-controller.md):
  *
- * 1. Where a leader is killed, another one renews the cluster's Lease before readers take the cluster for stale. At worst
- *    the leader was about to renew, so L - L/4 is left. The other one saw the election's Lease change up to one wait late,
- *    takes it when it has not changed for its time, and finds that one wait late: L/2 + 2 x 1.2 x L/15 = 0.66 L. That
- *    leaves 0.09 L for five requests, 2.7 s of 30.
- * 2. Who leads may write at any time: right before a renewal is due, its election is good for 0.98 x L/2 - 1.2 x L/15 =
- *    0.41 L (0.98: clocks drift), and a write may take 4/15 L.
+ * 1. After a leader is killed, another replica renews the cluster's Lease before it expires: L - L/4 is left, and the
+ *    takeover takes L/2 + 2 x 1.2 x L/15 = 0.66 L.
+ * 2. The leader may write at any time: its election is valid for another 0.98 x L/2 - 1.2 x L/15 = 0.41 L, and a write
+ *    takes 4/15 L at most.
  *
- * Nothing grows beyond what is usual for L = 30, so that with a long L a killed leader is not missed for minutes. PURE.
+ * With L over 30 the times of the election do not grow, so that a takeover takes seconds. PURE.
  */
 export function leaseTimes(seconds: number): LeaseTimes {
   const ms = seconds * 1000;
   return {
-    // As often as a kubelet renews a Node's Lease (nodeLeaseDurationSeconds).
+    // The kubelet's ratio (nodeLeaseDurationSeconds).
     renewEvery: ms / 4,
     election: Math.min(LEASE_MS, Math.floor(seconds / 2) * 1000),
     electEvery: Math.min(RENEW_MS, ms / 15),

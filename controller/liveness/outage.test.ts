@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HoldStage } from "../../test/support/hold-stage.ts";
-import { Contact } from "./contact.ts";
+import { HoldStage } from "../../test/stages/hold-stage.ts";
+import { ControlPlaneContact } from "./control-plane-contact.ts";
 
-/** A cluster with two Services, and a control plane that lives, or does not. */
+/** A cluster with two Services, and its control plane. */
 class Cluster {
   readonly stage = new HoldStage();
-  readonly contact = new Contact({
-    clock: this.stage.clock,
-    events: {
-      lost: () => this.stage.hold.lost(),
-      regained: () => this.stage.hold.regained(),
-    },
+  readonly contact = new ControlPlaneContact(this.stage.clock, {
+    lost: () => this.stage.hold.lost(),
+    regained: () => this.stage.hold.regained(),
   });
 
   constructor() {
@@ -21,7 +18,7 @@ class Cluster {
     this.run(20);
   }
 
-  /** The control plane runs for so many seconds: its controllers renew their Lease every two. */
+  /** The control plane runs for `seconds`; its controllers renew their Lease every two seconds. */
   run(seconds: number): void {
     for (let i = 0; i < seconds; i += 2) {
       const renewTime = String(this.stage.clock.now());
@@ -35,7 +32,7 @@ class Cluster {
   }
 }
 
-test("a control plane that stood still for a minute, and reports all endpoints unready for ten seconds", () => {
+test("readiness is held back after a control plane was paused for a minute and reports all endpoints unready for ten seconds", () => {
   const cluster = new Cluster();
   cluster.stage.clock.advance(60_000);
   assert.equal(cluster.words(), "ready");
@@ -47,10 +44,10 @@ test("a control plane that stood still for a minute, and reports all endpoints u
   cluster.stage.setAll("ready");
   assert.equal(cluster.words(), "ready");
   cluster.run(60);
-  assert.deepEqual(cluster.stage.told, ["held 4 of 5 in 2", "believed 0 of 5 in 0"]);
+  assert.deepEqual(cluster.stage.reported, ["held 4 of 5 in 2", "released 0 of 5 in 0"]);
 });
 
-test("endpoints that really died with their control plane are unready 30 s after it is back", () => {
+test("endpoints that failed with their control plane are unready 30 s after its return", () => {
   const cluster = new Cluster();
   cluster.stage.clock.advance(60_000);
   cluster.stage.setAll("unready");
@@ -60,13 +57,13 @@ test("endpoints that really died with their control plane are unready 30 s after
   assert.equal(cluster.words(), "unready");
 });
 
-test("all endpoints that turn unready while nothing else happens are unready at once", () => {
+test("without an outage all endpoints become unready at once", () => {
   const cluster = new Cluster();
   cluster.stage.setAll("unready");
-  assert.deepEqual([cluster.words(), cluster.stage.told], ["unready", []]);
+  assert.deepEqual([cluster.words(), cluster.stage.reported], ["unready", []]);
 });
 
-test("an API server that is started anew is an outage, too", () => {
+test("a restart of the API server is an outage", () => {
   const cluster = new Cluster();
   cluster.contact.state("slices", { reason: "unreachable" });
   cluster.run(4);
@@ -76,7 +73,7 @@ test("an API server that is started anew is an outage, too", () => {
   assert.equal(cluster.words(), "held");
 });
 
-test("if it was we who stood still, the control plane did not, and is believed", () => {
+test("after a pause of this process unreadiness is not held back", () => {
   const cluster = new Cluster();
   cluster.stage.clock.standStill(60_000);
   cluster.run(2);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HoldStage } from "../../test/support/hold-stage.ts";
-import { publishedAsReady } from "./collective-drop.ts";
+import { HoldStage } from "../../test/stages/hold-stage.ts";
+import { publishedAsReady } from "./mass-unreadiness.ts";
 import { PATIENCE_MS, WINDOW_MS } from "./readiness-hold.ts";
 
 /** Five endpoints of two Services, all ready. */
@@ -12,16 +12,19 @@ function cluster(): HoldStage {
   return stage;
 }
 
-test("without an outage, nothing is held back: all may turn unready at once", () => {
+test("without an outage nothing is held back, even if all endpoints become unready at once", () => {
   const stage = cluster();
   stage.hold.regained();
   stage.setAll("unready");
   assert.deepEqual(stage.published(), stage.truth());
   stage.clock.advance(60_000);
-  assert.deepEqual([stage.published(), stage.told, stage.clock.pending], [stage.truth(), [], 0]);
+  assert.deepEqual(
+    [stage.published(), stage.reported, stage.clock.pending],
+    [stage.truth(), [], 0],
+  );
 });
 
-test("a cluster that comes back from an outage with all endpoints unready says that they serve, for 30 s", () => {
+test("after an outage, endpoints that are all unready are published as serving for 30 s", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.clock.advance(60_000);
@@ -34,11 +37,11 @@ test("a cluster that comes back from an outage with all endpoints unready says t
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
   stage.clock.advance(1);
   assert.deepEqual(stage.words(), ["unready", "unready", "unready", "unready", "unready"]);
-  assert.deepEqual(stage.told, ["held 4 of 5 in 2", "believed 5 of 5 in 2"]);
+  assert.deepEqual(stage.reported, ["held 4 of 5 in 2", "released 5 of 5 in 2"]);
   assert.equal(stage.clock.pending, 0);
 });
 
-test("who is ready again is so at once", () => {
+test("an endpoint that is ready again is published at once", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
@@ -50,7 +53,7 @@ test("who is ready again is so at once", () => {
   assert.deepEqual(stage.words(), ["ready", "ready", "ready", "ready", "ready"]);
 });
 
-test("one that drops alone is unready at once, and serves for two seconds more", () => {
+test("an endpoint that becomes unready alone is unready at once, and serving for two seconds", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
@@ -60,10 +63,10 @@ test("one that drops alone is unready at once, and serves for two seconds more",
   assert.equal(stage.words()[0], "held");
   stage.clock.advance(1);
   assert.equal(stage.words()[0], "unready");
-  assert.deepEqual(stage.told, []);
+  assert.deepEqual(stage.reported, []);
 });
 
-test("those who had to wait too long for others are held back with them", () => {
+test("endpoints are held back with the others, even after their own two seconds", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
@@ -74,7 +77,7 @@ test("those who had to wait too long for others are held back with them", () => 
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "ready"]);
 });
 
-test("one Service that fails as a whole is believed, and so is half of the cluster", () => {
+test("the failure of one Service, or of half of the cluster, is published", () => {
   const stage = cluster();
   stage.set("demo/b", "10.0.0.4", "gone");
   stage.set("demo/b", "10.0.0.5", "gone");
@@ -94,17 +97,17 @@ test("one Service that fails as a whole is believed, and so is half of the clust
   assert.deepEqual(half.published(), half.truth());
 });
 
-test("scaling to zero right after an outage is believed at once: who is gone or terminates is never held back", () => {
+test("endpoints that are gone or terminating are never held back", () => {
   for (const fate of ["gone", "terminating"] as const) {
     const stage = cluster();
     stage.hold.lost();
     stage.hold.regained();
     stage.setAll(fate);
-    assert.deepEqual([stage.published(), stage.told], [stage.truth(), []], fate);
+    assert.deepEqual([stage.published(), stage.reported], [stage.truth(), []], fate);
   }
 });
 
-test("who was not ready before the outage is not held back", () => {
+test("endpoints that were unready before the outage are not held back", () => {
   const stage = cluster();
   stage.set("demo/a", "10.0.0.1", "unready");
   stage.hold.lost();
@@ -116,7 +119,7 @@ test("who was not ready before the outage is not held back", () => {
   assert.equal(stage.word("demo/b", "10.0.0.4"), "held");
 });
 
-test("a window does not begin anew with every drop, but with every word of contact", () => {
+test("regained contact restarts the window, unready endpoints do not", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.setAll("unready");
@@ -127,7 +130,7 @@ test("a window does not begin anew with every drop, but with every word of conta
   assert.deepEqual(stage.published(), stage.truth());
 });
 
-test("what is told before contact counts as regained is in the window, and the window has an end", () => {
+test("an update before contact is regained opens a window that ends", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.clock.advance(3_600_000);
@@ -137,7 +140,7 @@ test("what is told before contact counts as regained is in the window, and the w
   assert.deepEqual(stage.published(), stage.truth());
 });
 
-test("while contact is still lost after a window, what was ready at its end is what was ready", () => {
+test("if contact is still lost after a window, the endpoints that are ready at its end count", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.set("demo/a", "10.0.0.1", "unready");
@@ -148,7 +151,7 @@ test("while contact is still lost after a window, what was ready at its end is w
   assert.equal(stage.word("demo/a", "10.0.0.2"), "held");
 });
 
-test("a control plane that falls silent again in the window does not make the unready the normal", () => {
+test("a second outage within the window does not make unready endpoints count as normal", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
@@ -165,7 +168,7 @@ test("a control plane that falls silent again in the window does not make the un
   assert.deepEqual(stage.published(), stage.truth());
 });
 
-test("a controller that is started anew in the window goes on where its predecessor was", () => {
+test("a controller that restarts within the window holds back the same endpoints", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
@@ -180,7 +183,7 @@ test("a controller that is started anew in the window goes on where its predeces
   assert.deepEqual(next.published(), next.truth());
 });
 
-test("who takes over while contact is still lost has a window of its own, and another one when it is regained", () => {
+test("a new leader has a window, and another one when contact is regained", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.begin(publishedAsReady(stage.published()));
@@ -192,7 +195,7 @@ test("who takes over while contact is still lost has a window of its own, and an
   assert.deepEqual(stage.published(), stage.truth());
 });
 
-test("who takes over still knows of Services that nobody has published", () => {
+test("a new leader also holds back endpoints of unpublished Services", () => {
   const stage = cluster();
   stage.hold.lost();
   const [published] = stage.published();
@@ -202,14 +205,14 @@ test("who takes over still knows of Services that nobody has published", () => {
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
 });
 
-test("when all are ready again, the drop is over: one that fails after that is believed", () => {
+test("after all endpoints have recovered, a later failure is published", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.regained();
   stage.setAll("unready");
   stage.clock.advance(5000);
   stage.setAll("ready");
-  assert.deepEqual(stage.told, ["held 4 of 5 in 2", "believed 0 of 5 in 0"]);
+  assert.deepEqual(stage.reported, ["held 4 of 5 in 2", "released 0 of 5 in 0"]);
   stage.set("demo/a", "10.0.0.1", "unready");
   stage.clock.advance(PATIENCE_MS);
   assert.deepEqual(stage.words(), ["unready", "ready", "ready", "ready", "ready"]);
@@ -217,7 +220,7 @@ test("when all are ready again, the drop is over: one that fails after that is b
   assert.deepEqual(stage.words(), ["held", "held", "held", "held", "held"]);
 });
 
-test("once stopped, it waits for nothing, whatever it is told", () => {
+test("after stop no timer remains", () => {
   const stage = cluster();
   stage.hold.lost();
   stage.hold.stop();

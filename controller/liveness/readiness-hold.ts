@@ -2,66 +2,61 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { SliceFact } from "../model/facts.ts";
 import {
-  type Drop,
   type EndpointSets,
-  isCollective,
+  isMassUnreadiness,
+  type MassUnreadiness,
   readyAmong,
   sizeOf,
   turnedUnready,
   withHeld,
-} from "./collective-drop.ts";
+} from "./mass-unreadiness.ts";
 
 /**
- * Milliseconds after contact was regained in which readiness is looked at twice. A control plane that comes back after
- * a minute reports all endpoints unready for some ten seconds.
+ * Milliseconds after contact was regained in which unreadiness is unreliable. A control plane that returns reports
+ * all endpoints unready for about ten seconds.
  */
 export const WINDOW_MS = 30_000;
-/** Milliseconds that one endpoint's drop waits to be joined by others. */
+/** Milliseconds for which one endpoint is held back alone. */
 export const PATIENCE_MS = 2_000;
 
-/** What a `ReadinessHold` is made of. */
-export interface ReadinessHoldOptions {
+/** Dependencies of a `ReadinessHold`. */
+export interface ReadinessHoldOptions extends ReadinessHoldEvents {
   readonly clock: Clock;
-  /** Services of this cluster that have slices. */
+  /** Services that have slices. */
   readonly services: () => Iterable<ObjectKey>;
-  /** Slices of one of them as they are now. */
   readonly slicesOf: (service: ObjectKey) => Iterable<SliceFact>;
-  readonly events: ReadinessHoldEvents;
 }
 
-/** Who hears of endpoints that are held back. */
+/** What a `ReadinessHold` reports. */
 export interface ReadinessHoldEvents {
-  /** `published` says something else of slices of these Services than before, though they have not changed. */
+  /** `published` has changed for slices of these Services. */
   changed(services: readonly ObjectKey[]): void;
-  /** Endpoints turned unready together, and are held back. Once until `believed`. */
-  held(drop: Drop): void;
-  /** All of them are ready again or gone, or the window is over: the truth is published. */
-  believed(drop: Drop): void;
+  /** Endpoints became unready together and are held back. Once until `released`. */
+  held(unreadiness: MassUnreadiness): void;
+  /** All are ready again or gone, or the window is over. */
+  released(unreadiness: MassUnreadiness): void;
 }
 
 /**
- * Keeps a cluster whose control plane returns from saying that all its endpoints died. Only in the 30 s after contact
- * was regained, and only of endpoints that were ready before it was lost, are still listed, and do not terminate:
- * one that turns unready is published as `ready: false, serving: true` for two seconds; if four fifths of all have
- * turned by then, in two Services or more, for the rest of the 30 s, or until none of them is left: who turns unready
- * after that does it for a reason of its own. `ready` is always the truth. Everything else is what it is, at once.
+ * Holds back unreadiness after an outage of the control plane: for 30 s after contact is regained, and only for
+ * listed endpoints that were ready before and do not terminate. Such an endpoint is published as `ready: false,
+ * serving: true` for two seconds; if four fifths of all, in two Services or more, have become unready by then, until
+ * the 30 s are over or all have recovered.
  *
- * There is nothing to remember over a restart: `begin` takes what was ready from what was published, and a start opens
- * a window, too. At worst a drop is held back for 30 s more.
+ * No state survives a restart: `begin` derives what was ready from the published slices, and also opens a window.
  */
 export class ReadinessHold {
   readonly #options: ReadinessHoldOptions;
   #isLost = false;
-  /** What was ready when contact was lost; undefined: it was not, or the window is over. */
+  /** Ready endpoints when contact was lost; undefined outside an outage and its window. */
   #before: Map<ObjectKey, ReadonlySet<string>> | undefined;
-  /** When the window ends; undefined: nothing is heard yet that could have to be held back. */
+  /** End of the window; undefined: not open yet. */
   #end: number | undefined;
-  #collective = false;
-  /** Who of `#before` is unready now, and since when. */
+  #isMass = false;
+  /** The endpoints of `#before` that are unready, and since when. */
   readonly #turned = new Map<ObjectKey, Map<string, number>>();
-  /** Endpoints of `#turned`. */
   #endpoints = 0;
-  /** Services with drops that wait to be joined by others, first come first. */
+  /** Services whose endpoints are held back alone, oldest first. */
   #waiting: { readonly service: ObjectKey; readonly until: number }[] = [];
   #cancel: Cancel = () => undefined;
   #isStopped = false;
@@ -71,8 +66,8 @@ export class ReadinessHold {
   }
 
   /**
-   * Whenever slices are published from now on, after a start or as a new leader: `before` is what `publishedAsReady`
-   * makes of own records. It opens a window, and says nothing about contact: that may still be lost.
+   * Publication begins, after a start or an election. `before`: from `publishedAsReady`. Opens a window; contact may
+   * still be lost.
    */
   begin(before: EndpointSets): void {
     for (const [service, addresses] of before) this.#addBefore(service, addresses);
@@ -81,19 +76,19 @@ export class ReadinessHold {
     for (const service of this.#before.keys()) this.serviceChanged(service);
   }
 
-  /** Contact was lost. What is ready now is what was ready. */
+  /** Contact was lost. */
   lost(): void {
     this.#isLost = true;
     this.#remember();
   }
 
-  /** Contact was regained: the window is 30 s from now. */
+  /** Contact was regained; opens the window. */
   regained(): void {
     this.#isLost = false;
     if (this.#before !== undefined) this.#open();
   }
 
-  /** The slices of a Service are others than before, as `slicesOf` tells. */
+  /** The slices of a Service have changed. */
   serviceChanged(service: ObjectKey): void {
     const before = this.#before?.get(service);
     if (before === undefined) return;
@@ -110,11 +105,11 @@ export class ReadinessHold {
     this.#endpoints += turned.size - (known?.size ?? 0);
     if (turned.size > 0) this.#turned.set(service, turned);
     else this.#turned.delete(service);
-    if (this.#collective && this.#endpoints === 0) this.#believe();
-    if (joined) this.#join(service, now);
+    if (this.#isMass && this.#endpoints === 0) this.#release();
+    if (joined) this.#holdBack(service, now);
   }
 
-  /** A slice as it is to be published now: the very same, unless one of its endpoints is held back. */
+  /** The slice to publish now; the same object if nothing is held back. */
   published(slice: SliceFact): SliceFact {
     const turned = this.#turned.get(slice.service);
     if (turned === undefined || this.#end === undefined) return slice;
@@ -123,22 +118,21 @@ export class ReadinessHold {
     return withHeld(slice, (address) => this.#isHeld(turned.get(address), now));
   }
 
-  /** Endpoints that are held back together now; 0 if none are. */
+  /** Number of endpoints held back together. */
   get heldBack(): number {
-    return this.#collective ? this.#endpoints : 0;
+    return this.#isMass ? this.#endpoints : 0;
   }
 
-  /** Tells of nothing any more. */
   stop(): void {
     this.#isStopped = true;
     this.#cancel();
   }
 
   #isHeld(since: number | undefined, now: number): boolean {
-    return since !== undefined && (this.#collective || now - since < PATIENCE_MS);
+    return since !== undefined && (this.#isMass || now - since < PATIENCE_MS);
   }
 
-  /** Who has been remembered before stays so: a second loss in the window must not take the unready for the normal. */
+  /** Adds to what is remembered, so that a second loss within the window does not count unready endpoints as normal. */
   #remember(): void {
     const { services, slicesOf } = this.#options;
     this.#before ??= new Map();
@@ -156,23 +150,23 @@ export class ReadinessHold {
     this.#wait();
   }
 
-  #join(service: ObjectKey, now: number): void {
-    // Whoever tells this is heard, whatever we have been told about contact.
+  #holdBack(service: ObjectKey, now: number): void {
+    // An update shows contact, even before it was reported.
     this.#end ??= now + WINDOW_MS;
-    if (!this.#collective) {
+    if (!this.#isMass) {
       this.#waiting.push({ service, until: now + PATIENCE_MS });
-      const drop = this.#drop();
-      if (isCollective(drop)) {
-        this.#collective = true;
+      const unreadiness = this.#unreadiness();
+      if (isMassUnreadiness(unreadiness)) {
+        this.#isMass = true;
         this.#waiting = [];
-        this.#options.events.held(drop);
-        this.#options.events.changed([...this.#turned.keys()]);
+        this.#options.held(unreadiness);
+        this.#options.changed([...this.#turned.keys()]);
       }
     }
     this.#wait();
   }
 
-  /** Waits for the end of the window, or of the patience with a drop, whichever is first. */
+  /** Waits for the end of the window, or of the first two seconds. */
   #wait(): void {
     const { clock } = this.#options;
     this.#cancel();
@@ -181,10 +175,10 @@ export class ReadinessHold {
       this.#end ?? Number.POSITIVE_INFINITY,
       this.#waiting[0]?.until ?? Number.POSITIVE_INFINITY,
     );
-    this.#cancel = clock.after(Math.max(due - clock.now(), 0), () => this.#look());
+    this.#cancel = clock.after(Math.max(due - clock.now(), 0), () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#options.clock.now();
     if (this.#end !== undefined && now >= this.#end) {
       this.#close();
@@ -194,29 +188,28 @@ export class ReadinessHold {
     this.#waiting = this.#waiting.slice(over.length);
     this.#wait();
     const services = [...new Set(over.map(({ service }) => service))];
-    if (services.length > 0) this.#options.events.changed(services);
+    if (services.length > 0) this.#options.changed(services);
   }
 
-  /** The window is over: what is published is the truth. */
+  /** Ends the window. */
   #close(): void {
-    const { events } = this.#options;
     const services = [...this.#turned.keys()];
-    if (this.#collective) this.#believe();
+    if (this.#isMass) this.#release();
     this.#before = undefined;
     this.#end = undefined;
     this.#turned.clear();
     this.#endpoints = 0;
     this.#waiting = [];
     if (this.#isLost) this.#remember();
-    if (services.length > 0) events.changed(services);
+    if (services.length > 0) this.#options.changed(services);
   }
 
-  #believe(): void {
-    this.#collective = false;
-    this.#options.events.believed(this.#drop());
+  #release(): void {
+    this.#isMass = false;
+    this.#options.released(this.#unreadiness());
   }
 
-  #drop(): Drop {
+  #unreadiness(): MassUnreadiness {
     const before = sizeOf(this.#before ?? new Map());
     return { endpoints: this.#endpoints, services: this.#turned.size, before };
   }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { ANY_RECORDS, exportRecord, servicePort } from "../../test/support/export-records.ts";
+import { ANY_RECORDS, exportRecord, servicePort } from "../../test/generators/export-records.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { merge } from "./merge.ts";
 
-/** What the younger export has instead of the oldest's; the reasons that come of it. */
+/** Fields of the younger export that differ from the oldest one, and the resulting reasons. */
 interface Case {
   readonly name: string;
   readonly oldest?: Partial<ExportRecord>;
@@ -126,7 +126,7 @@ describe("a younger export with", () => {
   }
 });
 
-test("who agrees with the oldest is not counted among those that do not", () => {
+test("exports that agree with the oldest are not counted", () => {
   const exports = ["c1", "c2", "c3", "c4", "c5"].map((cluster, i) =>
     exportRecord({ cluster, exported: i, headless: cluster === "c2" || cluster === "c4" }),
   );
@@ -142,7 +142,7 @@ test("who agrees with the oldest is not counted among those that do not", () => 
   ]);
 });
 
-test("a conflict has a winner, the oldest, and at least one that disagrees; one export alone has none", () => {
+test("a conflict has the oldest export as winner and at least one that disagrees; a single export has no conflict", () => {
   fc.assert(
     fc.property(ANY_RECORDS, (records) => {
       const merged = merge(records);
@@ -157,7 +157,7 @@ test("a conflict has a winner, the oldest, and at least one that disagrees; one 
   );
 });
 
-test("what a cluster writes into its export cannot break a line of a condition", () => {
+test("the message of a condition is one printable line for any export", () => {
   const merged = merge([
     exportRecord({ trafficDistribution: `\u001b[31m\n${"x".repeat(10_000)}` }),
     exportRecord({ cluster: "c2", exported: 2000 }),

@@ -1,19 +1,20 @@
 import { shown } from "../../api/problem.ts";
+import { split } from "../model/exported-metadata.ts";
 import type { ExportRecord, ServicePort } from "../model/facts.ts";
 import { inKeyOrder } from "../model/manifest.ts";
 import type { Conflict, ConflictReason } from "./merged.ts";
 
-/** How one property is compared between the exports of a service. */
+/** How exports of a service are compared in one property. */
 interface Rule {
   readonly reason: ConflictReason;
   readonly field: string;
-  /** True if the younger export's property is none that the oldest's can stand for. */
+  /** True if the younger export disagrees. */
   readonly differs: (oldest: ExportRecord, younger: ExportRecord) => boolean;
-  /** The oldest's property, for people. */
+  /** The winning value, for messages. */
   readonly value: (oldest: ExportRecord) => string;
 }
 
-/** A rule for a property that has one value, and differs where the values do. */
+/** A rule for a property with one value. */
 function single(
   reason: ConflictReason,
   field: string,
@@ -27,9 +28,9 @@ function single(
   };
 }
 
-/** In the order in which a condition names them. */
+/** In the order of the condition's message. */
 const RULES: readonly Rule[] = [
-  // Any difference, also one that a union hides: who calls the port of one cluster must know (KEP-1645).
+  // Any difference, even one that merging hides (KEP-1645).
   {
     ...single("PortConflict", "ports", ({ ports }) =>
       JSON.stringify(ports.map(portText).toSorted()),
@@ -41,7 +42,7 @@ const RULES: readonly Rule[] = [
   {
     reason: "SessionAffinityConfigConflict",
     field: "sessionAffinityConfig",
-    // Who disagrees about the affinity itself is told so by its own reason.
+    // A different affinity has its own reason.
     differs: (oldest, younger) =>
       oldest.sessionAffinity === "ClientIP" &&
       younger.sessionAffinity === "ClientIP" &&
@@ -51,39 +52,42 @@ const RULES: readonly Rule[] = [
   single(
     "InternalTrafficPolicyConflict",
     "internalTrafficPolicy",
-    // The default of a Service; unset where its API server is older than the field.
+    // Unset on API servers older than the field.
     ({ internalTrafficPolicy }) => internalTrafficPolicy ?? "Cluster",
   ),
   single("TrafficDistributionConflict", "trafficDistribution", ({ trafficDistribution }) =>
-    // An older name of the same (KEP-3015), and all that an older API server takes.
+    // PreferClose is the old name of PreferSameZone (KEP-3015).
     trafficDistribution === "PreferClose" ? "PreferSameZone" : (trafficDistribution ?? ""),
   ),
-  // Not merged key by key: the map of one export counts whole.
+  // Maps are compared as a whole.
   metadata("LabelsConflict", "exportedLabels", ({ metadata: { labels } }) => labels),
   metadata(
     "AnnotationsConflict",
     "exportedAnnotations",
-    ({ metadata: { annotations } }) => annotations,
+    ({ metadata: { annotations } }) => split(annotations).users,
   ),
   {
     reason: "IPFamilyConflict",
     field: "ipFamilies",
-    // A family that only younger exports have gets no VIP, so it cannot reach a part of the backends only.
+    // A family that only younger exports have is not imported, so it is no conflict.
     differs: (oldest, younger) =>
       oldest.families.some((family) => !younger.families.includes(family)),
     value: ({ families }) => shown(families.join(", ")),
   },
 ];
 
-/** What the exports of one service do not agree on; the oldest comes first. */
-export function conflictsOf(seniors: readonly ExportRecord[]): Conflict[] {
+/** The conflicts of one service; `seniors`: `bySeniority` with this decider. */
+export function conflictsOf(seniors: readonly ExportRecord[], decider?: string): Conflict[] {
   const [oldest, ...younger] = seniors;
   if (oldest === undefined) return [];
   return RULES.flatMap(({ reason, field, differs, value }) => {
     const disagree = younger.filter((record) => differs(oldest, record)).length;
     if (disagree === 0) return [];
     const { cluster: winner } = oldest;
-    return [{ reason, field, winner, value: value(oldest), disagree, of: seniors.length }];
+    const chosen = winner === decider ? ({ isChosen: true } as const) : {};
+    return [
+      { reason, field, winner, ...chosen, value: value(oldest), disagree, of: seniors.length },
+    ];
   });
 }
 
@@ -98,7 +102,7 @@ function metadata(
   };
 }
 
-/** Kubernetes' default, which its API server fills in. */
+/** Kubernetes' default. */
 function secondsOf({ affinitySeconds }: ExportRecord): number {
   return affinitySeconds ?? 10800;
 }

@@ -1,3 +1,4 @@
+import { split } from "../model/exported-metadata.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { inKeyOrder } from "../model/manifest.ts";
 import { conflictsOf } from "./conflicts.ts";
@@ -6,19 +7,19 @@ import { bySeniority } from "./seniority.ts";
 import { unitePorts } from "./unite-ports.ts";
 
 /**
- * Merges what all clusters export under one name; undefined if none does. The oldest export decides all that has
- * one value; the ports are united. It has no memory, so the same records, in any order, are the same service in
+ * Merges the exports of one name; undefined if there is none. The oldest export, or that of `decider`, decides each
+ * property with one value; ports are merged. The result depends on the records and `decider` alone, so it is the same in
  * every cluster.
  *
- * An export of another type than the oldest's is overruled in its type alone. KEP-1645 lets the oldest decide
- * "headlessness of the service as a whole", and takes no constituent out for it: its ports and endpoints go on
- * to count, and where it exposes a port of the merged service, they take its traffic.
- *
- * The IP families are the oldest's, too. An intersection would take a VIP away from clients when a younger
- * export comes, a union would add one that reaches a part of the backends.
+ * An export of another type is overruled in its type only: its ports and endpoints count (KEP-1645). The IP families
+ * are the oldest's: an intersection could remove a VIP when a younger export appears, and a union could add one that
+ * reaches only some backends.
  */
-export function merge(records: readonly ExportRecord[]): MergedService | undefined {
-  const seniors = bySeniority(records);
+export function merge(
+  records: readonly ExportRecord[],
+  decider?: string,
+): MergedService | undefined {
+  const seniors = bySeniority(records, decider);
   const [oldest] = seniors;
   if (oldest === undefined) return undefined;
   const { affinitySeconds, internalTrafficPolicy, trafficDistribution, metadata } = oldest;
@@ -33,9 +34,9 @@ export function merge(records: readonly ExportRecord[]): MergedService | undefin
     ...(trafficDistribution !== undefined && { trafficDistribution }),
     metadata: {
       labels: inKeyOrder(metadata.labels),
-      annotations: inKeyOrder(metadata.annotations),
+      annotations: inKeyOrder(split(metadata.annotations).users),
     },
     contributors: seniors.map(({ cluster }) => cluster),
-    conflicts: conflictsOf(seniors),
+    conflicts: conflictsOf(seniors, decider),
   };
 }

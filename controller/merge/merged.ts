@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
-import type { ExportedMetadata, ServicePort, ServiceProperties } from "../model/facts.ts";
+import type { ExportedMetadata, ServiceProperties } from "../model/facts.ts";
 
-/** Words of condition `Conflict` (KEP-1645, and what comes with its field of the API). */
+/** Reasons of condition `Conflict` (KEP-1645 and the API). */
 export type ConflictReason =
   | "AnnotationsConflict"
   | "IPFamilyConflict"
@@ -13,35 +13,28 @@ export type ConflictReason =
   | "TrafficDistributionConflict"
   | "TypeConflict";
 
-/** A property on which the exports of a service do not agree. */
+/** A property on which exports disagree. */
 export interface Conflict {
   readonly reason: ConflictReason;
-  /** The property, as the field of a ServiceImport or ServiceExport is called. */
+  /** Name of the field in the API. */
   readonly field: string;
-  /** The cluster whose export is the oldest, so that it decides. */
+  /** The cluster that decides: with the oldest export, unless an operator set another. */
   readonly winner: string;
-  /** What counts, printable and short. */
+  /** The operator chose the winner, not its age. */
+  readonly isChosen?: true;
+  /** The winning value, printable and short. */
   readonly value: string;
-  /** How many of the `of` exporting clusters say something else. */
+  /** Number of clusters that disagree, of all exporting clusters. */
   readonly disagree: number;
   readonly of: number;
 }
 
-/** A port of a merged service. */
-export interface MergedPort extends ServicePort {
-  /**
-   * The clusters whose Service has a port of this name, protocol and number, oldest export first. Endpoints of
-   * others get none of its traffic, even if one of their ports bears the name (KEP-1645).
-   */
-  readonly clusters: readonly string[];
-}
-
-/** What all exports of one name come to. */
+/** The merged exports of one name. */
 export interface MergedService extends ServiceProperties {
   readonly key: ObjectKey;
-  readonly ports: readonly MergedPort[];
+  /** Without our policies, which no export decides for another cluster. */
   readonly metadata: ExportedMetadata;
-  /** The exporting clusters, oldest export first. */
+  /** The exporting clusters: the one that decides first, then by age. */
   readonly contributors: readonly string[];
   readonly conflicts: readonly Conflict[];
 }

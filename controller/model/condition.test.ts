@@ -10,20 +10,20 @@ const SEEN: Condition = {
 };
 const NOW = Date.UTC(2026, 10, 21, 10, 0, 0, 999);
 
-test("the time of transition stays while the status does, whatever reason and message say", () => {
+test("the transition time changes only with the status", () => {
   const claim: Claim = { ...CLAIM, reason: "Exported", message: "other" };
   assert.deepEqual(conditionsOf([claim], [SEEN], 2, NOW), [
     { ...claim, lastTransitionTime: SEEN.lastTransitionTime, observedGeneration: 2 },
   ]);
 });
 
-test("a status that turns, or is new, is timed now", () => {
+test("a new or changed status has the present time", () => {
   for (const seen of [[], [{ ...SEEN, status: "False" }], [{ ...SEEN, type: "Valid" }]] as const) {
     const [condition] = conditionsOf([CLAIM], seen, 1, NOW);
     assert.equal(condition?.lastTransitionTime, "2026-11-21T10:00:00Z");
   }
 });
 
-test("what is claimed again is what it was, to the byte: nothing is written", () => {
+test("equal claims give byte-equal conditions", () => {
   assert.equal(JSON.stringify(conditionsOf([CLAIM], [SEEN], 1, NOW)), JSON.stringify([SEEN]));
 });

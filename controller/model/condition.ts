@@ -1,24 +1,21 @@
-/** A condition of an object's status, as it is true now (metav1.Condition without its history). */
+/** A condition without its history. */
 export interface Claim {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** One word of KEP-1645, or several joined by commas; never a blank. */
+  /** One or more words, joined by commas. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** A condition as it stands in a status. */
+/** A condition in a status. */
 export interface Condition extends Claim {
-  /** RFC 3339. */
   readonly lastTransitionTime: string;
-  /** `metadata.generation` that it speaks of. */
   readonly observedGeneration: number;
 }
 
 /**
- * Claims as conditions. One whose status is what it was keeps the time of its last transition, so that what is
- * true for long is written once. `now` is in milliseconds since 1970; conditions seen of other types are neither
- * read nor returned: they are their authors'.
+ * Adds times and generation to claims. An unchanged status keeps its transition time. `now`: milliseconds since 1970.
+ * Conditions of other types are not returned.
  */
 export function conditionsOf(
   claims: readonly Claim[],
@@ -40,7 +37,7 @@ export function conditionsOf(
   });
 }
 
-/** As Kubernetes writes a time: whole seconds. */
+/** Kubernetes times have whole seconds. */
 function textOf(now: number): string {
   return `${new Date(now).toISOString().slice(0, 19)}Z`;
 }

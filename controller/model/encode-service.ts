@@ -1,7 +1,7 @@
 import type { EndpointFact, ServicePort, ServiceProperties, SliceFact } from "./facts.ts";
 import type { Json } from "./manifest.ts";
 
-/** `spec` of a ServiceImport, as far as a Service's properties make it: all but `ipFamilies`, which go with `ips`. */
+/** `spec` of a ServiceImport without `ipFamilies`, which depend on its VIPs. */
 export function encodeProperties(
   service: Omit<ServiceProperties, "families">,
 ): Readonly<Record<string, Json>> {
@@ -21,7 +21,7 @@ export function encodeProperties(
   };
 }
 
-/** What an EndpointSlice holds beside its metadata. */
+/** The content of an EndpointSlice. */
 export function encodeContent({
   family,
   ports,
@@ -34,7 +34,7 @@ export function encodeContent({
   };
 }
 
-/** A port of a ServiceImport or of a slice. The protocol is always there: the CRD has no default for it. */
+/** A port of a ServiceImport or slice. The CRD has no default for the protocol. */
 export function encodePort({ name, protocol, port, appProtocol }: ServicePort): Json {
   return { name, protocol, port, ...(appProtocol !== undefined && { appProtocol }) };
 }

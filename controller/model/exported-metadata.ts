@@ -1,29 +1,60 @@
-import { ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_ON_ENDPOINT_DEATH } from "../../api/keys.ts";
+import {
+  ANNOTATION_CLUSTER_SELECTORS,
+  ANNOTATION_ON_ENDPOINT_DEATH,
+  ANNOTATION_UDP,
+} from "../../api/keys.ts";
 import { isLabelValue, isQualifiedName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { isFields, isUnset } from "../../api/parse/fields.ts";
 import { MOST_KEY_CHARACTERS, MOST_KEYS } from "./limits.ts";
 
 /**
- * Domains whose keys mean something to Kubernetes or to us: on an import, an exported one would pass for what a
- * component of the importing cluster had said.
+ * Domains of keys that components act on: exported to an import, they would be taken for a component's. Deployment tools
+ * even delete objects that carry their labels and are not part of a deployment.
  */
-const RESERVED_DOMAINS = ["kubernetes.io", "k8s.io", "x-k8s.io", "clusterset-proxy.io"] as const;
+const RESERVED_DOMAINS = [
+  "kubernetes.io",
+  "k8s.io",
+  "x-k8s.io",
+  "clusterset-proxy.io",
+  "argoproj.io",
+  "cattle.io",
+  "fluxcd.io",
+  "helm.sh",
+  "k14s.io",
+] as const;
 
-/** Annotations of ours that an export may ask for: they say how the import is to be served, and agents read them. */
-const FOR_IMPORTS: readonly string[] = [ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_ON_ENDPOINT_DEATH];
+/** Our annotations that configure an import, and may be exported: policies. */
+const POLICIES: readonly string[] = [
+  ANNOTATION_CLUSTER_SELECTORS,
+  ANNOTATION_ON_ENDPOINT_DEATH,
+  ANNOTATION_UDP,
+];
 
-/** The one that Kubernetes' documentation recommends to users; no component acts on it. */
-const USERS_DOMAIN = "app.kubernetes.io";
+/** Recommended labels. No component acts on them, except that Argo CD tracks its objects by `instance`, and Helm by `managed-by`. */
+const RECOMMENDED: readonly string[] = ["component", "name", "part-of", "version"].map(
+  (name) => `app.kubernetes.io/${name}`,
+);
 
-/** True for a key that nobody may export. */
+/** True for a key that must not be exported. */
 export function isReservedKey(key: string): boolean {
   const domain = key.slice(0, Math.max(key.indexOf("/"), 0));
-  if (domain === USERS_DOMAIN || FOR_IMPORTS.includes(key)) return false;
+  if (RECOMMENDED.includes(key) || POLICIES.includes(key)) return false;
   return RESERVED_DOMAINS.some((own) => domain === own || domain.endsWith(`.${own}`));
 }
 
-/** Exported labels, by key in order; what is no label, or must not be exported, is left out. */
+/** Exported annotations: our policies, and those of users. */
+export function split(annotations: Readonly<Record<string, string>>): {
+  readonly policies: Readonly<Record<string, string>>;
+  readonly users: Readonly<Record<string, string>>;
+} {
+  const { policies = [], users = [] } = Object.groupBy(Object.entries(annotations), ([key]) =>
+    POLICIES.includes(key) ? "policies" : "users",
+  );
+  return { policies: Object.fromEntries(policies), users: Object.fromEntries(users) };
+}
+
+/** Exported labels in order of their keys; invalid and reserved ones are left out. */
 export function parseExportedLabels(
   labels: unknown,
   path: string,
@@ -33,13 +64,13 @@ export function parseExportedLabels(
   return parseKeys(labels, path, isValue, complaints);
 }
 
-/** Exported annotations, by key in order; what is no annotation, or must not be exported, is left out. */
+/** Exported annotations in order of their keys; invalid and reserved ones are left out. */
 export function parseExportedAnnotations(
   annotations: unknown,
   path: string,
   complaints: Complaints,
 ): Readonly<Record<string, string>> {
-  // Half of a surrogate pair is no text: it has no UTF-8 form, and becomes another text on its way.
+  // A lone surrogate has no UTF-8 form.
   return parseKeys(annotations, path, (value) => value.isWellFormed(), complaints);
 }
 
@@ -56,7 +87,7 @@ function parseKeys(
   }
   const kept: [string, string][] = [];
   let characters = 0;
-  // In order of the keys, so that all clusters leave out the same.
+  // In order, so that all clusters drop the same keys.
   for (const key of Object.keys(map).sort()) {
     const value = map[key];
     if (!isQualifiedName(key)) complaints.add("invalid-name", path, key);

@@ -1,50 +1,54 @@
 /**
- * What one cluster may publish. The exporter keeps to these, so a reader who counts loses nothing of an honest
- * cluster, and a hostile one costs a bounded amount of memory and work.
+ * Limits of what one cluster publishes. The exporter observes them too, so only a broken or hostile cluster loses
+ * anything.
  */
 
-/** Ports of one exported Service: as many as a slice of it may have. */
+/** Ports of one exported Service, as in a slice. */
 export const MOST_PORTS = 100;
 
-/** Endpoints of one exported Service, of all families. */
 export const MOST_ENDPOINTS = 10_000;
 
-/** Different sets of ports that the endpoints of one exported Service listen on, counted once a family. */
+/** Different sets of ports of one exported Service, counted per family. */
 export const MOST_GROUPS = 64;
 
-/** Endpoints that we put in one slice, as Kubernetes does by default. */
+/** Endpoints per slice, as in Kubernetes. */
 export const MOST_PACKED = 100;
 
 /**
- * Slices of one exported Service. Packing uses less: at most twice as many as needed and one more, for each set of
- * ports, and `MOST_ENDPOINTS` in `MOST_GROUPS` sets need at most 164.
+ * Slices of one exported Service; packing needs at most twice as many as necessary plus one per set of ports, and 164
+ * for the limits above.
  */
 export const MOST_SLICES = 400;
 
-/** Labels, and annotations, that one ServiceExport may ask to be carried: so many keys of each. */
+/** Exported labels, and exported annotations, of one ServiceExport. */
 export const MOST_KEYS = 64;
 
-/**
- * Characters of the keys and values of either. JSON makes at most six bytes of a character, and an API server takes
- * 256 KiB of annotations on an object: both fit in.
- */
+/** Characters of either. In JSON each takes at most six bytes, within the API server's 256 KiB of annotations. */
 export const MOST_KEY_CHARACTERS = 32_768;
 
-/** Seconds that a cluster may claim to be alive without a renewal: who says "for ever" is never found stale. */
+/** Longest Lease duration in seconds. */
 export const MOST_LEASE_SECONDS = 3600;
 
-/** Exports of one cluster. */
 export const MOST_RECORDS = 10_000;
 
-/** Characters of all labels and annotations that one cluster exports. */
+/** Characters of all exported labels and annotations of one cluster. */
 export const MOST_RECORD_CHARACTERS = 16_777_216;
 
-/** Slices of all exports of one cluster. */
 export const MOST_REGISTRY_SLICES = 50_000;
 
-/** Endpoints of all exports of one cluster; and ports of all slices. */
 export const MOST_REGISTRY_ENDPOINTS = 500_000;
 export const MOST_REGISTRY_PORTS = 500_000;
 
-/** What may be wrong with objects of one kind in a cluster's registry, as far as it is remembered and told. */
+/** Stored problems of one kind of object in a registry. */
 export const MOST_PROBLEMS = 10_000;
+
+/**
+ * Objects of each kind in a registry, used or not: with more, nothing is watched. Twice what the quotas admit, so that
+ * their problems are reported first.
+ */
+export const MOST_REGISTRY_OBJECTS = {
+  serviceimports: 2 * MOST_RECORDS,
+  endpointslices: 2 * MOST_REGISTRY_SLICES,
+  // One is the registry's; other programs may have theirs.
+  leases: 1000,
+} as const;

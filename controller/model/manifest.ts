@@ -1,4 +1,4 @@
-/** What JSON can say. */
+/** A JSON value. */
 export type Json =
   | string
   | number
@@ -10,9 +10,9 @@ export type Json =
 /** A JSON object. */
 export type JsonFields = { readonly [field: string]: Json };
 
-/** A Kubernetes object as it is written: plain JSON, and no field that is not ours. */
+/** A Kubernetes object to apply: only our own fields. */
 export interface Manifest {
-  /** Of the newest version that is understood; the writer spells the one that the API server serves. */
+  /** The newest known version; the writer uses the served one. */
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: {
@@ -21,11 +21,10 @@ export interface Manifest {
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
-  /** `spec`, `status`, or what a kind has in their place. */
   readonly [field: string]: Json;
 }
 
-/** The same mapping with its keys in order: equal mappings are equal bytes. */
+/** Sorted by key, so that equal maps are equal as JSON. */
 export function inKeyOrder<T>(mapping: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.fromEntries(
     Object.entries(mapping).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),

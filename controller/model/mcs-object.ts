@@ -1,15 +1,15 @@
 import { MCS_GROUP, MCS_VERSIONS } from "../../api/keys.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** An object of the multi-cluster API by its name, with labels and annotations where there are any. */
+/** A ServiceExport or ServiceImport; empty labels and annotations are left out. */
 export function mcsObject(
   kind: "ServiceExport" | "ServiceImport",
   key: ObjectKey,
   labels: Readonly<Record<string, string>> = {},
   annotations: Readonly<Record<string, string>> = {},
 ): Manifest {
-  const [namespace = "", name = ""] = key.split("/");
+  const { namespace, name } = namesOf(key);
   return {
     apiVersion: `${MCS_GROUP}/${MCS_VERSIONS[0]}`,
     kind,

@@ -108,11 +108,11 @@ describe("a ServiceExport", () => {
     });
   }
 
-  test("of an unusable name has no key", () => {
+  test("with an invalid name has no key", () => {
     assert.equal(parseExport(serviceExport({}, { name: "a.b" })).key, undefined);
   });
 
-  test("says in which order its keys come, not in which they were written", () => {
+  test("has its labels in the order of their keys", () => {
     const [one, other] = [
       { b: "1", a: "2" },
       { a: "2", b: "1" },

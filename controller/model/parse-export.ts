@@ -1,6 +1,7 @@
-import { isLabelName, isLabelValue } from "../../api/names.ts";
+import { isLabelName, isLabelValue, type ObjectKey } from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import { parseText } from "../../api/parse/parse-text.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseCreated } from "../../api/parse/time.ts";
@@ -9,26 +10,28 @@ import type { ExportFact } from "./facts.ts";
 import { generationOf, parseConditions } from "./parse-status.ts";
 
 /**
- * Reads a ServiceExport (v1alpha1 or v1beta1, one schema). One without uid or time of creation gives no fact: every
- * API server sets both. Nor does one that is being deleted, whoever else is waited for: it is withdrawn. Labels and
- * annotations that must not be exported are left out one by one.
+ * Parses a ServiceExport (v1alpha1 or v1beta1). Without uid or creation time, or while it is being deleted, there is
+ * no fact. Labels and annotations that must not be exported are left out.
  */
 export function parseExport(object: unknown): Parsed<ExportFact> {
-  const { complaints, key } = parseObjectName("ServiceExport", object, isLabelName);
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (key === undefined) return result;
+  return parseObject("ServiceExport", object, isLabelName, (key, complaints) =>
+    factOf(object, key, complaints),
+  );
+}
+
+function factOf(object: unknown, key: ObjectKey, complaints: Complaints): ExportFact | undefined {
   const metadata = fieldAt(object, "metadata");
-  if (!isUnset(fieldAt(metadata, "deletionTimestamp"))) return { ...result, key };
+  if (!isUnset(fieldAt(metadata, "deletionTimestamp"))) return undefined;
   const uid = parseText(metadata, "uid", "invalid-object", isLabelValue, "metadata", complaints);
   const created = parseCreated(object, complaints);
   if (uid === undefined || created === undefined) {
     if (complaints.problems.length === 0) complaints.add("invalid-object", "metadata", metadata);
-    return { ...result, key };
+    return undefined;
   }
   const spec = fieldAt(object, "spec");
   const labels = fieldAt(spec, "exportedLabels");
   const annotations = fieldAt(spec, "exportedAnnotations");
-  const fact: ExportFact = {
+  return {
     key,
     uid,
     generation: generationOf(object),
@@ -39,5 +42,4 @@ export function parseExport(object: unknown): Parsed<ExportFact> {
     },
     conditions: parseConditions(object),
   };
-  return { ...result, key, fact };
 }

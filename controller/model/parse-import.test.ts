@@ -30,7 +30,7 @@ const IMPORT = {
   status: { clusters: [{ cluster: "c1" }, { cluster: "c2" }], conditions: [READY] },
 };
 
-test("an import is read with all that the controller goes by", () => {
+test("parses all fields of an import that the controller uses", () => {
   assert.deepEqual(parseImport(IMPORT), {
     object: "ServiceImport demo/serve",
     key: "demo/serve",
@@ -49,7 +49,7 @@ test("an import is read with all that the controller goes by", () => {
   });
 });
 
-test("an import that somebody wrote by hand, of two lines, is nobody else's", () => {
+test("a minimal user-managed import has no origin", () => {
   const { fact } = parseImport({
     metadata: { namespace: "demo", name: "serve" },
     spec: { type: "ClusterSetIP", ports: [{ port: 80 }] },
@@ -67,7 +67,7 @@ test("an import that somebody wrote by hand, of two lines, is nobody else's", ()
   });
 });
 
-test("what an author wrote is remembered as the annotation has it, and not if it is beyond measure", () => {
+test("the user's spec is read from the annotation, unless it is too large", () => {
   const adopted = (text: unknown) =>
     parseImport({
       ...IMPORT,
@@ -81,13 +81,13 @@ test("what an author wrote is remembered as the annotation has it, and not if it
   assert.equal(adopted("x".repeat(70_000)), undefined);
 });
 
-test("an address that is none stays among the VIPs: it is explicit all the same", () => {
+test("an invalid explicit address stays among the VIPs", () => {
   const odd = { ...IMPORT, spec: { ...IMPORT.spec, ips: ["x", 7, "1.2.3.4"], ipFamilies: ["X"] } };
   assert.deepEqual(parseImport(odd).fact?.ips, ["x", "1.2.3.4"]);
   assert.deepEqual(parseImport(odd).fact?.families, []);
 });
 
-test("conditions that are not well formed are nothing to go by, on imports as on exports", () => {
+test("invalid conditions of imports and exports are ignored", () => {
   const conditions = [
     { ...READY, status: "Maybe" },
     { ...READY, lastTransitionTime: "yesterday" },
@@ -104,7 +104,7 @@ test("conditions that are not well formed are nothing to go by, on imports as on
   assert.deepEqual(parseExport(exported).fact?.conditions, kept);
 });
 
-test("whatever stands in an import, reading it neither throws nor takes a word for what it is not", () => {
+test("parsing any import neither throws nor returns invalid fields", () => {
   const anything = fc.anything({ withNullPrototype: true });
   const spec = fc.record({ type: fc.constant("Headless"), ports: anything, ips: anything });
   const status = fc.record({ clusters: fc.array(anything), conditions: fc.array(anything) });
@@ -117,7 +117,7 @@ test("whatever stands in an import, reading it neither throws nor takes a word f
   );
 });
 
-test("an import of no type that is known gives no fact", () => {
+test("an import of an unknown type gives no fact", () => {
   const { fact, problems } = parseImport({ ...IMPORT, spec: { type: "Other" } });
   assert.equal(fact, undefined);
   assert.deepEqual(

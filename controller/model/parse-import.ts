@@ -1,33 +1,36 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
-import { isClusterId, isLabelName } from "../../api/names.ts";
+import { isClusterId, isLabelName, type ObjectKey } from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ImportFact } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 import { generationOf, parseConditions } from "./parse-status.ts";
 
-/** Characters of an author's spec that are remembered: an object takes 256 KiB of annotations. */
+/** Characters of a stored spec; annotations have 256 KiB. */
 const MOST_AUTHORED = 65_536;
 
 /**
- * Reads a ServiceImport of this cluster (v1alpha1 or v1beta1, one schema). One of unusable name or type gives no
- * fact; what else is wrong is left out, and the agents tell of it.
+ * Parses a ServiceImport (v1alpha1 or v1beta1). No fact for an invalid name or type; other invalid parts are left
+ * out, and the agents report them.
  */
 export function parseImport(object: unknown): Parsed<ImportFact> {
-  const { complaints, key } = parseObjectName("ServiceImport", object, isLabelName);
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (key === undefined) return result;
+  return parseObject("ServiceImport", object, isLabelName, (key, complaints) =>
+    factOf(object, key, complaints),
+  );
+}
+
+function factOf(object: unknown, key: ObjectKey, complaints: Complaints): ImportFact | undefined {
   const spec = fieldAt(object, "spec");
   const type = field(spec, "type");
   if (type !== "ClusterSetIP" && type !== "Headless") {
-    complaints.add("invalid-object", "spec.type", type);
-    return { ...result, key };
+    return complaints.add("invalid-object", "spec.type", type);
   }
   const origin = fieldAt(object, "metadata", "annotations", ANNOTATION_IMPORT);
   const authored = authoredOf(object, origin);
-  const fact: ImportFact = {
+  return {
     key,
     generation: generationOf(object),
     ...((origin === "created" || origin === "adopted") && { origin }),
@@ -39,7 +42,6 @@ export function parseImport(object: unknown): Parsed<ImportFact> {
     clusters: clustersOf(object),
     conditions: parseConditions(object),
   };
-  return { ...result, key, fact };
 }
 
 function authoredOf(object: unknown, origin: unknown): string | undefined {
@@ -59,7 +61,6 @@ function clustersOf(object: unknown): string[] {
   ).filter(isClusterId);
 }
 
-/** The items of a list that are what is asked for; none if it is no list. */
 function listOf<T>(list: unknown, is: (item: unknown) => item is T): T[] {
   return Array.isArray(list) ? list.filter(is) : [];
 }

@@ -8,27 +8,27 @@ import {
   isClusterId,
   isLabelName,
   isSubdomainName,
+  namesOf,
   type ObjectKey,
   objectKey,
 } from "../../api/names.ts";
 import { field, fieldAt } from "../../api/parse/fields.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 
-/** An imported slice of ours, as far as it tells what we believed of its cluster. */
+/** An imported slice. */
 export interface ImportedSliceFact {
   readonly key: ObjectKey;
-  /** The import that it belongs to. */
   readonly import: ObjectKey;
-  /** Id of the cluster whose endpoints it holds. */
+  /** Source cluster. */
   readonly cluster: string;
-  /** It has an endpoint that is ready. */
+  /** Has a ready endpoint. */
   readonly ready: boolean;
-  /** It has one that serves and stays, and is not ready: what staleness makes of a ready one. */
+  /** Has an endpoint that serves, is not ready and does not terminate, as in a stale cluster. */
   readonly servesOnly: boolean;
 }
 
-/** True for an EndpointSlice that we imported, whatever else it is. */
+/** True for an EndpointSlice that the controller imported, valid or not. */
 export function isImportedSlice(object: unknown): boolean {
   const labels = fieldAt(object, "metadata", "labels");
   return (
@@ -37,30 +37,30 @@ export function isImportedSlice(object: unknown): boolean {
   );
 }
 
-/** Reads a slice that we imported. One whose labels somebody has broken gives no fact, and is ours to delete. */
+/** Parses an imported slice. One with invalid labels gives no fact, and is deleted. */
 export function parseImportedSlice(object: unknown): Parsed<ImportedSliceFact> {
-  const { complaints, key, namespace } = parseObjectName("EndpointSlice", object, isSubdomainName);
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (key === undefined || namespace === undefined) return result;
+  return parseObject("EndpointSlice", object, isSubdomainName, (key) => factOf(object, key));
+}
+
+function factOf(object: unknown, key: ObjectKey): ImportedSliceFact | undefined {
   const labels = fieldAt(object, "metadata", "labels");
   const name = field(labels, LABEL_SERVICE_NAME);
   const cluster = field(labels, LABEL_SOURCE_CLUSTER);
-  if (typeof name !== "string" || !isLabelName(name)) return { ...result, key };
-  if (typeof cluster !== "string" || !isClusterId(cluster)) return { ...result, key };
+  if (typeof name !== "string" || !isLabelName(name)) return undefined;
+  if (typeof cluster !== "string" || !isClusterId(cluster)) return undefined;
   const endpoints = field(object, "endpoints");
   const conditions = (Array.isArray(endpoints) ? endpoints : []).map((endpoint: unknown) => ({
     ready: fieldAt(endpoint, "conditions", "ready") === true,
     serving: fieldAt(endpoint, "conditions", "serving") === true,
     terminating: fieldAt(endpoint, "conditions", "terminating") === true,
   }));
-  const fact: ImportedSliceFact = {
+  return {
     key,
-    import: objectKey(namespace, name),
+    import: objectKey(namesOf(key).namespace, name),
     cluster,
     ready: conditions.some(({ ready }) => ready),
     servesOnly: conditions.some(
       ({ ready, serving, terminating }) => serving && !ready && !terminating,
     ),
   };
-  return { ...result, key, fact };
 }

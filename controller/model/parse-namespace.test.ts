@@ -10,14 +10,14 @@ test("a Namespace has a name and a uid", () => {
   assert.deepEqual(problems, []);
 });
 
-test("a Namespace that is being deleted says so in either of two ways", () => {
+test("a terminating Namespace has a timestamp or a phase", () => {
   const going = { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
   for (const object of [{ metadata: going }, { metadata, status: { phase: "Terminating" } }]) {
     assert.equal(parseNamespace(object).fact?.terminating, true);
   }
 });
 
-test("a Namespace of unusable name or without uid is none", () => {
+test("a Namespace with an invalid name or without uid gives no fact", () => {
   for (const [object, problem] of [
     [{ metadata: { ...metadata, name: "a.b" } }, "invalid-name metadata.name"],
     [{ metadata: { name: "demo" } }, "invalid-object metadata.uid"],

@@ -4,7 +4,7 @@ import { parseNodeRanges, parseServiceRanges } from "./parse-ranges.ts";
 
 const metadata = { name: "n1" };
 
-test("a Node says where its pods are, a ServiceCIDR where ClusterIPs are", () => {
+test("parses pod ranges of a Node and ranges of a ServiceCIDR", () => {
   const node = { metadata, spec: { podCIDRs: ["10.1.0.0/24", "fd00:1::/64"] } };
   assert.deepEqual(
     parseNodeRanges(node).fact?.map(({ text }) => text),
@@ -17,7 +17,7 @@ test("a Node says where its pods are, a ServiceCIDR where ClusterIPs are", () =>
   );
 });
 
-test("one that says nothing gives no fact, and what is no range is left out and told", () => {
+test("without ranges there is no fact; invalid ranges are left out and reported", () => {
   assert.deepEqual(parseNodeRanges({ metadata, spec: {} }), { object: "Node n1", problems: [] });
   const { fact, problems } = parseNodeRanges({
     metadata,

@@ -5,7 +5,7 @@ import { parseText } from "../../api/parse/parse-text.ts";
 import type { ServicePort } from "./facts.ts";
 import { MOST_PORTS } from "./limits.ts";
 
-/** Reads ports with their application protocol; `kind` says which of them are the same. `path` leads to the list. */
+/** Parses ports with their application protocol. `kind` decides which are duplicates; `path` is the list's field. */
 export function parseServicePorts(
   list: unknown,
   path: string,

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { LABEL_MANAGED_BY, LABEL_RECORD, LABEL_SERVICE_NAME } from "../../api/keys.ts";
+import {
+  LABEL_MANAGED_BY,
+  LABEL_RECORD,
+  LABEL_SERVICE_NAME,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
-import { cidr } from "../../test/support/worlds.ts";
+import { cidr } from "../../test/generators/facts.ts";
 import { parseServiceSlice } from "./parse-service-slice.ts";
 
 const SERVICE = "kubernetes.io/service-name";
@@ -54,6 +59,7 @@ describe("a slice of a Service", () => {
         ],
       },
     ],
+    ["names its source cluster", slice({ [LABEL_SOURCE_CLUSTER]: "c2" }), { source: "c2" }],
     ["without a Service is nobody's", slice({ [SERVICE]: undefined }), undefined],
     ["that was imported is not the Service's", slice({ [LABEL_SERVICE_NAME]: "serve" }), undefined],
     ["that is published is not the Service's", slice({ [LABEL_RECORD]: "serve.demo" }), undefined],

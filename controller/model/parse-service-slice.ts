@@ -5,41 +5,43 @@ import {
   LABEL_RECORD,
   LABEL_SERVICE_NAME,
   LABEL_SERVICE_SLICE,
+  LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
-import { isLabelName, isSubdomainName, objectKey } from "../../api/names.ts";
-import { fieldAt, isUnset } from "../../api/parse/fields.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { isLabelName, isSubdomainName, namesOf, objectKey } from "../../api/names.ts";
+import { fieldAt, isUnset, textField } from "../../api/parse/fields.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { SliceFact } from "./facts.ts";
 import { parseSliceContent } from "./slice-content.ts";
 
 /**
- * Reads an EndpointSlice of a Service of this cluster, whoever manages it. Any other slice gives neither fact nor
- * problem, and so does one that says it was imported or published: exporting it again would be a loop. One of unusable
- * name, label or address type gives no fact. No endpoint may lie in `clusterSetCidrs`.
+ * Parses an EndpointSlice of a Service. Imported and published slices are ignored, because exporting them would be a
+ * loop. No fact for an invalid name, label or address type. No endpoint may be in `clusterSetCidrs`.
  */
 export function parseServiceSlice(
   object: unknown,
   clusterSetCidrs: readonly Cidr[] = [],
 ): Parsed<SliceFact> {
-  const { complaints, key, namespace } = parseObjectName("EndpointSlice", object, isSubdomainName);
-  const label = (name: string) => fieldAt(object, "metadata", "labels", name);
-  const service = label(LABEL_SERVICE_SLICE);
-  const ours =
-    !isUnset(label(LABEL_SERVICE_NAME)) ||
-    !isUnset(label(LABEL_RECORD)) ||
-    label(LABEL_MANAGED_BY) === CONTROLLER_NAME;
-  if (isUnset(service) || ours) {
-    return { object: complaints.object, problems: [], ...(key && { key }) };
-  }
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (key === undefined || namespace === undefined) return result;
-  if (typeof service !== "string" || !isLabelName(service)) {
-    complaints.add("invalid-label", `metadata.labels[${LABEL_SERVICE_SLICE}]`, service);
-    return { ...result, key };
-  }
-  const ranges = { clusterSetCidrs, endpointCidrs: [] };
-  const content = parseSliceContent(object, ranges, complaints);
-  if (content === undefined) return { ...result, key };
-  return { ...result, key, fact: { key, service: objectKey(namespace, service), ...content } };
+  return parseObject("EndpointSlice", object, isSubdomainName, (key, complaints) => {
+    const label = (name: string) => fieldAt(object, "metadata", "labels", name);
+    const service = label(LABEL_SERVICE_SLICE);
+    const ours =
+      !isUnset(label(LABEL_SERVICE_NAME)) ||
+      !isUnset(label(LABEL_RECORD)) ||
+      label(LABEL_MANAGED_BY) === CONTROLLER_NAME;
+    if (isUnset(service) || ours) return undefined;
+    if (typeof service !== "string" || !isLabelName(service)) {
+      return complaints.add("invalid-label", `metadata.labels[${LABEL_SERVICE_SLICE}]`, service);
+    }
+    const ranges = { clusterSetCidrs, endpointCidrs: [] };
+    const content = parseSliceContent(object, ranges, complaints);
+    if (content === undefined) return undefined;
+    const source = textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER);
+    return {
+      key,
+      service: objectKey(namesOf(key).namespace, service),
+      ...content,
+      ...(source !== undefined && { source }),
+    };
+  });
 }

@@ -59,17 +59,17 @@ describe("a Service", () => {
       { sessionAffinity: "ClientIP", affinitySeconds: 10 },
     ],
     [
-      "keeps no time of an affinity that is off",
+      "has no timeout without session affinity",
       { sessionAffinityConfig: { clientIP: { timeoutSeconds: 10 } } },
       {},
     ],
     [
-      "keeps its policies as it spells them",
+      "keeps the spelling of its policies",
       { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
       { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
     ],
     [
-      "keeps ports of any protocol, TCP if none is said, and application protocols",
+      "keeps ports of any protocol, by default TCP, and application protocols",
       {
         ports: [
           { name: "dns", port: 53, protocol: "UDP" },
@@ -85,11 +85,7 @@ describe("a Service", () => {
         ],
       },
     ],
-    [
-      "may have no port at all",
-      { ports: undefined, clusterIP: "None" },
-      { ports: [], headless: true },
-    ],
+    ["may have no ports", { ports: undefined, clusterIP: "None" }, { ports: [], headless: true }],
   ];
   for (const [name, spec, properties, ...problems] of cases) {
     test(name, () => {
@@ -104,7 +100,7 @@ describe("a Service", () => {
     });
   }
 
-  test("of type ExternalName is known, and has nothing to export", () => {
+  test("of type ExternalName has a fact without properties", () => {
     const { fact, problems } = parseService(
       service({ type: "ExternalName", ipFamilies: undefined }),
     );
@@ -112,7 +108,7 @@ describe("a Service", () => {
     assert.deepEqual(problems, []);
   });
 
-  test("of an unusable name is none", () => {
+  test("with an invalid name gives no fact", () => {
     assert.equal(parseService(service({}, { name: "a.b" })).key, undefined);
   });
 });

@@ -2,10 +2,7 @@ import { field, fieldAt } from "../../api/parse/fields.ts";
 import { timeOf } from "../../api/parse/time.ts";
 import type { Condition } from "./condition.ts";
 
-/**
- * The conditions of an object's status, those that are well formed: what else stands there is nothing to go by, and
- * is written anew.
- */
+/** The valid conditions of a status; others are overwritten. */
 export function parseConditions(object: unknown): Condition[] {
   const list = fieldAt(object, "status", "conditions");
   return Array.isArray(list) ? list.flatMap((raw: unknown) => parseCondition(raw) ?? []) : [];
@@ -35,7 +32,7 @@ function parseCondition(raw: unknown): Condition | undefined {
   };
 }
 
-/** `metadata.generation`: what `observedGeneration` repeats; 0 where there is none. */
+/** `metadata.generation`; 0 if it is missing. */
 export function generationOf(object: unknown): number {
   return numberOf(fieldAt(object, "metadata", "generation"));
 }

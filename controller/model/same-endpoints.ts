@@ -1,6 +1,6 @@
 import type { EndpointFact } from "./facts.ts";
 
-/** True for two lists of endpoints that no consumer can tell apart. */
+/** True if two lists are equal. */
 export function sameEndpoints(a: readonly EndpointFact[], b: readonly EndpointFact[]): boolean {
   return a.length === b.length && a.every((endpoint, i) => same(endpoint, b[i]));
 }

@@ -6,12 +6,12 @@ import { parseText } from "../../api/parse/parse-text.ts";
 import type { ServiceProperties } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 
-/** Kubernetes' maximum of sessionAffinityConfig.clientIP.timeoutSeconds: a day. */
+/** Kubernetes' limit of timeoutSeconds. */
 const MOST_AFFINITY_SECONDS = 86_400;
 
 /**
- * Reads what a Service exports out of its spec, or out of a ServiceImport's, which names the same fields alike.
- * Undefined if it names no IP family. Ports and policies that are wrong are left out one by one.
+ * Parses the exported properties of a Service, or of a ServiceImport, which has the same fields. Undefined without a
+ * valid IP family. Invalid ports and policies are left out.
  */
 export function parseServiceProperties(
   object: unknown,
@@ -44,7 +44,7 @@ export function parseServiceProperties(
 function parseFamilies(spec: unknown, complaints: Complaints): readonly Family[] {
   const list = fieldAt(spec, "ipFamilies");
   const families = FAMILIES.filter((family) => Array.isArray(list) && list.includes(family));
-  // The order is the Service's: its first is the family of its first address.
+  // The Service's order: its first family is that of its first address.
   if (Array.isArray(list) && list[0] === "IPv6") families.reverse();
   if (!Array.isArray(list) || list.length !== families.length || families.length === 0) {
     complaints.add("invalid-object", "spec.ipFamilies", list);

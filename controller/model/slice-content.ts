@@ -14,15 +14,15 @@ import type { Reason } from "../../api/reasons.ts";
 import type { EndpointFact, SliceFact } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 
-/** Where endpoints may lie. */
+/** Allowed addresses of endpoints. */
 export interface EndpointRanges {
-  /** No endpoint may lie in one of these: DNAT would loop. */
+  /** Excluded: DNAT would loop. */
   readonly clusterSetCidrs: readonly Cidr[];
-  /** Each endpoint lies in one of these, if any are said: what is declared for its cluster. */
+  /** If not empty, each endpoint must be in one of these. */
   readonly endpointCidrs: readonly Cidr[];
 }
 
-/** Reads what any EndpointSlice holds; undefined if its address type is unusable. Endpoints are left out one by one. */
+/** Parses the content of an EndpointSlice; undefined for an invalid address type. Invalid endpoints are left out. */
 export function parseSliceContent(
   object: unknown,
   ranges: EndpointRanges,

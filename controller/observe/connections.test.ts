@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { systemClock } from "../../common/clock.ts";
+import { LimitedLog } from "../../common/limited-log.ts";
 import { createLogger } from "../../common/log.ts";
 import { Connections } from "./connections.ts";
 import { ControllerMetrics } from "./metrics.ts";
 
-/** How connections fare, and the lines of the log: level, message, fields. */
+/** Connections, and the lines of the log: level, message, fields. */
 function observed() {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string): void => {
@@ -12,28 +14,31 @@ function observed() {
     lines.push(rest);
   };
   const log = createLogger({ level: "info", format: "json" }, { write });
-  return { lines, connections: new Connections(log, new ControllerMetrics()) };
+  return {
+    lines,
+    connections: new Connections(new LimitedLog(log, systemClock), new ControllerMetrics()),
+  };
 }
 
-test("a registry that is refused is named with its namespace, in the server's own words, with what to look at", () => {
+test("a forbidden registry is logged with namespace, server message and hint", () => {
   const { lines, connections } = observed();
   const detail = 'HTTP 403: leases is forbidden: User "c1" cannot list resource "leases"';
   connections.observe("c1", "leases", { reason: "forbidden", detail });
   assert.deepEqual(lines, [
     {
       level: "warn",
-      msg: "An API server is not followed; what is known stays.",
+      msg: "Watch failed; using last known state",
       cluster: "c1",
       namespace: "clusterset-registry-c1",
       resource: "leases",
       reason: "forbidden",
       detail,
-      hint: "is there such a namespace, with the rights of docs/guides/mesh-or-hub.md?",
+      hint: "check the namespace and its rights, see docs/guides/mesh-or-hub.md",
     },
   ]);
 });
 
-test("an outage is told once, and its end; a kind that a cluster has not is none", () => {
+test("an outage and its end are logged once; a missing optional CRD is no outage", () => {
   const { lines, connections } = observed();
   for (const reason of ["watching", "unreachable", "listing", "unreachable", "watching"] as const) {
     connections.observe(undefined, "services", { reason });

@@ -1,26 +1,26 @@
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
-import type { Logger } from "../../common/log.ts";
+import type { LimitedLog } from "../../common/limited-log.ts";
+import type { LogFields, LogLevel } from "../../common/log.ts";
 import { registryNamespace } from "../registry/names.ts";
 import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
-import { hintFor } from "./hint.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 
-/** How the connections to API servers fare, by cluster and resource: an outage is told once, not at every try. */
+/** Logs and counts the state of each watch. An outage is logged once, not at every retry. */
 export class Connections {
-  readonly #log: Logger;
+  readonly #log: LimitedLog;
   readonly #metrics: ControllerMetrics;
-  /** The fault that was told last, until the connection is well again. */
+  /** The last logged failure, until the watch works again. */
   readonly #lost = new Map<string, string>();
 
-  constructor(log: Logger, metrics: ControllerMetrics) {
+  constructor(log: LimitedLog, metrics: ControllerMetrics) {
     this.#log = log;
     this.#metrics = metrics;
   }
 
-  /** How one is from now on; `cluster`: it is to the registry of that one. */
+  /** `cluster`: whose registry; undefined: the local cluster. */
   observe(cluster: string | undefined, resource: string, { reason, detail }: ReflectorState): void {
     this.#metrics.connection(cluster === undefined ? "own" : "member", resource, reason);
-    const source = `${cluster ?? ""} ${resource}`;
+    const source = cluster === undefined ? resource : `${cluster} ${resource}`;
     const lost = this.#lost.get(source);
     const fields = {
       ...(cluster !== undefined && { cluster, namespace: registryNamespace(cluster) }),
@@ -29,19 +29,27 @@ export class Connections {
       ...(detail !== undefined && { detail }),
       ...(cluster !== undefined && hintFor(reason)),
     };
+    const write = (level: LogLevel, message: string, fields: LogFields): void =>
+      this.#log.write(source, { level, message, fields });
     if (!isUsual(resource, reason) && reason !== lost) {
       this.#lost.set(source, reason);
-      this.#log.warn("An API server is not followed; what is known stays.", fields);
+      write("warn", "Watch failed; using last known state", fields);
     } else if (reason === "watching" && lost !== undefined) {
       this.#lost.delete(source);
-      this.#log.info("An API server is followed again.", { ...fields, was: lost });
-    } else this.#log.debug("A connection is in another state.", fields);
+      write("info", "Watch restored", { ...fields, was: lost });
+    } else write("debug", "Watch state changed", fields);
   }
 }
 
-/** True for what a connection passes through when nothing is wrong. */
+/** A hint for users: RBAC errors do not distinguish a missing namespace from missing rights. PURE. */
+export function hintFor(reason: string): { readonly hint?: string } {
+  if (reason !== "forbidden" && reason !== "absent") return {};
+  return { hint: "check the namespace and its rights, see docs/guides/mesh-or-hub.md" };
+}
+
+/** True for the states of a watch without a fault. */
 function isUsual(resource: string, reason: ReflectorState["reason"]): boolean {
-  // Not every cluster has the kind.
+  // The CRD is optional.
   if (resource === CLUSTER_PROPERTIES.resource && reason === "not-served") return true;
   return ["watching", "listing", "expired"].includes(reason);
 }

@@ -1,7 +1,7 @@
 import { exponentialBuckets } from "prom-client";
 import type { MetricDefinition } from "../../common/metrics.ts";
 
-/** What the name of every metric of the controller starts with. */
+/** Prefix of all metric names. */
 export const METRIC_PREFIX = "clusterset_controller_";
 
 /** 1 ms to 131 s. */
@@ -11,13 +11,13 @@ const BUCKETS = exponentialBuckets(0.001, 2, 18);
 export const HISTOGRAMS = {
   changeSeconds: {
     name: "change_duration_seconds",
-    help: "Time from when a change was learned of to when all that follows from it is written, by task: export (our own cluster to its registry), import (registries to our own cluster), status (what an exporter is told).",
+    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports).",
     labelNames: ["task"],
     buckets: BUCKETS,
   },
   requestSeconds: {
     name: "api_request_duration_seconds",
-    help: "Time that an API server took to begin its answer, watches left out, by whose it is (own, registry, peer).",
+    help: "Time until an API server began its answer, in seconds, without watches, by server (own, registry, peer).",
     labelNames: ["server"],
     buckets: BUCKETS,
   },
@@ -27,27 +27,27 @@ export const HISTOGRAMS = {
 export const COUNTERS = {
   requests: {
     name: "api_requests_total",
-    help: "Requests to API servers, by whose it is (own, registry, peer), verb, and what became of them: an HTTP status, or a reason (docs/REASONS.md).",
+    help: "Requests to API servers, by server (own, registry, peer), verb, and result: an HTTP status, or a reason (docs/REASONS.md).",
     labelNames: ["server", "verb", "result"],
   },
   taskFailures: {
     name: "task_failures_total",
-    help: "Times that something could not be written, by task and reason (docs/REASONS.md).",
+    help: "Failed reconciles, by task and reason (docs/REASONS.md).",
     labelNames: ["task", "reason"],
   },
   refusals: {
     name: "refusals_total",
-    help: "Parts of objects that were refused, each when it was first seen, by whose they are (own, member) and reason.",
+    help: "Rejected parts of objects, counted when first seen, by origin (own, member) and reason.",
     labelNames: ["from", "reason"],
   },
   sourceStates: {
     name: "source_states_total",
-    help: "Times that the connection for a resource came into a state, by whose it is (own, member) and reason.",
+    help: "State changes of watches, by origin (own, member), resource and reason.",
     labelNames: ["from", "resource", "reason"],
   },
   clusterTurns: {
     name: "cluster_turns_total",
-    help: "Times that a cluster of the clusterset became stale, or alive again.",
+    help: "State changes of clusters, by cluster and new state (stale, alive).",
     labelNames: ["cluster", "state"],
   },
 } as const satisfies Record<string, MetricDefinition>;
@@ -56,77 +56,82 @@ export const COUNTERS = {
 export const GAUGES = {
   imports: {
     name: "imports",
-    help: "ServiceImports of our own cluster, by what was made of them (docs/REASONS.md).",
+    help: "ServiceImports of the local cluster, by reason of their state (docs/REASONS.md).",
     labelNames: ["reason"],
   },
   exports: {
     name: "exports",
-    help: "ServiceExports of our own cluster, by the status and reason of their condition Ready.",
+    help: "ServiceExports of the local cluster, by status and reason of their condition Ready.",
     labelNames: ["status", "reason"],
   },
   invalid: {
     name: "exports_invalid",
-    help: "ServiceExports of our own cluster that are not valid, by reason.",
+    help: "Invalid ServiceExports of the local cluster, by reason.",
     labelNames: ["reason"],
   },
   conflicts: {
     name: "exports_in_conflict",
-    help: "ServiceExports of our own cluster that others contradict, once for each reason.",
+    help: "ServiceExports of the local cluster with conflicts, once per reason.",
     labelNames: ["reason"],
   },
   withoutVip: {
     name: "imports_without_vip",
-    help: "ServiceImports of our own cluster that should have a VIP and have none.",
+    help: "ServiceImports of the local cluster that need a VIP and have none.",
     labelNames: [],
   },
   refused: {
     name: "refused_parts",
-    help: "Parts of objects that are refused now, or cannot be imported, by whose they are (own, member) and reason; /debug says how many of each cluster.",
+    help: "Parts of objects that are invalid, over a limit or cannot be imported now, by origin (own, member) and reason; /debug lists them by cluster.",
+    labelNames: ["from", "reason"],
+  },
+  omitted: {
+    name: "omitted_parts",
+    help: "Parts of objects that flags and declarations of this cluster leave out, or that belong to another product, by origin and reason; no fault.",
     labelNames: ["from", "reason"],
   },
   clusterAlive: {
     name: "cluster_alive",
-    help: "1 while a cluster of the clusterset renews its Lease, 0 while it is stale. Clusters are called what our operator calls them.",
+    help: "1 while a cluster renews its Lease, 0 while it is stale, by cluster ID as configured here.",
     labelNames: ["cluster"],
   },
   clusterUp: {
     name: "cluster_up",
-    help: "1 while all that a cluster publishes is followed, 0 while it is not; what is known stays.",
+    help: "1 while the whole registry of a cluster is watched, 0 otherwise; the last known state stays in use.",
     labelNames: ["cluster"],
   },
-  clusterBelieved: {
+  clusterTrusted: {
     name: "cluster_believed",
-    help: "1 while what a cluster publishes is believed, else 0 (/debug says why).",
+    help: "1 while the records of a cluster are used, 0 otherwise (/debug shows the reason).",
     labelNames: ["cluster"],
   },
   records: {
     name: "cluster_exports",
-    help: "Exports that lie in a cluster's registry, as far as they are usable.",
+    help: "Records in the registry of a cluster.",
     labelNames: ["cluster"],
   },
   tasks: {
     name: "tasks",
-    help: "Names that something is to be done about, by state: waiting, working, failing (tried again later).",
+    help: "Reconcile keys in the work queue, by state: waiting, working, failing (retried later).",
     labelNames: ["state"],
   },
   oldestTask: {
     name: "oldest_task_age_seconds",
-    help: "Time for which the oldest of them has been due; 0 if there is none.",
+    help: "Age of the oldest reconcile key in seconds; 0 if the queue is empty.",
     labelNames: [],
   },
   heldBack: {
     name: "endpoints_held_back",
-    help: "Endpoints whose unreadiness is held back because it came with an outage of the control plane.",
+    help: "Endpoints whose unreadiness is held back after an outage of the control plane.",
     labelNames: [],
   },
   leader: {
     name: "leader",
-    help: "1 if this replica leads, else 0.",
+    help: "1 if this replica is the leader, 0 otherwise.",
     labelNames: [],
   },
   build: {
     name: "build_info",
-    help: "Always 1; its labels say what runs.",
+    help: "Always 1; labels show version, Node.js version and kind of registry.",
     labelNames: ["version", "node", "registry"],
   },
 } as const satisfies Record<string, MetricDefinition>;

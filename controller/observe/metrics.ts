@@ -1,121 +1,86 @@
-import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { counters, gauges, histograms } from "../../common/metrics.ts";
+import { ProgramMetrics } from "../../common/metrics.ts";
 import type { Claim } from "../model/condition.ts";
-import type { TaskKind } from "../sync/task.ts";
+import type { TaskKind } from "../model/task.ts";
 import type { AskedOf } from "./counted-api-server.ts";
+import type { DebugView } from "./debug-view.ts";
 import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "./metric-table.ts";
 
-/** Whose API server it is. */
+/** The local API server, a peer's, or a separate one with the registry. */
 export type Server = "own" | "peer" | "registry";
-/** Whose objects they are. */
+/** Objects of a registry, or of the local cluster. */
 export type Origin = "member" | "own";
 
-/** What runs. */
-export interface BuildInfo {
-  readonly version: string;
-  readonly node: string;
-  readonly registry: string;
-}
-
-/** What is looked at when somebody asks. */
-export interface Levels {
-  readonly waiting: number;
-  readonly working: number;
-  readonly failing: number;
-  /** Seconds. */
-  readonly oldest: number;
-  readonly heldBack: number;
-  readonly isLeader: boolean;
-  /** By cluster. */
-  readonly clusters: ReadonlyMap<string, ClusterLevels>;
-}
-
-/** How a cluster is seen. */
-export interface ClusterLevels {
-  readonly isAlive: boolean;
-  readonly isUp: boolean;
-  readonly isBelieved: boolean;
-  readonly records: number;
-}
-
-/** Milliseconds between two looks at the event loop: the default of 10 would wake an idle process for nothing. */
-const LOOP_SAMPLE = 100;
-
-/** Everything that the controller counts. */
-export class ControllerMetrics {
-  readonly #registry = new Registry();
-  readonly #histograms = histograms(HISTOGRAMS, METRIC_PREFIX, this.#registry);
-  readonly #counters = counters(COUNTERS, METRIC_PREFIX, this.#registry);
-  readonly #gauges = gauges(GAUGES, METRIC_PREFIX, this.#registry);
-  /** Parts that are refused now, by whose they are and reason. */
+/** The controller's metrics, as `metric-table.ts` defines them. */
+export class ControllerMetrics extends ProgramMetrics<
+  typeof HISTOGRAMS,
+  typeof COUNTERS,
+  typeof GAUGES
+> {
+  /** Rejected parts, by cluster and reason. */
   readonly #refused = new Map<string | undefined, Map<Reason, number>>();
 
-  /** Media type of `text`. */
-  get contentType(): string {
-    return this.#registry.contentType;
+  constructor() {
+    super(METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES);
   }
 
-  /** Begins to watch the process itself: `process_*` and `nodejs_*`. */
-  start(): void {
-    collectDefaultMetrics({
-      register: this.#registry,
-      eventLoopMonitoringPrecision: LOOP_SAMPLE,
-    });
-  }
-
-  /** Everything, as Prometheus reads it. `levels`: as of now. */
-  text(levels?: Levels): Promise<string> {
-    if (levels !== undefined) this.#look(levels);
-    return this.#registry.metrics();
-  }
-
-  runs(build: BuildInfo): void {
-    this.#gauges.build.set({ ...build }, 1);
+  /** Sets the gauges of the present state. `oldest`: age of the oldest task in seconds. */
+  set({ queue, heldBack, leader, clusters }: DebugView, oldest: number): void {
+    for (const [state, count] of Object.entries(queue)) this.gauges.tasks.set({ state }, count);
+    this.gauges.oldestTask.set(oldest);
+    this.gauges.heldBack.set(heldBack);
+    this.gauges.leader.set(Number(leader));
+    for (const { cluster, state, connections, records, exports } of clusters) {
+      const isUp = Object.values(connections).every((one) => one === "watching");
+      this.gauges.clusterAlive.set({ cluster }, Number(state === "alive"));
+      this.gauges.clusterUp.set({ cluster }, Number(isUp));
+      this.gauges.clusterTrusted.set({ cluster }, Number(records === "use"));
+      this.gauges.records.set({ cluster }, exports);
+    }
   }
 
   asked(server: Server, { verb, result, seconds }: AskedOf): void {
-    this.#counters.requests.inc({ server, verb, result });
-    if (verb !== "watch") this.#histograms.requestSeconds.observe({ server }, seconds);
+    this.counters.requests.inc({ server, verb, result });
+    if (verb !== "watch") this.histograms.requestSeconds.observe({ server }, seconds);
   }
 
   done(task: TaskKind, seconds: number): void {
-    this.#histograms.changeSeconds.observe({ task }, seconds);
+    this.histograms.changeSeconds.observe({ task }, seconds);
   }
 
   failed(task: TaskKind, reason: Reason): void {
-    this.#counters.taskFailures.inc({ task, reason });
+    this.counters.taskFailures.inc({ task, reason });
   }
 
   connection(from: Origin, resource: string, reason: Reason): void {
-    this.#counters.sourceStates.inc({ from, resource, reason });
+    this.counters.sourceStates.inc({ from, resource, reason });
   }
 
   turned(cluster: string, state: string): void {
-    this.#counters.clusterTurns.inc({ cluster, state });
+    this.counters.clusterTurns.inc({ cluster, state });
   }
 
-  /** Parts of objects that are refused now, by reason: of a cluster's registry, or of our own cluster. */
+  /** Rejected parts by reason, of a registry or of the local cluster. */
   refusedOf(cluster: string | undefined): Readonly<Record<string, number>> {
     const counts = [...(this.#refused.get(cluster) ?? [])].filter(([, count]) => count > 0);
     return Object.fromEntries(counts.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** A cluster is a member no more: nothing is said of it. */
+  /** Removes the gauges of a cluster that is no longer a member. */
   left(cluster: string): void {
     for (const gauge of [
-      this.#gauges.clusterAlive,
-      this.#gauges.clusterUp,
-      this.#gauges.clusterBelieved,
-      this.#gauges.records,
+      this.gauges.clusterAlive,
+      this.gauges.clusterUp,
+      this.gauges.clusterTrusted,
+      this.gauges.records,
     ]) {
       gauge.remove({ cluster });
     }
     this.#refused.delete(cluster);
   }
 
-  /** One object was read anew, of a cluster's registry or of our own cluster: what was wrong with it, and what is. */
+  /** The problems of one object have changed. */
   refused(
     cluster: string | undefined,
     previous: readonly Problem[],
@@ -126,67 +91,63 @@ export class ControllerMetrics {
     this.#refused.set(cluster, counts);
     const count = (reason: Reason, by: 1 | -1): void => {
       counts.set(reason, (counts.get(reason) ?? 0) + by);
-      this.#gauges.refused.inc({ from, reason }, by);
+      const { omitted, refused } = this.gauges;
+      (isOmitted(from, reason) ? omitted : refused).inc({ from, reason }, by);
     };
     for (const { reason } of previous) count(reason, -1);
     for (const { reason } of next) count(reason, 1);
     const known = new Set(previous.map(partOf));
     for (const problem of next) {
-      if (!known.has(partOf(problem)))
-        this.#counters.refusals.inc({ from, reason: problem.reason });
+      if (!known.has(partOf(problem))) this.counters.refusals.inc({ from, reason: problem.reason });
     }
   }
 
-  /** What was made of an import, before and now; undefined: there is none. */
+  /** The result of an import has changed; undefined: there is no import. */
   imported(previous: ImportLevel | undefined, next: ImportLevel | undefined): void {
     for (const [level, by] of [
       [previous, -1],
       [next, 1],
     ] as const) {
       if (level === undefined) continue;
-      this.#gauges.imports.inc({ reason: level.reason }, by);
-      if (level.lacksVip) this.#gauges.withoutVip.inc(by);
+      this.gauges.imports.inc({ reason: level.reason }, by);
+      if (level.lacksVip) this.gauges.withoutVip.inc(by);
     }
   }
 
-  /** What is claimed of an export, before and now. */
+  /** The conditions of an export have changed. */
   claimed(previous: readonly Claim[], next: readonly Claim[]): void {
     for (const claim of previous) this.#claim(claim, -1);
     for (const claim of next) this.#claim(claim, 1);
   }
 
   #claim({ type, status, reason }: Claim, by: 1 | -1): void {
-    if (type === "Ready") this.#gauges.exports.inc({ status, reason }, by);
-    if (type === "Valid" && status === "False") this.#gauges.invalid.inc({ reason }, by);
+    if (type === "Ready") this.gauges.exports.inc({ status, reason }, by);
+    if (type === "Valid" && status === "False") this.gauges.invalid.inc({ reason }, by);
     if (type !== "Conflict" || status !== "True") return;
-    // Several reasons of one condition are joined by commas.
-    for (const one of reason.split(",")) this.#gauges.conflicts.inc({ reason: one }, by);
-  }
-
-  #look(levels: Levels): void {
-    const { waiting, working, failing, oldest, heldBack, isLeader, clusters } = levels;
-    for (const [state, count] of Object.entries({ waiting, working, failing })) {
-      this.#gauges.tasks.set({ state }, count);
-    }
-    this.#gauges.oldestTask.set(oldest);
-    this.#gauges.heldBack.set(heldBack);
-    this.#gauges.leader.set(Number(isLeader));
-    for (const [cluster, { isAlive, isUp, isBelieved, records }] of clusters) {
-      this.#gauges.clusterAlive.set({ cluster }, Number(isAlive));
-      this.#gauges.clusterUp.set({ cluster }, Number(isUp));
-      this.#gauges.clusterBelieved.set({ cluster }, Number(isBelieved));
-      this.#gauges.records.set({ cluster }, records);
-    }
+    // One condition may have several reasons.
+    for (const one of reason.split(",")) this.gauges.conflicts.inc({ reason: one }, by);
   }
 }
 
-/** What was made of an import. */
+/** The result of an import. */
 export interface ImportLevel {
   readonly reason: Reason;
-  /** It should have a VIP and has none. */
+  /** It needs a VIP and has none. */
   readonly lacksVip: boolean;
 }
 
 function partOf({ reason, field, value }: Problem): string {
   return `${reason} ${field} ${value}`;
+}
+
+/** Reasons that stay as long as the operator's decision: they are no fault, and have a gauge of their own. */
+const POLICIES: ReadonlySet<Reason> = new Set([
+  "key-not-allowed",
+  "namespace-not-allowed",
+  "policy-not-accepted",
+]);
+
+/** In a Service of this cluster, slices of others are another product's; in a registry, they are forged. */
+function isOmitted(from: Origin, reason: Reason): boolean {
+  return POLICIES.has(reason) || (from === "own" && reason === "foreign-cluster");
 }

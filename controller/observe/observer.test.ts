@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Problem } from "../../api/problem.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { logLines } from "../../test/support/log-lines.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { logLines } from "../../test/doubles/log-lines.ts";
 import { ControllerMetrics } from "./metrics.ts";
 import { Observer } from "./observer.ts";
 
-const MESSAGE = "The Lease of the election is not reached; without it, nobody writes.";
+const MESSAGE = "Cannot reach the election Lease; without it, no replica writes";
 
-test("that the Lease of an election is not reached is a warning, once a reason, and again after it was reached", () => {
+test("an unreachable election Lease is logged once per reason, and again after a recovery", () => {
   const { log, lines } = logLines();
   const observer = new Observer(log, new ControllerMetrics());
   const fail = (reason: "forbidden" | "unreachable" | "write-conflict") =>
@@ -18,9 +20,82 @@ test("that the Lease of an election is not reached is a warning, once a reason, 
   fail("unreachable");
   assert.deepEqual(lines, [MESSAGE, MESSAGE]);
   observer.leader({ reason: "leader", holder: "me" });
-  // Another replica was first, as happens.
+  // Another replica was first, which is normal.
   fail("write-conflict");
   assert.equal(lines.length, 2);
   fail("unreachable");
   assert.equal(lines.length, 3);
+});
+
+test("ranges with every address are logged, and not counted as rejected, because they are used", async () => {
+  const { log, lines } = logLines();
+  const metrics = new ControllerMetrics();
+  const observer = new Observer(log, metrics);
+  const problem = (reason: "endpoint-cidrs-open" | "invalid-label") =>
+    ({ reason, object: "Secret clusterset-proxy/c2", field: "metadata", value: "x" }) as const;
+  observer.problems(undefined, "Secret clusterset-proxy/c2", [problem("endpoint-cidrs-open")]);
+  assert.deepEqual(lines, ["Every address is allowed as an endpoint"]);
+  assert.deepEqual(metrics.refusedOf(undefined), {});
+  assert.doesNotMatch(await metrics.text(), /reason="endpoint-cidrs-open"/);
+  const both = [problem("endpoint-cidrs-open"), problem("invalid-label")];
+  observer.problems(undefined, "Secret clusterset-proxy/c2", both);
+  assert.deepEqual(metrics.refusedOf(undefined), { "invalid-label": 1 });
+  observer.problems(undefined, "Secret clusterset-proxy/c2", []);
+  assert.deepEqual(metrics.refusedOf(undefined), {});
+  assert.deepEqual(lines.slice(1), ["Rejected"]);
+});
+
+test("what a policy or another product leaves out is not counted as rejected, and forged objects are", async () => {
+  const { log } = logLines();
+  const metrics = new ControllerMetrics();
+  const observer = new Observer(log, metrics);
+  const object = "ServiceExport shop/web";
+  const problem = (reason: Problem["reason"]) =>
+    ({ reason, object, field: "spec", value: "x" }) as const;
+  for (const cluster of [undefined, "c2"]) {
+    const reasons = ["key-not-allowed", "policy-not-accepted", "namespace-not-allowed"] as const;
+    observer.problems(cluster, object, [...reasons, "foreign-cluster" as const].map(problem));
+  }
+  const text = await metrics.text();
+  assert.deepEqual(text.match(/refused_parts\{.*/g), [
+    'refused_parts{from="member",reason="foreign-cluster"} 1',
+  ]);
+  assert.equal(text.match(/omitted_parts\{.* 1/g)?.length, 7);
+  assert.equal(metrics.refusedOf(undefined)["foreign-cluster"], 1, "/debug has all");
+});
+
+test("a cluster whose objects are rejected without end has a hundred lines, then one in a minute", () => {
+  const { log, lines } = logLines();
+  const clock = new FakeClock();
+  const metrics = new ControllerMetrics();
+  const observer = new Observer(log, metrics, clock);
+  const reject = (cluster: string, count: number): void => {
+    for (let i = 0; i < count; i++) {
+      const object = `EndpointSlice clusterset-registry-${cluster}/${i}`;
+      const problem = { reason: "invalid-port", object, field: "ports", value: `${i}` } as const;
+      observer.problems(cluster, object, [problem]);
+      observer.problems(cluster, object, []);
+    }
+  };
+  reject("c2", 5000);
+  // The last one says that lines are left out.
+  assert.equal(lines.length, 101);
+  reject("c3", 1);
+  assert.equal(lines.length, 102, "another cluster has lines of its own");
+  clock.advance(60_000);
+  reject("c2", 5000);
+  assert.equal(lines.length, 103);
+  assert.deepEqual(metrics.refusedOf("c2"), {});
+});
+
+test("a cluster that changes its identity, or a task that is rejected for every name, does not fill the log", () => {
+  const { log, lines } = logLines();
+  const observer = new Observer(log, new ControllerMetrics(), new FakeClock());
+  for (let i = 0; i < 5000; i++) {
+    observer.replaced("c2", `uid-${i}`, `uid-${i - 1}`);
+    observer.failed("import", `shop/web-${i}`, new ApiFault("refused", "no"), 1, 200);
+    observer.connection("c2", "leases", { reason: i % 2 === 0 ? "garbage" : "watching" });
+    observer.connection("c2", "endpointslices", { reason: i % 2 === 0 ? "garbage" : "watching" });
+  }
+  assert.ok(lines.length < 4 * 101 + 1, `${lines.length}`);
 });

@@ -2,181 +2,223 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { type Clock, systemClock } from "../../common/clock.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LeaderState } from "../../common/lease/leader-elector.ts";
-import type { Logger } from "../../common/log.ts";
+import { LimitedLog } from "../../common/limited-log.ts";
+import type { LogFields, Logger, LogLevel } from "../../common/log.ts";
 import type { RangeOverlap } from "../allocate/overlaps.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
 import type { ImportWanted } from "../import/import-of.ts";
-import type { ClusterSight } from "../liveness/cluster-watch.ts";
-import type { Drop } from "../liveness/collective-drop.ts";
-import type { LossReason } from "../liveness/contact.ts";
+import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
+import type { LossReason } from "../liveness/control-plane-contact.ts";
+import type { MassUnreadiness } from "../liveness/mass-unreadiness.ts";
 import type { Claim } from "../model/condition.ts";
-import type { ControllerEvents } from "../sync/controller-events.ts";
-import type { PermitReason } from "../sync/permit-reason.ts";
-import type { TaskKind } from "../sync/task.ts";
-import { Connections } from "./connections.ts";
-import { hintFor } from "./hint.ts";
+import type { TaskKind } from "../model/task.ts";
+import { Connections, hintFor } from "./connections.ts";
 import type { ControllerMetrics, ImportLevel } from "./metrics.ts";
 
-/** Failures of one task that are told: the first, and then every time that they have doubled. */
-const isTold = (failures: number): boolean => (failures & (failures - 1)) === 0;
-/** Failures in a row after which what is usual is not. */
+/** True for failures that are logged: the first, and each time that their number has doubled. */
+const isLogged = (failures: number): boolean => (failures & (failures - 1)) === 0;
+/** Conflicts in a row after which they are logged as failures. */
 const MOST_RETRIES = 4;
-/** Problems of one object that are told one by one. */
+/** Milliseconds between two lines about one cluster, or one kind of task, after a hundred at once. */
+const REFILL_MS = 60_000;
+/** Subject of lines about the local cluster's objects. */
+const OWN = "this cluster";
+/** Problems of one object that are logged one by one. */
 const MOST_LINES = 5;
 
-/** Turns what the controller sees, decides and does into metrics, and lines of the log: transitions, never passes. */
-export class Observer implements ControllerEvents {
+/**
+ * Logs and counts what the controller sees, decides and does. The log has changes of state, not every reconcile. No
+ * method throws. `cluster`: whose registry; undefined: the local cluster.
+ */
+export class Observer {
   readonly #log: Logger;
+  /** For lines that other clusters or users can cause, by cluster or kind of task. */
+  readonly #limited: LimitedLog;
+  /** For lines about one import. */
+  readonly #limitedImports: LimitedLog;
   readonly #metrics: ControllerMetrics;
   readonly #problems = new Map<string, readonly Problem[]>();
   readonly #connections: Connections;
   readonly #imports = new Map<ObjectKey, ImportLevel>();
   readonly #claims = new Map<ObjectKey, readonly Claim[]>();
-  /** Why the Lease of the election is not reached, as far as that was told. */
+  /** The last logged failure of the election. */
   #electionFault: FaultReason | undefined;
 
-  constructor(log: Logger, metrics: ControllerMetrics) {
+  constructor(log: Logger, metrics: ControllerMetrics, clock: Pick<Clock, "now"> = systemClock) {
     this.#log = log;
+    this.#limited = new LimitedLog(log, clock, REFILL_MS);
+    this.#limitedImports = new LimitedLog(log, clock);
     this.#metrics = metrics;
-    this.#connections = new Connections(log, metrics);
+    this.#connections = new Connections(this.#limited, metrics);
   }
 
   connection(cluster: string | undefined, resource: string, state: ReflectorState): void {
     this.#connections.observe(cluster, resource, state);
   }
 
+  /** All problems of one object. */
   problems(cluster: string | undefined, object: string, problems: readonly Problem[]): void {
     const key = `${cluster ?? ""} ${object}`;
     const before = this.#problems.get(key) ?? [];
     if (before.length === 0 && problems.length === 0) return;
-    this.#metrics.refused(cluster, before, problems);
+    this.#metrics.refused(cluster, rejectedOf(before), rejectedOf(problems));
     if (problems.length === 0) this.#problems.delete(key);
     else this.#problems.set(key, problems);
     const known = new Set(before.map(problemText));
     const fresh = problems.filter((problem) => !known.has(problemText(problem)));
     const about = cluster === undefined ? {} : { cluster };
+    const write = (level: LogLevel, message: string, fields: LogFields): void =>
+      this.#write(cluster ?? OWN, level, message, { ...about, ...fields });
     for (const problem of fresh.slice(0, MOST_LINES)) {
-      this.#log.warn("Refused.", { ...about, ...problem });
+      const message = isUsed(problem) ? "Every address is allowed as an endpoint" : "Rejected";
+      write("warn", message, { ...problem });
     }
     if (fresh.length > MOST_LINES) {
       const more = fresh.length - MOST_LINES;
-      this.#log.warn("Refused, and more of the same object.", { ...about, object, more });
+      write("warn", "Rejected; more problems of the same object", { object, more });
     }
-    if (problems.length === 0) this.#log.info("No longer refused.", { ...about, object });
+    if (rejectedOf(problems).length === 0 && rejectedOf(before).length > 0) {
+      write("info", "No longer rejected", { object });
+    }
   }
 
+  /** The local cluster's identity is known, or why not. */
   identified(own: OwnIdentity): void {
-    if (own.reason === "identified") this.#log.info("It is known who we are.", { ...own.identity });
+    if (own.reason === "identified") this.#log.info("Cluster identity known", { ...own.identity });
     else {
       const { reason, detail } = own;
-      this.#log.error("It is not known who we are; nothing is written.", { reason, detail });
+      this.#log.error("Cluster identity unknown; writing nothing", { reason, detail });
     }
   }
 
   leader({ reason, holder }: LeaderState): void {
     this.#electionFault = undefined;
-    this.#log.info("This replica has another part.", { reason, holder });
+    this.#log.info("Leader election state changed", { reason, holder });
   }
 
+  /** The election Lease could not be read or written; it is retried. */
   electionFailed(fault: ApiFault): void {
     const { reason } = fault;
-    const isTold = isUsual(reason) || reason === this.#electionFault;
+    const isQuiet = isUsual(reason) || reason === this.#electionFault;
     if (!isUsual(reason)) this.#electionFault = reason;
     this.#log.write({
-      level: isTold ? "debug" : "warn",
-      message: "The Lease of the election is not reached; without it, nobody writes.",
+      level: isQuiet ? "debug" : "warn",
+      message: "Cannot reach the election Lease; without it, no replica writes",
       fields: { reason, ...hintFor(reason), error: fault },
     });
   }
 
+  /** The action on the registry's Lease has changed. */
   registering({ reason, other }: LeaseStep): void {
     const fields = { reason, ...(other !== undefined && { other }) };
     if (reason === "duplicate-cluster-id") {
-      this.#log.error("Another cluster publishes under our id.", fields);
-    } else this.#log.info("The Lease of our registry was looked at.", fields);
+      this.#log.error("Another cluster publishes under our cluster ID", fields);
+    } else this.#log.info("Checked the Lease of our registry", fields);
   }
 
+  /** The registry's Lease could not be written; it is retried. `failures`: in a row. */
   registeringFailed(namespace: string, thrown: unknown, failures: number): void {
     const reason = reasonOf(thrown);
     const fields = { namespace, reason, failures, ...hintFor(reason), error: thrown };
     if (isUsual(reason) && failures < MOST_RETRIES)
-      this.#log.debug("The Lease of our registry is looked at again.", fields);
-    else if (isTold(failures)) {
-      this.#log.warn("The Lease of our registry could not be written; it is tried again.", fields);
+      this.#log.debug("Retrying the Lease of our registry", fields);
+    else if (isLogged(failures)) {
+      this.#log.warn("Failed to write the Lease of our registry; retrying", fields);
     }
   }
 
+  /** The endpoint ranges of a peer could not be published for the agents. */
+  rangesFailed(cluster: string, thrown: unknown): void {
+    const reason = reasonOf(thrown);
+    const fields = { cluster, reason, ...hintFor(reason), error: thrown };
+    if (isUsual(reason)) this.#log.debug("Retrying to publish endpoint ranges", fields);
+    else this.#log.warn("Failed to publish endpoint ranges; agents do not check them", fields);
+  }
+
+  /** A ClusterProperty could not be created. */
   propertyFailed(name: string, thrown: unknown): void {
     const reason = reasonOf(thrown);
     const fields = { property: name, reason, error: thrown };
-    // Somebody else has created it meanwhile.
-    if (isUsual(reason)) this.#log.debug("A ClusterProperty is there already.", fields);
-    else this.#log.warn("A ClusterProperty could not be created.", fields);
+    if (isUsual(reason)) this.#log.debug("ClusterProperty already exists", fields);
+    else this.#log.warn("Failed to create ClusterProperty", fields);
   }
 
-  working(isWorking: boolean, lacks: PermitReason | undefined): void {
-    if (isWorking) this.#log.info("All is listed; this replica works.");
-    else this.#log.info("This replica writes nothing.", { reason: lacks });
+  /** This replica may write from now on, or not, because of what it lacks. */
+  working(isWorking: boolean, lacks: Reason | undefined): void {
+    if (isWorking) this.#log.info("Caches synced; this replica reconciles");
+    else this.#log.info("This replica writes nothing", { reason: lacks });
   }
 
-  judged(cluster: string, { reason, records, detail }: PeerVerdict): void {
+  /** Whether a cluster's records are used has changed. */
+  evaluated(cluster: string, { reason, records, detail }: PeerVerdict): void {
     const fields = { cluster, reason, ...(detail !== undefined && { detail }) };
     if (reason === "member" || reason === "not-introduced") {
-      this.#log.info("A cluster is judged.", fields);
-    } else this.#log.error("A cluster is not what it should be.", { ...fields, records });
+      this.#write(cluster, "info", "Evaluated cluster", fields);
+    } else this.#write(cluster, "error", "Cluster failed identity checks", { ...fields, records });
   }
 
-  turned(cluster: string, { state, reason }: ClusterSight): void {
+  /** A cluster became stale or alive. */
+  turned(cluster: string, { state, reason }: ClusterStatus): void {
     this.#metrics.turned(cluster, state);
-    const level = state === "stale" ? "warn" : "info";
-    this.#log.write({
-      level,
-      message: state === "stale" ? "A cluster is stale." : "A cluster is alive again.",
-      fields: { cluster, reason },
-    });
+    const fields = { cluster, reason };
+    if (state === "stale") this.#write(cluster, "warn", "Cluster is stale", fields);
+    else this.#write(cluster, "info", "Cluster is alive again", fields);
   }
 
+  /** The holder of a cluster's Lease has changed. */
   replaced(cluster: string, uid: string, before: string): void {
-    this.#log.warn("Somebody else speaks for a cluster.", { cluster, uid, before });
+    const fields = { cluster, uid, before };
+    this.#write(cluster, "warn", "Lease holder of a cluster changed", fields);
   }
 
+  /** A cluster is no longer a member. */
   left(cluster: string): void {
     for (const [key, problems] of this.#problems) {
       if (!key.startsWith(`${cluster} `)) continue;
-      this.#metrics.refused(cluster, problems, []);
+      this.#metrics.refused(cluster, rejectedOf(problems), []);
       this.#problems.delete(key);
     }
     this.#metrics.left(cluster);
-    this.#log.info("A cluster is no member any more.", { cluster });
+    this.#log.info("Cluster is no longer a member", { cluster });
   }
 
+  /** A peer's kubeconfig cannot be used. */
   unreachable(cluster: string, thrown: unknown): void {
-    this.#log.error("A peer cannot be reached as its Secret says.", { cluster, error: thrown });
+    this.#log.error("Cannot use the kubeconfig in a peer's Secret", { cluster, error: thrown });
   }
 
   contactLost(reason: LossReason): void {
-    this.#log.warn("Our own cluster is not heard.", { reason });
+    this.#log.warn("Lost contact with the local control plane", { reason });
   }
 
+  /** `ms`: milliseconds since contact was lost. */
   contactRegained(ms: number): void {
-    this.#log.info("Our own cluster is heard again.", { seconds: Math.round(ms / 1000) });
+    this.#log.info("Regained contact with the local control plane", {
+      seconds: Math.round(ms / 1000),
+    });
   }
 
-  held(drop: Drop): void {
+  /** Unreadiness is held back. */
+  held(unreadiness: MassUnreadiness): void {
     const reason: Reason = "held-back";
-    const what = "Endpoints turned unready together after an outage; held back.";
-    this.#log.warn(what, { reason, ...drop });
+    this.#log.warn("Endpoints became unready together after an outage; holding back", {
+      reason,
+      ...unreadiness,
+    });
   }
 
-  believed(drop: Drop): void {
-    this.#log.info("What endpoints say is published again.", { ...drop });
+  /** Unreadiness is published again. */
+  released(unreadiness: MassUnreadiness): void {
+    this.#log.info("Publishing actual readiness again", { ...unreadiness });
   }
 
+  /** The conditions of an export; none once it is gone. */
   claimed(key: ObjectKey, claims: readonly Claim[]): void {
     const before = this.#claims.get(key) ?? [];
     this.#metrics.claimed(before, claims);
@@ -187,54 +229,73 @@ export class Observer implements ControllerEvents {
       const was = before.find((one) => one.type === type);
       if (was?.status === status && was.reason === reason) continue;
       const fields = { export: key, condition: type, status, reason, message };
-      this.#log.info("An export has another condition.", fields);
+      this.#log.info("Export condition changed", fields);
     }
   }
 
+  /** What an import was reconciled to; undefined: it is gone. */
   imported(key: ObjectKey, wanted: ImportWanted | undefined): void {
     const before = this.#imports.get(key);
-    // What is withdrawn or handed back is nobody's import any more.
     const next = wanted === undefined || wanted.remove ? undefined : levelOf(wanted);
     this.#metrics.imported(before, next);
     if (next === undefined) this.#imports.delete(key);
     else this.#imports.set(key, next);
     if (before?.reason === wanted?.reason) return;
     const fields = { import: key, ...(before !== undefined && { from: before.reason }) };
-    if (wanted !== undefined) {
-      this.#log.info("An import has another state.", { ...fields, reason: wanted.reason });
-    } else this.#log.info("An import is gone.", fields);
+    const line =
+      wanted === undefined
+        ? { message: "Import removed", fields }
+        : { message: "Import state changed", fields: { ...fields, reason: wanted.reason } };
+    this.#limitedImports.write(key, { level: "info", ...line });
   }
 
+  /** An Event could not be created; it is not retried. */
   eventFailed(thrown: unknown): void {
-    this.#log.debug("An Event was not taken.", { error: thrown });
+    this.#log.debug("Failed to create Event", { error: thrown });
   }
 
+  /** All overlaps of ClusterSet CIDRs with addresses of Services or pods. */
   overlapping(overlaps: readonly RangeOverlap[]): void {
     for (const { reason, range, with: other } of overlaps) {
       const fields = { reason, range: range.text, with: other.text };
-      this.#log.warn("VIPs share a range with others; none is taken from there.", fields);
+      this.#log.warn("ClusterSet CIDR overlaps other addresses; allocating no VIP there", fields);
     }
   }
 
+  /** A reconcile succeeded. `waited`, `took`: milliseconds in the queue, and in progress. */
   done(kind: TaskKind, key: ObjectKey, waited: number, took: number): void {
     this.#metrics.done(kind, (waited + took) / 1000);
-    this.#log.trace("A task is done.", { kind, key, waited, took });
+    this.#log.trace("Reconciled", { kind, key, waited, took });
   }
 
+  /** A reconcile failed, `failures` times in a row; it is retried after `wait` milliseconds at most. */
   failed(kind: TaskKind, key: ObjectKey, thrown: unknown, failures: number, wait: number): void {
     const reason = reasonOf(thrown);
     this.#metrics.failed(kind, reason);
     const fields = { kind, key, reason, failures, wait: Math.round(wait), error: thrown };
-    if (isUsual(reason)) this.#log.debug("A task is done again.", fields);
-    else if (isTold(failures)) this.#log.warn("A task failed; it is tried again.", fields);
+    if (isUsual(reason)) this.#log.debug("Retrying reconcile", fields);
+    else if (isLogged(failures)) this.#write(kind, "warn", "Reconcile failed; retrying", fields);
   }
+
+  #write(subject: string, level: LogLevel, message: string, fields: LogFields): void {
+    this.#limited.write(subject, { level, message, fields });
+  }
+}
+
+/** True for a remark about a part that is used all the same. */
+function isUsed({ reason }: Problem): boolean {
+  return reason === "endpoint-cidrs-open";
+}
+
+function rejectedOf(problems: readonly Problem[]): readonly Problem[] {
+  return problems.filter((problem) => !isUsed(problem));
 }
 
 function reasonOf(thrown: unknown): FaultReason | "unforeseen" {
   return thrown instanceof ApiFault ? thrown.reason : "unforeseen";
 }
 
-/** True for failures that belong to several writers. */
+/** True for failures that are normal with several writers. */
 function isUsual(reason: string): boolean {
   return reason === "write-conflict" || reason === "not-leader";
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
+import { VERSION } from "../../common/version.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { pages } from "./pages.ts";
 
-/** What a page of a cluster's controller answers: its status and text. */
+/** The answer of a page of a cluster's controller: status and text. */
 async function page(cluster: MemoryCluster, path: string): Promise<string> {
   const { controller, metrics } = cluster;
   assert.ok(controller);
@@ -31,7 +32,7 @@ async function twoClusters() {
   return { world, c1, c2 };
 }
 
-test("a replica is ready once it has seen its own cluster and knows who it is, whatever its peers do", async () => {
+test("a replica is ready once its cluster is listed and identified, whatever the state of peers", async () => {
   const { world, c1, c2 } = await twoClusters();
   c2.server.down = true;
   assert.match(await page(c1, "/readyz"), /^503 \[-\]own-cluster failed: not-listed\n/);
@@ -47,7 +48,7 @@ test("a replica is ready once it has seen its own cluster and knows who it is, w
   await world.stop();
 });
 
-test("/debug tells why a replica does not work", async () => {
+test("/debug shows why a replica does not write", async () => {
   const { world, c1 } = await twoClusters();
   const says = async () => {
     const { working, because } = JSON.parse((await page(c1, "/debug")).slice(4));
@@ -59,13 +60,13 @@ test("/debug tells why a replica does not work", async () => {
   c1.start();
   await world.pass(5000);
   c1.kill();
-  assert.deepEqual(await says(), [false, "standby"], "it is the other one that is asked now");
+  assert.deepEqual(await says(), [false, "standby"], "the page is that of the other replica");
   await world.pass(20_000);
   assert.deepEqual(await says(), [true, undefined]);
   await world.stop();
 });
 
-test("/debug tells what is believed of each cluster, and why", async () => {
+test("/debug shows the state of each cluster and its reason", async () => {
   const { world, c1 } = await twoClusters();
   c1.serve("shop/web", ["10.1.0.7"]);
   c1.export("shop/web");
@@ -83,6 +84,7 @@ test("/debug tells what is believed of each cluster, and why", async () => {
     assured: true,
     connections: { serviceimports: "watching", endpointslices: "watching", leases: "watching" },
     uid: c1.uid,
+    version: VERSION,
     exports: 1,
     slices: 1,
     refused: {},
@@ -90,7 +92,7 @@ test("/debug tells what is believed of each cluster, and why", async () => {
   await world.stop();
 });
 
-test("what cannot be imported of a cluster is counted and shown, until it can be, or is no more", async () => {
+test("parts that cannot be imported are counted and shown until they can be imported or are gone", async () => {
   const { world, c1, c2 } = await twoClusters();
   c1.namespace("shop");
   const gauge = async () =>
@@ -114,10 +116,10 @@ test("what cannot be imported of a cluster is counted and shown, until it can be
   }
   assert.deepEqual(await refused(), { c1: {}, c2: { "port-not-merged": 1 } });
   assert.deepEqual(await gauge(), ['from="member",reason="port-not-merged"} 1']);
-  assert.match(c1.log.join("\n"), /^Refused\.$/m);
+  assert.match(c1.log.join("\n"), /^Rejected$/m);
   c1.delete("ServiceExport", "shop/web");
   await world.pass(5000);
-  assert.deepEqual(await refused(), { c1: {}, c2: {} }, "it is the only one now");
+  assert.deepEqual(await refused(), { c1: {}, c2: {} }, "c2 is the only exporter");
   c1.export("shop/web");
   c2.delete("ServiceExport", "shop/web");
   await world.pass(5000);
@@ -131,7 +133,7 @@ test("what cannot be imported of a cluster is counted and shown, until it can be
   await world.stop();
 });
 
-test("metrics count what is exported and imported, and how clusters are", async () => {
+test("metrics count exports and imports, and show the state of clusters", async () => {
   const { world, c1, c2 } = await twoClusters();
   c1.serve("shop/web", ["10.1.0.7"]);
   c1.export("shop/web");

@@ -1,66 +1,63 @@
 import { type Check, check, checksReply } from "../../common/checks.ts";
 import type { Route } from "../../common/http.ts";
 import type { Controller } from "../sync/controller.ts";
-import { debugView, levelsOf } from "./debug.ts";
+import { debugView } from "./debug.ts";
+import type { ClusterView } from "./debug-view.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 
-/** Milliseconds: a change that is older than that is not on its way, but does not get through. */
+/** Milliseconds after which a queued task counts as stuck. */
 const LONGEST_WAIT = 60_000;
 
-/** The controller's pages. All are read-only, and none has a side effect. */
+/** The controller's pages, all without side effects. */
 export function pages(controller: Controller, metrics: ControllerMetrics): Route[] {
+  const view = () => debugView(controller, (cluster) => metrics.refusedOf(cluster));
   return [
-    // An event loop that hangs does not answer; everything else has a time that it ends after.
-    { path: "/livez", answer: ({ query }) => checksReply("livez", [], query) },
+    // A blocked event loop does not answer; everything else has a timeout.
+    { path: "/livez", probe: true, answer: ({ query }) => checksReply("livez", [], query) },
     {
       path: "/readyz",
+      probe: true,
       answer: ({ query }) =>
-        checksReply("readyz", readiness(controller), query, remarks(controller, metrics)),
+        checksReply("readyz", readiness(controller), query, view().clusters.map(remarkOf)),
     },
     {
       path: "/metrics",
-      answer: async () => ({
-        status: 200,
-        type: metrics.contentType,
-        body: await metrics.text(levelsOf(controller, metrics)),
-      }),
+      answer: async () => {
+        metrics.set(view(), controller.queue.tasks.oldest / 1000);
+        return { status: 200, type: metrics.contentType, body: await metrics.text() };
+      },
     },
     {
       path: "/debug",
       answer: () => ({
         status: 200,
         type: "application/json; charset=utf-8",
-        body: `${JSON.stringify(debugView(controller, metrics), undefined, 2)}\n`,
+        body: `${JSON.stringify(view(), undefined, 2)}\n`,
       }),
     },
   ];
 }
 
 /**
- * Whether this replica does what it should. Waiting for another one to fail is being ready. That a peer is away fails
- * nothing: it says so on /debug, and a restart would find the same peer.
+ * Whether this replica is ready. A standby replica is. An unreachable peer does not matter: a restart would not help.
  */
 export function readiness(controller: Controller): Check[] {
-  const { elector, listed, whoWeAre, queue } = controller;
-  const fault = whoWeAre?.reason;
+  const { identity, local, permission, queue } = controller;
+  const fault = identity.state?.reason;
   return [
-    check("own-cluster", listed, "not-listed"),
+    check("own-cluster", local.informers.listed, "not-listed"),
     ...(fault === undefined || fault === "identified"
       ? [check("identity", fault !== undefined, "not-listed")]
       : [{ name: "identity", reason: fault }]),
-    // Who has never seen the Lease of the election cannot take over either.
-    check("election", elector.state !== undefined, "not-listed"),
-    check("tasks", queue.oldest <= LONGEST_WAIT, "task-waiting"),
+    // A replica that has never seen the election Lease cannot take over.
+    check("election", permission.elector.state !== undefined, "not-listed"),
+    check("tasks", queue.tasks.oldest <= LONGEST_WAIT, "task-waiting"),
   ];
 }
 
-/** One line for each cluster: `[-]cluster-c2 stale: lease-silent`. */
-function remarks(controller: Controller, metrics: ControllerMetrics): string[] {
-  return debugView(controller, metrics).clusters.map(
-    ({ cluster, state, because, verdict, listed }) => {
-      const isWell = state === "alive" && verdict === "member" && listed;
-      const heard = listed ? "" : ", not listed yet";
-      return `[${isWell ? "+" : "-"}]cluster-${cluster} ${state} (${because}), ${verdict}${heard}`;
-    },
-  );
+/** `[-]cluster-c2 stale (lease-silent), member`. */
+function remarkOf({ cluster, state, because, verdict, listed }: ClusterView): string {
+  const isWell = state === "alive" && verdict === "member" && listed;
+  const note = listed ? "" : ", not listed yet";
+  return `[${isWell ? "+" : "-"}]cluster-${cluster} ${state} (${because}), ${verdict}${note}`;
 }

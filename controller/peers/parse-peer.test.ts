@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type PeerFact, parsePeer, peersByCluster } from "./parse-peer.ts";
+import { scopeText } from "../model/peer-scope.ts";
+import { parsePeer } from "./parse-peer.ts";
 
 const KUBECONFIG = "apiVersion: v1\nusers: [{ user: { token: t0ps3cret } }]\n";
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -9,7 +10,7 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 function secret(
   labels: unknown = { "clusterset-proxy.io/peer": "c2" },
   data: unknown = { kubeconfig: base64(KUBECONFIG) },
-  annotations: unknown = {},
+  annotations: unknown = { "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16" },
 ): unknown {
   const metadata = { namespace: "clusterset-proxy", name: "peer-c2", labels, annotations };
   return { metadata, type: "Opaque", data };
@@ -20,22 +21,36 @@ function ranges(annotation: unknown) {
   return parsePeer(secret(undefined, undefined, annotations));
 }
 
-test("a Secret says how to reach a peer, and where its endpoints lie", () => {
+test("parses kubeconfig and endpoint ranges of a peer's Secret", () => {
   const { fact, problems } = ranges("10.2.0.0/16, fd00:2::/48");
   assert.deepEqual(problems, []);
   assert.deepEqual(
-    { ...fact, endpointCidrs: fact?.endpointCidrs.map(({ text }) => text) },
+    { ...fact, scope: fact && scopeText(fact.scope) },
     {
       key: "clusterset-proxy/peer-c2",
       cluster: "c2",
       kubeconfig: KUBECONFIG,
-      endpointCidrs: ["10.2.0.0/16", "fd00:2::/48"],
+      scope: '[["10.2.0.0/16","fd00:2::/48"],{"denied":[]}]',
     },
   );
-  assert.deepEqual(parsePeer(secret()).fact?.endpointCidrs, []);
 });
 
-test("a Secret that is no peer's is none of our business", () => {
+test("a Secret without endpoint ranges gives no fact; one with every address is used, and reported", () => {
+  const missing = parsePeer(secret(undefined, undefined, {}));
+  assert.equal(missing.fact, undefined);
+  assert.deepEqual(
+    missing.problems.map(({ reason }) => reason),
+    ["endpoint-cidrs-missing"],
+  );
+  const { fact, problems } = ranges("0.0.0.0/0,::/0");
+  assert.equal(fact?.scope.endpointCidrs.length, 2);
+  assert.deepEqual(
+    problems.map(({ reason }) => reason),
+    ["endpoint-cidrs-open", "endpoint-cidrs-open"],
+  );
+});
+
+test("a Secret without the label is ignored", () => {
   assert.deepEqual(parsePeer(secret({ app: "x" })), {
     object: "Secret clusterset-proxy/peer-c2",
     key: "clusterset-proxy/peer-c2",
@@ -43,7 +58,32 @@ test("a Secret that is no peer's is none of our business", () => {
   });
 });
 
-test("a range that is none, or too many, leave the whole Secret out: the peer stays as it was", () => {
+test("the scope has namespaces that are allowed or denied; an invalid one makes the whole Secret invalid", () => {
+  const scoped = (allowed: unknown, denied?: unknown) =>
+    parsePeer(
+      secret(undefined, undefined, {
+        "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16",
+        "clusterset-proxy.io/allowed-namespaces": allowed,
+        "clusterset-proxy.io/denied-namespaces": denied,
+      }),
+    );
+  const { fact, problems } = scoped("shop, team-*", "team-b");
+  assert.deepEqual(problems, []);
+  assert.deepEqual(fact?.scope.namespaces, { allowed: ["shop", "team-*"], denied: ["team-b"] });
+  assert.deepEqual(scoped(undefined, "*").fact?.scope.namespaces, { denied: ["*"] });
+  const many = Array.from({ length: 257 }, (_, i) => `n${i}`).join();
+  for (const invalid of ["", "a,", "A", "a/b", "*-a", "a**", 5, many]) {
+    for (const one of [scoped(invalid), scoped(undefined, invalid)]) {
+      assert.equal(one.fact, undefined, String(invalid));
+      assert.deepEqual(
+        one.problems.map(({ reason }) => reason),
+        ["invalid-name"],
+      );
+    }
+  }
+});
+
+test("an invalid range or too many ranges make the whole Secret invalid", () => {
   for (const wrong of [
     "",
     "10.2.0.0/16,",
@@ -62,7 +102,7 @@ test("a range that is none, or too many, leave the whole Secret out: the peer st
   }
 });
 
-test("a peer without a usable id or kubeconfig is none", () => {
+test("a Secret without a valid ID or kubeconfig gives no fact", () => {
   const cases: readonly (readonly [unknown, string])[] = [
     [secret({ "clusterset-proxy.io/peer": "C2" }), "invalid-label"],
     [secret({ "clusterset-proxy.io/peer": 2 }), "invalid-label"],
@@ -79,7 +119,7 @@ test("a peer without a usable id or kubeconfig is none", () => {
   }
 });
 
-test("no problem shows anything of what a Secret holds", () => {
+test("problems never show the content of a Secret", () => {
   const value = fc.oneof(
     fc.constantFrom(base64("t0ps3cret"), "t0ps3cret", `${base64("t0ps3cret")}*`),
     fc.constantFrom({ t0ps3cret: "t0ps3cret" }, ["t0ps3cret"], 0, null),
@@ -96,29 +136,11 @@ test("no problem shows anything of what a Secret holds", () => {
   );
 });
 
-test("whatever a Secret is, parsing it ends", () => {
+test("parsing any Secret terminates", () => {
   fc.assert(
     fc.property(fc.anything(), fc.anything(), fc.anything(), (labels, data, annotations) => {
       parsePeer(secret(labels, data, annotations));
       parsePeer(labels);
     }),
   );
-});
-
-test("of two Secrets for one cluster, the first by name counts, in whatever order they come", () => {
-  const peer = (key: PeerFact["key"], cluster: string): PeerFact => {
-    return { key, cluster, kubeconfig: KUBECONFIG, endpointCidrs: [] };
-  };
-  const facts = [peer("n/b", "c2"), peer("n/a", "c2"), peer("n/c", "c3")];
-  for (const order of [facts, facts.toReversed()]) {
-    const { peers, duplicates } = peersByCluster(order);
-    assert.deepEqual(
-      [...peers].map(([cluster, { key }]) => `${cluster} ${key}`),
-      ["c2 n/a", "c3 n/c"],
-    );
-    assert.deepEqual(
-      duplicates.map(({ key }) => key),
-      ["n/b"],
-    );
-  }
 });

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
   ANNOTATION_COMPLETE,
+  ANNOTATION_VERSION,
   LABEL_CLUSTER_SET,
   LABEL_REGION,
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
-import { lease, REGISTRY, told } from "../../test/support/registry-objects.ts";
+import { lease, REGISTRY, told } from "../../test/generators/registry-objects.ts";
 import { decodeCluster } from "./decode-cluster.ts";
 
 const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
@@ -48,6 +49,17 @@ describe("a cluster's Lease", () => {
       { complete: true },
     ],
     [
+      "of a newer release",
+      lease({ annotations: { [ANNOTATION_VERSION]: "9.0.0-rc.1" } }),
+      { version: "9.0.0-rc.1" },
+    ],
+    [
+      "of a release that is none",
+      lease({ annotations: { [ANNOTATION_VERSION]: "v".repeat(64) } }),
+      {},
+      `invalid-object metadata.annotations[${ANNOTATION_VERSION}]`,
+    ],
+    [
       "that says something else of it",
       lease({ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }),
       {},
@@ -78,7 +90,7 @@ describe("a cluster's Lease", () => {
     ],
   ];
   for (const [name, object, fact, ...problems] of cases) {
-    test(`${name}: ${fact === undefined ? "refused" : "read"}`, () => {
+    test(`${name}: ${fact === undefined ? "rejected" : "accepted"}`, () => {
       const parsed = decodeCluster(object, REGISTRY);
       assert.deepEqual(parsed.fact, fact && { ...READ, ...fact });
       assert.deepEqual(told(parsed.problems), problems);

@@ -1,8 +1,21 @@
-import { ANNOTATION_COMPLETE, LABEL_CLUSTER_SET, LABEL_REGION } from "../../api/keys.ts";
-import { isClusterSetId, isLabelValue, isSubdomainName } from "../../api/names.ts";
-import { fieldAt } from "../../api/parse/fields.ts";
+import { clusterOfProperty } from "../../api/endpoint-ranges.ts";
+import {
+  ANNOTATION_COMPLETE,
+  ANNOTATION_VERSION,
+  LABEL_CLUSTER_SET,
+  LABEL_REGION,
+} from "../../api/keys.ts";
+import {
+  isClusterSetId,
+  isLabelValue,
+  isSubdomainName,
+  namesOf,
+  type ObjectKey,
+} from "../../api/names.ts";
+import type { Complaints } from "../../api/parse/complaints.ts";
+import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { Interner } from "../../api/parse/interner.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import { parseLabel } from "../../api/parse/parse-label.ts";
 import { parseProperties } from "../../api/parse/parse-properties.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
@@ -10,53 +23,77 @@ import { timeOf } from "../../api/parse/time.ts";
 import type { ClusterFact } from "../model/facts.ts";
 import { MOST_LEASE_SECONDS } from "../model/limits.ts";
 import { LEASE_NAME } from "./names.ts";
-import { isOwn } from "./place.ts";
 import type { Registry } from "./registry.ts";
+import { isFromCluster } from "./validate-metadata.ts";
 
 /**
- * Reads the Lease by which a cluster says who it is, by whoever wrote it. A Lease of another name gives neither fact
- * nor problem. One that claims another cluster, or does not say who renews it, when, and for how long, gives no fact.
+ * Decodes the Lease of a registry. Leases of other names are ignored. No fact for a Lease of another cluster, or
+ * without valid holder, time and duration.
  */
 export function decodeCluster(
   object: unknown,
   registry: Pick<Registry, "cluster" | "namespace">,
 ): Parsed<ClusterFact> {
-  const { complaints, key, namespace } = parseObjectName("Lease", object, isSubdomainName);
-  if (key !== `${namespace}/${LEASE_NAME}`) {
-    return { object: complaints.object, problems: [], ...(key && { key }) };
-  }
-  const result = { object: complaints.object, key, problems: complaints.problems };
+  return parseObject("Lease", object, isSubdomainName, (key, complaints) =>
+    factOf(object, key, registry, complaints),
+  );
+}
+
+function factOf(
+  object: unknown,
+  key: ObjectKey,
+  registry: Pick<Registry, "cluster" | "namespace">,
+  complaints: Complaints,
+): ClusterFact | undefined {
+  const { namespace, name } = namesOf(key);
+  if (name !== LEASE_NAME) return undefined;
   if (namespace !== registry.namespace) {
-    complaints.add("misplaced", "metadata.namespace", namespace);
-    return result;
+    return complaints.add("misplaced", "metadata.namespace", namespace);
   }
-  if (!isOwn(object, registry.cluster, complaints)) return result;
+  if (!isFromCluster(object, registry.cluster, complaints)) return undefined;
   const uid = fieldAt(object, "spec", "holderIdentity");
   const renewal = fieldAt(object, "spec", "renewTime");
   const leaseSeconds = fieldAt(object, "spec", "leaseDurationSeconds");
   if (typeof uid !== "string" || !isLabelValue(uid)) {
-    complaints.add("invalid-object", "spec.holderIdentity", uid);
-  } else if (typeof renewal !== "string" || timeOf(renewal) === undefined) {
-    complaints.add("invalid-object", "spec.renewTime", renewal);
-  } else if (!isLeaseSeconds(leaseSeconds)) {
-    complaints.add("invalid-object", "spec.leaseDurationSeconds", leaseSeconds);
-  } else {
-    const clusterSet = parseLabel(object, LABEL_CLUSTER_SET, isClusterSetId, complaints);
-    const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
-    const properties = parseProperties(object, complaints, new Interner());
-    const fact: ClusterFact = {
-      id: registry.cluster,
-      uid,
-      ...(clusterSet !== undefined && { clusterSet }),
-      ...(region !== undefined && { region }),
-      properties: Object.fromEntries(properties ?? []),
-      leaseSeconds,
-      renewal,
-      complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
-    };
-    return { ...result, fact };
+    return complaints.add("invalid-object", "spec.holderIdentity", uid);
   }
-  return result;
+  if (typeof renewal !== "string" || timeOf(renewal) === undefined) {
+    return complaints.add("invalid-object", "spec.renewTime", renewal);
+  }
+  if (!isLeaseSeconds(leaseSeconds)) {
+    return complaints.add("invalid-object", "spec.leaseDurationSeconds", leaseSeconds);
+  }
+  const clusterSet = parseLabel(object, LABEL_CLUSTER_SET, isClusterSetId, complaints);
+  const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
+  const version = versionOf(object, complaints);
+  const properties = parseProperties(object, complaints, new Interner());
+  return {
+    id: registry.cluster,
+    uid,
+    ...(clusterSet !== undefined && { clusterSet }),
+    ...(region !== undefined && { region }),
+    properties: Object.fromEntries((properties ?? new Map()).entries().filter(isOfCluster)),
+    leaseSeconds,
+    renewal,
+    ...(version !== undefined && { version }),
+    complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
+  };
+}
+
+/**
+ * Whether a property describes the cluster. Releases before endpoint ranges publish all ClusterProperties, and after a roll back
+ * that includes the ranges of their peers: all slices of such a cluster would change.
+ */
+function isOfCluster([name]: readonly [string, string]): boolean {
+  return clusterOfProperty(name) === undefined;
+}
+
+/** Any release, known or not. */
+function versionOf(object: unknown, complaints: Complaints): string | undefined {
+  const version = fieldAt(object, "metadata", "annotations", ANNOTATION_VERSION);
+  if (isUnset(version)) return undefined;
+  if (typeof version === "string" && isLabelValue(version)) return version;
+  return complaints.add("invalid-object", `metadata.annotations[${ANNOTATION_VERSION}]`, version);
 }
 
 function isLeaseSeconds(value: unknown): value is number {

@@ -1,24 +1,21 @@
-import type { Cidr } from "../../api/cidr.ts";
 import { LABEL_REGISTRY } from "../../api/keys.ts";
 import { isClusterId, isLabelName } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
-import { parseEndpointCidrs } from "../model/parse-endpoint-cidrs.ts";
+import { type PeerScope, parsePeerScope } from "../model/peer-scope.ts";
 import { registryNamespace } from "./names.ts";
 
-/** A namespace of a hub by which a cluster is a member. */
+/** A member's namespace on a hub. */
 export interface NamespaceOfMember {
-  /** Id of the cluster. */
   readonly cluster: string;
-  /** Ranges that its endpoints lie in; empty: nothing is declared; undefined: what is declared is no list of ranges. */
-  readonly endpointCidrs: readonly Cidr[] | undefined;
+  /** Undefined: invalid. */
+  readonly scope: PeerScope | undefined;
 }
 
 /**
- * Reads a namespace of a hub with `LABEL_REGISTRY`. Its name follows from the id, so that no namespace takes the place of
- * another; one that has another name, or is being deleted, makes nobody a member. Whoever publishes in it may not write
- * it: what it declares is the word of whoever runs the hub.
+ * Decodes a namespace of a hub with `LABEL_REGISTRY`. Its name must follow from the cluster ID. A misnamed or
+ * terminating one makes no member. Only the hub's operator can write it, so its declarations are trusted.
  */
 export function decodeNamespace(object: unknown): Parsed<NamespaceOfMember> {
   const name = fieldAt(object, "metadata", "name");
@@ -32,8 +29,8 @@ export function decodeNamespace(object: unknown): Parsed<NamespaceOfMember> {
   } else if (registryNamespace(label) !== name) {
     complaints.add("misplaced", "metadata.name", name);
   } else if (isUnset(fieldAt(object, "metadata", "deletionTimestamp"))) {
-    const endpointCidrs = parseEndpointCidrs(object, complaints);
-    return { ...result, fact: { cluster: label, endpointCidrs } };
+    const scope = parsePeerScope(object, complaints);
+    return { ...result, fact: { cluster: label, scope } };
   }
   return result;
 }

@@ -8,7 +8,7 @@ import {
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
-import { REGISTRY, record, told } from "../../test/support/registry-objects.ts";
+import { REGISTRY, record, told } from "../../test/generators/registry-objects.ts";
 import { decodeRecord } from "./decode-record.ts";
 
 const PLAIN_RECORD = {
@@ -83,6 +83,17 @@ describe("a record", () => {
       `invalid-object ${AT_PATH}`,
     ],
     [
+      "of 2019, before the API existed",
+      record({ annotations: { [ANNOTATION_EXPORTED_AT]: "2019-12-31T23:59:59Z" } }),
+      { exported: 8.64e15 },
+      `implausible-age ${AT_PATH}`,
+    ],
+    [
+      "of 2020",
+      record({ annotations: { [ANNOTATION_EXPORTED_AT]: "2020-01-01T00:00:00Z" } }),
+      { exported: Date.UTC(2020) },
+    ],
+    [
       "without families",
       record({}, { ipFamilies: [] }),
       undefined,
@@ -109,6 +120,22 @@ describe("a record", () => {
       ),
       carried({ "app.kubernetes.io/name": "1", "notkubernetes.io/a": "1" }),
       ...Array.from({ length: 4 }, () => `reserved-key ${LABELS_PATH}`),
+    ],
+    [
+      "with keys of deployment tools",
+      record(
+        labelled({
+          "app.kubernetes.io/instance": "1",
+          "app.kubernetes.io/managed-by": "Helm",
+          "argocd.argoproj.io/instance": "1",
+          "helm.sh/chart": "1",
+          "kubectl.kubernetes.io/a": "1",
+          "kustomize.toolkit.fluxcd.io/name": "1",
+          "objectset.rio.cattle.io/hash": "1",
+        }),
+      ),
+      carried({}),
+      ...Array.from({ length: 7 }, () => `reserved-key ${LABELS_PATH}`),
     ],
     [
       "with annotations that say how the import is to be served",
@@ -202,7 +229,7 @@ describe("a record", () => {
     ],
   ];
   for (const [name, object, fact, ...problems] of cases) {
-    test(`${name}: ${fact === undefined ? "refused" : "read"}`, () => {
+    test(`${name}: ${fact === undefined ? "rejected" : "accepted"}`, () => {
       const parsed = decodeRecord(object, REGISTRY);
       assert.deepEqual(parsed.fact, fact && { ...PLAIN_RECORD, ...fact });
       assert.deepEqual(told(parsed.problems), problems);

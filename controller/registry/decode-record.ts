@@ -3,53 +3,71 @@ import {
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
 } from "../../api/keys.ts";
-import { isSubdomainName } from "../../api/names.ts";
+import { isSubdomainName, namesOf } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseJsonText } from "../../api/parse/json-text.ts";
-import { parseObjectName } from "../../api/parse/object-name.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { timeOf } from "../../api/parse/time.ts";
 import { parseExportedAnnotations, parseExportedLabels } from "../model/exported-metadata.ts";
 import type { ExportRecord } from "../model/facts.ts";
+import { isInScope } from "../model/peer-scope.ts";
 import { parseServiceProperties } from "../model/service-properties.ts";
 import { serviceOfRecord } from "./names.ts";
-import { isInPlace, isRecorded } from "./place.ts";
 import type { Registry } from "./registry.ts";
+import { isRecordObject, isValidMetadata } from "./validate-metadata.ts";
 
-/** Characters of all annotations of one object (API server validation). */
+/** No ServiceExport is older: KEP-1645 is of 2020. */
+const FIRST_EXPORT = Date.UTC(2020);
+/** The last time that a Date can have. */
+const LAST_TIME = 8.64e15;
+
+/** API server limit of the annotations of an object. */
 const MOST_ANNOTATION_CHARACTERS = 262_144;
 
 /**
- * Reads a record out of a registry, by whoever wrote it. `Parsed.key` is where it lies, the fact's key whose it is. A
- * ServiceImport without `LABEL_RECORD` gives neither fact nor problem. One that does not agree on whose it is, or is of
- * unusable type, age or families, gives no fact; ports, policies and exported keys are left out one by one.
+ * Decodes a record. `Parsed.key` is its key in the registry, the fact's key is the Service. ServiceImports without
+ * `LABEL_RECORD` are ignored. No fact for a misplaced record, a namespace out of the peer's scope, or an invalid type,
+ * time or family; invalid ports, policies and keys are left out.
  */
 export function decodeRecord(
   object: unknown,
-  registry: Pick<Registry, "cluster" | "namespace">,
+  registry: Pick<Registry, "cluster" | "namespace" | "namespaces">,
 ): Parsed<ExportRecord> {
-  const { complaints, key } = parseObjectName("ServiceImport", object, isSubdomainName);
-  if (!isRecorded(object)) return { object: complaints.object, problems: [], ...(key && { key }) };
-  const result = { object: complaints.object, problems: complaints.problems };
-  if (key === undefined) return result;
-  const service = serviceOfRecord(key.slice(key.indexOf("/") + 1));
-  if (!isInPlace(object, service, registry, complaints)) return { ...result, key };
-  const type = fieldAt(object, "spec", "type");
-  const at = fieldAt(object, "metadata", "annotations", ANNOTATION_EXPORTED_AT);
-  const exported = timeOf(at);
-  if (type !== "ClusterSetIP" && type !== "Headless") {
-    complaints.add("invalid-object", "spec.type", type);
-  } else if (exported === undefined) {
-    complaints.add("invalid-object", `metadata.annotations[${ANNOTATION_EXPORTED_AT}]`, at);
-  } else {
+  return parseObject("ServiceImport", object, isSubdomainName, (key, complaints) => {
+    const service = serviceOfRecord(namesOf(key).name);
+    if (!isRecordObject(object) || !isValidMetadata(object, service, registry, complaints))
+      return undefined;
+    const { namespace } = namesOf(service);
+    if (registry.namespaces !== undefined && !isInScope(registry.namespaces, namespace)) {
+      return complaints.add("namespace-not-allowed", "metadata.name", namespace);
+    }
+    const type = fieldAt(object, "spec", "type");
+    if (type !== "ClusterSetIP" && type !== "Headless") {
+      return complaints.add("invalid-object", "spec.type", type);
+    }
+    const exported = decodeAge(object, complaints);
+    if (exported === undefined) return undefined;
     const properties = parseServiceProperties(object, type === "Headless", complaints);
-    if (properties === undefined) return { ...result, key };
+    if (properties === undefined) return undefined;
     const metadata = decodeMetadata(object, complaints);
-    const fact = { cluster: registry.cluster, key: service, exported, metadata, ...properties };
-    return { ...result, key, fact };
-  }
-  return { ...result, key };
+    return { cluster: registry.cluster, key: service, exported, metadata, ...properties };
+  });
+}
+
+/**
+ * Creation of the ServiceExport; undefined if it is invalid. One that is too early to be true makes the export the newest:
+ * its endpoints are used, but it decides nothing while another cluster exports the Service.
+ */
+function decodeAge(object: unknown, complaints: Complaints): number | undefined {
+  const path = `metadata.annotations[${ANNOTATION_EXPORTED_AT}]`;
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_EXPORTED_AT);
+  const time = timeOf(text);
+  if (time === undefined) return complaints.add("invalid-object", path, text);
+  if (time >= FIRST_EXPORT) return time;
+  complaints.add("implausible-age", path, text);
+  return LAST_TIME;
 }
 
 function decodeMetadata(object: unknown, complaints: Complaints): ExportRecord["metadata"] {
@@ -59,7 +77,7 @@ function decodeMetadata(object: unknown, complaints: Complaints): ExportRecord["
     if (isUnset(text)) return {};
     const map =
       typeof text === "string" ? parseJsonText(text, MOST_ANNOTATION_CHARACTERS, 1) : undefined;
-    // Not JSON, or a list, is no mapping either; the text shows it.
+    // Invalid JSON is reported as it is.
     return parse(map ?? text, path, complaints);
   };
   return {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LABEL_RECORD, LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
-import { REGISTRY, slice, told } from "../../test/support/registry-objects.ts";
+import { REGISTRY, slice, told } from "../../test/generators/registry-objects.ts";
 import { decodeSlice } from "./decode-slice.ts";
 
 const OTHER_LABEL = { labels: { [LABEL_RECORD]: "other.demo" } };
@@ -84,14 +84,14 @@ describe("a record's slice", () => {
     ],
   ];
   for (const [name, object, endpoints, ...problems] of cases) {
-    test(`${name}: ${endpoints === undefined ? "refused" : "read"}`, () => {
+    test(`${name}: ${endpoints === undefined ? "rejected" : "accepted"}`, () => {
       const parsed = decodeSlice(object, REGISTRY);
       assert.deepEqual(parsed.fact?.endpoints, endpoints);
       assert.deepEqual(told(parsed.problems), problems);
     });
   }
 
-  test("lies anywhere if no range is declared for its cluster", () => {
+  test("may have any address if no range is declared for its cluster", () => {
     const { fact } = decodeSlice(slice({}, endpoint("10.3.0.1")), {
       ...REGISTRY,
       endpointCidrs: [],

@@ -14,7 +14,7 @@ const RECORD: ExportRecord = {
   sessionAffinity: "None",
 };
 
-test("a record is a ServiceImport that nobody serves and no exported label marks", () => {
+test("a record has no label that agents or DNS servers select", () => {
   assert.deepEqual(encodeRecord(RECORD, "clusterset-registry-c1"), {
     apiVersion: "multicluster.x-k8s.io/v1beta1",
     kind: "ServiceImport",
@@ -26,6 +26,7 @@ test("a record is a ServiceImport that nobody serves and no exported label marks
         "multicluster.kubernetes.io/source-cluster": "c1",
       },
       annotations: {
+        "clusterset-proxy.io/format": "1",
         "clusterset-proxy.io/exported-at": "2026-01-01T00:00:00.000Z",
         "clusterset-proxy.io/exported-labels": '{"a":"2","b":"1"}',
       },
@@ -39,7 +40,7 @@ test("a record is a ServiceImport that nobody serves and no exported label marks
   });
 });
 
-test("a record's slice is for no kube-proxy, no DNS server and no agent", () => {
+test("a record's slice has no label that kube-proxy, DNS servers or agents select", () => {
   const key = "clusterset-registry-c1/serve.demo.v4-0";
   const { metadata } = encodeSlice(
     { key, service: "demo/serve", family: "IPv4", ports: [], endpoints: [] },

@@ -4,6 +4,8 @@ import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
+  ANNOTATION_FORMAT,
+  ANNOTATION_VERSION,
   CONTROLLER_NAME,
   COORDINATION_V1,
   DISCOVERY_V1,
@@ -17,14 +19,21 @@ import {
   MCS_VERSIONS,
   PROXY_NAME,
 } from "../../api/keys.ts";
+import { namesOf } from "../../api/names.ts";
 import { encodeContent, encodeProperties } from "../model/encode-service.ts";
 import type { ClusterFact, ExportedMetadata, ExportRecord, SliceFact } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
 import { LEASE_NAME, recordLabel, recordName } from "./names.ts";
 
 /**
- * A record as it lies in the registry namespace of its cluster: a ServiceImport with nothing but what was exported.
- * What users chose the keys of is carried as JSON, and passes for nothing else.
+ * Not the release: an upgrade would rewrite every record. A higher format only adds fields, which older readers ignore
+ * (docs/design/0026-releases.md).
+ */
+const RECORD_FORMAT = "1";
+
+/**
+ * The record of an exported Service. Labels and annotations with user-chosen keys are carried as JSON, so that no
+ * component reads them.
  */
 export function encodeRecord(record: ExportRecord, namespace: string): Manifest {
   return {
@@ -38,6 +47,7 @@ export function encodeRecord(record: ExportRecord, namespace: string): Manifest 
         [LABEL_SOURCE_CLUSTER]: record.cluster,
       },
       annotations: {
+        [ANNOTATION_FORMAT]: RECORD_FORMAT,
         [ANNOTATION_EXPORTED_AT]: new Date(record.exported).toISOString(),
         ...encodeMetadata(record.metadata),
       },
@@ -46,9 +56,9 @@ export function encodeRecord(record: ExportRecord, namespace: string): Manifest 
   };
 }
 
-/** A slice of a record, under the namespace and name of its own key. */
+/** A slice of a record. */
 export function encodeSlice(slice: SliceFact, cluster: string): Manifest {
-  const [namespace = "", name = ""] = slice.key.split("/");
+  const { namespace, name } = namesOf(slice.key);
   return {
     apiVersion: DISCOVERY_V1,
     kind: "EndpointSlice",
@@ -66,7 +76,7 @@ export function encodeSlice(slice: SliceFact, cluster: string): Manifest {
   };
 }
 
-/** The Lease by which a cluster says who it is. `properties` are as `publishable` leaves them. */
+/** The Lease of a registry. `properties`: from `publishable`. */
 export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest {
   return {
     apiVersion: COORDINATION_V1,
@@ -82,6 +92,7 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
       annotations: {
         [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(cluster.properties)),
         ...(cluster.complete && { [ANNOTATION_COMPLETE]: "true" }),
+        ...(cluster.version !== undefined && { [ANNOTATION_VERSION]: cluster.version }),
       },
     },
     spec: {

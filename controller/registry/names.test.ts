@@ -15,18 +15,18 @@ const LONG = "a".repeat(63);
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 const service = fc.tuple(label, label).map(([namespace, name]) => objectKey(namespace, name));
 
-test("a registry's namespace is the cluster's id, where that fits", () => {
+test("a registry's namespace is named after the cluster ID", () => {
   assert.equal(registryNamespace("c1"), "clusterset-registry-c1");
 });
 
-test("ids that are too long, or hold a dot, have namespaces of their own", () => {
+test("long IDs and IDs with a dot have unique namespaces", () => {
   const ids = [LONG, `${LONG.slice(1)}b`, "eu.c1", "eu-c1", `${"a".repeat(31)}.${"b".repeat(31)}`];
   const namespaces = ids.map(registryNamespace);
   for (const namespace of namespaces) assert.ok(isLabelName(namespace), namespace);
   assert.equal(new Set(namespaces).size, ids.length);
 });
 
-test("names of records and slices lead back to their Service, and only they do", () => {
+test("the Service follows from the name of a record or slice, and from no other name", () => {
   fc.assert(
     fc.property(service, fc.nat(400), (key, index) => {
       assert.equal(serviceOfRecord(recordName(key)), key);

@@ -1,50 +1,47 @@
 import { createHash } from "node:crypto";
 import type { Family } from "../../api/address.ts";
-import { isLabelName, type ObjectKey, objectKey } from "../../api/names.ts";
+import { isLabelName, namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 
-/** Longest name of a namespace, and longest value of a label. */
+/** Length of a label name or value. */
 const LONGEST = 63;
-/** Hexadecimal digits of SHA-256 that tell shortened names apart. */
+/** Hexadecimal digits of the hash in a shortened name. */
 const DIGITS = 10;
 
-/** Name of the Lease by which a cluster says in its registry who it is, and that it is alive. */
+/** Name of the Lease in a registry. */
 export const LEASE_NAME = "cluster";
 
-/**
- * The namespace that a cluster publishes in, on whatever API server. An id that is too long for a namespace, or holds
- * a dot as no namespace does, is shortened, and a hash of the whole takes the place of what is lost.
- */
+/** The registry namespace of a cluster. An ID that is too long or has a dot is shortened, with a hash. */
 export function registryNamespace(clusterId: string): string {
   const name = `clusterset-registry-${clusterId}`;
   if (isLabelName(name)) return name;
   return shortened(name.replace(".", "-"), hashOf(clusterId));
 }
 
-/** The record of a Service: neither part holds a dot, so no two Services share a name. */
+/** Name of a record. Unique, because neither part has a dot. */
 export function recordName(service: ObjectKey): string {
-  const [namespace = "", name = ""] = service.split("/");
+  const { namespace, name } = namesOf(service);
   return `${name}.${namespace}`;
 }
 
-/** The Service that a record of this name is of; undefined if it is no record's name. */
+/** The Service of a record; undefined for another name. */
 export function serviceOfRecord(name: string): ObjectKey | undefined {
   const [service = "", namespace = "", ...rest] = name.split(".");
   if (rest.length > 0 || !isLabelName(service) || !isLabelName(namespace)) return undefined;
   return objectKey(namespace, service);
 }
 
-/** Value of `LABEL_RECORD`: the record's name, or what is left of it, and a hash, if no label can hold it. */
+/** Value of `LABEL_RECORD`: the record's name, shortened if necessary. */
 export function recordLabel(service: ObjectKey): string {
   const name = recordName(service);
   return name.length <= LONGEST ? name : shortened(name, hashOf(name));
 }
 
-/** Name of a record's slice: below the record's, so that no Service can publish under another's names. */
+/** Name of a record's slice; unique per Service. */
 export function sliceName(service: ObjectKey, family: Family, index: number): string {
   return `${recordName(service)}.${family === "IPv4" ? "v4" : "v6"}-${index}`;
 }
 
-/** The Service that a slice of this name belongs to; undefined if it is no name of a record's slice. */
+/** The Service of a slice; undefined for another name. */
 export function serviceOfSlice(name: string): ObjectKey | undefined {
   const end = name.lastIndexOf(".");
   if (end < 0 || !isLabelName(name.slice(end + 1))) return undefined;

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { publishable } from "./publishable.ts";
 
-test("what every reader takes is published, by name in order", () => {
+test("valid properties are published in order of their names", () => {
   assert.equal(
     JSON.stringify(publishable({ b: "2", "a.example": "1" })),
     '{"a.example":"1","b":"2"}',
   );
 });
 
-test("what no reader takes is not published", () => {
+test("invalid properties are not published", () => {
   assert.deepEqual(publishable({ A: "1", "a/b": "1", a: "", b: "x".repeat(257), c: "1" }), {
     c: "1",
   });

@@ -6,14 +6,14 @@ import {
 } from "../../api/parse/parse-properties.ts";
 
 /**
- * The ClusterProperties that a cluster tells others of itself, by name in order: those that every reader takes. A
- * ClusterProperty may hold 128,000 characters, what is told with each slice may not.
+ * The ClusterProperties to publish, in order of their names. Values may be long (128,000 characters), but these are
+ * copied to each imported slice, so readers limit them.
  */
 export function publishable(
   properties: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   const kept: [string, string][] = [];
-  // Brackets; each property adds its own text, a colon and a comma.
+  // Brackets; each property adds a colon and a comma.
   let characters = 2;
   for (const name of Object.keys(properties).sort()) {
     const value = properties[name];

@@ -1,8 +1,11 @@
+import type { NamespaceScope } from "../model/peer-scope.ts";
 import type { EndpointRanges } from "../model/slice-content.ts";
 
-/** Where one cluster publishes, and what it may publish there. */
+/** The registry of one cluster. */
 export interface Registry extends EndpointRanges {
-  /** Whose it is: what lies in it is this cluster's, whatever it says. */
+  /** Owner of all objects in it, whatever they say. */
   readonly cluster: string;
   readonly namespace: string;
+  /** Namespaces of the Services that the cluster may export; absent: all. */
+  readonly namespaces?: NamespaceScope;
 }

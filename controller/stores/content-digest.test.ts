@@ -14,7 +14,7 @@ function isAlike(other: object): boolean {
   return contentDigest(SLICE) === contentDigest({ ...SLICE, ...other });
 }
 
-test("an object says the same in any order, in any version, and with fields that are empty", () => {
+test("order of fields, version and empty fields do not change the digest", () => {
   const labels = { a: "1", b: "2" };
   assert.ok(
     isAlike({ metadata: { labels, name: "web-2", resourceVersion: "8", annotations: {} } }),
@@ -25,7 +25,7 @@ test("an object says the same in any order, in any version, and with fields that
   assert.equal(contentDigest({ ...rest, endpoints, addressType }), contentDigest(SLICE));
 });
 
-test("it says something else with another label, another value, or another order of a list", () => {
+test("labels, values and the order of lists change the digest", () => {
   assert.ok(!isAlike({ metadata: { labels: { a: "1" } } }));
   assert.ok(!isAlike({ metadata: { ...SLICE.metadata, annotations: { a: "1" } } }));
   assert.ok(!isAlike({ addressType: "IPv6" }));
@@ -34,7 +34,7 @@ test("it says something else with another label, another value, or another order
   assert.ok(!isAlike({ some: false }) && !isAlike({ some: 0 }) && !isAlike({ some: "" }));
 });
 
-test("a field may have any name, and counts", () => {
+test("fields of any name count", () => {
   for (const name of ["__proto__", "constructor", "toJSON"]) {
     const more = JSON.parse(`{ "${name}": { "a": "b" } }`);
     assert.ok(!isAlike(more), name);
@@ -42,7 +42,7 @@ test("a field may have any name, and counts", () => {
   }
 });
 
-test("the status is no part of the content, and is told apart by what it says", () => {
+test("content and status have separate digests", () => {
   const of = (status: unknown) => statusDigest({ ...SLICE, status });
   assert.equal(of({ conditions: [] }), of(undefined));
   assert.notEqual(of({ clusters: [{ cluster: "c1" }] }), of({ clusters: [{ cluster: "c2" }] }));

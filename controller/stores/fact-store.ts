@@ -1,85 +1,110 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ObjectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
-import type { Allowance } from "./allowance.ts";
+import type { Removal } from "../../common/kubernetes/reflector-events.ts";
 import { contentDigest, statusDigest } from "./content-digest.ts";
+import { KeyGroups } from "./key-groups.ts";
+import type { Stored, StoreQuota } from "./store-quota.ts";
 
-/** An object of a kind that we write, as it was last seen: what a write of it is conditional on, and compared with. */
+/** The last seen state of an object that the controller writes: precondition of a write, and what it is compared with. */
 export interface Seen {
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** `contentDigest` of it. */
+  /** `contentDigest` of the object. */
   readonly content: string;
-  /** `statusDigest` of it. */
+  /** `statusDigest` of the object. */
   readonly status: string;
 }
 
-/** What a `FactStore` is made of. */
-export interface FactStoreOptions<Fact> {
-  readonly parse: (object: unknown) => Parsed<Fact>;
-  /** True for a kind that we write: it is remembered what the objects were like. */
-  readonly written?: boolean;
-  /** What several objects are asked for by, such as their Service; absent: nothing. */
-  readonly groupOf?: (key: string, object: unknown) => string | undefined;
-  /** How much of it is believed; absent: all. */
-  readonly allowance?: {
-    readonly allowance: Allowance<Fact>;
-    /** How much is remembered of what is wrong with it. */
-    readonly faults: Allowance<readonly Problem[]>;
-    /** What it is all part of, for people. */
-    readonly of: string;
-  };
-  readonly told: FactsTold<Fact>;
-}
+/** A write of the controller in progress: the digest of what it applies, or a deletion. */
+export type OwnWrite =
+  | { readonly part: "content" | "status"; readonly digest: string }
+  | { readonly part: "object" };
 
-/** Who is told what became of the objects of one kind. */
-export interface FactsTold<Fact> {
-  /** What is believed of an object has changed, or, of a kind that we write, what it says; undefined: nothing is. */
-  changed(key: string, fact: Fact | undefined, before: Fact | undefined, group?: string): void;
-  /** All that is wrong with one object, or with all of them, if that is not what was told before. */
-  problems(object: string, problems: readonly Problem[]): void;
-  /** There may be room for what was refused: whoever wants it believed has to tell of it again. */
-  room?(): void;
-}
-
-interface Entry<Fact> {
+/** A change of one object in a store. */
+export interface Change<Fact> {
+  readonly key: string;
+  /** Undefined: the object is gone or unusable. */
   readonly fact: Fact | undefined;
-  readonly seen: Seen | undefined;
-  readonly group: string | undefined;
-  readonly object: string;
-  readonly problems: readonly Problem[];
+  readonly group: ObjectKey | undefined;
+  /** True if the change is exactly the controller's own write. */
+  readonly isOwnWrite: boolean;
 }
 
-/** The objects of one kind as facts: each is parsed when it arrives, and then forgotten. */
+/** Dependencies of a `FactStore`. */
+export interface FactStoreOptions<Fact> extends FactStoreEvents<Fact> {
+  readonly parse: (object: unknown) => Parsed<Fact>;
+  /** True for a kind that the controller writes: `seen` is kept, and every change of content or status is reported. */
+  readonly written?: boolean;
+  /** Index of the objects, such as their Service; absent: none. */
+  readonly groupOf?: (
+    key: string,
+    object: unknown,
+    fact: Fact | undefined,
+  ) => ObjectKey | undefined;
+  /** Absent: everything is admitted. */
+  readonly quota?: StoreQuota<Fact>;
+  /** True while an object that a list lacks is known to be gone; otherwise its fact is retained. Absent: always. */
+  readonly isGone?: () => boolean;
+}
+
+/** What a `FactStore` reports. */
+export interface FactStoreEvents<Fact> {
+  changed(change: Change<Fact>): void;
+  /** All problems of one object, when they differ from those reported last. */
+  problems(object: string, problems: readonly Problem[]): void;
+}
+
+const NO_STATUS = statusDigest(undefined);
+
+interface Entry<Fact> extends Stored<Fact> {
+  /** Of all problems, stored or not; undefined: none. */
+  readonly reasons: readonly Reason[] | undefined;
+  readonly seen: Seen | undefined;
+  readonly group: ObjectKey | undefined;
+  readonly object: string;
+}
+
+/** A cache of one kind of object, indexed by group. Only the parsed fact of an object is kept. */
 export class FactStore<Fact> {
   readonly #options: FactStoreOptions<Fact>;
-  /** By the reflector's key. */
   readonly #entries = new Map<string, Entry<Fact>>();
-  readonly #groups = new Map<string, Set<string>>();
+  readonly #groups = new KeyGroups();
+  /** Objects over the quota. */
+  readonly #rejected = new KeyGroups();
+  /** Keys of retained objects: the last list lacked them. A deletion in a watch is final at once. */
+  readonly #missing = new Set<string>();
+  readonly #writes = new Map<string, OwnWrite>();
 
   constructor(options: FactStoreOptions<Fact>) {
     this.#options = options;
   }
 
-  /** How many objects there are, usable or not. */
+  /** Number of objects, usable or not, without retained ones. */
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.size - this.#missing.size;
   }
 
-  /** Keys of all objects, usable or not. */
+  /** Keys of all objects, usable or not, without retained ones. */
   keys(): Iterable<string> {
-    return this.#entries.keys();
+    return this.#entries.keys().filter((key) => !this.#missing.has(key));
   }
 
-  /** What is believed of an object; undefined if it is not there, or not usable. */
+  /** As `keys`, and those of objects over the quota, which a list may lack, too. */
+  *known(): Iterable<string> {
+    yield* this.keys();
+    yield* this.#rejected.keys();
+  }
+
+  /** Undefined if the object does not exist or is unusable. */
   fact(key: string): Fact | undefined {
     return this.#entries.get(key)?.fact;
   }
 
-  /** What an object was last seen like. */
   seen(key: string): Seen | undefined {
     return this.#entries.get(key)?.seen;
   }
@@ -89,118 +114,157 @@ export class FactStore<Fact> {
   }
 
   /** All groups that have an object. */
-  groups(): Iterable<string> {
-    return this.#groups.keys();
+  groups(): Iterable<ObjectKey> {
+    return this.#groups.groups();
   }
 
   /** Keys of a group's objects, usable or not. */
-  keysOf(group: string): Iterable<string> {
-    return this.#groups.get(group) ?? [];
+  keysOf(group: ObjectKey): Iterable<string> {
+    return this.#groups.keysOf(group);
   }
 
-  /** Facts of a group's objects. */
-  factsOf(group: string): Fact[] {
+  factsOf(group: ObjectKey): Fact[] {
     return [...this.keysOf(group)].flatMap((key) => this.fact(key) ?? []);
   }
 
-  /** An object is as it is here. One that has become unusable keeps nothing of its old self. */
+  /** Why objects of a group, or parts of them, are left out. */
+  reasonsOf(group: ObjectKey): Set<Reason> {
+    const reasons = this.rejectionsOf(group);
+    for (const key of this.keysOf(group)) {
+      for (const reason of this.#entries.get(key)?.reasons ?? []) reasons.add(reason);
+    }
+    return reasons;
+  }
+
+  /** Why objects of a group are over the quota. */
+  rejectionsOf(group: ObjectKey): Set<Reason> {
+    const { quota } = this.#options;
+    const keys = [...this.#rejected.keysOf(group)];
+    return new Set(keys.flatMap((key) => quota?.rejection(key) ?? []));
+  }
+
+  /**
+   * Announces a write: a change that equals it is reported as our own, by a watch or by the answer, whichever is first.
+   * Returns what ends the announcement.
+   */
+  beginWrite(key: string, write: OwnWrite): () => void {
+    this.#writes.set(key, write);
+    return () => this.#writes.delete(key);
+  }
+
+  /** Stores an object. One that has become unusable loses its earlier fact. */
   changed(key: string, object: unknown): void {
-    const { allowance, groupOf, parse, told, written = false } = this.#options;
+    const { quota, groupOf, parse, written = false } = this.#options;
     const before = this.#entries.get(key);
-    const parsed = this.#takes(key, parse(object), before);
+    const read = parse(object);
+    const parsed = quota?.admit(key, read, before) ?? read;
+    this.#missing.delete(key);
+    const group = groupOf?.(key, object, parsed.fact);
+    const isTurned = this.#note(key, group);
     const isNothing = parsed.fact === undefined && parsed.problems.length === 0;
-    if (isNothing && allowance !== undefined && !written) {
-      // Even to remember that it is there would be to remember without a limit.
-      this.#removed(key, before);
+    if (isNothing && quota !== undefined && !written) {
+      // An entry for every rejected object would be memory without a limit.
+      this.#remove(key, before, isTurned ? group : undefined);
       return;
     }
     const unchanged = isDeepStrictEqual(before?.fact, parsed.fact);
     const entry: Entry<Fact> = {
-      // What has not changed stays the value that others hold: it is in memory once.
+      // The same value stays in memory once, however many hold it.
       fact: unchanged ? before?.fact : parsed.fact,
       seen: written ? seenOf(object) : undefined,
-      group: groupOf?.(key, object),
+      group,
       object: parsed.object,
       problems: parsed.problems,
+      reasons: reasonsOf(read.problems),
     };
     this.#put(key, entry, before);
     if (!isDeepStrictEqual(before?.problems ?? [], parsed.problems)) {
-      told.problems(parsed.object, parsed.problems);
+      this.#options.problems(parsed.object, parsed.problems);
     }
     const alike =
-      before?.seen?.content === entry.seen?.content && before?.seen?.status === entry.seen?.status;
-    if (!unchanged || !alike) told.changed(key, entry.fact, before?.fact, entry.group);
-    // Whoever it belonged to has lost it.
-    if (before?.group !== undefined && before.group !== entry.group) {
-      told.changed(key, undefined, before.fact, before.group);
+      before?.seen?.content === entry.seen?.content &&
+      before?.seen?.status === entry.seen?.status &&
+      before?.reasons?.join() === entry.reasons?.join();
+    const { fact } = entry;
+    const isOwnWrite = this.#isOwnWrite(key, before?.seen, entry.seen);
+    if (!unchanged || !alike) this.#options.changed({ key, fact, group, isOwnWrite });
+    if (before?.group !== undefined && before.group !== group) {
+      this.#options.changed({ key, fact: undefined, group: before.group, isOwnWrite });
     }
   }
 
-  /** An object is gone. */
-  removed(key: string): void {
+  /** Removes an object, or retains it if a list lacks it. */
+  removed(key: string, how?: Removal): void {
+    const { isGone, quota } = this.#options;
     const before = this.#entries.get(key);
-    this.#takes(key, { object: key, problems: [] }, before);
-    this.#removed(key, before);
+    if (how === "missing" && before?.fact !== undefined && isGone?.() === false) {
+      this.#retain(key, before, before.fact);
+      return;
+    }
+    quota?.admit(key, { object: key, problems: [] }, before);
+    const group = quota && this.#options.groupOf?.(key, undefined, undefined);
+    this.#remove(key, before, this.#note(key, group) ? group : undefined);
   }
 
-  #removed(key: string, before: Entry<Fact> | undefined): void {
-    if (before === undefined) return;
-    const { told } = this.#options;
+  /** Removes all retained objects: they are known to be gone. */
+  removeMissing(): void {
+    for (const key of [...this.#missing]) this.removed(key);
+  }
+
+  #retain(key: string, before: Entry<Fact>, fact: Fact): void {
+    const { quota } = this.#options;
+    const { object, group, problems } = before;
+    quota?.admit(key, { object, fact, problems: [] }, before);
+    this.#entries.set(key, { ...before, seen: undefined, problems: [] });
+    this.#missing.add(key);
+    if (problems.length > 0) this.#options.problems(object, []);
+    this.#options.changed({ key, fact, group, isOwnWrite: false });
+  }
+
+  #isOwnWrite(key: string, before: Seen | undefined, next: Seen | undefined): boolean {
+    const write = this.#writes.get(key);
+    if (write === undefined || write.part === "object" || next === undefined) return false;
+    const other = write.part === "content" ? "status" : "content";
+    return next[write.part] === write.digest && next[other] === (before?.[other] ?? NO_STATUS);
+  }
+
+  /** Notes whether an object is over the quota. True if that has changed. */
+  #note(key: string, group: ObjectKey | undefined): boolean {
+    if (group === undefined) return false;
+    const was = this.#rejected.keysOf(group).has(key);
+    const is = this.#options.quota?.rejection(key) !== undefined;
+    if (is) this.#rejected.add(group, key);
+    else this.#rejected.remove(group, key);
+    return was !== is;
+  }
+
+  /** `turned`: the group of an object that is not stored, and whose rejection is new or has ended. */
+  #remove(key: string, before: Entry<Fact> | undefined, turned?: ObjectKey): void {
+    if (before === undefined) {
+      if (turned === undefined) return;
+      this.#options.changed({ key, fact: undefined, group: turned, isOwnWrite: false });
+      return;
+    }
+    const { group, object, problems } = before;
     this.#entries.delete(key);
-    this.#leave(key, before.group);
-    if (before.problems.length > 0) told.problems(before.object, []);
-    told.changed(key, undefined, before.fact, before.group);
-  }
-
-  /** As much of what was read as may be believed, and remembered, in the place of what was there. */
-  #takes(key: string, read: Parsed<Fact>, before: Entry<Fact> | undefined): Parsed<Fact> {
-    const { told, allowance: options } = this.#options;
-    if (options === undefined) return read;
-    const { allowance, faults, of } = options;
-    const reasons = [allowance.reason, faults.reason];
-    const isTaken = allowance.take(key, read.fact, before?.fact);
-    const problems = isTaken ? read.problems : [];
-    const areTaken = faults.take(key, someOf(problems), someOf(before?.problems));
-    const next = [allowance.reason, faults.reason];
-    if (next.join() !== reasons.join())
-      told.problems(
-        of,
-        next.flatMap((why) => overflow(of, why)),
-      );
-    const isLess = before?.fact !== undefined && read.fact === undefined;
-    if (allowance.reason !== undefined && isLess) told.room?.();
-    const { fact, ...rest } = read;
-    return {
-      ...rest,
-      ...(isTaken && fact !== undefined && { fact }),
-      problems: areTaken ? problems : [],
-    };
+    this.#missing.delete(key);
+    this.#groups.remove(group, key);
+    if (problems.length > 0) this.#options.problems(object, []);
+    const isOwnWrite = this.#writes.get(key)?.part === "object";
+    this.#options.changed({ key, fact: undefined, group, isOwnWrite });
   }
 
   #put(key: string, entry: Entry<Fact>, before: Entry<Fact> | undefined): void {
     this.#entries.set(key, entry);
     if (before?.group === entry.group) return;
-    this.#leave(key, before?.group);
-    if (entry.group === undefined) return;
-    const group = this.#groups.get(entry.group) ?? new Set();
-    this.#groups.set(entry.group, group.add(key));
-  }
-
-  #leave(key: string, name: string | undefined): void {
-    if (name === undefined) return;
-    const group = this.#groups.get(name);
-    group?.delete(key);
-    if (group?.size === 0) this.#groups.delete(name);
+    this.#groups.remove(before?.group, key);
+    this.#groups.add(entry.group, key);
   }
 }
 
-function someOf(problems: readonly Problem[] = []): readonly Problem[] | undefined {
-  return problems.length === 0 ? undefined : problems;
-}
-
-/** What is told of all that is refused for want of room: once, however much it is. */
-function overflow(of: string, reason: Reason | undefined): Problem[] {
-  return reason === undefined ? [] : [{ reason, object: of, field: "metadata", value: "" }];
+function reasonsOf(problems: readonly Problem[]): readonly Reason[] | undefined {
+  if (problems.length === 0) return undefined;
+  return [...new Set(problems.map(({ reason }) => reason))].sort();
 }
 
 function seenOf(object: unknown): Seen | undefined {

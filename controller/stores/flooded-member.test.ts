@@ -2,18 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 import type { ReflectorEvents } from "../../common/kubernetes/reflector-events.ts";
-import { exportRecord } from "../../test/support/export-records.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { exportRecord } from "../../test/generators/export-records.ts";
 import { MOST_RECORDS } from "../model/limits.ts";
+import { UNLIMITED } from "../model/peer-scope.ts";
 import { encodeRecord } from "../registry/encode.ts";
 import { recordName } from "../registry/names.ts";
 import { Member } from "./member.ts";
 
 const NAMESPACE = "clusterset-registry-c1";
 
-/** A peer whose registry is as a test says, and how often it was listed. */
+/** A peer with a registry of a test, and the number of lists. */
 class Peer {
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   lists = 0;
   #events: ReflectorEvents | undefined;
   readonly member = new Member({
@@ -21,19 +22,19 @@ class Peer {
     namespace: NAMESPACE,
     isOurs: false,
     clusterSetCidrs: [],
+    maxRules: 1000,
     clock: new FakeClock(),
-    told: {
-      exported: () => undefined,
+    events: {
+      dirty: () => undefined,
       lease: () => undefined,
-      listed: () => undefined,
-      heard: () => undefined,
+      synced: () => undefined,
       state: () => undefined,
       problems: (object, problems: readonly Problem[]) =>
-        this.told.push([object, ...problems.map(({ reason }) => reason)].join(": ")),
+        this.reported.push([object, ...problems.map(({ reason }) => reason)].join(": ")),
     },
   });
 
-  /** It is read, by somebody who had imported shop/web from it; whoever follows it lists `records`. */
+  /** Connects with shop/web known from before; the reflector lists `records`. */
   async read(records: () => Iterable<string>): Promise<void> {
     await this.member.connect(
       (query, events) => ({
@@ -51,13 +52,16 @@ class Peer {
         erased: () => undefined,
         rewound: () => undefined,
       }),
-      [],
+      UNLIMITED,
       ["shop/web"],
     );
   }
 
   put(name: string): void {
-    const record = encodeRecord(exportRecord({ key: `shop/${name}` }), NAMESPACE);
+    const record = encodeRecord(
+      exportRecord({ key: `shop/${name}`, exported: Date.UTC(2026) }),
+      NAMESPACE,
+    );
     this.#events?.changed(keyOf(name), record, 0);
   }
 
@@ -70,15 +74,15 @@ function keyOf(name: string): string {
   return `${NAMESPACE}/${recordName(`shop/${name}`)}`;
 }
 
-test("a registry that is flooded takes nothing away that was there before, and is read again when there is room", async () => {
+test("a flooded registry keeps earlier records, and is listed again when there is room", async () => {
   const names = new Set(Array.from({ length: MOST_RECORDS + 20 }, (_, i) => `flood-${i}`));
   names.add("web");
   const peer = new Peer();
-  // Whoever starts anew lists the flood first, by name.
+  // The names of the flood are first in the list.
   await peer.read(() => names);
   assert.equal(peer.member.records.size, MOST_RECORDS);
   assert.ok(peer.member.record("shop/web"));
-  assert.deepEqual(peer.told, [`all ServiceImports of ${NAMESPACE}: too-many-records`]);
+  assert.deepEqual(peer.reported, [`all ServiceImports of ${NAMESPACE}: too-many-records`]);
   assert.equal(peer.lists, 1);
 
   const last = `flood-${MOST_RECORDS + 19}`;
@@ -91,6 +95,6 @@ test("a registry that is flooded takes nothing away that was there before, and i
   await new Promise(setImmediate);
   assert.ok(peer.member.record(`shop/${last}`));
   assert.equal(peer.member.records.size, MOST_RECORDS);
-  assert.deepEqual(peer.told.slice(1), [`all ServiceImports of ${NAMESPACE}`]);
-  assert.equal(peer.lists, 2, "once, however much has gone");
+  assert.deepEqual(peer.reported.slice(1), [`all ServiceImports of ${NAMESPACE}`]);
+  assert.equal(peer.lists, 2, "once, for any number of removed records");
 });

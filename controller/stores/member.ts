@@ -1,58 +1,59 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { type ObjectKey, objectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
-import { type LeaseClaim, leaseClaimOf } from "../identity/lease-claim.ts";
-import { Assurance } from "../liveness/assurance.ts";
+import { type ClusterClaim, clusterClaimOf } from "../identity/cluster-claim.ts";
+import { RemovalConfirmation } from "../liveness/removal-confirmation.ts";
 import type { ClusterFact, ExportRecord, SliceFact } from "../model/facts.ts";
+import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
+import type { Dirty, TaskKind } from "../model/task.ts";
 import { decodeCluster } from "../registry/decode-cluster.ts";
 import { decodeRecord } from "../registry/decode-record.ts";
 import { decodeSlice } from "../registry/decode-slice.ts";
 import { LEASE_NAME, recordName, serviceOfRecord, serviceOfSlice } from "../registry/names.ts";
 import type { Registry } from "../registry/registry.ts";
-import { FactStore } from "./fact-store.ts";
-import type { Follow, Sink } from "./feed.ts";
-import { MissedFacts } from "./missed-facts.ts";
-import { RegistryAllowance } from "./registry-allowance.ts";
-import { RegistryReading } from "./registry-reading.ts";
+import { type Change, FactStore } from "./fact-store.ts";
+import type { Follow, Sink } from "./informer.ts";
+import { RegistryInformers } from "./registry-informers.ts";
+import { RegistryQuotas } from "./registry-quotas.ts";
+import type { StoreQuota } from "./store-quota.ts";
 
 /** The Lease of a registry. */
-export interface LeaseSight {
-  readonly claim: LeaseClaim;
-  /** What it says of the cluster, if that is to be believed. */
+export interface RegistryLeaseFact {
+  readonly claim: ClusterClaim;
+  /** Absent if the Lease does not describe this cluster. */
   readonly cluster?: ClusterFact;
 }
 
-/** Who is told what may have to be done because of a change in a registry. */
-export interface MemberTold {
-  /** What the cluster exports by this name may be something else. */
-  exported(service: ObjectKey): void;
-  /** The Lease has changed. */
-  lease(sight: LeaseSight | undefined): void;
-  /** All of it has been listed, for the first time. */
-  listed(): void;
-  /** It is heard from now on, or not: `Member.isHeard`. */
-  heard(): void;
+/** What a `Member` reports. */
+export interface MemberEvents {
+  /** Tasks that depend on a record or a slice. */
+  readonly dirty: Dirty;
+  lease(lease: RegistryLeaseFact | undefined): void;
+  /** `Member.listed` or `Member.isSynced` has changed. */
+  synced(): void;
   state(resource: string, state: ReflectorState): void;
   problems(object: string, problems: readonly Problem[]): void;
 }
 
-/** What a `Member` is made of. */
+/** Dependencies of a `Member`. */
 export interface MemberOptions {
-  /** Id of the cluster, as an operator says it. */
+  /** Cluster ID as the operator configured it. */
   readonly id: string;
-  /** Where its registry is. */
+  /** Namespace of its registry. */
   readonly namespace: string;
-  /** True for our own registry: we write what is in there. */
+  /** True for the local cluster, which writes this registry. */
   readonly isOurs: boolean;
   readonly clusterSetCidrs: readonly Cidr[];
+  /** Limit of what its slices cost a node: endpoints times ports. */
+  readonly maxRules: number;
   readonly clock: Clock;
-  readonly told: MemberTold;
+  readonly events: MemberEvents;
 }
 
-/** A cluster of the clusterset, ourselves included, as its registry shows it. */
+/** One cluster of the clusterset, the local one included, as its registry shows it. */
 export class Member {
   readonly id: string;
   readonly namespace: string;
@@ -60,129 +61,82 @@ export class Member {
   readonly records: FactStore<ExportRecord>;
   /** By exported Service. */
   readonly slices: FactStore<SliceFact>;
-  readonly leases: FactStore<LeaseSight>;
+  readonly leases: FactStore<RegistryLeaseFact>;
   readonly #options: MemberOptions;
-  readonly #assurance: Assurance;
-  readonly #allowance: RegistryAllowance;
-  readonly #missed: {
-    readonly records: MissedFacts<ExportRecord>;
-    readonly slices: MissedFacts<SliceFact>;
-  };
-  #endpointCidrs: readonly Cidr[] = [];
-  readonly #reading: RegistryReading;
-  /** Names that it exported before we began, until all has been listed. */
+  readonly #confirmation: RemovalConfirmation;
+  readonly #quotas: RegistryQuotas;
+  /** Its informers. */
+  readonly registry: RegistryInformers;
+  #scope = UNLIMITED;
+  /** Names that were exported before a restart, until everything was listed. */
   #before: readonly ObjectKey[] = [];
   #listed = false;
-  #wasHeard = false;
+  #wasSynced = false;
 
   constructor(options: MemberOptions) {
-    const { clock, id, isOurs, namespace, told } = options;
+    const { clock, id, namespace, events, maxRules } = options;
     this.#options = options;
     this.id = id;
     this.namespace = namespace;
-    this.#assurance = new Assurance(clock, () => this.#assured());
-    this.#allowance = new RegistryAllowance(() => this.#reading.again());
-    const allowance = this.#allowance;
-    const room = allowance.room.bind(allowance);
-    const problems = told.problems.bind(told);
-    const changed = (_key: string, _fact: unknown, _before: unknown, service?: string): void => {
-      if (service !== undefined) told.exported(keyOf(service));
-    };
-    this.records = new FactStore<ExportRecord>({
-      parse: (object) => decodeRecord(object, this.#registry()),
-      written: isOurs,
-      groupOf: (key) => serviceOfRecord(nameOf(key)),
-      allowance: {
-        allowance: allowance.records,
-        faults: allowance.faults.records,
-        of: `all ServiceImports of ${namespace}`,
-      },
-      told: { changed, problems, room },
+    this.#confirmation = new RemovalConfirmation(clock, () => this.#confirmed());
+    const quotas = new RegistryQuotas({
+      namespace,
+      maxRules,
+      problems: events.problems.bind(events),
+      relist: () => this.registry.relist(),
     });
-    this.slices = new FactStore<SliceFact>({
-      parse: (object) => decodeSlice(object, this.#registry()),
-      written: isOurs,
-      groupOf: (key) => serviceOfSlice(nameOf(key)),
-      allowance: {
-        allowance: allowance.slices,
-        faults: allowance.faults.slices,
-        of: `all EndpointSlices of ${namespace}`,
-      },
-      told: { changed, problems, room },
+    this.#quotas = quotas;
+    this.records = this.#newStore<ExportRecord>({
+      parse: (object) => decodeRecord(object, this.#place()),
+      dirties: ["import", "status"],
+      serviceOf: serviceOfRecord,
+      quota: quotas.records,
     });
-    const isGone = () => this.isAssured;
-    this.#missed = {
-      records: new MissedFacts({
-        store: this.records,
-        groupOf: (key) => serviceOfRecord(nameOf(key)),
-        allowance: allowance.records,
-        isGone,
-      }),
-      slices: new MissedFacts({
-        store: this.slices,
-        groupOf: (key) => serviceOfSlice(nameOf(key)),
-        allowance: allowance.slices,
-        isGone,
-      }),
-    };
+    this.slices = this.#newStore<SliceFact>({
+      parse: (object) => decodeSlice(object, this.#place()),
+      dirties: ["import"],
+      serviceOf: serviceOfSlice,
+      quota: quotas.slices,
+    });
     this.leases = new FactStore({
-      parse: (object) => parseLease(object, this.#registry()),
+      parse: (object) => parseLease(object, this.#place()),
       written: true,
-      told: {
-        changed: (key, sight) => {
-          if (nameOf(key) !== LEASE_NAME) return;
-          told.lease(sight);
-          this.#assurance.renewed(sight?.cluster);
-        },
-        problems,
+      changed: ({ fact }) => {
+        events.lease(fact);
+        this.#confirmation.renewed(fact?.cluster);
       },
+      problems: (object, problems) => events.problems(object, problems),
     });
-    this.#reading = this.#newReading();
+    this.registry = this.#newInformers();
   }
 
-  /** True once all of it has been listed since we began, whatever has become of the connection. */
+  /** True once everything was listed since the process started, even if the connection is lost now. */
   get listed(): boolean {
     return this.#listed;
   }
 
-  /** True while changes of all of it arrive. */
-  get isWatched(): boolean {
-    return this.#reading.isWatched;
+  /** True while a name that the registry lacks is known not to be exported. */
+  get isConfirmed(): boolean {
+    return this.#confirmation.isGiven;
   }
 
-  /** True while what it lacks is not exported: its cluster says so. What a list lacks else is only missed. */
-  get isAssured(): boolean {
-    return this.#assurance.isGiven;
+  /** True if it is known what the cluster exports, and so what it does not. */
+  get isSynced(): boolean {
+    return this.#listed && this.#confirmation.wasGiven && !this.isRewound;
   }
 
-  /** True if it is known what is exported, and so what is not. */
-  get isHeard(): boolean {
-    return this.#listed && this.#assurance.wasGiven && !this.isRewound;
-  }
-
-  /** True if what it holds may be what was true long ago: nothing of it is to be believed. */
+  /** True while the registry may show an old state, from before a restore. */
   get isRewound(): boolean {
-    return this.#assurance.isRewound;
+    return this.#confirmation.isRewound;
   }
 
-  /** What its Lease says. */
-  get lease(): LeaseSight | undefined {
+  get lease(): RegistryLeaseFact | undefined {
     return this.leases.fact(`${this.namespace}/${LEASE_NAME}`);
   }
 
-  /** The feeds of its registry; undefined before it is connected. */
-  get feeds(): RegistryReading["feeds"] {
-    return this.#reading.feeds;
-  }
-
-  /** What it exports by this name, as far as is known. */
+  /** The stored or retained record of an exported Service. */
   record(service: ObjectKey): ExportRecord | undefined {
-    return this.records.fact(this.recordKey(service)) ?? this.#missed.records.factsOf(service)[0];
-  }
-
-  /** The slices of that, as far as is known. */
-  slicesOf(service: ObjectKey): SliceFact[] {
-    return this.#missed.slices.factsOf(service);
+    return this.records.fact(this.recordKey(service));
   }
 
   /** The record's key in the registry. */
@@ -190,130 +144,134 @@ export class Member {
     return objectKey(this.namespace, recordName(service));
   }
 
-  /** Every name that it exports, or has left slices of. */
+  /** Every name with a record or a slice. */
   services(): Set<ObjectKey> {
-    const { records, slices } = this.#missed;
-    return new Set([...records.groups(), ...slices.groups()].map(keyOf));
+    return new Set([...this.records.groups(), ...this.slices.groups()]);
   }
 
   /**
-   * Reads the registry from now on by way of `follow`, and no more as before. What is known stays, and what is not there
-   * any more goes as after a break. `known`: names that it exported before we began.
+   * Reads the registry through `follow` from now on. Stored objects stay; those that the new list lacks are removed as
+   * after a lost connection. `known`: names that were exported before a restart.
    */
-  connect(
-    follow: Follow,
-    endpointCidrs: readonly Cidr[],
-    known: Iterable<ObjectKey> = [],
-  ): Promise<void> {
-    this.#endpointCidrs = endpointCidrs;
+  connect(follow: Follow, scope: PeerScope, known: Iterable<ObjectKey> = []): Promise<void> {
+    this.#scope = scope;
     this.#before = [...known];
-    return this.#reading.connect(follow);
+    return this.registry.connect(follow);
   }
 
-  /**
-   * The API server is older than it was. All is listed anew, and told again: of those who watch, not everybody may notice,
-   * since versions are given twice.
-   */
-  rewound(): void {
-    this.#assurance.rewound();
-    this.#reading.again();
-  }
-
-  /** Reads no more. */
   stop(): Promise<void> {
-    return this.#reading.stop();
+    return this.registry.stop();
   }
 
-  #newReading(): RegistryReading {
-    const { clock, namespace, told } = this.#options;
-    const { records, slices, leases } = this;
-    let recorded: string[] = [];
-    return new RegistryReading({
-      namespace,
-      clock,
-      readers: {
-        serviceimports: {
-          sink: this.#missed.records,
-          known: () => new Set([...recorded, ...records.keys()]),
-        },
-        endpointslices: { sink: this.#missed.slices, known: () => slices.keys() },
-        leases: { sink: onlyTheLease(leases), known: () => leases.keys() },
-      },
-      told: {
-        begins: () => {
-          recorded = this.#before.map((key) => this.recordKey(key));
-          if (this.#listed) this.#before = [];
-          this.#allowance.begin(recorded.filter((key) => records.fact(key) === undefined));
-        },
-        listed: () => this.#complete(),
-        state: (resource, state) => {
-          told.state(resource, state);
-          if (state.reason === "rewound") this.rewound();
-          else this.#connected();
-        },
-        connected: () => this.#connected(),
-      },
+  #newStore<Fact>(kind: {
+    /** Tasks that depend on an object, besides the export by the local cluster. */
+    readonly dirties: readonly TaskKind[];
+    readonly parse: (object: unknown) => Parsed<Fact>;
+    readonly serviceOf: (name: string) => ObjectKey | undefined;
+    readonly quota: StoreQuota<Fact>;
+  }): FactStore<Fact> {
+    const { dirties, parse, serviceOf, quota } = kind;
+    const { events, isOurs } = this.#options;
+    return new FactStore<Fact>({
+      parse,
+      written: isOurs,
+      groupOf: (key) => serviceOf(namesOf(key).name),
+      quota,
+      isGone: () => this.isConfirmed,
+      changed: (change) => this.#changed(dirties, change),
+      problems: events.problems.bind(events),
     });
   }
 
+  #changed(dirties: readonly TaskKind[], { group: service, isOwnWrite }: Change<unknown>): void {
+    if (service === undefined) return;
+    const { events, isOurs } = this.#options;
+    if (isOurs && !isOwnWrite) events.dirty("export", service);
+    for (const kind of dirties) events.dirty(kind, service);
+  }
+
+  #newInformers(): RegistryInformers {
+    const { clock, namespace, events } = this.#options;
+    const { records, slices, leases } = this;
+    let recorded: string[] = [];
+    return new RegistryInformers({
+      namespace,
+      clock,
+      sinks: {
+        serviceimports: {
+          sink: records,
+          known: () => new Set([...recorded, ...records.known()]),
+        },
+        endpointslices: { sink: slices, known: () => new Set(slices.known()) },
+        leases: { sink: onlyTheLease(leases), known: () => leases.keys() },
+      },
+      begins: () => {
+        recorded = this.#before.map((key) => this.recordKey(key));
+        if (this.#listed) this.#before = [];
+        this.#quotas.begin(recorded.filter((key) => records.fact(key) === undefined));
+      },
+      listed: () => this.#complete(),
+      state: (resource, state) => {
+        events.state(resource, state);
+        if (state.reason === "rewound") this.#rewound();
+        else this.#connected();
+      },
+      connected: () => this.#connected(),
+    });
+  }
+
+  /** Versions are reused after a restore, so other watches may not notice it: everything is listed again. */
+  #rewound(): void {
+    this.#confirmation.rewound();
+    this.registry.relist();
+  }
+
   #connected(): void {
-    this.#assurance.connected(this.isWatched);
-    this.#hear();
+    this.#confirmation.connected(this.registry.isWatched);
+    this.#reportSynced();
   }
 
-  /** What was missed is gone. */
-  #assured(): void {
-    const { records, slices } = this.#missed;
-    const services = new Set([...records.release(), ...slices.release()]);
-    for (const service of services) this.#options.told.exported(keyOf(service));
-    if (services.size > 0) this.#allowance.room();
-    this.#hear();
+  #confirmed(): void {
+    this.records.removeMissing();
+    this.slices.removeMissing();
+    this.#reportSynced();
   }
 
-  #hear(): void {
-    if (this.#wasHeard === this.isHeard) return;
-    this.#wasHeard = this.isHeard;
-    this.#options.told.heard();
+  #reportSynced(): void {
+    if (this.#wasSynced === this.isSynced) return;
+    this.#wasSynced = this.isSynced;
+    this.#options.events.synced();
   }
 
   #complete(): void {
-    const all = this.#reading.listed;
-    if (all) this.#allowance.end();
+    const all = this.registry.listed;
+    if (all) this.#quotas.end();
     if (this.#listed || !all) return;
     this.#listed = true;
-    this.#options.told.listed();
-    this.#hear();
+    this.#wasSynced = this.isSynced;
+    this.#options.events.synced();
   }
 
-  #registry(): Registry {
+  #place(): Registry {
     const { id: cluster, namespace, clusterSetCidrs } = this.#options;
-    return { cluster, namespace, clusterSetCidrs, endpointCidrs: this.#endpointCidrs };
+    return { cluster, namespace, clusterSetCidrs, ...this.#scope };
   }
 }
 
-/** Whatever else is there, it is one Lease that says who the cluster is. */
-function onlyTheLease(leases: FactStore<LeaseSight>): Sink {
+/** A registry may hold other Leases; only one identifies the cluster. */
+function onlyTheLease(leases: FactStore<RegistryLeaseFact>): Sink {
   return {
     changed: (key, object) => {
-      if (nameOf(key) === LEASE_NAME) leases.changed(key, object);
+      if (namesOf(key).name === LEASE_NAME) leases.changed(key, object);
     },
     removed: (key) => leases.removed(key),
   };
 }
 
-function parseLease(object: unknown, registry: Registry): Parsed<LeaseSight> {
+function parseLease(object: unknown, registry: Registry): Parsed<RegistryLeaseFact> {
   const { fact: cluster, ...rest } = decodeCluster(object, registry);
-  const claim = leaseClaimOf(object);
+  const claim = clusterClaimOf(object);
   return claim === undefined
     ? rest
     : { ...rest, fact: { claim, ...(cluster !== undefined && { cluster }) } };
-}
-
-function nameOf(key: string): string {
-  return key.slice(key.indexOf("/") + 1);
-}
-
-function keyOf(key: string): ObjectKey {
-  const [namespace = "", name = ""] = key.split("/");
-  return objectKey(namespace, name);
 }

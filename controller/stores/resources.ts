@@ -1,6 +1,8 @@
 import {
   ABOUT_GROUP,
   ABOUT_VERSIONS,
+  CONTROLLER_NAME,
+  LABEL_ADDRESS_MANAGED_BY,
   LABEL_PEER,
   LABEL_RECORD,
   LABEL_REGISTRY,
@@ -9,7 +11,9 @@ import {
 } from "../../api/keys.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
-import { CONTROLLERS_LEASE } from "../liveness/contact.ts";
+import { LEASES } from "../../common/lease/lease.ts";
+import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
+import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";
 
 /** Kinds that the controller writes. */
 export const SERVICE_IMPORTS: ApiResource = {
@@ -36,6 +40,12 @@ export const CLUSTER_PROPERTIES: ApiResource = {
   resource: "clusterproperties",
   kind: "ClusterProperty",
 };
+export const IP_ADDRESSES: ApiResource = {
+  group: "networking.k8s.io",
+  versions: ["v1", "v1beta1"],
+  resource: "ipaddresses",
+  kind: "IPAddress",
+};
 export const NAMESPACES: ApiResource = {
   group: "",
   versions: ["v1"],
@@ -45,28 +55,30 @@ export const NAMESPACES: ApiResource = {
 
 const NO_RECORD = `!${LABEL_RECORD}`;
 
-/** What is read of our own cluster. */
-export const OWN_QUERIES = {
-  namespaces: { group: "", versions: ["v1"], resource: "namespaces" },
+/** Queries of the local cluster. */
+export const LOCAL_QUERIES = {
+  namespaces: queryOf(NAMESPACES),
   services: { group: "", versions: ["v1"], resource: "services" },
-  // A Service's, and imported ones. What lies in a registry is asked for by itself, and is far away in a hub.
+  // Slices of Services, and imported ones; records have queries of their own.
   endpointslices: queryOf(ENDPOINT_SLICES, { labelSelector: NO_RECORD }),
   serviceexports: queryOf(SERVICE_EXPORTS),
   serviceimports: queryOf(SERVICE_IMPORTS, { labelSelector: NO_RECORD }),
   clusterproperties: queryOf(CLUSTER_PROPERTIES, { optional: true }),
+  // Those of VIPs; Services have theirs.
+  ipaddresses: queryOf(IP_ADDRESSES, {
+    labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
+    optional: true,
+  }),
 } as const satisfies Readonly<Record<string, ResourceQuery>>;
 
-/** kube-controller-manager's Lease: who may not read it goes without. */
-export const CONTROLLERS_QUERY: ResourceQuery = {
-  group: "coordination.k8s.io",
-  versions: ["v1"],
-  resource: "leases",
+/** kube-controller-manager's Lease; optional. */
+export const CONTROLLERS_QUERY: ResourceQuery = queryOf(LEASES, {
   namespace: CONTROLLERS_LEASE.namespace,
   fieldSelector: `metadata.name=${CONTROLLERS_LEASE.name}`,
   optional: true,
-};
+});
 
-/** Who says which addresses are others'. */
+/** Sources of address ranges. */
 export const RANGE_QUERIES = {
   nodes: { group: "", versions: ["v1"], resource: "nodes" },
   servicecidrs: {
@@ -77,28 +89,24 @@ export const RANGE_QUERIES = {
   },
 } as const satisfies Readonly<Record<string, ResourceQuery>>;
 
-/** Secrets of peers in our own namespace. */
+/** Secrets of peers. */
 export function peersQuery(namespace: string): ResourceQuery {
   return { group: "", versions: ["v1"], resource: "secrets", namespace, labelSelector: LABEL_PEER };
 }
 
-/** Namespaces of a hub that are registries. */
-export const HUB_QUERY: ResourceQuery = {
-  group: "",
-  versions: ["v1"],
-  resource: "namespaces",
-  labelSelector: LABEL_REGISTRY,
-};
+/** Registry namespaces of a hub. */
+export const HUB_QUERY: ResourceQuery = queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY });
 
-/** What is read of a registry. */
+/** Queries of a registry. */
 export function registryQueries(namespace: string) {
-  // A registry that misses what was published would do so for as long as nothing is published again.
+  // Lost records would otherwise be noticed only at the next publication.
   const which = { namespace, listsAfterLoss: true };
   const records = { ...which, labelSelector: LABEL_RECORD };
+  const most = MOST_REGISTRY_OBJECTS;
   return {
-    serviceimports: queryOf(SERVICE_IMPORTS, records),
-    endpointslices: queryOf(ENDPOINT_SLICES, records),
-    leases: { group: "coordination.k8s.io", versions: ["v1"], resource: "leases", ...which },
+    serviceimports: queryOf(SERVICE_IMPORTS, { ...records, most: most.serviceimports }),
+    endpointslices: queryOf(ENDPOINT_SLICES, { ...records, most: most.endpointslices }),
+    leases: queryOf(LEASES, { ...which, most: most.leases }),
   } as const satisfies Readonly<Record<string, ResourceQuery>>;
 }
 

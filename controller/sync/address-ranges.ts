@@ -1,84 +1,88 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import type { Problem } from "../../api/problem.ts";
 import { overlapsOf } from "../allocate/overlaps.ts";
 import type { ControllerConfig } from "../config/config.ts";
 import { parseNodeRanges, parseServiceRanges, type RangesFact } from "../model/parse-ranges.ts";
-import { FactStore } from "../stores/fact-store.ts";
-import { Feed, type Follow } from "../stores/feed.ts";
-import type { OwnCluster } from "../stores/own-cluster.ts";
+import type { Observer } from "../observe/observer.ts";
+import { FactStore, type FactStoreOptions } from "../stores/fact-store.ts";
+import { type Follow, Informer } from "../stores/informer.ts";
+import type { LocalStores } from "../stores/local-stores.ts";
 import { RANGE_QUERIES } from "../stores/resources.ts";
-import type { ControllerEvents } from "./controller-events.ts";
-import type { VipBook } from "./vip-book.ts";
+import type { TakenAddresses } from "./taken-addresses.ts";
 
-/** What `AddressRanges` are made of. */
+/** Dependencies of `AddressRanges`. */
 export interface AddressRangesOptions {
-  /** Where VIPs come from, and ranges that an operator has named. */
   readonly config: Pick<ControllerConfig, "clusterSetCidrs" | "podCidrs" | "serviceCidrs">;
-  readonly own: OwnCluster;
-  readonly vips: VipBook;
+  readonly own: LocalStores;
+  readonly addresses: TakenAddresses;
   readonly follow: Follow;
-  readonly events: Pick<ControllerEvents, "overlapping" | "problems">;
+  readonly events: Pick<Observer, "overlapping" | "problems">;
 }
 
 /**
- * Which ranges others have: flags say, Nodes and ServiceCIDRs say, and peers declare. No VIP is taken from there. Nothing
- * waits for Nodes and ServiceCIDRs: a cluster may have neither, and who may not read them has flags.
+ * Ranges of pods and Services, from flags, Nodes, ServiceCIDRs and peers' declarations: no VIP is allocated there.
+ * Nothing waits for Nodes and ServiceCIDRs, which may be missing or forbidden.
  */
 export class AddressRanges {
   readonly #options: AddressRangesOptions;
   readonly #nodes: FactStore<RangesFact>;
   readonly #services: FactStore<RangesFact>;
-  readonly #feeds: readonly Feed[];
+  readonly #informers: readonly Informer[];
   #declared: readonly Cidr[] = [];
-  #told = "";
+  #reported = "";
 
   constructor(options: AddressRangesOptions) {
-    const { events, follow } = options;
+    const { follow } = options;
     this.#options = options;
-    const told = {
-      changed: () => this.compare(),
-      problems: (object: string, problems: readonly Problem[]) =>
-        events.problems(undefined, object, problems),
-    };
-    this.#nodes = new FactStore({ parse: parseNodeRanges, told });
-    this.#services = new FactStore({ parse: parseServiceRanges, told });
-    const quiet = { listed: () => undefined, state: () => undefined };
-    this.#feeds = [
-      new Feed({ query: RANGE_QUERIES.nodes, sink: this.#nodes, follow, events: quiet }),
-      new Feed({ query: RANGE_QUERIES.servicecidrs, sink: this.#services, follow, events: quiet }),
+    this.#nodes = this.#newStore(parseNodeRanges);
+    this.#services = this.#newStore(parseServiceRanges);
+    const { nodes, servicecidrs } = RANGE_QUERIES;
+    this.#informers = [
+      new Informer({ query: nodes, sink: this.#nodes, follow }),
+      new Informer({ query: servicecidrs, sink: this.#services, follow }),
     ];
     this.compare();
   }
 
   start(): void {
-    for (const feed of this.#feeds) feed.start();
+    for (const informer of this.#informers) informer.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#feeds.map((feed) => feed.stop()));
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
 
-  /** Ranges that endpoints of peers are declared to lie in are these. */
+  /** Sets the declared endpoint ranges of all peers. One of all addresses says nothing about where pods are. */
   declare(ranges: readonly Cidr[]): void {
-    this.#declared = ranges;
+    this.#declared = ranges.filter(({ bits }) => bits > 0);
     this.compare();
   }
 
-  /** Takes all that is known into account. */
+  /** Reserves all known ranges, and reports overlaps with the ClusterSet CIDRs. */
   compare(): void {
-    const { config, events, own, vips } = this.#options;
+    const { addresses, config, events, own } = this.#options;
     const podCidrs = [...config.podCidrs, ...[...this.#nodes.facts()].flat(), ...this.#declared];
     const serviceCidrs = [...config.serviceCidrs, ...[...this.#services.facts()].flat()];
-    vips.reserve([...podCidrs, ...serviceCidrs]);
+    addresses.reserve([...podCidrs, ...serviceCidrs]);
     const clusterIps = [...own.services.facts()]
       .flatMap((service) => service.clusterIps)
       .map(parseAddress)
       .filter(isAddress);
     const overlaps = overlapsOf(config.clusterSetCidrs, { serviceCidrs, podCidrs, clusterIps });
-    const saying = overlaps.map((one) => `${one.reason} ${one.range.text} ${one.with.text}`);
-    if (saying.join() === this.#told) return;
-    this.#told = saying.join();
+    const text = overlaps
+      .map(({ reason, range, with: other }) => `${reason} ${range.text} ${other.text}`)
+      .join();
+    if (text === this.#reported) return;
+    this.#reported = text;
     events.overlapping(overlaps);
+  }
+
+  #newStore(parse: FactStoreOptions<RangesFact>["parse"]): FactStore<RangesFact> {
+    const { events } = this.#options;
+    return new FactStore({
+      parse,
+      changed: () => this.compare(),
+      problems: (object, problems) => events.problems(undefined, object, problems),
+    });
   }
 }

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { ApiObject, ApplyOptions } from "../../common/kubernetes/writer.ts";
-import { FakeClock } from "../../test/support/fake-clock.ts";
-import { type Fields, isFields } from "../../test/support/memory/fields.ts";
-import { MemoryObjects, Refusal } from "../../test/support/memory/object-table.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { type Fields, isFields } from "../../test/doubles/memory/fields.ts";
+import { MemoryObjects, Refusal } from "../../test/doubles/memory/object-table.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { FactStore } from "../stores/fact-store.ts";
 import { SERVICE_IMPORTS } from "../stores/resources.ts";
@@ -14,13 +14,14 @@ import { Applier } from "./applier.ts";
 const KIND = "serviceimports";
 const KEY = "shop/web";
 
-/** One object on an API server, who applies it, and what is known of it. */
+/** One object on an API server, its applier, and its store. */
 class Bench {
   readonly objects = new MemoryObjects("bench");
   readonly store = new FactStore<never>({
     parse: () => ({ object: "", problems: [] }),
     written: true,
-    told: { changed: () => undefined, problems: () => undefined },
+    changed: () => undefined,
+    problems: () => undefined,
   });
   writes = 0;
   rewinds = 0;
@@ -28,20 +29,24 @@ class Bench {
   readonly applier = new Applier({
     resource: SERVICE_IMPORTS,
     clock: this.clock,
+    takesOver: false,
     writer: {
       apply: (_resource, manifest, options) => this.#apply(manifest, options),
       delete: (_resource, _name, seen) =>
         this.#answer(() => this.objects.delete(KIND, KEY, { ...seen, key: undefined })),
       get: () => Promise.resolve(this.#found()),
     },
-    feed: () => ({
-      wrote: (object) => this.store.changed(KEY, object),
-      erased: ({ key }) => this.store.removed(key),
-      rewound: () => this.rewinds++,
+    store: this.store,
+    informer: () => ({
+      reflector: {
+        wrote: (object) => this.store.changed(KEY, object),
+        erased: ({ key }) => this.store.removed(key),
+        rewound: () => this.rewinds++,
+      },
     }),
   });
 
-  /** The watch has caught up. */
+  /** The watch delivers the present state. */
   see(): void {
     const object = this.objects.get(KIND, KEY);
     if (object === undefined) this.store.removed(KEY);
@@ -59,8 +64,8 @@ class Bench {
   async #apply(wanted: object, { seen, subresource }: ApplyOptions = {}): Promise<ApiObject> {
     this.writes++;
     assert.ok(isFields(wanted) && isFields(wanted.metadata));
-    const { uid, resourceVersion } = seen ?? {};
-    const metadata = { ...wanted.metadata, ...(seen && { uid, resourceVersion }) };
+    const { uid, resourceVersion } = seen ?? { resourceVersion: "1" };
+    const metadata = { ...wanted.metadata, ...(seen && { uid }), resourceVersion };
     return this.#answer(() => {
       this.objects.apply(KIND, KEY, { ...wanted, metadata }, "us", subresource);
       const found = this.#found();
@@ -95,7 +100,7 @@ function manifest(ips: readonly string[]): Manifest {
   };
 }
 
-test("what is as it should be is not written, known by our own write or by a restart", async () => {
+test("an object in the wanted state is not written, even after a restart", async () => {
   const bench = new Bench();
   assert.equal(await bench.apply(["241.0.0.1"]), true);
   assert.equal(await bench.apply(["241.0.0.1"]), false);
@@ -104,7 +109,7 @@ test("what is as it should be is not written, known by our own write or by a res
   assert.equal(await again.apply(["241.0.0.1"]), false);
 });
 
-test("what a stranger adds costs one write, and no more for the same", async () => {
+test("another writer's addition costs one write, and none when repeated", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   bench.stranger({ spec: { other: 1 } });
@@ -114,7 +119,7 @@ test("what a stranger adds costs one write, and no more for the same", async () 
   assert.deepEqual(bench.objects.get(KIND, KEY)?.spec, { ips: ["241.0.0.1"], other: 1 });
 });
 
-test("what a stranger changes of ours is ours again", async () => {
+test("another writer's change of our fields is reverted", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   bench.stranger({ spec: { ips: ["10.0.0.1"] } });
@@ -123,7 +128,7 @@ test("what a stranger changes of ours is ours again", async () => {
   assert.deepEqual(bench.objects.get(KIND, KEY)?.spec, { ips: ["241.0.0.1"] });
 });
 
-test("a write on what is no longer so is refused, and what is so is known at once", async () => {
+test("a write on an old version conflicts, and the present state is stored at once", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   bench.stranger({ spec: { other: 1 } });
@@ -131,7 +136,7 @@ test("a write on what is no longer so is refused, and what is so is known at onc
   assert.equal(await bench.apply(["241.0.0.2"]), true);
 });
 
-test("an object that somebody deleted meanwhile is made anew, and not before that is known", async () => {
+test("an object deleted meanwhile is created again once the deletion is known", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   bench.objects.delete(KIND, KEY);
@@ -140,7 +145,7 @@ test("an object that somebody deleted meanwhile is made anew, and not before tha
   assert.equal(await bench.apply(["241.0.0.2"]), true);
 });
 
-test("only what was seen is deleted", async () => {
+test("only the seen version is deleted", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   const seen = bench.store.seen(KEY);
@@ -154,7 +159,7 @@ test("only what was seen is deleted", async () => {
   assert.equal(bench.store.seen(KEY), undefined);
 });
 
-test("an object that is older than it was is told of as what its API server is", async () => {
+test("an object with an older version reports a rewound API server", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);
   const backup = bench.objects.save();

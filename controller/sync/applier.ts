@@ -1,32 +1,28 @@
 import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
-import { isOlder, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
-import type { Removal } from "../../common/kubernetes/reflector-events.ts";
-import type { ApiObject, ApiWriter } from "../../common/kubernetes/writer.ts";
+import type { ApiObject, ApiWriter, ObjectState } from "../../common/kubernetes/writer.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { contentDigest, statusDigest } from "../stores/content-digest.ts";
-import type { Seen } from "../stores/fact-store.ts";
-import { Contests } from "./contests.ts";
+import type { FactStore, Seen } from "../stores/fact-store.ts";
+import { OverwriteBackoff } from "./overwrite-backoff.ts";
+import { type Answers, refresh } from "./refresh.ts";
 import { UndeclaredFields } from "./undeclared-fields.ts";
 
-/** What is told what a write was answered with: the feed of the kind. */
-export interface Answered {
-  wrote(object: unknown): void;
-  erased(meta: ObjectMeta, how: Removal): void;
-  rewound(): void;
-}
-
-/** What an `Applier` is made of. */
+/** Dependencies of an `Applier`. */
 export interface ApplierOptions {
   readonly resource: ApiResource;
   readonly writer: Pick<ApiWriter, "apply" | "delete" | "get">;
-  /** Where the objects of this kind come from; undefined while that is not known. */
-  readonly feed: () => Answered | undefined;
+  /** The store of the kind. */
+  readonly store: Pick<FactStore<unknown>, "beginWrite">;
+  /** The informer of the kind; undefined before there is one. */
+  readonly informer: () => { readonly reflector: Answers } | undefined;
   readonly clock: Clock;
+  /** True: the controller chooses the names. An object that exists already, although the informer does not show it, is taken over. */
+  readonly takesOver: boolean;
 }
 
-/** What an object was like once this had been applied to it, where it says more than that. */
+/** Digests of the last write of an object and of the answer, where they differ because of other writers' fields. */
 interface Outcome {
   readonly wanted: string;
   readonly left: string;
@@ -37,89 +33,102 @@ type Part = "content" | "status";
 const DIGEST = { content: contentDigest, status: statusDigest } as const;
 
 /**
- * Makes objects of one kind on one API server as they should be, and writes nothing where they are. An object is as it
- * should be if it says just what is wanted; or if it is as our last write of the same left it, whatever others
- * have added to it: so no two writers can go on for ever. Who turns it back is met ever more rarely (`overwritten`). After a
- * restart, an object with fields of others is applied once more, which changes nothing in it.
+ * Applies objects of one kind on one API server. A creation never overwrites an object. Nothing is written if the object already equals the manifest, or is as
+ * the last write of the same manifest left it: additions of other writers cause no loop. Writers that revert our fields
+ * are met with a backoff (`overwritten`).
  */
 export class Applier {
   readonly #options: ApplierOptions;
   readonly #undeclared = new UndeclaredFields();
-  readonly #contests: Readonly<Record<Part, Contests>>;
+  readonly #backoff: Readonly<Record<Part, OverwriteBackoff>>;
   readonly #outcomes: Readonly<Record<Part, Map<string, Outcome>>> = {
     content: new Map(),
     status: new Map(),
   };
+  /** State of objects that a creation found, until the next write: their informer may never show them, as without labels. */
+  readonly #found = new Map<string, ObjectState>();
 
   constructor(options: ApplierOptions) {
     const { clock } = options;
     this.#options = options;
-    this.#contests = { content: new Contests(clock), status: new Contests(clock) };
+    this.#backoff = { content: new OverwriteBackoff(clock), status: new OverwriteBackoff(clock) };
   }
 
   /**
-   * Makes an object say this; `seen`: as it is now, undefined if there is none. True if that took a write. Throws an
-   * ApiFault; after a `write-conflict` what is known of the object is up to date.
+   * Applies a manifest; `seen`: the object's present state, undefined if it does not exist. True if it was written.
+   * Throws an ApiFault; after a `write-conflict` the store is up to date.
    */
   apply(manifest: Manifest, seen: Seen | undefined): Promise<boolean> {
     return this.#write("content", manifest, seen);
   }
 
-  /** Makes the status of an object say this. As `apply`. */
+  /** Applies the status of an object. As `apply`. */
   applyStatus(manifest: Manifest, seen: Seen): Promise<boolean> {
     return this.#write("status", manifest, seen);
   }
 
-  /** An object as it is now, if it is still what it was seen to be; undefined if not. Throws an ApiFault. */
+  /** The whole object; undefined if it is not as it was seen. Throws an ApiFault. */
   async read(seen: Seen): Promise<unknown> {
     const { resource, writer } = this.#options;
     const found = await writer.get(resource, nameOf(seen.key));
     return found?.meta.resourceVersion === seen.resourceVersion ? found.object : undefined;
   }
 
-  /** Deletes an object, if it is still what it was seen to be. As `apply`. */
+  /** Deletes an object if it is as it was seen. Throws as `apply`. */
   async remove(seen: Seen): Promise<void> {
-    const { resource, writer, feed } = this.#options;
+    const { resource, store, writer, informer } = this.#options;
     const name = nameOf(seen.key);
+    const end = store.beginWrite(seen.key, { part: "object" });
     try {
       await writer.delete(resource, name, seen);
       this.#outcomes.content.delete(seen.key);
       this.#outcomes.status.delete(seen.key);
-      feed()?.erased(seen, "deleted");
+      informer()?.reflector.erased(seen, "deleted");
     } catch (thrown) {
-      await this.#lookAgain(thrown, name, seen);
+      await this.#refresh(thrown, name, seen);
       throw thrown;
+    } finally {
+      end();
     }
   }
 
   async #write(part: Part, whole: Manifest, seen: Seen | undefined): Promise<boolean> {
-    const { resource, writer, feed } = this.#options;
     const manifest = this.#undeclared.without(whole);
     const key = keyOf(manifest.metadata);
     const digest = DIGEST[part];
     const wanted = digest(manifest);
     if (seen !== undefined && this.#isDone(part, key, wanted, seen[part])) return false;
-    if (this.#contests[part].isPaused(key, manifest)) {
-      throw new ApiFault("overwritten", "Somebody else turns it back each time that it is written");
+    if (this.#backoff[part].isPaused(key, manifest)) {
+      throw new ApiFault("overwritten", "Another writer reverts it after each write");
     }
-    let answer: ApiObject;
+    const end = this.#options.store.beginWrite(key, { part, digest: wanted });
+    const state = seen ?? this.#found.get(key);
+    this.#found.delete(key);
     try {
-      answer = await writer.apply(resource, manifest, {
-        ...(part === "status" && { subresource: part }),
-        ...(seen !== undefined && { seen }),
-      });
+      const { object } = await this.#send(part, manifest, state);
+      this.#backoff[part].wrote(key, manifest);
+      const left = digest(object);
+      if (left === wanted) this.#outcomes[part].delete(key);
+      else this.#outcomes[part].set(key, { wanted, left });
+      this.#options.informer()?.reflector.wrote(object);
+      return true;
     } catch (thrown) {
-      if (this.#undeclared.learn(thrown)) return this.#write(part, whole, seen);
-      await this.#lookAgain(thrown, manifest.metadata, seen);
+      if (this.#undeclared.learn(thrown)) return await this.#write(part, whole, seen);
+      const found = await this.#refresh(thrown, manifest.metadata, seen);
+      const isHidden = seen === undefined && found !== undefined;
+      if (isHidden && this.#options.takesOver) this.#found.set(key, found);
       throw thrown;
+    } finally {
+      end();
     }
-    this.#contests[part].wrote(key, manifest);
-    const left = digest(answer.object);
-    // What says just what is wanted needs no remembering: whoever deletes it would leave that behind.
-    if (left === wanted) this.#outcomes[part].delete(key);
-    else this.#outcomes[part].set(key, { wanted, left });
-    feed()?.wrote(answer.object);
-    return true;
+  }
+
+  #send(part: Part, manifest: Manifest, seen: ObjectState | undefined): Promise<ApiObject> {
+    const { resource, writer } = this.#options;
+    return writer.apply(resource, manifest, {
+      ...(part === "status" && { subresource: part }),
+      ...(seen !== undefined && { seen }),
+    });
   }
 
   #isDone(part: Part, key: string, wanted: string, found: string): boolean {
@@ -128,16 +137,9 @@ export class Applier {
     return outcome?.wanted === wanted && outcome.left === found;
   }
 
-  /** The object is not what we took it for: whatever it is now counts. */
-  async #lookAgain(thrown: unknown, name: ObjectName, seen: Seen | undefined): Promise<void> {
-    if (!(thrown instanceof ApiFault)) return;
-    if (thrown.reason !== "write-conflict" && thrown.reason !== "absent") return;
-    const { resource, writer, feed } = this.#options;
-    const found = await writer.get(resource, name);
-    // No event is to come of an object that is older than it was.
-    if (isOlder(found?.meta.resourceVersion ?? "", seen?.resourceVersion ?? "")) feed()?.rewound();
-    else if (found !== undefined) feed()?.wrote(found.object);
-    else if (seen !== undefined) feed()?.erased(seen, "missing");
+  #refresh(thrown: unknown, name: ObjectName, seen: Seen | undefined) {
+    const { resource, writer, informer } = this.#options;
+    return refresh(thrown, writer, resource, name, seen, informer()?.reflector);
   }
 }
 

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
-import { at } from "../../test/support/memory/fields.ts";
-import { FINE } from "../../test/support/memory/memory-api-server.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
-// Three controllers over three API servers in memory, authors, strangers, faults and restarts in any order: whatever
-// has happened, when it is over all clusters hold what is exported, nothing is left behind, and nobody writes any more.
+// Three controllers on API servers in memory, with users, other writers, faults and restarts in any order: in the end
+// all clusters converge, nothing is left behind, and nothing is written any more.
 
 const NAMES = ["shop/web", "shop/api", "bank/web"] as const;
 const ADDRESSES = ["10.1.0.1", "10.1.0.2", "10.1.0.3"] as const;
 
-/** Enough to find what is wrong in most runs of the suite; `RUNS=1000` looks for what is rare. */
+/** `RUNS=1000` searches for rare failures. */
 const RUNS = Number(process.env.RUNS ?? 5);
-/** Numbers in [0, 1): chance. */
+/** Random numbers in [0, 1). */
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
 type Step = (world: ControllerWorld) => void | Promise<void>;
@@ -21,7 +21,7 @@ type Step = (world: ControllerWorld) => void | Promise<void>;
 const ids = fc.constantFrom("c1", "c2", "c3");
 const names = fc.constantFrom(...NAMES);
 
-/** Something that happens to one cluster. */
+/** An event in one cluster. */
 function onCluster<T>(
   what: fc.Arbitrary<T>,
   act: (cluster: MemoryCluster, value: T) => void | Promise<void>,
@@ -37,7 +37,7 @@ function namespaceOf(key: string): string {
   return key.split("/")[0] ?? "";
 }
 
-/** Everything in a namespace goes, then it goes itself. */
+/** Deletes the content of a namespace, then the namespace. */
 function removeNamespace({ server }: MemoryCluster, name: string): void {
   for (const kind of ["services", "serviceexports", "serviceimports", "endpointslices"]) {
     for (const object of server.objects.list(kind)) {
@@ -48,13 +48,13 @@ function removeNamespace({ server }: MemoryCluster, name: string): void {
   server.objects.delete("namespaces", name);
 }
 
-/** An author does something in a namespace that is there. */
+/** A user acts in an existing namespace. */
 function inNamespace(cluster: MemoryCluster, key: string, act: () => void): void {
   cluster.namespace(namespaceOf(key));
   act();
 }
 
-const authors = fc.oneof(
+const users = fc.oneof(
   onCluster(names, (cluster, key) => inNamespace(cluster, key, () => cluster.export(key))),
   onCluster(names, (cluster, key) => cluster.delete("ServiceExport", key)),
   onCluster(
@@ -73,7 +73,7 @@ const authors = fc.oneof(
   onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => removeNamespace(cluster, name)),
 );
 
-/** Authors were there before: two clusters export all names, the third has their namespaces. */
+/** All clusters have all Services; two export them. */
 function populate(world: ControllerWorld): void {
   for (const cluster of world.clusters) {
     for (const key of NAMES) {
@@ -87,12 +87,12 @@ function populate(world: ControllerWorld): void {
   }
 }
 
-/** No two clusters have the same pods. */
+/** Pods of different clusters have different addresses. */
 function own({ id }: MemoryCluster, address: string): string {
   return address.replace("10.1", `10.${id.slice(1)}`);
 }
 
-const strangers = fc.oneof(
+const otherWriters = fc.oneof(
   onCluster(names, (cluster, key) => cluster.delete("ServiceImport", key)),
   onCluster(fc.nat(), (cluster, index) => {
     const slices = cluster.server.objects.list("endpointslices");
@@ -126,7 +126,7 @@ const faults = fc.oneof(
   }),
 );
 
-/** Another replica is started, or one of two stops or is killed. */
+/** Starts another replica, or stops or kills one of two. */
 const replicas = onCluster(fc.boolean(), async (cluster, killed) => {
   if (cluster.replicas < 2) cluster.start();
   else if (killed) cluster.kill();
@@ -142,8 +142,8 @@ const passing = fc
 
 const steps = fc.array(
   fc.oneof(
-    { weight: 5, arbitrary: authors },
-    { weight: 1, arbitrary: strangers },
+    { weight: 5, arbitrary: users },
+    { weight: 1, arbitrary: otherWriters },
     { weight: 2, arbitrary: faults },
     { weight: 1, arbitrary: replicas },
     { weight: 3, arbitrary: passing },
@@ -151,7 +151,7 @@ const steps = fc.array(
   { minLength: 5, maxLength: 40, size: "max" },
 );
 
-/** What each cluster should have in the end. */
+/** The converged state of a cluster. */
 function expected(world: ControllerWorld, cluster: MemoryCluster): Record<string, string> {
   const all: Record<string, string> = {};
   for (const key of NAMES) {
@@ -179,7 +179,7 @@ function endpointsOf(slice: unknown): string[] {
   );
 }
 
-test("whatever happens, in the end all clusters hold what is exported, and nobody writes any more", async () => {
+test("after any history all clusters converge to the exports, and nothing is written any more", async () => {
   await fc.assert(
     fc.asyncProperty(steps, numbers, async (history, stream) => {
       const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
@@ -209,7 +209,7 @@ test("whatever happens, in the end all clusters hold what is exported, and nobod
   );
 });
 
-test("faults and restarts alone take no import, no VIP and no endpoint away", async () => {
+test("faults and restarts alone remove no import, VIP or endpoint", async () => {
   const trouble = fc.array(fc.oneof(faults, faults, replicas, passing), {
     minLength: 5,
     maxLength: 25,

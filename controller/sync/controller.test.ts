@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld } from "../../test/support/controller-world.ts";
-import type { Fields } from "../../test/support/memory/fields.ts";
+import type { Fields } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
-test("an export is imported by every cluster that has its namespace, and a world at rest writes nothing", async () => {
+test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   const [c1, c2, c3] = world.clusters;
   assert.ok(c1 && c2 && c3);
@@ -23,7 +23,7 @@ test("an export is imported by every cluster that has its namespace, and a world
   await world.stop();
 });
 
-test("what a dead cluster exported stays as a last resort over a restart of ours, and comes back with it", async () => {
+test("exports of an unavailable cluster stay as a last resort across a restart, and recover with it", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
@@ -45,7 +45,7 @@ test("what a dead cluster exported stays as a last resort over a restart of ours
   await world.stop();
 });
 
-test("of two clusters with one id on a hub the second writes nothing, and both say so", async () => {
+test("of two clusters with one ID on a hub the second writes nothing, and both report it", async () => {
   const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;
   assert.ok(first && second && c2);
@@ -61,9 +61,13 @@ test("of two clusters with one id on a hub the second writes nothing, and both s
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   for (const cluster of [first, second]) {
-    assert.match(cluster.log.join("\n"), /Another cluster publishes under our id/, cluster.name);
+    assert.match(
+      cluster.log.join("\n"),
+      /Another cluster publishes under our cluster ID/,
+      cluster.name,
+    );
   }
-  assert.match(c2.log.join("\n"), /A cluster is not what it should be/);
+  assert.match(c2.log.join("\n"), /Cluster failed identity checks/);
   assert.match(
     JSON.stringify(second.server.objects.get("serviceexports", "shop/web")?.status),
     /"reason":"Pending"/,
@@ -71,11 +75,11 @@ test("of two clusters with one id on a hub the second writes nothing, and both s
   await second.stop();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "it is forgotten again");
+  assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "the conflict has ended");
   await world.stop();
 });
 
-test("an import that was written by hand is given a VIP, and nothing else", async () => {
+test("a user-managed import gets a VIP and no other change", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   assert.ok(c1);
@@ -95,7 +99,7 @@ test("an import that was written by hand is given a VIP, and nothing else", asyn
   await world.stop();
 });
 
-test("a label of an import that is no longer exported goes, and one that a stranger adds stays", async () => {
+test("a label that is no longer exported is removed, another writer's label stays", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   assert.ok(c1);
@@ -125,7 +129,7 @@ test("a label of an import that is no longer exported goes, and one that a stran
   await world.stop();
 });
 
-test("a cluster that is dead since before our start keeps what came from it, and nothing that others withdraw", async () => {
+test("imports from a cluster that was unavailable since the start stay, those that other clusters withdraw do not", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   const [c1, c2, c3] = world.clusters;
   assert.ok(c1 && c2 && c3);
@@ -155,7 +159,7 @@ test("a cluster that is dead since before our start keeps what came from it, and
   await world.stop();
 });
 
-test("a Secret that leads nowhere takes nothing away, over a restart neither, and one that leads there again goes on", async () => {
+test("a Secret with an unusable kubeconfig removes nothing, even across a restart, and a fixed one reconnects", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);
@@ -164,13 +168,13 @@ test("a Secret that leads nowhere takes nothing away, over a restart neither, an
   c2.start();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
-  assert.match(c2.log.join("\n"), /A peer cannot be reached as its Secret says/);
+  assert.match(c2.log.join("\n"), /Cannot use the kubeconfig in a peer's Secret/);
   world.misguided.clear();
-  c2.introduce("c1", "another way to c1");
+  c2.introduce("c1", "another kubeconfig of c1");
   await world.pass(20_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   const count = c2.server.writes.length;
-  c2.introduce("c1", "yet another way to c1");
+  c2.introduce("c1", "a third kubeconfig of c1");
   await world.pass(20_000);
   assert.deepEqual(c2.writesAfter(count), [], "a token that is rotated is nothing to write of");
   c1.serve("shop/web", ["10.1.0.8"]);

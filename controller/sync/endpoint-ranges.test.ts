@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld } from "../../test/support/controller-world.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
 const NAMESPACE = "clusterset-registry-c1";
 const REFUSED = 'refused_parts{from="member",reason="outside-endpoint-cidrs"}';
@@ -23,7 +23,7 @@ async function start() {
   return { world, c1, c2, declare };
 }
 
-test("on a hub, what is declared on a registry's namespace bounds a cluster's endpoints, and is followed", async () => {
+test("on a hub the ranges declared on a namespace limit endpoints, and changes apply", async () => {
   const { world, c2, declare } = await start();
   declare("10.1.0.0/16");
   world.start();
@@ -42,7 +42,7 @@ test("on a hub, what is declared on a registry's namespace bounds a cluster's en
   await world.stop();
 });
 
-test("a member whose ranges cannot be read after a restart keeps what was imported from it", async () => {
+test("a member with invalid ranges after a restart keeps its imports", async () => {
   const { world, c2, declare } = await start();
   world.start();
   await world.pass(15_000);

@@ -1,12 +1,16 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
+import { namesOf } from "../../api/names.ts";
+import type { Clock } from "../../common/clock.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import { apiVersionOf } from "../../common/kubernetes/resource-path.ts";
 import type { ApiWriter } from "../../common/kubernetes/writer.ts";
-import type { News } from "../import/newsworthy.ts";
+import { LogRateLimit } from "../../common/log-rate-limit.ts";
+import type { ConditionEvent } from "../import/condition-events.ts";
 import type { Manifest } from "../model/manifest.ts";
+import type { Observer } from "../observe/observer.ts";
 import type { Seen } from "../stores/fact-store.ts";
 
-/** Events of the core group: every Kubernetes has them, and `kubectl describe` shows them. */
+/** Events of the core group, which `kubectl describe` shows. */
 export const EVENTS: ApiResource = {
   group: "",
   versions: ["v1"],
@@ -14,37 +18,50 @@ export const EVENTS: ApiResource = {
   kind: "Event",
 };
 
-/** What an `EventRecorder` is made of. */
+/** Limits of client-go: Events of one object at once, and milliseconds for one more. */
+const BURST = 25;
+const REFILL_MS = 300_000;
+
+/** Dependencies of an `EventRecorder`. */
 export interface EventRecorderOptions {
   readonly writer: Pick<ApiWriter, "create">;
+  readonly clock: Pick<Clock, "now">;
   readonly today: () => Date;
-  /** Hears of Events that were not taken: they are for people, and nothing waits for them. */
-  readonly failed: (thrown: unknown) => void;
+  readonly events: Pick<Observer, "eventFailed">;
 }
 
-/** Tells authors of objects what has become of them, where they look: in Events of the objects. */
+/** Creates Events of objects. A peer can cause any number of them, so those of each object are limited. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
+  readonly #limit: LogRateLimit;
   #count = 0;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
+    this.#limit = new LogRateLimit(options.clock, REFILL_MS, BURST);
   }
 
-  /** Tells all of it, sooner or later. */
-  tell(resource: ApiResource, object: Seen, news: readonly News[]): void {
-    for (const one of news) {
-      this.#options.writer
+  record(resource: ApiResource, object: Seen, events: readonly ConditionEvent[]): void {
+    const { writer, events: observer } = this.#options;
+    for (const one of events) {
+      const { write, isFirst } = this.#limit.ration(`${resource.kind} ${object.key}`);
+      if (isFirst) observer.eventFailed(new Error(`Too many Events of ${object.key}`));
+      if (!write) continue;
+      writer
         .create(EVENTS, this.#eventOf(resource, object, one))
-        .catch((thrown: unknown) => this.#options.failed(thrown));
+        .catch((thrown: unknown) => observer.eventFailed(thrown));
     }
   }
 
-  #eventOf(resource: ApiResource, { key, uid }: Seen, { level, reason, message }: News): Manifest {
-    const [namespace = "", name = ""] = key.split("/");
+  #eventOf(
+    resource: ApiResource,
+    { key, uid }: Seen,
+    { level, reason, message }: ConditionEvent,
+  ): Manifest {
+    const { namespace, name } = namesOf(key);
     const today = this.#options.today();
     const time = `${today.toISOString().slice(0, 19)}Z`;
-    // As client-go names them; the count tells those of one millisecond apart.
+    // client-go's names; the count distinguishes Events of the same millisecond.
     const suffix = `${today.getTime().toString(16)}${(this.#count++ % 4096).toString(16)}`;
     const [version = ""] = resource.versions;
     return {

@@ -1,40 +1,43 @@
 import type { Family } from "../../api/address.ts";
 import { type ObjectKey, objectKey } from "../../api/names.ts";
-import type { Problem } from "../../api/problem.ts";
+import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { type Exported, exportOf, type NotExported } from "../export/export-of.ts";
-import { pack } from "../export/pack.ts";
+import { packSlices } from "../export/pack-slices.ts";
 import type { Publication } from "../import/export-claims.ts";
 import type { ExportFact, SliceFact } from "../model/facts.ts";
+import type { Dirty } from "../model/task.ts";
+import type { Observer } from "../observe/observer.ts";
 import { encodeRecord, encodeSlice } from "../registry/encode.ts";
 import { sliceName } from "../registry/names.ts";
+import type { LocalStores } from "../stores/local-stores.ts";
 import type { Member } from "../stores/member.ts";
-import type { OwnCluster } from "../stores/own-cluster.ts";
 import type { Applier } from "./applier.ts";
 import { inParallel } from "./in-parallel.ts";
 
-/** What became of a ServiceExport. */
+/** The result of the last export of a name. */
 export interface ExportOutcome {
   readonly valid: Exported["valid"] | NotExported["valid"];
   readonly publication: Publication;
+  /** Reasons of parts that are not published. */
+  readonly omitted: readonly Reason[];
 }
 
-/** What an `Exporter` is made of. */
+/** Dependencies of an `Exporter`. */
 export interface ExporterOptions {
-  readonly own: OwnCluster;
-  /** We, as our registry shows us. */
+  readonly own: LocalStores;
+  /** The local cluster's registry. */
   readonly member: Member;
   readonly records: Applier;
   readonly slices: Applier;
-  /** A slice of a Service as it is to be published now: readiness may be held back. */
+  /** The slice of a Service as it is published now. */
   readonly published: (slice: SliceFact) => SliceFact;
-  /** What became of an export, where that is another outcome than before; undefined: it is no more. */
-  readonly outcome: (key: ObjectKey, outcome: ExportOutcome | undefined) => void;
-  /** All that is left out of an export. */
-  readonly problems: (object: string, problems: readonly Problem[]) => void;
+  /** Queues `status` when an outcome has changed. */
+  readonly dirty: Dirty;
+  readonly events: Pick<Observer, "problems">;
 }
 
-/** Publishes what our cluster exports: one record and its slices in our own registry. */
+/** Publishes ServiceExports: one record and its slices in the local cluster's registry. */
 export class Exporter {
   readonly #options: ExporterOptions;
   readonly #outcomes = new Map<ObjectKey, ExportOutcome>();
@@ -43,39 +46,46 @@ export class Exporter {
     this.#options = options;
   }
 
-  /** What became of an export last; undefined: nothing yet. */
+  /** Undefined before the first reconcile. */
   outcome(key: ObjectKey): ExportOutcome | undefined {
     return this.#outcomes.get(key);
   }
 
-  /** Makes what is published by one name what it should be. Throws what the API server answered. */
+  /** Publishes or withdraws one name. Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, problems } = this.#options;
+    const { own, events } = this.#options;
+    const object = `ServiceExport ${key}`;
     const fact = own.exports.fact(key);
     if (fact === undefined) {
-      problems(`ServiceExport ${key}`, []);
+      events.problems(undefined, object, []);
       await this.#withdraw(key);
       this.#become(key, undefined);
       return;
     }
     const exported = this.#exported(fact);
     const { valid } = exported;
-    problems(`ServiceExport ${key}`, valid === "Valid" ? exported.problems : []);
+    const problems = valid === "Valid" ? exported.problems : [];
+    const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
+    const omitted = [...problems.map(({ reason }) => reason), ...rejected];
+    events.problems(undefined, object, problems);
     try {
       if (valid === "Valid") await this.#publish(key, exported);
       else await this.#withdraw(key);
-      this.#become(key, { valid, publication: "published" });
+      this.#become(key, { valid, publication: "published", omitted });
     } catch (thrown) {
-      this.#become(key, { valid, publication: publicationOf(thrown) });
+      this.#become(key, { valid, publication: publicationOf(thrown), omitted });
       throw thrown;
     }
   }
 
-  /** Publishes nothing, since the registry is somebody else's, and says so of an export that waits for it. */
+  /** Publishes nothing, because another cluster holds the registry. The export is pending. */
   postpone(key: ObjectKey): void {
     const fact = this.#options.own.exports.fact(key);
     if (fact === undefined) this.#become(key, undefined);
-    else this.#become(key, { valid: this.#exported(fact).valid, publication: "pending" });
+    else {
+      const { valid } = this.#exported(fact);
+      this.#become(key, { valid, publication: "pending", omitted: [] });
+    }
   }
 
   #exported(fact: ExportFact): Exported | NotExported {
@@ -92,12 +102,11 @@ export class Exporter {
   async #publish(key: ObjectKey, { record, endpoints }: Exported): Promise<void> {
     const { member, records, slices } = this.#options;
     const { id, namespace } = member;
-    const wanted = pack(member.slices.factsOf(key), endpoints, {
+    const wanted = packSlices(member.slices.factsOf(key), endpoints, {
       service: key,
       families: record.families,
       keyOf: (family: Family, index) => objectKey(namespace, sliceName(key, family, index)),
     });
-    const kept = new Set<string>(wanted.map((slice) => slice.key));
     const recorded = member.records.seen(member.recordKey(key));
     await Promise.all([
       records.apply(encodeRecord(record, namespace), recorded),
@@ -105,10 +114,10 @@ export class Exporter {
         slices.apply(encodeSlice(slice, id), member.slices.seen(slice.key)),
       ),
     ]);
-    await this.#removeSlices(key, kept);
+    await this.#removeSlices(key, new Set(wanted.map((slice) => slice.key)));
   }
 
-  /** The record goes first: readers then know that nothing is exported, rather than that nobody is there. */
+  /** The record goes first: readers then see no export, rather than an export without endpoints. */
   async #withdraw(key: ObjectKey): Promise<void> {
     const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
@@ -129,15 +138,15 @@ export class Exporter {
     const before = this.#outcomes.get(key);
     if (next === undefined) this.#outcomes.delete(key);
     else this.#outcomes.set(key, next);
-    if (before?.valid === next?.valid && before?.publication === next?.publication) return;
-    this.#options.outcome(key, next);
+    if (textOf(before) === textOf(next)) return;
+    this.#options.dirty("status", key);
   }
 }
 
-/** Faults after which the write is only late. */
+/** Errors after which the write is retried soon. */
 const LATE: readonly FaultReason[] = ["write-conflict", "not-leader", "throttled"];
-/** Faults after which nobody knows whether it was done, or which say nothing of the export. */
-const DARK: readonly FaultReason[] = [
+/** Errors after which the write may have been done, or that do not concern the export. */
+const UNCERTAIN: readonly FaultReason[] = [
   "garbage",
   "no-credentials",
   "server-error",
@@ -145,9 +154,14 @@ const DARK: readonly FaultReason[] = [
   "unreachable",
 ];
 
-/** What a failed write makes of an export that was published, or not. */
 function publicationOf(thrown: unknown): Publication {
   if (!(thrown instanceof ApiFault)) return "failed";
   if (LATE.includes(thrown.reason)) return "pending";
-  return DARK.includes(thrown.reason) ? "unknown" : "failed";
+  return UNCERTAIN.includes(thrown.reason) ? "unknown" : "failed";
+}
+
+function textOf(outcome: ExportOutcome | undefined): string {
+  return outcome === undefined
+    ? ""
+    : [outcome.valid, outcome.publication, ...outcome.omitted].join(" ");
 }

@@ -1,59 +1,45 @@
-import type { ObjectKey } from "../../api/names.ts";
-import type { Problem } from "../../api/problem.ts";
-import { type ImportWanted, importOf } from "../import/import-of.ts";
-import {
-  type Contribution,
-  type ImportedSlices,
-  importedSlices,
-} from "../import/imported-slices.ts";
-import { type News, newsworthy } from "../import/newsworthy.ts";
-import { omissionsOf } from "../import/omissions.ts";
-import { staleInPlace } from "../import/stale-in-place.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
+import type { Reason } from "../../api/reasons.ts";
+import { conditionEvents } from "../import/condition-events.ts";
+import { deciderEvents } from "../import/decider-events.ts";
+import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
+import { importedSlices } from "../import/imported-slices.ts";
+import { withOmissions } from "../import/omission-message.ts";
+import { staleSlice } from "../import/slice-manifest.ts";
 import { importStatus } from "../import/status-manifest.ts";
-import type { MergedService } from "../merge/merged.ts";
 import type { Manifest } from "../model/manifest.ts";
-import type { Seen } from "../stores/fact-store.ts";
-import type { OwnCluster } from "../stores/own-cluster.ts";
+import type { Dirty } from "../model/task.ts";
+import type { Observer } from "../observe/observer.ts";
+import type { LocalStores } from "../stores/local-stores.ts";
+import { SERVICE_IMPORTS } from "../stores/resources.ts";
 import type { Applier } from "./applier.ts";
+import type { EventRecorder } from "./event-recorder.ts";
+import type { ExportedService } from "./exported-service.ts";
 import { inParallel } from "./in-parallel.ts";
-import { OmissionReport, type Omissions } from "./omission-report.ts";
-import type { VipBook } from "./vip-book.ts";
+import { OmissionReport } from "./omission-report.ts";
+import type { TakenAddresses } from "./taken-addresses.ts";
+import type { VipAddresses } from "./vip-addresses.ts";
 
-/** What all clusters say of one name. */
-export interface Exports {
-  readonly merged: MergedService | undefined;
-  readonly contributions: readonly Contribution[];
-  /** What is left out of a cluster's share. */
-  readonly problems: Omissions;
-  /** Whether it was known, at that moment, what a cluster does not export. */
-  readonly isHeard: (cluster: string) => boolean;
-  /** True if it was known of every cluster. */
-  readonly allHeard: boolean;
-}
-
-/** What an `Importer` is made of. */
+/** Dependencies of an `Importer`. */
 export interface ImporterOptions {
-  readonly own: OwnCluster;
+  readonly own: LocalStores;
   readonly imports: Applier;
   readonly slices: Applier;
-  readonly vips: VipBook;
-  /** What is known, as of now, of what clusters export by a name. */
-  readonly exports: (key: ObjectKey) => Exports;
-  /** True for a cluster whose Lease is silent. */
+  readonly addresses: TakenAddresses;
+  readonly vips: VipAddresses;
+  readonly exported: (key: ObjectKey) => ExportedService;
+  /** True for a cluster whose Lease has expired. */
   readonly isStale: (cluster: string) => boolean;
-  /** The time of day in milliseconds since 1970, for conditions. */
+  readonly isSilent: ImportInput["isSilent"];
+  readonly explicitVipCidrs: ImportInput["explicitVipCidrs"];
+  /** Milliseconds since 1970. */
   readonly today: () => number;
-  /** What is left out of a cluster's share of a name. */
-  readonly problems: (cluster: string, object: string, problems: readonly Problem[]) => void;
-  /** What whoever looks at an import should hear of. */
-  readonly news: (object: Seen, news: readonly News[]) => void;
-  /** The status of an import was written: whose it is may be somebody else's. */
-  readonly attributed: (key: ObjectKey) => void;
-  /** What was made of a name; undefined: there is, and should be, nothing. */
-  readonly imported: (key: ObjectKey, wanted: ImportWanted | undefined) => void;
+  readonly recorder: EventRecorder;
+  readonly dirty: Dirty;
+  readonly events: Pick<Observer, "imported" | "problems">;
 }
 
-/** Imports into our cluster what all clusters export: a ServiceImport and its slices. */
+/** Imports what all clusters export: a ServiceImport and its slices. */
 export class Importer {
   readonly #options: ImporterOptions;
   readonly #omissions: OmissionReport;
@@ -61,76 +47,87 @@ export class Importer {
 
   constructor(options: ImporterOptions) {
     this.#options = options;
-    this.#omissions = new OmissionReport(options.problems);
+    this.#omissions = new OmissionReport(options.events);
   }
 
-  /** Makes what is imported by one name what it should be. Throws what the API server answered. */
+  /** Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, imported, vips } = this.#options;
-    const [namespace = ""] = key.split("/");
-    // What is in a namespace that goes, goes with it.
-    if (!own.takesObjects(namespace)) {
+    const { addresses, events, explicitVipCidrs, exported, isSilent, own, vips } = this.#options;
+    // Kubernetes deletes the content of a namespace.
+    if (!own.takesObjects(namesOf(key).namespace)) {
       this.#reserve(key, []);
+      if (own.imports.fact(key) === undefined) await vips.release(key, []);
       this.#omissions.report(key);
-      imported(key, undefined);
+      events.imported(key, undefined);
       return;
     }
     const seen = own.imports.fact(key);
-    // All of it from one moment: who is heard by the time that something is written may not have been when it was read.
-    const exports = this.#options.exports(key);
-    const { merged, contributions, problems, isHeard } = exports;
+    const service = exported(key);
+    const { merged, contributions, problems, rejected, isSynced } = service;
     this.#reserve(key, []);
-    const wanted = importOf({
+    const intended = importOf({
       key,
       ...(merged !== undefined && { merged }),
       ...(seen !== undefined && { seen }),
-      isHeard,
-      allHeard: this.isAllHeard(key, exports),
-      pool: vips.pool,
+      isSynced,
+      isSilent,
+      allSynced: this.areAllSynced(key, service),
+      pool: addresses.pool,
+      explicitVipCidrs,
+      held: vips.of(key),
+      dispute: (vip) => own.disputeOf(vip, key),
     });
-    const importing = wanted?.importing;
+    const importing = intended?.importing;
     const slices = importing && importedSlices(importing, contributions);
-    this.#omissions.report(key, problems, omissionsOf(slices?.omitted ?? []));
-    // Until the import is seen with them, nobody else is given its VIPs: of a write that fails, nobody knows whether it was done.
+    const omitted = [...problems.values(), slices?.omitted ?? []].flat();
+    const reasons = [...omitted.map(({ reason }) => reason), ...rejected];
+    const wanted = intended && withOmitted(intended, reasons);
+    this.#omissions.report(key, problems, slices?.omitted);
+    // A failed write may have been done: its VIPs stay reserved until the import is seen.
     this.#reserve(key, ipsOf(wanted?.object));
-    await this.#write(key, wanted, slices?.slices ?? [], isHeard);
+    await vips.hold(key, wanted?.vips ?? []);
+    await this.#write(key, wanted, slices?.slices ?? [], isSynced);
+    if (wanted?.reason !== "not-heard") await vips.release(key, wanted?.vips ?? []);
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
-    imported(key, wanted);
+    events.imported(key, wanted);
+    if (wanted?.remove) events.imported(key, undefined);
+    // As a user-managed import it may need a VIP.
+    if (wanted?.reason === "released") this.#options.dirty("import", key);
   }
 
-  /** Names for which VIPs are kept that no import is seen with. */
+  /** Names with reserved VIPs that no import is seen with. */
   get reserving(): Iterable<ObjectKey> {
     return this.#reserving;
   }
 
-  #reserve(key: ObjectKey, ips: readonly string[]): void {
-    this.#options.vips.take(`reserved for ${key}`, ips);
-    if (ips.length > 0) this.#reserving.add(key);
-    else this.#reserving.delete(key);
-  }
-
   /**
-   * True if nobody can be exporting this name without our knowing: all clusters are heard, or at least all whose part in it
-   * shows here. A cluster that is dead for good, or has never said a word, must not keep what others have withdrawn.
+   * True if no unknown cluster can export this name: all clusters are synced, or at least all that the import and its
+   * slices name. Otherwise a cluster that is never synced would keep what others have withdrawn.
    */
-  isAllHeard(key: ObjectKey, { allHeard, isHeard }: Exports): boolean {
+  areAllSynced(key: ObjectKey, { allSynced, isSynced }: ExportedService): boolean {
     const { own } = this.#options;
-    if (allHeard) return true;
+    if (allSynced) return true;
     const clusters = own.imports.fact(key)?.clusters ?? [];
     const sources = own.importedSlices.factsOf(key).map(({ cluster }) => cluster);
-    // Nothing shows in an import whose status was not written yet.
-    return clusters.length > 0 && [...clusters, ...sources].every(isHeard);
+    // An import without a status names no cluster yet.
+    return clusters.length > 0 && [...clusters, ...sources].every(isSynced);
+  }
+
+  #reserve(key: ObjectKey, ips: readonly string[]): void {
+    this.#options.addresses.take(`reserved for ${key}`, ips);
+    if (ips.length > 0) this.#reserving.add(key);
+    else this.#reserving.delete(key);
   }
 
   async #write(
     key: ObjectKey,
     wanted: ImportWanted | undefined,
-    list: ImportedSlices["slices"],
-    isHeard: Exports["isHeard"],
+    list: readonly Manifest[],
+    isSynced: ExportedService["isSynced"],
   ): Promise<void> {
     const { own, imports, slices } = this.#options;
     const { object, remove, reason, status } = wanted ?? {};
-    // First: once its marks are gone, nobody knows any more that its status is ours, should the second write fail.
+    // Before the annotation goes, which shows that the status is ours.
     if (reason === "released" && status !== undefined) await this.#writeStatus(key, status);
     const seen = own.imports.seen(key);
     await Promise.all([
@@ -138,22 +135,22 @@ export class Importer {
       inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
     ]);
     if (remove !== undefined && seen !== undefined) await imports.remove(seen);
-    await this.#removeSlices(key, new Set(list.map(keyOf)), isHeard);
-    await this.#ageSlices(key, isHeard);
+    await this.#removeSlices(key, new Set(list.map(keyOf)), isSynced);
+    await this.#ageSlices(key, isSynced);
     if (status !== undefined) await this.#writeStatus(key, status);
   }
 
-  /** Slices of clusters that are not heard stay. */
+  /** Slices of clusters that are not synced stay. */
   async #removeSlices(
     key: ObjectKey,
     kept: ReadonlySet<string>,
-    isHeard: Exports["isHeard"],
+    isSynced: ExportedService["isSynced"],
   ): Promise<void> {
     const { own, slices } = this.#options;
     const gone = [...own.importedSlices.keysOf(key)].filter((slice) => {
       if (kept.has(slice)) return false;
       const cluster = own.importedSlices.fact(slice)?.cluster;
-      return cluster === undefined || isHeard(cluster);
+      return cluster === undefined || isSynced(cluster);
     });
     await inParallel(gone, async (slice) => {
       const seen = own.importedSlices.seen(slice);
@@ -161,34 +158,44 @@ export class Importer {
     });
   }
 
-  /** Slices of a cluster that was not heard since we began, and is silent for too long, stay and grow old. */
-  async #ageSlices(key: ObjectKey, isHeard: Exports["isHeard"]): Promise<void> {
+  /** Marks the slices of stale clusters that were not synced since the start. */
+  async #ageSlices(key: ObjectKey, isSynced: ExportedService["isSynced"]): Promise<void> {
     const { own, slices, isStale } = this.#options;
     const old = own.importedSlices
       .factsOf(key)
-      .filter(({ cluster, ready }) => ready && !isHeard(cluster) && isStale(cluster));
+      .filter(({ cluster, ready }) => ready && !isSynced(cluster) && isStale(cluster));
     await inParallel(old, async (slice) => {
       const seen = own.importedSlices.seen(slice.key);
-      const manifest = seen && staleInPlace(await slices.read(seen));
+      const manifest = seen && staleSlice(await slices.read(seen));
       if (manifest !== undefined) await slices.apply(manifest, seen);
     });
   }
 
   async #writeStatus(key: ObjectKey, status: NonNullable<ImportWanted["status"]>): Promise<void> {
-    const { own, imports, today } = this.#options;
+    const { dirty, own, imports, recorder, today } = this.#options;
     const fact = own.imports.fact(key);
     const seen = own.imports.seen(key);
     if (fact === undefined || seen === undefined) return;
     const written = await imports.applyStatus(importStatus(fact, status, today()), seen);
-    const news = newsworthy(status.claims, fact.conditions);
     if (!written) return;
-    this.#options.attributed(key);
-    // That it has a VIP is what everybody expects.
-    this.#options.news(
-      seen,
-      news.filter(({ level }) => level === "Warning"),
-    );
+    // `areAllSynced` depends on the clusters in the status.
+    dirty("status", key);
+    const events = conditionEvents(status.claims, fact.conditions);
+    const warnings = events.filter(({ level }) => level === "Warning");
+    const deciders = deciderEvents(fact.clusters, status.clusters ?? []);
+    recorder.record(SERVICE_IMPORTS, seen, [...warnings, ...deciders]);
   }
+}
+
+/** An import whose condition `Ready` also names why parts of the service are left out. */
+function withOmitted(wanted: ImportWanted, omitted: readonly Reason[]): ImportWanted {
+  const { status } = wanted;
+  if (status === undefined || omitted.length === 0) return wanted;
+  const claims = status.claims.map((claim) => ({
+    ...claim,
+    message: withOmissions(claim.message, omitted),
+  }));
+  return { ...wanted, status: { ...status, claims } };
 }
 
 function ipsOf(manifest: Manifest | undefined): string[] {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { inParallel } from "./in-parallel.ts";
 
-/** How many of a hundred things were tried, if each fails for this reason. */
+/** Number of attempts for a hundred items, if each fails for this reason. */
 async function tried(reason: FaultReason): Promise<number> {
   let count = 0;
   const work = async (): Promise<void> => {
@@ -14,7 +14,7 @@ async function tried(reason: FaultReason): Promise<number> {
   return count;
 }
 
-test("all is tried, and the first fault is told; but where nobody answers, nobody waits a hundred times for it", async () => {
+test("all items are tried and the first error is thrown; without an answer the rest is skipped", async () => {
   assert.equal(await tried("write-conflict"), 100);
   assert.equal(await tried("refused"), 100);
   for (const reason of ["stalled", "unreachable"] as const) {

@@ -1,12 +1,12 @@
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { isDeaf } from "../../common/kubernetes/recovery.ts";
+import { isServerDown } from "../../common/kubernetes/recovery.ts";
 
-/** Writes at the same time, at most: a Service may have hundreds of slices. */
+/** Writes in progress at the same time; a Service may have hundreds of slices. */
 const MOST = 8;
 
 /**
- * Does all of it, several at a time; then throws what was thrown first, if anything was. Where nobody answers, the rest is not
- * tried: hundreds of slices would wait for minutes, and so would whoever stops us.
+ * Runs `work` for all items, several at a time, then throws the first error. If the API server does not answer, the rest
+ * is skipped: hundreds of timeouts would take minutes.
  */
 export async function inParallel<T>(
   all: Iterable<T>,
@@ -20,7 +20,7 @@ export async function inParallel<T>(
         await work(one);
       } catch (thrown) {
         faults.push(thrown);
-        if (thrown instanceof ApiFault && isDeaf(thrown.reason)) return;
+        if (thrown instanceof ApiFault && isServerDown(thrown.reason)) return;
       }
     }
   };

@@ -1,97 +1,77 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
-import type { Contribution } from "../import/imported-slices.ts";
-import { type ClusterSight, ClusterWatch } from "../liveness/cluster-watch.ts";
-import { merge } from "../merge/merge.ts";
+import { ClusterLiveness, type ClusterStatus } from "../liveness/cluster-liveness.ts";
+import { type ClusterDescription, DampedDescription } from "../liveness/damped-description.ts";
 import type { ClusterState } from "../model/facts.ts";
-import { shareOf } from "../registry/share.ts";
-import type { Follow } from "../stores/feed.ts";
-import { Member } from "../stores/member.ts";
-import type { ControllerEvents } from "./controller-events.ts";
-import type { Exports } from "./importer.ts";
+import type { Dirty } from "../model/task.ts";
+import type { Observer } from "../observe/observer.ts";
+import { Member, type MemberOptions, type RegistryLeaseFact } from "../stores/member.ts";
 
-/** Who is told what may have to be done because of what other clusters say. */
-export interface MembersTold {
-  /** What a cluster exports by this name, or how that cluster is, may be something else. */
-  exported(service: ObjectKey, cluster: string): void;
-  /** Who is heard is somebody else than before. */
-  heard(): void;
-  /** A cluster is stale, or alive again. */
-  turned(cluster: string): void;
-  /** How the registry of a cluster is read is something else than before. */
-  connection(cluster: string): void;
-}
-
-/** A cluster of which we know that it is a member, and no more. */
-export interface NewMember {
-  readonly id: string;
-  /** Where its registry is. */
-  readonly namespace: string;
-  /** How it was seen before we began, as its imported slices tell. */
+/** A cluster that is known to be a member. */
+export interface NewMember extends Pick<MemberOptions, "id" | "isOurs" | "namespace"> {
+  /** Its state before a restart, as its imported slices show. */
   readonly was: ClusterState;
-  /** True for our own. */
-  readonly isOurs: boolean;
 }
 
-/** How a registry is to be read. */
-export interface Reading {
-  readonly endpointCidrs: readonly Cidr[];
-  readonly follow: Follow;
-  /** What was imported from it before we began. */
-  readonly known: Iterable<ObjectKey>;
-}
-
-/** What `Members` are made of. */
+/** Dependencies of `Members`. */
 export interface MembersOptions {
   readonly clock: Clock;
   readonly clusterSetCidrs: readonly Cidr[];
-  readonly told: MembersTold;
-  readonly events: Pick<
-    ControllerEvents,
-    "connection" | "judged" | "problems" | "replaced" | "turned"
-  >;
+  /** As in `MemberOptions`. */
+  readonly maxRules: number;
+  readonly dirty: Dirty;
+  /** The set of members whose exports are known has changed, because of a cluster; undefined: the local one. */
+  readonly synced: (cluster?: string) => void;
+  /** A cluster became stale or alive, or `isSilent` is true now. */
+  readonly turned: (cluster: string) => void;
+  /** The connection to a registry has changed. */
+  readonly connection: (cluster: string) => void;
+  readonly events: Observer;
 }
 
-/** The clusters of the clusterset, ourselves included: what each of them exports, and whether it lives. */
+/** The clusters of the clusterset, the local one included: their registries, whether each is trusted, and whether it is alive. */
 export class Members {
   readonly #options: MembersOptions;
   readonly #members = new Map<string, Member>();
   readonly #verdicts = new Map<string, PeerVerdict>();
-  readonly #watch: ClusterWatch;
+  readonly #descriptions = new Map<string, DampedDescription>();
+  readonly #liveness: ClusterLiveness;
   #own: { readonly identity: Identity; readonly uid: string } | undefined;
-  #known = false;
+  #isComplete = false;
 
   constructor(options: MembersOptions) {
-    const { clock, events, told } = options;
+    const { clock, events, turned } = options;
     this.#options = options;
-    this.#watch = new ClusterWatch({
-      clock,
-      events: {
-        turned: (cluster, sight) => {
-          events.turned(cluster, sight);
-          told.turned(cluster);
-          this.#touch(cluster);
-        },
-        replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
+    this.#liveness = new ClusterLiveness(clock, {
+      turned: (cluster, status) => {
+        events.turned(cluster, status);
+        turned(cluster);
+        this.#requeue(cluster);
       },
+      silent: (cluster) => turned(cluster),
+      replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
     });
   }
 
-  /** Who we are: until this is known, nobody is believed. */
+  /** True once all members are known. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** Sets the local cluster's identity. Before, no member is trusted. */
   identify(identity: Identity, uid: string): void {
     this.#own = { identity, uid };
-    for (const id of this.#members.keys()) this.#judge(id);
+    for (const id of this.#members.keys()) this.#evaluate(id);
   }
 
   /** All members are known from now on. */
   complete(): void {
-    if (this.#known) return;
-    this.#known = true;
-    this.#options.told.heard();
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    this.#options.synced();
   }
 
   get(id: string): Member | undefined {
@@ -102,132 +82,116 @@ export class Members {
     return this.#members.values();
   }
 
-  /** What is made of a cluster; undefined if it is no member. */
+  /** Whether the records of a member are used; undefined for other clusters. */
   verdict(id: string): PeerVerdict | undefined {
     return this.#verdicts.get(id);
   }
 
-  /** How a cluster is; undefined if it is no member. */
-  sight(id: string): ClusterSight | undefined {
-    return this.#watch.sight(id);
+  /** Region and properties of a member, for its imported slices; undefined if they are unknown. */
+  description(id: string): ClusterDescription | undefined {
+    return this.#descriptions.get(id)?.current;
   }
 
-  /** A cluster is a member from now on. Until its registry has been read, it is not heard. */
-  admit({ id, namespace, was, isOurs }: NewMember): Member {
+  /** Whether a member is alive; undefined for other clusters. */
+  status(id: string): ClusterStatus | undefined {
+    return this.#liveness.status(id);
+  }
+
+  /**
+   * Whether endpoints of a member are used as usual. The local cluster's always are: what it cannot renew, such as after an
+   * outage of its API server, says nothing about its endpoints.
+   */
+  state(id: string): ClusterState {
+    return this.#isOwn(id) ? "alive" : (this.status(id)?.state ?? "alive");
+  }
+
+  /** True for another cluster that did not renew its Lease for its duration, counted from the start of this process. */
+  isSilent(id: string): boolean {
+    return !this.#isOwn(id) && this.#liveness.isSilent(id);
+  }
+
+  /** Adds a member. It is not synced until its registry is listed. */
+  add({ id, namespace, was, isOurs }: NewMember): Member {
     const before = this.#members.get(id);
     if (before !== undefined) return before;
     const member = this.#newMember(id, namespace, isOurs);
     this.#members.set(id, member);
-    this.#watch.expect(id, was);
-    this.#judge(id);
+    this.#liveness.expect(id, was);
+    this.#evaluate(id);
     return member;
   }
 
-  /** Reads a member's registry from now on; one that is read already, in another way. What is known of it stays. */
-  async read(id: string, { follow, endpointCidrs, known }: Reading): Promise<void> {
-    await this.#members.get(id)?.connect(follow, endpointCidrs, known);
-  }
-
-  /** A cluster is no member any more: a person has said so. Nothing of it is believed from now on. */
+  /** Removes a member with everything it exports. */
   async remove(id: string): Promise<void> {
     const member = this.#members.get(id);
     if (member === undefined) return;
     const services = member.services();
     this.#members.delete(id);
     this.#verdicts.delete(id);
-    this.#watch.forget(id);
-    for (const service of services) this.#options.told.exported(service, id);
-    this.#options.told.heard();
+    this.#descriptions.get(id)?.stop();
+    this.#descriptions.delete(id);
+    this.#liveness.forget(id);
+    this.#dirty(services);
+    this.#options.synced();
     await member.stop();
   }
 
-  /** False for a cluster of which it is not known what it does not export: what came of it stays. */
-  isHeard(id: string): boolean {
+  /** True if it is known what a cluster exports, and so what it does not. */
+  isSynced(id: string): boolean {
     const member = this.#members.get(id);
-    if (member === undefined) return this.#known;
+    if (member === undefined) return this.#isComplete;
     const records = this.verdict(id)?.records;
-    return records === "drop" ? member.listed : records === "use" && member.isHeard;
+    return records === "drop" ? member.listed : records === "use" && member.isSynced;
   }
 
-  /** True if it is known who all members are, and what each of them exports. */
-  allHeard(): boolean {
-    return this.#known && this.#members.keys().every((id) => this.isHeard(id));
+  /** True if all members are known, and what each exports. */
+  allSynced(): boolean {
+    return this.#isComplete && this.#members.keys().every((id) => this.isSynced(id));
   }
 
-  /** What those clusters export by a name that have been listed; and who is heard, as of now. */
-  exportsOf(key: ObjectKey): Exports {
-    const contributions: Contribution[] = [];
-    const problems = new Map<string, readonly Problem[]>();
-    for (const member of this.#members.values()) {
-      const record = member.record(key);
-      if (record === undefined || !member.listed || member.isRewound) continue;
-      if (this.verdict(member.id)?.records !== "use") continue;
-      const share = shareOf(member.slicesOf(key));
-      if (share.problems.length > 0) problems.set(member.id, share.problems);
-      const cluster = member.lease?.cluster;
-      contributions.push({
-        record,
-        slices: share.slices,
-        state: this.sight(member.id)?.state ?? "alive",
-        ...(cluster !== undefined && { cluster }),
-      });
-    }
-    const merged = merge(contributions.map(({ record }) => record));
-    const heard = new Map([...this.#members.keys()].map((id) => [id, this.isHeard(id)]));
-    const isKnown = this.#known;
-    return {
-      merged,
-      contributions,
-      problems,
-      isHeard: (id) => heard.get(id) ?? isKnown,
-      allHeard: this.allHeard(),
-    };
-  }
-
-  /** Every name that anybody exports. */
+  /** Every name that a member exports. */
   services(): Set<ObjectKey> {
     return new Set([...this.#members.values()].flatMap((member) => [...member.services()]));
   }
 
-  /** Reads nothing any more. */
   async stop(): Promise<void> {
-    this.#watch.stop();
+    this.#liveness.stop();
+    for (const description of this.#descriptions.values()) description.stop();
     await Promise.all([...this.#members.values()].map((member) => member.stop()));
   }
 
   #newMember(id: string, namespace: string, isOurs: boolean): Member {
-    const { clock, clusterSetCidrs, events, told } = this.#options;
-    let about: string | undefined;
+    const { clock, clusterSetCidrs, connection, dirty, events, maxRules, synced } = this.#options;
+    const source = isOurs ? undefined : id;
+    const description = new DampedDescription(clock, () => this.#requeue(id));
+    this.#descriptions.set(id, description);
     return new Member({
       id,
       namespace,
       isOurs,
       clock,
       clusterSetCidrs,
-      told: {
-        exported: (service) => told.exported(service, id),
-        listed: () => told.heard(),
-        heard: () => told.heard(),
-        lease: (sight) => {
-          const cluster = sight?.cluster;
-          // What we export ourselves we need not be told.
-          if (cluster !== undefined) this.#watch.seen(cluster, isOurs || cluster.complete);
-          this.#judge(id);
-          const { region, properties } = sight?.cluster ?? {};
-          const next = JSON.stringify([region, properties]);
-          if (next !== about) this.#touch(id);
-          about = next;
+      maxRules,
+      events: {
+        dirty: (kind, key) => dirty(kind, key, source),
+        synced: () => synced(source),
+        lease: (lease: RegistryLeaseFact | undefined) => {
+          const cluster = lease?.cluster;
+          // The local cluster knows its own exports.
+          if (cluster !== undefined) this.#liveness.seen(cluster, isOurs || cluster.complete);
+          this.#evaluate(id);
+          description.observe(cluster);
         },
         state: (resource, state) => {
           events.connection(id, resource, state);
-          told.connection(id);
+          connection(id);
         },
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });
   }
 
-  #judge(id: string): void {
+  #evaluate(id: string): void {
     const member = this.#members.get(id);
     if (member === undefined || this.#own === undefined) return;
     const { identity, uid } = this.#own;
@@ -235,16 +199,29 @@ export class Members {
     const next = peerVerdict(id, member.lease?.claim, identity, uid);
     this.#verdicts.set(id, next);
     if (before?.reason === next.reason && before.detail === next.detail) return;
-    this.#options.events.judged(id, next);
+    this.#options.events.evaluated(id, next);
     if (before?.records === next.records) return;
-    this.#options.told.heard();
-    this.#touch(id);
+    this.#options.synced(this.#sourceOf(id));
+    this.#requeue(id);
   }
 
-  /** What a cluster exports has to be looked at again, all of it. */
-  #touch(id: string): void {
-    for (const service of this.#members.get(id)?.services() ?? []) {
-      this.#options.told.exported(service, id);
+  /** Requeues everything that a member exports. */
+  #requeue(id: string): void {
+    this.#dirty(this.#members.get(id)?.services() ?? [], this.#sourceOf(id));
+  }
+
+  #dirty(services: Iterable<ObjectKey>, source?: string): void {
+    for (const service of services) {
+      this.#options.dirty("import", service, source);
+      this.#options.dirty("status", service, source);
     }
+  }
+
+  #sourceOf(id: string): string | undefined {
+    return this.#isOwn(id) ? undefined : id;
+  }
+
+  #isOwn(id: string): boolean {
+    return id === this.#own?.identity.id;
   }
 }

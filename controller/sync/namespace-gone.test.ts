@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld } from "../../test/support/controller-world.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
-test("an import that goes with its namespace is counted no more, and one in a namespace that comes back is", async () => {
+test("imports of a deleted namespace are not counted, those of a recreated one are", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
   assert.ok(c1 && c2);

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ControllerWorld } from "../../test/support/controller-world.ts";
-import { at } from "../../test/support/memory/fields.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
 const ID = "cluster.clusterset.k8s.io";
 
-test("a ClusterProperty that cannot be created is tried again until it is there, and complained of once", async () => {
+test("the creation of a ClusterProperty is retried until it succeeds, and the failure is logged once", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   assert.ok(c1);
-  c1.server.denied.set(ID, "a webhook is away");
+  c1.server.denied.set(ID, "a webhook is unavailable");
   world.start();
   await world.pass(40_000);
   assert.equal(c1.server.objects.get("clusterproperties", ID), undefined);
-  assert.equal(c1.log.filter((line) => line.includes("could not be created")).length, 1);
+  assert.equal(c1.log.filter((line) => line.includes("Failed to create")).length, 1);
 
   c1.server.denied.clear();
   await world.pass(60_000);

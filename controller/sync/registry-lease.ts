@@ -5,9 +5,9 @@ import {
   LABEL_REGISTRY,
 } from "../../api/keys.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { isOlder } from "../../common/kubernetes/object-meta.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES, microTime } from "../../common/lease/lease.ts";
+import { VERSION } from "../../common/version.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { encodeCluster } from "../registry/encode.ts";
@@ -15,30 +15,34 @@ import { LEASE_NAME } from "../registry/names.ts";
 import { publishable } from "../registry/publishable.ts";
 import type { Member } from "../stores/member.ts";
 import { NAMESPACES } from "../stores/resources.ts";
-import type { Writing } from "./writing.ts";
+import { refresh } from "./refresh.ts";
+import type { Writing } from "./write-permission.ts";
 
-/** What a `RegistryLease` is made of. */
+/** Dependencies of a `RegistryLease`. */
 export interface RegistryLeaseOptions {
   readonly writing: Writing;
   readonly today: () => Date;
-  /** Seconds that our Lease is good for. */
+  /** Lease duration in seconds. */
   readonly leaseSeconds: number;
-  /** We, as our registry shows us. */
-  readonly member: Pick<Member, "feeds" | "id" | "leases" | "namespace">;
+  /** The local cluster's registry. */
+  readonly member: Pick<Member, "id" | "leases" | "namespace"> & {
+    readonly registry: Pick<Member["registry"], "informers">;
+  };
   /** uid of kube-system. */
   readonly uid: string;
   readonly identity: () => Identity;
   readonly properties: () => Readonly<Record<string, string>>;
-  /** True if all that we export has been seen to lie in our registry. */
+  /** True if everything exported was seen in the registry. */
   readonly isComplete: () => boolean;
-  /** True if the registry's namespace is ours to make. */
+  /** True if the controller creates the registry's namespace. */
   readonly makesNamespace: boolean;
 }
 
-/** The Lease of our own registry, as it is written: always to what was seen of it, which is known again after a conflict. */
+/** Writes the Lease of the local cluster's registry, always on the state that was seen. All methods throw ApiFaults. */
 export class RegistryLease {
   readonly #options: RegistryLeaseOptions;
   readonly #writer: ApiWriter;
+  /** Has a field manager of its own, so that it takes no field from the holder. */
   readonly #contester: ApiWriter;
   #renewals = 0;
 
@@ -49,7 +53,7 @@ export class RegistryLease {
     this.#contester = new ApiWriter({ ...options.writing, fieldManager });
   }
 
-  /** Says who we are, and that we live. Throws what the API server answered. */
+  /** Renews the Lease, with the cluster's present description. */
   async renew(): Promise<void> {
     try {
       await this.#write();
@@ -61,28 +65,20 @@ export class RegistryLease {
     }
   }
 
-  /** By a field manager of its own: it takes no field away from the Lease's holder. */
-  async contest(): Promise<void> {
-    const { member, uid } = this.#options;
-    await this.#apply(this.#contester, {
-      apiVersion: COORDINATION_V1,
-      kind: "Lease",
-      metadata: {
-        name: LEASE_NAME,
-        namespace: member.namespace,
-        annotations: { [ANNOTATION_CONTESTED_BY]: uid },
-      },
-    });
+  /** Annotates another cluster's Lease with our uid. */
+  contest(): Promise<void> {
+    return this.#contest({ annotations: { [ANNOTATION_CONTESTED_BY]: this.#options.uid } });
   }
 
-  /**
-   * Takes the other's word back, now that it is told: as long as the other one lives, it says so again. Field managers go by
-   * their names alone, so what is applied under this one takes the place of what the other cluster has.
-   */
-  async uncontest(): Promise<void> {
+  /** Removes the other cluster's annotation; field managers go by name, so this applies over it. */
+  uncontest(): Promise<void> {
+    return this.#contest({});
+  }
+
+  #contest(annotations: Partial<Manifest["metadata"]>): Promise<void> {
     const { namespace } = this.#options.member;
-    const metadata = { name: LEASE_NAME, namespace };
-    await this.#apply(this.#contester, { apiVersion: COORDINATION_V1, kind: "Lease", metadata });
+    const metadata = { name: LEASE_NAME, namespace, ...annotations };
+    return this.#apply(this.#contester, { apiVersion: COORDINATION_V1, kind: "Lease", metadata });
   }
 
   async #write(): Promise<void> {
@@ -97,28 +93,22 @@ export class RegistryLease {
       properties: publishable(properties()),
       leaseSeconds,
       renewal,
+      version: VERSION,
       complete: isComplete(),
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));
   }
 
-  /** On what was seen: of two clusters of one id, only one can take the Lease. */
+  /** On the state that was seen: of two clusters with one ID, only one can take the Lease. */
   async #apply(writer: ApiWriter, manifest: Manifest): Promise<void> {
     const { member } = this.#options;
     const seen = member.leases.seen(`${member.namespace}/${LEASE_NAME}`);
-    const feed = member.feeds?.leases;
+    const informer = member.registry.informers?.leases.reflector;
     try {
       const answer = await writer.apply(LEASES, manifest, seen === undefined ? {} : { seen });
-      feed?.wrote(answer.object);
+      informer?.wrote(answer.object);
     } catch (thrown) {
-      if (thrown instanceof ApiFault && thrown.reason === "write-conflict") {
-        const found = await writer.get(LEASES, manifest.metadata);
-        // Nobody else would tell: no event is to come, and a Lease that is older is not taken for news.
-        if (isOlder(found?.meta.resourceVersion ?? "", seen?.resourceVersion ?? ""))
-          feed?.rewound();
-        else if (found !== undefined) feed?.wrote(found.object);
-        else if (seen !== undefined) feed?.erased(seen, "missing");
-      }
+      await refresh(thrown, writer, LEASES, manifest.metadata, seen, informer);
       throw thrown;
     }
   }

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ControllerWorld, type MemoryCluster } from "../../test/support/controller-world.ts";
-import { at } from "../../test/support/memory/fields.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
-// A hub that comes back with an older state, or with nothing but its namespaces, however long it was away, and whoever
-// reaches it first: publishers, readers, or some connections of each.
+// A hub returns with an older state or with only its namespaces, after any time; publishers and readers reconnect in
+// any order.
 
-/** `RUNS=1000` looks for what is rare. */
+/** `RUNS=1000` searches for rare failures. */
 const RUNS = Number(process.env.RUNS ?? 4);
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
 
-/** What was imported and is not any more, in all clusters, from the call on. */
+/** Imports that were removed in any cluster since the call. */
 function losses(clusters: readonly MemoryCluster[]): string[] {
   const lost: string[] = [];
   for (const { id, server } of clusters) {
@@ -46,14 +46,14 @@ async function publish(world: ControllerWorld, names: readonly string[], last: n
   await world.pass(5000);
 }
 
-test("a hub that is restored or built anew takes nothing from anybody, and has all of it again", async () => {
+test("a hub that is restored or rebuilt removes no import, and contains all records again", async () => {
   const outages = fc.record({
-    /** Nothing but the namespaces is there again. */
+    /** True if only the namespaces are restored. */
     isEmpty: fc.boolean(),
     later: fc.subarray(["api", "db", "web"]),
-    /** How long before the outage the backup was made, but for what was published in between. */
+    /** Milliseconds between backup and outage, without the time of publications. */
     age: fc.constantFrom(0, 30_000),
-    /** Versions that others have used up before anybody comes back. */
+    /** Resource versions that other writers use before any controller reconnects. */
     ahead: fc.constantFrom(0, 15),
     away: fc.constantFrom(100, 3000, 45_000),
     delay: fc.constantFrom(3, 1400),

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Chance } from "../../test/support/chance.ts";
-import { ControllerWorld } from "../../test/support/controller-world.ts";
-import { FINE } from "../../test/support/memory/memory-api-server.ts";
+import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { Chance } from "../../test/generators/chance.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
 
-/** Of a range of 254 addresses: some of them want the same. */
+/** Imports in a range of 254 addresses: some have the same first candidate. */
 const NAMES = Array.from({ length: 60 }, (_, i) => `shop/web-${i}`);
-/** With these a VIP was given twice while it was kept no longer than until its write had failed. `SEEDS=1,2,3`: others. */
+/** With these seeds a VIP was allocated twice when it was not kept after a failed write. `SEEDS=1,2,3`: other seeds. */
 const SEEDS = process.env.SEEDS?.split(",").map(Number) ?? [20, 23, 26];
 
 for (const seed of SEEDS) {
-  test(`imports never share a VIP, though a write that is not answered may have been done, and is told of late (seed ${seed})`, async () => {
+  test(`imports never share a VIP, even if an unanswered write was done and is reported late (seed ${seed})`, async () => {
     const chance = new Chance(seed);
     const world = new ControllerWorld(["c1", "c2"], () => chance.next());
     const [c1, c2] = world.clusters;

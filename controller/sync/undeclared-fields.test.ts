@@ -22,7 +22,7 @@ function refusal(...paths: readonly string[]): ApiFault {
   return new ApiFault("server-error", message);
 }
 
-test("a field that a CRD does not declare is left out from its first refusal on", () => {
+test("a field that a CRD does not declare is left out after its first rejection", () => {
   const fields = new UndeclaredFields();
   assert.equal(fields.without(IMPORT), IMPORT);
   assert.equal(fields.learn(refusal(".spec.ipFamilies")), true);
@@ -36,7 +36,7 @@ test("a field that a CRD does not declare is left out from its first refusal on"
   assert.deepEqual(fields.without({ ...IMPORT, status }).status, { clusters: [] });
 });
 
-test("of any other fault nothing is learned", () => {
+test("other errors leave out no field", () => {
   const fields = new UndeclaredFields();
   assert.equal(fields.learn(new ApiFault("server-error", "HTTP 500: etcd has no leader")), false);
   assert.equal(fields.learn(new ApiFault("invalid", refusal(".spec.ips").message)), false);

@@ -2,7 +2,7 @@ import { createSocket } from "node:dgram";
 import { get } from "node:http";
 import { connect } from "node:net";
 
-/** What can become of an attempt that is not answered. */
+/** Errors of an attempt. */
 export type Failure =
   | "refused"
   | "reset"
@@ -14,13 +14,13 @@ export type Failure =
   | "no-port"
   | "failed";
 
-/** Who answered, and the address that it was called from, as it says. */
+/** The server's name, and the client address that it reports. */
 export interface Answer {
   readonly name: string;
   readonly source: string;
 }
 
-/** What became of one attempt. */
+/** The result of one attempt. */
 export type Result = Answer | { readonly error: Failure };
 
 const FAILURES: Readonly<Record<string, Failure>> = {
@@ -41,7 +41,7 @@ export function failureOf(error: Error & { code?: string }): Failure {
   return FAILURES[error.code ?? ""] ?? "failed";
 }
 
-/** Reads "NAME SOURCE", as raw TCP and UDP say it. */
+/** Parses "NAME SOURCE", the answer over TCP and UDP. */
 export function parseLine(text: string): Result {
   const match = /^(\S+) (\S+)\n$/.exec(text);
   if (match === null) return { error: text === "" ? "closed" : "garbled" };
@@ -53,7 +53,7 @@ function hostOf(target: URL): string {
   return target.hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Makes one fresh connection and asks for one answer. Never throws. */
+/** Makes one new connection and requests one answer. Never throws. */
 export type Attempt = (target: URL, timeoutMs: number) => Promise<Result>;
 
 const tcp: Attempt = (target, timeoutMs) => {
@@ -126,7 +126,7 @@ const udp: Attempt = (target, timeoutMs) => {
   };
   socket.on("error", (error) => end({ error: failureOf(error) }));
   socket.once("message", (text: Buffer) => end(parseLine(text.toString("latin1"))));
-  // Connected, because only then the kernel tells of an ICMP error.
+  // Connected, because the kernel reports ICMP errors only then.
   socket.connect(Number(target.port || 53), host, () => {
     socket.send("who\n", (error) => {
       if (error !== null) end({ error: failureOf(error) });

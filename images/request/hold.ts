@@ -3,7 +3,7 @@ import { type Failure, failureOf } from "./attempt.ts";
 import type { Options } from "./options.ts";
 import { now, print } from "./output.ts";
 
-/** Keeps one connection open and prints what comes; true if it ended because its time was over, or by SIGTERM. */
+/** Keeps one connection open and prints what it receives; true if it ended after its time or by SIGTERM. */
 export function hold(options: Options): Promise<boolean> {
   const done = Promise.withResolvers<boolean>();
   let over = false;
@@ -34,13 +34,13 @@ export function hold(options: Options): Promise<boolean> {
   });
   request.on("error", (error) => end(failureOf(error)));
   const patience = setTimeout(() => end("timeout"), options.timeoutMs);
-  // As a pod's first process it would not end otherwise.
+  // The first process of a pod has no default action for SIGTERM.
   process.once("SIGTERM", () => end());
   if (Number.isFinite(options.forMs)) setTimeout(end, options.forMs).unref();
   return done.promise;
 }
 
-/** Reads one line of /stream. */
+/** Parses one line of /stream. */
 export function parseLine(text: string): { name: string; line: number } | undefined {
   const match = /^\{"line":(\d+),"name":"([^"\\]*)"/.exec(text);
   return match === null ? undefined : { name: match[2] ?? "", line: Number(match[1]) };

@@ -3,17 +3,17 @@ import { parseArgs } from "node:util";
 const USAGE = `request [options] TARGET
 
 TARGET   http://241.0.1.7:80/path   one HTTP request on a connection of its own, to a "serve"
-         tcp://241.0.1.7:80         the leanest: connect, ask "who", read the name, close
-         udp://241.0.1.7:53         one datagram there, one back
+         tcp://241.0.1.7:80         a TCP connection: send "who", read the name, close
+         udp://241.0.1.7:53         one datagram and its reply
          IPv6 addresses in brackets: tcp://[fd00:241::7]:80
 
-  --timeout MS    give one attempt up after this long (default 2000)
-  --count N       attempts, each on a fresh connection (default 1, or no limit with --for)
-  --for SECONDS   go on for so long
-  --rate N        start so many a second (default: one after the other, at most 1000/s)
-  --in-flight N   start no more while so many are unanswered (default 2000)
-  --every MS      instead of a line per attempt, a line of sums for each so many ms
-  --hold          instead, keep one HTTP connection to /stream open, and print what comes
+  --timeout MS    timeout of an attempt in milliseconds (default 2000)
+  --count N       attempts, each on a new connection (default 1, or no limit with --for)
+  --for SECONDS   duration of the run
+  --rate N        attempts per second (default: one after the other, at most 1000/s)
+  --in-flight N   maximum number of unanswered attempts (default 2000)
+  --every MS      print sums at this interval instead of a line per attempt
+  --hold          keep one HTTP connection to /stream open and print what it receives
 
 Attempts:  {"at":5123.417,"name":"web-1","source":"10.1.0.13","ms":0.512}
            {"at":5123.417,"error":"refused","ms":0.231}
@@ -21,30 +21,30 @@ Sums:      {"at":5200.001,"answers":{"web-1":20},"errors":{"refused":1},"maxMs":
 Held:      {"at":5123.417,"name":"web-1","line":1}   and at last   {"at":9123.417,"error":"reset"}
 A run of more than one attempt ends with {"total":2000,"answered":1999,"errors":{"refused":1},"maxMs":3.2}.
 
-at      when the attempt began (held: when the line came), in ms of CLOCK_MONOTONIC: comparable between
+at      start of the attempt (--hold: arrival of the line) in ms of CLOCK_MONOTONIC, comparable between
         the processes of one machine
 errors  refused, reset, timeout, unreachable, closed (ended without an answer), status (HTTP, not 200),
-        garbled (an answer that is none), no-port (this machine has no local port left), failed
+        garbled (an invalid answer), no-port (this machine has no free local port), failed
 
-SIGTERM ends a run early: nothing new is begun, and what is under way is waited for.
+SIGTERM ends a run early: no attempt starts, and those under way end.
 The exit code is 0 if every attempt was answered.`;
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Options {
   readonly target: URL;
   readonly timeoutMs: number;
-  /** Infinite if only time ends the run, as `forMs` is if only the count does. */
+  /** Infinite if only time ends the run; `forMs` is infinite if only the count does. */
   readonly count: number;
   readonly forMs: number;
-  /** A second; none: one after the other. */
+  /** Attempts per second; absent: one after the other. */
   readonly rate: number | undefined;
   readonly inFlight: number;
-  /** Print sums so often instead of every attempt. */
+  /** Interval of sums, which are printed instead of attempts. */
   readonly everyMs: number | undefined;
   readonly hold: boolean;
 }
 
-/** Reads the command line. Throws on what it does not understand; `--help` prints and ends. */
+/** Parses the command line. Throws if it is invalid; `--help` prints the usage and exits. */
 export function optionsOf(argv: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...argv],

@@ -5,8 +5,7 @@ import { now, print } from "./output.ts";
 import { Tally } from "./tally.ts";
 
 /**
- * Makes all attempts; true if every one was answered. SIGTERM ends it early and in good order: no new
- * attempt, and those under way come to their ends, so that one that hangs is still told of.
+ * Makes all attempts; true if each was answered. After SIGTERM, no attempt starts, and those under way end and are printed.
  */
 export async function repeat(options: Options, attempt: Attempt): Promise<boolean> {
   const all = new Tally();
@@ -38,7 +37,7 @@ export async function repeat(options: Options, attempt: Attempt): Promise<boolea
   });
   const more = () => !isOver && begun < options.count && now() - start < options.forMs;
   while (more()) {
-    // Each one has its moment by the clock, so that a late timer does not lower the rate.
+    // Each attempt has a fixed time, so that a late timer does not lower the rate.
     const due =
       options.rate === undefined ? begun + 1 : Math.ceil(((now() - start) * options.rate) / 1_000);
     while (more() && begun < due && pending < options.inFlight) {

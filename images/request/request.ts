@@ -1,6 +1,6 @@
 /**
- * request: makes connections and tells what became of each, one JSON line a time, so that a person, a test
- * or `kubectl logs` can see who answered, how soon, and what failed. Needs nothing but Node.
+ * request: makes connections and prints a JSON line for each: the server that answered, the time that it took, or the
+ * error. Needs only Node.js.
  */
 import { ATTEMPTS } from "./attempt.ts";
 import { hold } from "./hold.ts";

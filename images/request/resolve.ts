@@ -1,13 +1,13 @@
 /**
- * resolve: asks the DNS servers of /etc/resolv.conf, and prints what each question was answered, one JSON line each, in
- * their order. Names are taken as they are: no search list is tried. Needs nothing but Node.
+ * resolve: queries the DNS servers of /etc/resolv.conf and prints each answer as a JSON line, in order. Names are used as
+ * they are, without the search list. Needs only Node.js.
  *
  *     node resolve.ts A:web.shop.svc.clusterset.local SRV:_http._tcp.web.shop.svc.clusterset.local
  *     {"type":"A","name":"web.shop.svc.clusterset.local","records":["241.0.1.7"]}
  *     {"type":"SRV","name":"_http._tcp.web.shop.svc.clusterset.local","error":"ENODATA"}
  *
- * Records are sorted. Of SRV they are `PORT TARGET`; of TXT, their strings. Errors are Node's words (dns.NOTFOUND, …):
- * ENOTFOUND is NXDOMAIN, and ENODATA a name that has no such record. The exit code is 0, whatever the answers are.
+ * Records are sorted. Of SRV they are `PORT TARGET`; of TXT, their strings. Errors are those of Node.js (dns.NOTFOUND, …):
+ * ENOTFOUND is NXDOMAIN, and ENODATA a name without such a record. The exit code is always 0.
  */
 import { Resolver } from "node:dns/promises";
 import { print } from "./output.ts";

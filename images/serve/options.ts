@@ -17,7 +17,7 @@ HTTP:  GET /              {"name":"web-1","source":"10.1.0.13","address":"10.1.0
 raw:   a line that reads "who" is answered with "NAME SOURCE", and the connection is closed
 UDP:   a datagram is answered with "NAME SOURCE"`;
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Options {
   readonly name: string;
   /** Ports; 0: none. */
@@ -28,7 +28,7 @@ export interface Options {
   readonly graceMs: number;
 }
 
-/** Reads the command line. Throws on what it does not understand; `--help` prints and ends. */
+/** Parses the command line. Throws if it is invalid; `--help` prints the usage and exits. */
 export function optionsOf(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],

@@ -1,6 +1,5 @@
 /**
- * serve: answers everyone with its own name and the address that it sees them come from, over HTTP, raw TCP
- * and UDP, IPv4 and IPv6. Needs nothing but Node.
+ * serve: answers with its name and the client's address, over HTTP, TCP and UDP, IPv4 and IPv6. Needs only Node.js.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
@@ -8,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { type Options, optionsOf } from "./options.ts";
 
-/** Who answers whom. */
+/** An answer: the server's name, and the client's address. */
 interface Answer {
   readonly name: string;
   readonly source: string;
@@ -70,7 +69,7 @@ function stream(response: ServerResponse, answer: Answer, ms: number): void {
   response.once("close", () => clearInterval(timer));
 }
 
-/** Starts TCP; gives what stops it. */
+/** Starts TCP and returns a function that stops it. */
 async function serveTcp(options: Options): Promise<() => void> {
   const http = createServer((request, response) => respond(request, response, options));
   http.on("clientError", (_error, socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
@@ -81,8 +80,8 @@ async function serveTcp(options: Options): Promise<() => void> {
     socket.on("error", () => socket.destroy()); // The client has gone; nobody is left to be told.
     socket.once("data", (first: Buffer) => {
       if (first.toString("latin1", 0, 4) === "who\n") {
-        // The server closes first: the closed connection's wait (TIME_WAIT) then holds no port of the
-        // client's, which can make thousands of connections a second.
+        // The server closes first, so that TIME_WAIT holds no port of the client, which may open thousands of
+        // connections a second.
         const { name, source } = answerTo(socket, options);
         socket.end(`${name} ${source}\n`);
       } else {
@@ -105,9 +104,9 @@ async function serveTcp(options: Options): Promise<() => void> {
   };
 }
 
-/** Starts UDP; gives what stops it. */
+/** Starts UDP and returns a function that stops it. */
 async function serveUdp(options: Options): Promise<() => void> {
-  // An answer must come from the address that was asked, so each address that has a name has a socket.
+  // A reply must come from the address that was called, so each address with a name has a socket.
   const binds = options.names.size > 0 ? [...options.names.keys()] : ["::"];
   const sockets = binds.map((address): UdpSocket => {
     const socket = createSocket({ type: address.includes(":") ? "udp6" : "udp4", reuseAddr: true });

@@ -7,89 +7,114 @@ export interface Rule {
    * for a package, `./` for the file's own folder.
    */
   readonly may: readonly string[];
-  /** True if the files must not touch the world, nor remember anything: see `IMPURE`. */
+  /** True if the files must have no side effects and no state: see `IMPURE` in laws.ts. */
   readonly pure: boolean;
   readonly why: string;
 }
 
-/** Who may import whom. docs/ARCHITECTURE.md shows this table; a test holds the tree to it. */
+/** Allowed imports. docs/ARCHITECTURE.md shows this table, and a test enforces it. */
 export const RULES: readonly Rule[] = [
   {
     files: ["**/*.test.ts", "test/**", "scripts/**"],
     may: ["**", "node:", "*"],
     pure: false,
-    why: "Tests and scripts look at everything; nothing looks at them.",
+    why: "Tests and scripts may import everything; no other file imports them.",
   },
   {
     files: ["api/**"],
-    may: ["api/**"],
+    may: ["api/**", "ip-address"],
     pure: true,
-    why: "The nouns that all programs speak; must load anywhere.",
+    why: "The types that all programs share; loads anywhere. ip-address is pure, and computes address ranges.",
   },
   {
     files: ["common/kubernetes/**"],
     may: ["api/**", "common/**", "node:", "@kubernetes/client-node/dist/config.js", "yaml"],
     pure: false,
-    why: "The only place that speaks to an API server.",
+    why: "The only place with requests to an API server.",
   },
   {
     files: ["common/**"],
     may: ["api/**", "common/**", "node:", "package.json", "pino", "prom-client"],
     pure: false,
-    why: "How our programs run; knows none of them.",
+    why: "Shared by all programs; imports none of them.",
   },
   {
     files: ["agent/model/**"],
     may: ["api/**", "agent/model/**"],
     pure: true,
-    why: "Facts, and the strict parsers that let them in.",
+    why: "Facts, and the strict parsers that create them.",
   },
   {
     files: ["agent/plan/**"],
     may: ["api/**", "agent/model/**", "agent/plan/**"],
     pure: true,
-    why: "Decides, and has no memory: same facts, same plan.",
+    why: "Stateless decisions: same facts, same plan.",
   },
   {
-    files: ["agent/backends/backend.ts"],
-    may: ["api/**", "agent/plan/virtual-service.ts"],
+    files: ["agent/backends/{backend,limits,names,requirements}.ts"],
+    may: ["api/**", "agent/plan/virtual-service.ts", "agent/system/program-result.ts"],
     pure: true,
     why: "The seam: meaning in, kernel objects out.",
   },
   {
+    files: ["agent/backends/backend-kind.ts"],
+    may: ["./", "api/**", "common/log.ts"],
+    pure: false,
+    why: "The use of a backend before and after it programs a family.",
+  },
+  {
+    files: ["agent/backends/kinds.ts"],
+    may: ["agent/backends/{backend-kind,names}.ts", "agent/backends/*/kind.ts"],
+    pure: false,
+    why: "The record of all backends; no other file names one.",
+  },
+  {
+    files: ["agent/backends/nft/*"],
+    may: ["./", "api/**", "agent/backends/backend.ts", "node:crypto"],
+    pure: true,
+    why: "The text of nft for all backends that program nftables. Hashing is pure.",
+  },
+  {
     files: [
-      "agent/backends/*/{flavour,list,read,remove,restore,support,trial}.ts",
-      "agent/backends/{iptables/iptables,ipvs/ipvs,nftables/nftables}.ts",
+      "agent/backends/*/{apply,backend,flavour,kind,kube-proxy-watch,limits,list,probe,read,remove,requirements,support}.ts",
     ],
     may: [
       "./",
       "api/**",
       "common/**",
-      "agent/backends/backend.ts",
+      "agent/backends/{nft/,}*.ts",
       "agent/plan/virtual-service.ts",
       "agent/system/**",
     ],
     pure: false,
-    why: "The part of a backend that touches the kernel, by way of agent/system.",
+    why: "The part of a backend that accesses the kernel, through agent/system.",
   },
   {
     files: ["agent/backends/*/*"],
     may: [
       "./",
       "api/**",
-      "agent/backends/backend.ts",
+      "agent/backends/{backend,requirements}.ts",
+      "agent/backends/nft/*",
       "agent/plan/virtual-service.ts",
       "agent/system/ipvs/object.ts",
+      "agent/system/nftables/{element,listing,text}.ts",
       "node:crypto",
     ],
     pure: true,
-    why: "The rest of a backend renders and compares. It knows no other backend; hashing is pure.",
+    why: "The rest of a backend renders and compares. It imports no other backend; hashing is pure.",
   },
   {
     files: ["agent/sources/source.ts"],
     may: ["api/**", "agent/model/**"],
     pure: true,
-    why: "What a source is.",
+    why: "The interface of a source.",
+  },
+  {
+    files: ["agent/sources/{fact-tables,object-table,slice-quota}.ts"],
+    may: ["./", "api/**", "agent/model/**", "node:util"],
+    pure: false,
+    why: "The present facts of each resource, for all sources, and their limit.",
   },
   {
     files: ["agent/sources/*/*"],
@@ -98,7 +123,7 @@ export const RULES: readonly Rule[] = [
       "api/**",
       "common/**",
       "agent/model/**",
-      "agent/sources/source.ts",
+      "agent/sources/*.ts",
       "node:buffer",
       "node:fs",
       "node:path",
@@ -106,10 +131,12 @@ export const RULES: readonly Rule[] = [
       "yaml",
     ],
     pure: false,
-    why: "Turns what it reads into facts; decides nothing.",
+    why: "Turns input into facts; decides nothing.",
   },
   {
-    files: ["agent/conntrack/{concern,departure,judge,target,target-index,targets}.ts"],
+    files: [
+      "agent/conntrack/{endpoint-removal,port-index,programmed-port,programmed-state,scan-scope,stale-check}.ts",
+    ],
     may: [
       "./",
       "api/**",
@@ -117,7 +144,7 @@ export const RULES: readonly Rule[] = [
       "agent/system/conntrack/{entry,table}.ts",
     ],
     pure: true,
-    why: "Which entries of connection tracking are wrong, by what is live.",
+    why: "Which conntrack entries are stale, compared with the live state.",
   },
   {
     files: ["agent/conntrack/**"],
@@ -130,14 +157,14 @@ export const RULES: readonly Rule[] = [
       "agent/system/conntrack/**",
     ],
     pure: false,
-    why: "Walks through the table after the kernel has said yes, off the straight line.",
+    why: "Scans the connection tracking table after a transaction, off the straight line.",
   },
   {
     files: ["agent/sync/**"],
     may: [
       "api/**",
       "common/**",
-      "agent/backends/backend.ts",
+      "agent/backends/{backend,limits}.ts",
       "agent/model/**",
       "agent/plan/**",
       "agent/sources/source.ts",
@@ -145,19 +172,25 @@ export const RULES: readonly Rule[] = [
       "node:util",
     ],
     pure: false,
-    why: "The straight line from sources to kernel; knows no backend by name.",
+    why: "The straight line from sources to kernel.",
   },
   {
     files: ["agent/preflight/preflight.ts"],
-    may: ["./", "api/**", "common/**"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "agent/backends/requirements.ts",
+      "agent/system/program-result.ts",
+    ],
     pure: false,
-    why: "Looks at the node every minute, through the eyes it is given.",
+    why: "Runs the checks of the node every minute.",
   },
   {
     files: ["agent/preflight/**"],
-    may: ["./", "api/**"],
+    may: ["./", "api/**", "agent/backends/requirements.ts", "agent/system/program-result.ts"],
     pure: true,
-    why: "What to ask a node, and what its answers mean.",
+    why: "Queries of a node, and the meaning of their results.",
   },
   {
     files: ["agent/config/**"],
@@ -165,7 +198,7 @@ export const RULES: readonly Rule[] = [
       "api/**",
       "common/config/**",
       "common/log.ts",
-      "agent/backends/backend.ts",
+      "agent/backends/{backend,backend-kind,names}.ts",
       "agent/config/**",
       "agent/model/facts.ts",
     ],
@@ -188,17 +221,19 @@ export const RULES: readonly Rule[] = [
       "yaml",
     ],
     pure: false,
-    why: "Tells what was decided and done; nothing depends on it.",
+    why: "Reports decisions and actions; nothing depends on it.",
   },
   {
     files: [
-      "agent/system/netlink/{attributes,generic,message}.ts",
+      "agent/system/netlink/{attributes,generic,message,values}.ts",
       "agent/system/conntrack/{encoding,entry,listing,table}.ts",
       "agent/system/{ipvs,link}/{encoding,object}.ts",
+      "agent/system/nftables/{element,encoding,fields,listing,text}.ts",
+      "agent/system/program-result.ts",
     ],
-    may: ["./", "api/**", "agent/system/netlink/{attributes,generic,message}.ts"],
+    may: ["./", "api/**", "agent/system/netlink/{attributes,generic,message,values}.ts"],
     pure: true,
-    why: "What netlink and the program conntrack say, read strictly.",
+    why: "Strict encoders and decoders of netlink messages and of the conntrack program's output.",
   },
   {
     files: ["agent/system/netlink/socket.ts"],
@@ -216,31 +251,31 @@ export const RULES: readonly Rule[] = [
     files: ["controller/model/**"],
     may: ["./", "api/**"],
     pure: true,
-    why: "What the controller believes, and the strict parsers that let it in.",
+    why: "Facts of the controller, and their strict parsers.",
   },
   {
     files: ["controller/export/**"],
     may: ["./", "api/**", "controller/model/**"],
     pure: true,
-    why: "What a ServiceExport publishes, and which endpoint goes into which slice.",
+    why: "The published record of a ServiceExport, and its slices.",
   },
   {
     files: ["controller/registry/**"],
     may: ["./", "api/**", "controller/model/**", "node:crypto"],
     pure: true,
-    why: "How records lie in a registry, and what is believed of one. Hashing is pure.",
+    why: "Encodes and decodes the objects of a registry. Hashing is pure.",
   },
   {
     files: ["controller/merge/**"],
     may: ["./", "api/**", "controller/model/**"],
     pure: true,
-    why: "Makes one service of all exports of a name, and has no memory.",
+    why: "Merges all exports of a name into one service. No state.",
   },
   {
     files: ["controller/allocate/**"],
     may: ["./", "api/**", "node:crypto"],
     pure: true,
-    why: "Which VIP an import gets; remembers none. Hashing is pure.",
+    why: "Allocates VIPs. No state. Hashing is pure.",
   },
   {
     files: ["controller/import/**"],
@@ -253,7 +288,7 @@ export const RULES: readonly Rule[] = [
       "node:crypto",
     ],
     pure: true,
-    why: "What an importing cluster should hold of a merged service, and what is told to exporters.",
+    why: "The desired import and slices of a merged service, and conditions of exports.",
   },
   {
     files: ["controller/liveness/**"],
@@ -266,25 +301,31 @@ export const RULES: readonly Rule[] = [
       "controller/model/**",
     ],
     pure: false,
-    why: "Who is silent, and what is believed of a cluster that returns: the only decisions that time takes part in.",
+    why: "Expired Leases, and recovery after an outage: all decisions that depend on time.",
   },
   {
     files: ["agent/command/**", "agent/main.ts"],
-    may: ["api/**", "common/**", "agent/**", "node:os"],
+    may: [
+      "api/**",
+      "common/**",
+      "agent/backends/*.ts",
+      "agent/{command,config,conntrack,model,observe,plan,preflight,sources,sync,system}/**",
+      "node:os",
+    ],
     pure: false,
-    why: "Builds the agent out of its parts; the only place that knows a backend by name.",
+    why: "Assembles the agent from its parts.",
   },
   {
     files: ["controller/identity/**"],
     may: ["./", "api/**", "controller/model/**"],
     pure: true,
-    why: "Who we are, who the others are, and who publishes under an id that two have.",
+    why: "Identity of the local cluster and of peers, and conflicts between two clusters with one ID.",
   },
   {
     files: ["controller/peers/parse-peer.ts"],
-    may: ["api/**", "controller/model/parse-endpoint-cidrs.ts"],
+    may: ["api/**", "controller/model/peer-scope.ts"],
     pure: true,
-    why: "How a peer is reached, read strictly; what a Secret holds is shown nowhere.",
+    why: "Strict parser of peers' Secrets; never shows their content.",
   },
   {
     files: ["controller/config/**"],
@@ -292,9 +333,11 @@ export const RULES: readonly Rule[] = [
       "./",
       "api/**",
       "common/config/**",
+      "common/kubernetes/inline-kubeconfig.ts",
       "common/log.ts",
       "controller/allocate/pool.ts",
-      "controller/liveness/{cluster-watch,lease-times}.ts",
+      "controller/liveness/{cluster-liveness,lease-times}.ts",
+      "controller/model/{exported-keys,exported-metadata}.ts",
     ],
     pure: false,
     why: "Arguments in, one frozen value out.",
@@ -304,7 +347,7 @@ export const RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
-      "common/clock.ts",
+      "common/{clock,lease/lease}.ts",
       "common/kubernetes/**",
       "controller/identity/**",
       "controller/liveness/**",
@@ -314,7 +357,7 @@ export const RULES: readonly Rule[] = [
       "node:util",
     ],
     pure: false,
-    why: "What is believed of each API server, as it comes.",
+    why: "Informers and caches of each API server.",
   },
   {
     files: ["controller/sync/**"],
@@ -323,63 +366,30 @@ export const RULES: readonly Rule[] = [
       "api/**",
       "common/**",
       "controller/{allocate,config,export,identity,import,liveness,merge,model,peers,registry,stores}/**",
+      "controller/observe/observer.ts",
     ],
     pure: false,
-    why: "The two straight lines, from what is believed to what is written.",
+    why: "Reconcilers: from caches to writes. All logs and counts go through the Observer.",
   },
   {
     files: ["controller/observe/**"],
     may: ["./", "api/**", "common/**", "controller/**", "prom-client"],
     pure: false,
-    why: "Tells what was decided and done; nothing depends on it.",
+    why: "Logs, metrics and pages; only the Observer is used elsewhere.",
   },
   {
     files: ["controller/command/**", "controller/main.ts"],
     may: ["api/**", "common/**", "controller/**", "node:crypto", "node:os"],
     pure: false,
-    why: "Builds the controller out of its parts.",
+    why: "Assembles the controller.",
   },
   {
     files: ["images/*/*"],
     may: ["./", "node:"],
     pure: false,
-    why: "Programs of the lab's containers: each stands alone.",
+    why: "Programs of the lab's containers, independent of each other.",
   },
 ];
 
 /** Programs and tests: they are started, never imported. */
 export const PROGRAMS: readonly string[] = ["**/main.ts", "scripts/*.ts", "**/*.test.ts"];
-
-/** Code that a pure file must not hold, and what it is. */
-export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp }[] = [
-  { what: "the time of day", pattern: /\bDate\.now\b|\bDate\(\)/ },
-  { what: "Math.random", pattern: /\bMath\.random\b/ },
-  { what: "process", pattern: /\bprocess\s*[.[]/ },
-  { what: "console", pattern: /\bconsole\s*[.[]/ },
-  { what: "performance", pattern: /\bperformance\s*[.[]/ },
-  { what: "globalThis", pattern: /\bglobalThis\b/ },
-  { what: "a timer", pattern: /\b(setTimeout|setInterval|setImmediate|queueMicrotask)\s*\(/ },
-  { what: "fetch", pattern: /\bfetch\s*\(/ },
-  { what: "a module-level variable", pattern: /^(export )?(let|var) /m },
-];
-
-/**
- * The time of day, and the only files of our programs that may ask for it: to print it, or because somebody has written
- * until when a token is good. What waits or measures uses `Clock`, which nobody sets.
- */
-export const TIME_OF_DAY = {
-  pattern: /\bDate\.now\b|\b(new )?Date\(\)|\bsetToCurrentTime\b|\b(iso|epoch|unix)Time\b/,
-  programs: ["api/**", "common/**", "agent/**", "controller/**"],
-  may: [
-    "common/log.ts",
-    "common/kubernetes/credential-plugin.ts",
-    "agent/observe/metrics.ts",
-    "controller/command/run.ts",
-  ],
-} as const;
-
-/** Words that name no noun, as a part of a file's or folder's name. */
-export const EMPTY_WORDS = /(^|[-./])(utils?|helpers?|managers?|handlers?|misc)($|[-./])/;
-
-/** Lines beyond which a file is several files. */
-export const MOST_LINES = 400;

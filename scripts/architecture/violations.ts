@@ -1,15 +1,8 @@
 import { matchesGlob, posix } from "node:path";
 import { cyclesOf } from "./cycles.ts";
 import { resolved, specifiersOf, withoutComments } from "./imports.ts";
-import {
-  EMPTY_WORDS,
-  IMPURE,
-  MOST_LINES,
-  PROGRAMS,
-  RULES,
-  type Rule,
-  TIME_OF_DAY,
-} from "./table.ts";
+import { BACKEND_NAMES, EMPTY_WORDS, IMPURE, MOST_LINES, TIME_OF_DAY } from "./laws.ts";
+import { PROGRAMS, RULES, type Rule } from "./table.ts";
 
 /** Source texts by path from the root of the tree. */
 export type Sources = ReadonlyMap<string, string>;
@@ -33,6 +26,8 @@ export function violations(sources: Sources, rules: readonly Rule[] = RULES): st
     if (rule.pure) found.push(...impurities(file, text));
     if (asksForTimeOfDay(file, text))
       found.push(`${file}: asks for the time of day, not for Clock`);
+    for (const name of backendsNamedIn(file, text))
+      found.push(`${file}: names the backend ${name}`);
     for (const target of graph.get(file) ?? []) {
       found.push(...faultsOfImport(file, rule, target, rules));
     }
@@ -67,10 +62,26 @@ function impurities(file: string, text: string): string[] {
 }
 
 function asksForTimeOfDay(file: string, text: string): boolean {
-  const { pattern, programs, may } = TIME_OF_DAY;
+  return isRestricted(file, TIME_OF_DAY) && TIME_OF_DAY.pattern.test(withoutComments(text));
+}
+
+/** The backends that are string literals in a file which must not name any. */
+function backendsNamedIn(file: string, text: string): string[] {
+  if (!isRestricted(file, BACKEND_NAMES)) return [];
+  const code = withoutComments(text);
+  return BACKEND_NAMES.names.filter(
+    (name) =>
+      !file.startsWith(`agent/backends/${name}/`) && new RegExp(`(["'\`])${name}\\1`).test(code),
+  );
+}
+
+/** Whether a file of our programs is not among those that may do something; tests may do anything. */
+function isRestricted(
+  file: string,
+  { programs, may }: { readonly programs: readonly string[]; readonly may: readonly string[] },
+): boolean {
   const among = (globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob));
-  if (!among(programs) || among(may) || file.endsWith(".test.ts")) return false;
-  return pattern.test(withoutComments(text));
+  return among(programs) && !among(may) && !file.endsWith(".test.ts");
 }
 
 function faultsOfImport(

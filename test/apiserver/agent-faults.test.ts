@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
-import { eventually } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -29,16 +29,16 @@ function web(...endpoints: string[]): object {
  */
 async function survives(fault: {
   readonly happens: () => Promise<void>;
-  /** What `/readyz?verbose` says meanwhile; not asked where it is over too soon. */
+  /** A line of `/readyz?verbose` meanwhile; absent where the fault is too short. */
   readonly seen?: string;
-  /** Of these resources; of all, if not said. */
+  /** Of these resources; of all by default. */
   readonly of?: readonly Resource[];
   /** Changes what the agent cannot see then; else that is changed once it follows again. */
   readonly meanwhile?: () => Promise<unknown>;
   readonly ends?: () => Promise<void>;
   readonly endpoint: string;
 }): Promise<string[]> {
-  // A new one: what has just failed again and again is asked less often than what has not.
+  // A new agent: one whose requests failed repeatedly sends them less often.
   await stage.restartAgent();
   await stage.untilFollowed();
   const [rules, operations] = [await stage.rules(), await stage.operations()];
@@ -62,7 +62,7 @@ async function survives(fault: {
   return stage.connections;
 }
 
-/** Each fault was told once, and its end. */
+/** Each fault and its end were logged once. */
 function assertToldOnce(told: readonly string[], reason: string): void {
   for (const resource of RESOURCES) {
     const lines = told.filter((line) => line.startsWith(`${resource} `));
@@ -74,7 +74,7 @@ function assertToldOnce(told: readonly string[], reason: string): void {
   }
 }
 
-test("An API server that is stopped and started again changes nothing in the kernel", async () => {
+test("A restart of the API server changes nothing in the kernel", async () => {
   const told = await survives({
     happens: () => stage.plane.stop(),
     seen: "unreachable",
@@ -84,7 +84,7 @@ test("An API server that is stopped and started again changes nothing in the ker
   assertToldOnce(told, "unreachable");
 });
 
-test("After a compaction to 410 the agent lists anew, and what changed meanwhile arrives", async () => {
+test("After a 410 due to compaction the agent lists again and programs what changed meanwhile", async () => {
   await survives({
     happens: () => stage.plane.compact(),
     endpoint: "10.1.0.13",
@@ -93,7 +93,7 @@ test("After a compaction to 410 the agent lists anew, and what changed meanwhile
   assert.match(states, /source_states_total\{resource="[a-z]+",reason="expired"} [1-9]/);
 });
 
-test("An API server that stands still for a while is waited for; what was written meanwhile arrives", async () => {
+test("The agent waits for an API server that does not respond, and programs changes after its return", async () => {
   const written = Promise.withResolvers<unknown>();
   await survives({
     happens: async () => stage.plane.freeze(),
@@ -107,7 +107,7 @@ test("An API server that stands still for a while is waited for; what was writte
   await written.promise;
 });
 
-test("A token that is refused, then accepted", async () => {
+test("A token is rejected, then accepted", async () => {
   const told = await survives({
     happens: () => stage.plane.rotateToken(AGENT),
     seen: "unauthorized",
@@ -117,7 +117,7 @@ test("A token that is refused, then accepted", async () => {
   assertToldOnce(told, "unauthorized");
 });
 
-test("A client's certificate in the place of a token, then refused, then replaced", async () => {
+test("A client certificate replaces a token, is rejected, and is replaced", async () => {
   const told = await survives({
     happens: async () => {
       stage.plane.certificateKubeconfig({ user: AGENT });
@@ -132,11 +132,11 @@ test("A client's certificate in the place of a token, then refused, then replace
   assert.ok(reasons.includes("unauthorized"));
 });
 
-test("Rights that are taken away and given back", async () => {
+test("Rights are revoked and granted again", async () => {
   const told = await survives({
     happens: async () => {
       await stage.forbid();
-      // Open watches go on without a right: they end with the server.
+      // Open watches continue without a right until the server ends.
       await stage.plane.kill();
       await stage.plane.start();
     },
@@ -148,7 +148,7 @@ test("Rights that are taken away and given back", async () => {
   assertToldOnce(told, "forbidden");
 });
 
-test("A kind that cannot be read, because the webhook that converts it is down", async () => {
+test("A kind cannot be read while its conversion webhook is down", async () => {
   const told = await survives({
     happens: () => stage.plane.breakConversion("serviceimports"),
     seen: "throttled",
@@ -159,7 +159,7 @@ test("A kind that cannot be read, because the webhook that converts it is down",
   assert.equal(told.at(-1), "serviceimports watching");
 });
 
-test("A kubeconfig of nonsense keeps the last good one, until it is mended", async () => {
+test("With an invalid kubeconfig the agent keeps using the last valid one", async () => {
   const path = stage.plane.kubeconfig({ user: AGENT });
   await survives({
     happens: async () => {
@@ -170,10 +170,10 @@ test("A kubeconfig of nonsense keeps the last good one, until it is mended", asy
     ends: async () => void stage.plane.kubeconfig({ user: AGENT }),
     endpoint: "10.1.0.18",
   });
-  assert.match(stage.agent.log, /The kubeconfig cannot be read; the last one stays/);
+  assert.match(stage.agent.log, /Reading kubeconfig failed; using the last valid one/);
 });
 
-/** Starts an agent anew while the API server is away; gives what its `/readyz` says then. */
+/** Restarts the agent while the API server is down; returns its `/readyz`. */
 async function startsBeside(fault: {
   readonly happens: () => Promise<void>;
   readonly seen: () => Promise<string>;
@@ -197,7 +197,7 @@ async function startsBeside(fault: {
   return page;
 }
 
-test("An agent that starts while there is no API server says so, keeps the rules, and follows later", async () => {
+test("An agent that starts without an API server logs that, keeps the rules, and programs changes later", async () => {
   const page = await startsBeside({
     happens: () => stage.plane.kill(),
     seen: () => stage.untilSeen("unreachable"),
@@ -207,7 +207,7 @@ test("An agent that starts while there is no API server says so, keeps the rules
   assert.match(page, /\[-]sources failed: not-listed\n.*readyz check failed\n$/s);
 });
 
-test("An agent that starts while the API server stands still waits, keeps the rules, and follows later", async () => {
+test("An agent that starts while the API server does not respond waits, keeps the rules, and programs changes later", async () => {
   const page = await startsBeside({
     happens: async () => stage.plane.freeze(),
     seen: async () => {
@@ -220,10 +220,10 @@ test("An agent that starts while the API server stands still waits, keeps the ru
   });
   assert.match(page, /\[-]sources failed: not-listed\n.*readyz check failed\n$/s);
   // Long before the silence is called a fault.
-  assert.match(page, /^\[\?]source-nodes listing: "no answer yet"$/m);
+  assert.match(page, /^\[\?]source-nodes listing: "no response yet"$/m);
 });
 
-test("A range of Services that overlaps the ClusterSet CIDR is told by preflight, if ServiceCIDRs may be read", async () => {
+test("Preflight reports a Service range that overlaps the ClusterSet CIDR, with the right to read ServiceCIDRs", async () => {
   const { admin } = stage.plane;
   // An answer that takes long counts from the next minute on.
   const untilSaid = async (line: RegExp): Promise<void> => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -28,7 +28,7 @@ async function unseen(happens: () => Promise<unknown>): Promise<void> {
   stage.agent.signal("SIGCONT");
 }
 
-test("Before the CRDs are there, the agent waits and keeps the rules of its predecessor", async () => {
+test("Without CRDs, the agent waits and keeps the rules of its predecessor", async () => {
   const manifests = new ManifestDirectory(stage.lab, "manifests");
   manifests.write("web", WEB, slice("10.1.0.11"));
   const flags = ["--node-name", "n1", "--cluster-id", "c1"];
@@ -55,7 +55,7 @@ test("Before the CRDs are there, the agent waits and keeps the rules of its pred
   assert.equal(await stage.operations(), 0, "what a predecessor wrote is not written again");
 });
 
-test("A version that is served beside the one in use changes nothing, and may take its place", async () => {
+test("A second served version changes nothing, and can replace the version in use", async () => {
   const rules = await stage.rules();
   await stage.plane.installCrds();
   assert.ok(stage.asked().some(({ uri }) => uri.includes("/v1alpha1/serviceimports?")));
@@ -77,7 +77,7 @@ test("A version that is served beside the one in use changes nothing, and may ta
   await stage.untilRules(/-d 241\.0\.1\.9\/32/);
 });
 
-test("A kind that is served no more, its objects still stored, takes no rule away, and comes back", async () => {
+test("When a kind is no longer served and its objects are still stored, no rule is deleted", async () => {
   await stage.restartAgent();
   const [rules, operations] = [await stage.rules(), await stage.operations()];
   await stage.plane.installCrds({ versions: [] });
@@ -90,7 +90,7 @@ test("A kind that is served no more, its objects still stored, takes no rule awa
   assert.equal(await stage.operations(), operations);
 });
 
-test("CRDs that are deleted take their objects, and so their rules, along; with the objects these return", async () => {
+test("When CRDs are deleted, the rules of their objects are deleted, and return with the objects", async () => {
   await stage.restartAgent();
   const rules = await stage.rules();
   await stage.plane.removeCrds();

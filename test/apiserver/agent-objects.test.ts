@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { AgentStage } from "./agent-stage.ts";
 import type { Asked } from "./audit.ts";
 
@@ -54,17 +54,18 @@ function record(): object {
   };
 }
 
-/** What preflight looks at when it is time to, and nobody follows. */
+/** Resources that preflight reads, and no watch follows. */
 const SERVICE_CIDRS = "/apis/networking.k8s.io/v1/servicecidrs?";
 
-/** Nothing was read but the four kinds, of slices only ours, and what preflight looks at; nothing was written. */
+/** Nothing was read but the five kinds, of slices and addresses only ours, and what preflight looks at; nothing was written. */
 function assertModest(asked: readonly Asked[]): void {
-  assert.ok(asked.length >= 4);
+  assert.ok(asked.length >= 5);
   const paths = [
     "/apis/multicluster.x-k8s.io/v1beta1/serviceimports",
     "/apis/discovery.k8s.io/v1/endpointslices",
     "/api/v1/nodes",
     "/apis/about.k8s.io/v1beta1/clusterproperties",
+    "/apis/networking.k8s.io/v1/ipaddresses",
   ];
   for (const { verb, uri } of asked) {
     const { pathname, searchParams } = new URL(uri, "https://server");
@@ -73,10 +74,14 @@ function assertModest(asked: readonly Asked[]): void {
     assert.ok(paths.includes(pathname), uri);
     if (pathname.endsWith("/nodes"))
       assert.equal(searchParams.get("fieldSelector"), "metadata.name=n1");
-    // The version that a server has reached is asked for with one object of any kind.
+    // A request for one object of any kind returns the server's present version.
     if (searchParams.get("limit") === "1") continue;
     if (pathname.endsWith("/endpointslices"))
       assert.equal(searchParams.get("labelSelector"), "multicluster.kubernetes.io/service-name");
+    if (pathname.endsWith("/ipaddresses")) {
+      const ours = "ipaddress.kubernetes.io/managed-by=clusterset-controller";
+      assert.equal(searchParams.get("labelSelector"), ours);
+    }
     if (pathname.endsWith("/serviceimports"))
       assert.equal(searchParams.get("labelSelector"), "!clusterset-proxy.io/record");
   }
@@ -103,12 +108,12 @@ async function assertAllThere(): Promise<void> {
   assert.doesNotMatch(rules, /--to-destination 10\.9\./);
 }
 
-test("Thousands of objects arrive by watches that begin with all of them, and nothing else is asked for", async () => {
+test("Thousands of objects arrive by streaming lists, without other requests", async () => {
   await stage.restartAgent();
   await assertAllThere();
   assertModest(stage.asked());
   const asked = stage.asked().filter(({ uri }) => !uri.startsWith(SERVICE_CIDRS));
-  assert.equal(asked.length, 4, JSON.stringify(asked));
+  assert.equal(asked.length, 5, JSON.stringify(asked));
   for (const { uri, verb, code } of asked) {
     assert.deepEqual([verb, code], ["watch", 200]);
     assert.match(uri, /sendInitialEvents=true/);
@@ -116,7 +121,7 @@ test("Thousands of objects arrive by watches that begin with all of them, and no
   assert.doesNotMatch(stage.agent.log, /web\.other/);
 });
 
-test("A server that cannot do that is listed in pages; an agent that starts anew has nothing to write", async () => {
+test("A server without streaming lists is listed in pages; a restarted agent writes nothing", async () => {
   await stage.agent.stop();
   await stage.plane.stop();
   await stage.plane.start({ watchList: false });
@@ -147,7 +152,7 @@ test("A server that cannot do that is listed in pages; an agent that starts anew
   assert.equal(await stage.operations(), 1);
 });
 
-test("A namespace that is deleted takes its own rules along, and touches no others", async () => {
+test("When a namespace is deleted, its rules are deleted, and no others", async () => {
   const { admin } = stage.plane;
   await stage.node.exec([
     "iptables",

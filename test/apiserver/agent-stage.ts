@@ -3,7 +3,7 @@ import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { ClusterSpec } from "../lab/topology.ts";
-import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
 import type { Asked } from "./audit.ts";
 import { ControlPlane } from "./control-plane.ts";
@@ -23,6 +23,8 @@ export interface AgentStageOptions {
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   /** Clusters beside its own, c1. */
   readonly others?: readonly ClusterSpec[];
+  /** The etcd binary of the control plane. */
+  readonly etcd?: string;
 }
 
 /** A real agent on a node, with the rights it needs and no others, and a real API server on another. */
@@ -42,7 +44,7 @@ export class AgentStage implements AsyncDisposable {
 
   /** Brings everything up but the agent. */
   static async open(options: AgentStageOptions = {}): Promise<AgentStage> {
-    const { crds, flags = [], pods = {}, others = [] } = options;
+    const { crds, flags = [], pods = {}, others = [], etcd } = options;
     const nodes = [
       { name: "n1", pods },
       { name: "control-plane", pods: {} },
@@ -50,7 +52,10 @@ export class AgentStage implements AsyncDisposable {
     const lab = await Lab.create({ clusters: [{ id: "c1", nodes }, ...others] });
     const namespace = lab.node("c1", "control-plane");
     try {
-      const plane = await ControlPlane.start({ namespace, users: [AGENT] });
+      const plane = await ControlPlane.start({
+        ...{ namespace, users: [AGENT] },
+        ...(etcd !== undefined && { etcd }),
+      });
       const stage = new AgentStage(lab, plane, flags);
       await stage.allow();
       await plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
@@ -105,7 +110,7 @@ export class AgentStage implements AsyncDisposable {
       .join("\n");
   }
 
-  /** Waits until the rules are as this says. */
+  /** Waits until the rules match. */
   async untilRules(expected: RegExp): Promise<string> {
     return eventually(async () => {
       const rules = await this.rules();
@@ -121,19 +126,19 @@ export class AgentStage implements AsyncDisposable {
     return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
-  /** `/readyz?verbose`, whatever the verdict. */
+  /** `/readyz?verbose`, with any status. */
   async readyz(): Promise<string> {
     const url = "http://127.0.0.1:10269/readyz?verbose";
     const { stdout } = await this.node.run(["curl", "-s", "-m", "2", url]);
     return stdout;
   }
 
-  /** Waits until `/readyz?verbose` says this of the connection for each of these resources. */
+  /** Waits until `/readyz?verbose` has this state of the connection for each of these resources. */
   async untilSeen(reason: string, resources: readonly Resource[] = RESOURCES): Promise<string> {
     return this.#untilReadyz(...resources.map((one) => `[-]source-${one} ${reason}: `));
   }
 
-  /** Waits until the agent follows these resources; all that it reads, if none are said. */
+  /** Waits until the agent follows these resources; all that it reads by default. */
   async untilFollowed(resources: readonly Resource[] = RESOURCES): Promise<void> {
     await this.#untilReadyz(...resources.map((one) => `[+]source-${one} ok`));
   }
@@ -151,18 +156,18 @@ export class AgentStage implements AsyncDisposable {
   /** What was logged about connections to the API server: `serviceimports unreachable`, … `ok`. */
   get connections(): string[] {
     return this.agent.log.split("\n").flatMap((line) => {
-      if (!/The API server is (not followed|followed again)/.test(line)) return [];
+      if (!/"msg":"Watch (failed|restored)/.test(line)) return [];
       const { resource, reason } = JSON.parse(line) as { resource: string; reason: string };
       return [`${resource} ${reason}`];
     });
   }
 
-  /** What the agents have asked of the API server so far. */
+  /** Requests of the agents to the API server so far. */
   asked(): Asked[] {
     return this.plane.asked(AGENT);
   }
 
-  /** Waits until such a thing was asked. */
+  /** Waits for such a request. */
   async untilAsked(such: (asked: Asked) => boolean): Promise<void> {
     await eventually(() => {
       if (!this.asked().some((one) => such(one)))

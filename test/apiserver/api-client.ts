@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { Agent, type Dispatcher } from "undici";
 
-/** What an API server says of an object: at least that it is JSON. */
+/** An object of an API server: any JSON. */
 export interface ApiObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -28,11 +28,11 @@ export interface RequestOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly contentType?: string;
-  /** Milliseconds until the request is given up; 10,000 if not said. */
+  /** Milliseconds until the request times out; 10,000 by default. */
   readonly timeout?: number;
 }
 
-/** What was answered, whatever that is. */
+/** The response, with any status. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -161,7 +161,7 @@ export class ApiClient implements AsyncDisposable {
     await this.#succeed("DELETE", await this.pathOf(reference));
   }
 
-  /** Events of a watch as they come, until the connection ends or whoever reads has enough. */
+  /** Events of a watch as they arrive, until the connection or the reader ends. */
   async *watch(reference: ApiReference, query: Readonly<Record<string, string>> = {}) {
     const path = await this.pathOf(reference, "all");
     const stop = new AbortController();
@@ -247,7 +247,7 @@ export class ApiClient implements AsyncDisposable {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    // undici looks at the signal once it is connected. A server that stands still lets nobody get that far.
+    // undici checks the signal once it is connected, which never happens with a server that does not respond.
     const given = Promise.withResolvers<never>();
     const giveUp = () => given.reject(signal.reason);
     signal.addEventListener("abort", giveUp, { once: true });

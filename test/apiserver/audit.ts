@@ -28,7 +28,7 @@ export interface AuditEvent {
   readonly requestURI: string;
   /** Empty, if the token was no good. */
   readonly user: { readonly username?: string; readonly groups?: readonly string[] };
-  /** None, if a path is asked for that is no resource's. */
+  /** Absent if the path is not that of a resource. */
   readonly objectRef?: {
     readonly apiGroup?: string;
     readonly resource?: string;
@@ -47,7 +47,7 @@ export function readAuditEvents(file: string): AuditEvent[] {
   return texts.flatMap((text): AuditEvent[] => (text.endsWith("}\n") ? [JSON.parse(text)] : []));
 }
 
-/** What a user has asked so far. */
+/** Requests of a user so far. */
 export function readAudit(file: string, user: string): Asked[] {
   return readAuditEvents(file).flatMap((event) => {
     const { verb, requestURI: uri, responseStatus } = event;

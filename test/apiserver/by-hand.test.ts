@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { parseAllDocuments } from "yaml";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { ApiObject } from "./api-client.ts";
 import { ControllerStage, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
 import type { ServiceImport } from "./service-case.ts";
@@ -16,7 +16,10 @@ let stage: ControllerStage;
 let cls1: StagedCluster;
 let cls2: StagedCluster;
 before(async () => {
-  stage = await ControllerStage.open({ clusters: ["cls1", "cls2"] });
+  stage = await ControllerStage.open({
+    clusters: ["cls1", "cls2"],
+    flags: ["--explicit-vip-cidrs", "1.2.3.0/24"],
+  });
   [cls1, cls2] = [stage.cluster("cls1"), stage.cluster("cls2")];
   for (const { plane, id } of stage.clusters) {
     for (const [name, value] of [
@@ -31,7 +34,7 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 
-test("by-hand.yaml: an import without a VIP gets one, and not one field more; one with a VIP keeps it; slices stay as they are", async () => {
+test("by-hand.yaml: an import without a VIP gets one, and no other field; an import with a VIP keeps it; slices are not changed", async () => {
   const written = await load(cls1, "by-hand.yaml");
   const { spec, metadata } = await untilVip(cls1, "serve");
   assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
@@ -50,11 +53,11 @@ test("by-hand.yaml: an import without a VIP gets one, and not one field more; on
   assert.deepEqual(await cls2.list(IMPORT, "demo"), [], "nobody exports it");
 });
 
-test("by-hand.yaml: the VIP stays when the controller starts again, and when the author applies the file again", async () => {
+test("by-hand.yaml: the VIP stays after a restart of the controller, and when the user applies the file again", async () => {
   const { spec, metadata } = await importOf(cls1, "serve");
   await cls1.stop();
   await cls1.launch();
-  await cls1.untilLogged("this replica works");
+  await cls1.untilLogged("this replica reconciles");
   await load(cls1, "by-hand.yaml");
   await cls1.atRest();
   const again = await importOf(cls1, "serve");
@@ -62,14 +65,14 @@ test("by-hand.yaml: the VIP stays when the controller starts again, and when the
   assert.equal(again.metadata.uid, metadata.uid);
 });
 
-test("by-hand.yaml: an author who replaces the import, and so drops the VIP, has it back", async () => {
+test("by-hand.yaml: when a user replaces the import without its VIP, it gets the same VIP", async () => {
   const { spec, ...rest } = await importOf(cls1, "serve");
   const { ips, ...authored } = spec;
   await cls1.plane.admin.update({ ...rest, spec: authored });
   assert.deepEqual((await untilVip(cls1, "serve")).spec.ips, ips);
 });
 
-test("an export of the same name adopts an import that a person wrote, with its VIP, and hands it back as it was", async () => {
+test("an export of the same name adopts a user's import, with its VIP, and the import is as before after the export is deleted", async () => {
   const authored = (await importOf(cls1, "serve-with-vip")).spec;
   await cls2.serve("demo/serve-with-vip", ["10.2.0.7"], { sessionAffinity: "ClientIP" });
   await cls2.export("demo/serve-with-vip");

@@ -23,7 +23,7 @@ const OID = {
   ecdsaWithSha256: [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02],
 };
 
-/** Signs certificates of clients: an authority of its own, which nobody knows until told to. Good for a day. */
+/** Signs client certificates: a separate authority, which servers must be configured with. Valid for a day. */
 export class CertificateAuthority {
   readonly #subject: Buffer;
   readonly #key: KeyObject;
@@ -38,7 +38,7 @@ export class CertificateAuthority {
     this.certificate = this.#certificate(this.#subject, publicKey, isAuthority);
   }
 
-  /** A new key of somebody, and a certificate for it. */
+  /** A new key of a user, and a certificate for it. */
   certify(subject: Subject): Certified {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const usage = sequence(oid(OID.extendedKeyUsage), octets(sequence(oid(OID.clientAuth))));

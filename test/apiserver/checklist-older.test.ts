@@ -25,7 +25,7 @@ describe("clusters with older CRDs", () => {
   });
   after(() => stage[Symbol.asyncDispose]());
 
-  test("trap 1: where the CRD declares no newer fields the import has the older ones, and is not written again and again", async () => {
+  test("trap 1: with a CRD without newer fields the import has the older fields, and is written once", async () => {
     const story = await ServiceCase.open(stage);
     await story.serve("c1", { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" });
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);

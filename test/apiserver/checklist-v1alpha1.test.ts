@@ -18,7 +18,7 @@ describe("a cluster that serves v1alpha1 only, beside one that serves both", {
   });
   after(() => stage[Symbol.asyncDispose]());
 
-  test("trap 1: an API server that serves v1alpha1 alone exports, imports and tells of conflicts", async () => {
+  test("trap 1: a cluster that serves only v1alpha1 exports, imports and reports conflicts", async () => {
     const served = await stage
       .cluster("c1")
       .plane.admin.request("GET", "/apis/multicluster.x-k8s.io/v1beta1/serviceexports");
@@ -49,7 +49,7 @@ describe("a cluster that serves v1alpha1 only, beside one that serves both", {
     for (const id of story.clusters) await story.untilGone(id);
   });
 
-  test("item 26: an import of a family that no VIPs are configured for says so, and has none", async () => {
+  test("item 26: an import of a family without configured VIPs has none, and its condition has the reason", async () => {
     const story = await ServiceCase.open(stage, V1ALPHA1);
     await story.serve("c1", { ipFamilies: ["IPv6"] });
     await story.export("c1");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { eventually } from "../support/agent-process.ts";
-import type { Chance } from "../support/chance.ts";
+import type { Chance } from "../generators/chance.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { publishedState } from "./published-state.ts";
 import { EXPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
 
@@ -29,8 +29,8 @@ const PATIENCE_MS = 40_000;
 const MANY = 120;
 
 /**
- * What people and their pods do all day: Services come and go, are exported and not, and their endpoints change. It knows
- * what it has done, and so what should come of it.
+ * Random changes by users: Services are created, deleted, exported and withdrawn, and their endpoints change. It records the
+ * changes, and so the expected state.
  */
 export class Churn {
   readonly #clusters: readonly StagedCluster[];
@@ -161,7 +161,7 @@ export class Churn {
   }
 }
 
-/** What of these is not the same, a line for each name: Node tells it only where a failure has no message of its own. */
+/** The differences, one line for each name: Node prints them only for failures without a message. */
 function differences(found: Addresses, expected: Addresses): string[] {
   const names = [...new Set([...Object.keys(found), ...Object.keys(expected)])];
   const said = (addresses: readonly string[] | undefined) => addresses?.join() ?? "no import";

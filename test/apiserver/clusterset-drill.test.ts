@@ -27,7 +27,7 @@ function untilEndpoint(id: string, condition: string): Promise<void> {
   return stage.cluster("c1").untilReady(SERVICE, { [address]: condition });
 }
 
-test("what one cluster exports, a pod of another connects to", async () => {
+test("a pod of one cluster connects to a Service that another exports", async () => {
   await stage.cluster("c3").export(SERVICE);
   const { spec } = await stage.cluster("c1").untilImported(SERVICE, ["10.3.0.11"]);
   const [vip = ""] = (spec as { ips: string[] }).ips;
@@ -35,7 +35,7 @@ test("what one cluster exports, a pod of another connects to", async () => {
   await settled("c3", 0);
 });
 
-test("through local, regional, global, refused, and back, as clusters export and scale; no connection fails or hangs else", async () => {
+test("as clusters export and scale, connections move to local, regional and global endpoints, are rejected, and move back; no other connection fails or hangs", async () => {
   const drill = [
     ["c2", () => stage.cluster("c2").export(SERVICE)],
     ["c1", () => stage.cluster("c1").export(SERVICE)],
@@ -59,7 +59,7 @@ test("through local, regional, global, refused, and back, as clusters export and
   }
 });
 
-test("a cluster whose control plane is killed is a last resort once its Lease is silent, and loses no connection", async () => {
+test("a cluster whose control plane is killed is a last resort after its Lease expires, and loses no connection", async () => {
   const from = client.attempts.length;
   const held = await client.hold();
   assert.equal(held.name, "c2/web");
@@ -79,7 +79,7 @@ test("a cluster whose control plane is killed is a last resort once its Lease is
   await held.close();
 });
 
-test("traffic leaves a cluster that is killed as a whole once its Lease is silent, and returns with it; what is held elsewhere lives", async () => {
+test("traffic moves away from a killed cluster after its Lease expires, and back after its return; connections to other clusters continue", async () => {
   // Not ready, and not gone: c1 may list c2's slices only now, and a list that misses all that was known is looked at twice.
   await stage.cluster("c2").endpoints(SERVICE, ["10.2.0.11"], false);
   await settled("c3", client.attempts.length, OUTAGE_MS);
@@ -92,12 +92,12 @@ test("traffic leaves a cluster that is killed as a whole once its Lease is silen
   const forgotten = await stage.forgotten();
   await stage.killCluster("c2");
   await untilEndpoint("c2", "serving");
-  // What was under way to it is given up after a second.
+  // Pending connections to it time out after a second.
   await settled("c3", from, OUTAGE_MS);
   await stage.untilForgotten(forgotten);
   const moved = now();
   const until = client.attempts.length;
-  // Whether c2 answers once more between the two lines above is chance. That nothing else is told is not.
+  // c2 may respond once more between the two lines above; nothing else may be reported.
   const told = new Set(client.attempts.slice(from, until).map(placeOf));
   assert.deepEqual(
     [...told].filter((place) => !["c2", "c3", "timeout"].includes(place)),

@@ -3,12 +3,14 @@ import { Lab } from "../lab/lab.ts";
 import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
-import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
 import { Connections } from "./connections.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
+import { OURS, type Release } from "./release.ts";
 
 const AGENT = "agent";
+const AGENT_FLAGS = ["--node-name", "n1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
 const CONTROL_PLANE = "control-plane";
 /** The Service that every cluster has. */
 export const SERVICE = "shop/web";
@@ -21,24 +23,32 @@ export const CLUSTERS = [
 ] as const;
 export type ClusterName = (typeof CLUSTERS)[number]["id"];
 
+/** What a `ClusterSetStage` is made of. */
+export interface ClusterSetOptions {
+  /** Lease duration (`--lease-duration`); six seconds by default. */
+  readonly leaseDuration?: string;
+  /** More flags of the controllers. */
+  readonly flags?: readonly string[];
+  /** Clusters with another release than these sources. */
+  readonly releases?: Partial<Readonly<Record<ClusterName, Release>>>;
+}
+
 /** All of the product, and nothing in its place: three clusters with controllers, an agent, servers, and a client. */
 export class ClusterSetStage implements AsyncDisposable {
   readonly lab: Lab;
   readonly #controllers: ControllerStage;
   readonly #servers = new Map<ClusterName, Process>();
   /** On c1's node, with the objects of c1's API server. */
-  readonly agent: AgentProcess;
+  agent: AgentProcess;
 
-  private constructor(lab: Lab, controllers: ControllerStage) {
+  private constructor(lab: Lab, controllers: ControllerStage, release: Release) {
     this.lab = lab;
     this.#controllers = controllers;
-    const kubeconfig = controllers.cluster("c1").plane.kubeconfig({ user: AGENT });
-    const flags = ["--node-name", "n1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
-    this.agent = new AgentProcess(lab.node("c1", "n1"), { kubeconfig }, flags);
+    this.agent = this.#agentOf(release);
   }
 
   /** Brings everything up. Nothing is exported yet. */
-  static async open(): Promise<ClusterSetStage> {
+  static async open(options: ClusterSetOptions = {}): Promise<ClusterSetStage> {
     const lab = await Lab.create({
       clusters: CLUSTERS.map(({ id, region, address }) => {
         const client = id === "c1" ? { client: ["10.1.0.20"] } : {};
@@ -51,10 +61,12 @@ export class ClusterSetStage implements AsyncDisposable {
       controllers = await ControllerStage.open({
         clusters: CLUSTERS.map(({ id }) => id),
         users: [AGENT],
+        ...options,
         nodeOf: (id) => lab.node(id, CONTROL_PLANE),
       });
-      const stage = new ClusterSetStage(lab, controllers);
-      await stage.#start();
+      const { c1 = OURS } = options.releases ?? {};
+      const stage = new ClusterSetStage(lab, controllers, c1);
+      await stage.#start(c1);
       return stage;
     } catch (error) {
       await controllers?.[Symbol.asyncDispose]();
@@ -67,9 +79,43 @@ export class ClusterSetStage implements AsyncDisposable {
     return this.#controllers.cluster(id);
   }
 
-  /** A pod of c1 begins to connect. */
-  connect(vip: string): Connections {
-    return new Connections(this.lab.pod("c1", "n1", "client"), vip, 120);
+  /** Applies a release's permissions for a cluster's controller. */
+  allowController(id: ClusterName, release: Release): Promise<void> {
+    return this.#controllers.allow(id, release);
+  }
+
+  /** Stops a cluster's controller and starts that of a release in its place, without waiting for it. */
+  async replaceController(id: ClusterName, release: Release): Promise<void> {
+    const cluster = this.cluster(id);
+    await cluster.stop();
+    cluster.program = release.controller;
+    await cluster.launch();
+  }
+
+  /** Applies a release's permissions for the agent. */
+  async allowAgent(release: Release): Promise<void> {
+    const { admin } = this.cluster("c1").plane;
+    for (const object of agentRights(AGENT, release)) await admin.apply(object);
+  }
+
+  /** Stops the agent and starts that of a release in its place, without waiting for it. */
+  async replaceAgent(release: Release): Promise<void> {
+    await this.agent.stop();
+    this.agent = this.#agentOf(release);
+    this.agent.launch();
+  }
+
+  /** What the agent of a release would decide now about each import, as it prints it. */
+  async planOf(release: Release): Promise<string> {
+    const { plane } = this.cluster("c1");
+    const objects = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
+    const argv = [...release.agent, "plan", ...objects, ...AGENT_FLAGS, "--output", "json"];
+    return this.lab.node("c1", "n1").exec(argv);
+  }
+
+  /** A pod of c1 begins to connect, for `seconds`; each connection times out after `timeout` milliseconds. */
+  connect(vip: string, seconds = 120, timeout = 1000): Connections {
+    return new Connections(this.lab.pod("c1", "n1", "client"), vip, seconds, timeout);
   }
 
   /** Writes a cluster's slice of the Service: its server is in it, or nothing is. The server runs on. */
@@ -77,7 +123,7 @@ export class ClusterSetStage implements AsyncDisposable {
     await this.cluster(id).endpoints(SERVICE, up ? [place(id).address] : []);
   }
 
-  /** API server and controller are killed; the cluster's pods go on. */
+  /** API server and controller are killed; the cluster's pods continue. */
   async killControlPlane(id: ClusterName): Promise<void> {
     const cluster = this.cluster(id);
     await Promise.all([cluster.plane.kill(), cluster.kill()]);
@@ -105,7 +151,7 @@ export class ClusterSetStage implements AsyncDisposable {
     });
   }
 
-  /** Everything in the cluster ends at once, and not even the kernel says so: no connection is closed or refused. */
+  /** Everything in the cluster ends at once, without a packet: no connection is closed or rejected. */
   async killCluster(id: ClusterName): Promise<void> {
     await cutOff(this.lab, id);
     const server = this.#servers.get(id);
@@ -120,7 +166,7 @@ export class ClusterSetStage implements AsyncDisposable {
     await this.reviveControlPlane(id);
   }
 
-  /** What everybody who could be at fault has said. */
+  /** The logs of all programs that could be at fault. */
   get log(): string {
     const controllers = CLUSTERS.map(({ id }) => `${id}:\n${this.cluster(id).log}`);
     return [`agent:\n${this.agent.log}`, ...controllers].join("\n");
@@ -131,7 +177,12 @@ export class ClusterSetStage implements AsyncDisposable {
     await this.lab.remove();
   }
 
-  async #start(): Promise<void> {
+  #agentOf({ agent }: Release): AgentProcess {
+    const kubeconfig = this.cluster("c1").plane.kubeconfig({ user: AGENT });
+    return new AgentProcess(this.lab.node("c1", "n1"), { kubeconfig }, AGENT_FLAGS, agent);
+  }
+
+  async #start(release: Release): Promise<void> {
     for (const { id, region, address } of CLUSTERS) {
       await this.#serve(id);
       const cluster = this.cluster(id);
@@ -146,10 +197,12 @@ export class ClusterSetStage implements AsyncDisposable {
     const { admin } = this.cluster("c1").plane;
     const labels = { "topology.kubernetes.io/region": place("c1").region };
     const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels } };
-    for (const object of [...agentRights(AGENT), node]) await admin.apply(object);
+    await admin.apply(node);
+    await this.allowAgent(release);
     await this.#controllers.start();
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
-    await this.agent.start();
+    this.agent.launch();
+    await this.agent.page("/readyz");
   }
 
   async #serve(id: ClusterName): Promise<void> {

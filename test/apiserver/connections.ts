@@ -4,7 +4,7 @@ import { Held } from "../demo/held.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { request } from "../lab/programs.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 /** Attempts in a row at one place that make a switch done. */
 const SETTLED = 20;
@@ -17,11 +17,11 @@ export class Connections {
   readonly #vip: string;
   readonly #stream: Process;
 
-  /** Begins with them. Each is given up after a second, all of them after `seconds`. */
-  constructor(pod: Namespace, vip: string, seconds: number) {
+  /** Starts connections. Each times out after `timeout` milliseconds, all of them after `seconds`. */
+  constructor(pod: Namespace, vip: string, seconds: number, timeout: number) {
     this.#pod = pod;
     this.#vip = vip;
-    const limits = ["--rate", "100", "--for", String(seconds), "--timeout", "1000"];
+    const limits = ["--rate", "100", "--for", String(seconds), "--timeout", String(timeout)];
     this.#stream = pod.spawn(request(...limits, `tcp://${vip}:80`));
     this.#stream.onLine((line) => {
       const attempt = parseAttempt(line);

@@ -4,8 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../common/clock.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
 import { Reflector } from "../../common/kubernetes/reflector.ts";
-import { CONTROLLERS_LEASE, Contact } from "../../controller/liveness/contact.ts";
-import { logLines } from "../support/log-lines.ts";
+import {
+  CONTROLLERS_LEASE,
+  ControlPlaneContact,
+} from "../../controller/liveness/control-plane-contact.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 /** Renewed by the test, as kube-controller-manager's leader does it, and good for the least time there is. */
@@ -26,11 +29,11 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   }
 }
 
-test("an API server that stands still is lost while its watch sees nothing, and regained when it goes on", async (t) => {
+test("contact with an API server that does not respond is lost while its watch reports nothing, and regained after its return", async (t) => {
   const told: string[] = [];
-  const contact = new Contact({
-    clock: systemClock,
-    events: { lost: (reason) => told.push(reason), regained: () => told.push("regained") },
+  const contact = new ControlPlaneContact(systemClock, {
+    lost: (reason) => told.push(reason),
+    regained: () => told.push("regained"),
   });
   const { log } = logLines();
   const api = await connect({ kubeconfig: plane.kubeconfig({ user: "admin" }), log });

@@ -20,6 +20,7 @@ import { breakConversion, installCrds, removeCrds, untilCrdsServed } from "./crd
 import { Etcd } from "./etcd.ts";
 import { deleteNamespace } from "./namespace-end.ts";
 import { inNamespace, loopback, type Place } from "./place.ts";
+import type { Release } from "./release.ts";
 import {
   ADMIN,
   certificateKubeconfigOf,
@@ -34,7 +35,7 @@ import {
 export interface ControlPlaneOptions {
   /** Where it runs: a node of a lab, or its router. Without it: on the loopback, where the test itself reaches it. */
   readonly namespace?: Namespace;
-  /** The API server's port in the namespace; 6443 if not said. */
+  /** The API server's port in the namespace; 6443 by default. */
   readonly port?: number;
   /** Users beside `admin`, without any rights until RBAC objects give them some. */
   readonly users?: readonly string[];
@@ -44,6 +45,8 @@ export interface ControlPlaneOptions {
    * flags besides.
    */
   readonly controllerManager?: boolean | ControllerManagerFlags;
+  /** The etcd binary; by default the one that Kubernetes' version expects. */
+  readonly etcd?: string;
 }
 
 /**
@@ -68,6 +71,7 @@ export class ControlPlane implements AsyncDisposable {
   readonly #run: Run;
   readonly #guard: Guard;
   readonly #place: Place;
+  readonly #etcdCommand: string | undefined;
   readonly #users: Map<string, User>;
   #authority = new CertificateAuthority("clients");
   #etcd: Etcd | undefined;
@@ -79,8 +83,9 @@ export class ControlPlane implements AsyncDisposable {
 
   private constructor(
     place: Place,
-    { users = [], controllerManager = false }: ControlPlaneOptions,
+    { users = [], controllerManager = false, etcd }: ControlPlaneOptions,
   ) {
+    this.#etcdCommand = etcd;
     const flags = controllerManager === true ? {} : controllerManager;
     this.#managed = flags === false ? undefined : flags;
     this.#run = newRun();
@@ -102,7 +107,7 @@ export class ControlPlane implements AsyncDisposable {
       mkdirSync(plane.directory, { recursive: true, mode: 0o700 });
       writeServiceAccountKey(apiServerFiles(plane.directory).key);
       writeAuditPolicy(apiServerFiles(plane.directory).auditPolicy);
-      plane.#etcd = await Etcd.start(place, plane.directory);
+      plane.#etcd = await Etcd.start(place, plane.directory, options.etcd);
       await plane.start();
     } catch (error) {
       await plane.remove();
@@ -140,7 +145,7 @@ export class ControlPlane implements AsyncDisposable {
     this.#ended();
   }
 
-  /** The API server is killed, also if it stands still: connections end in the midst of a word. */
+  /** Kills the API server, also if it is stopped: connections break. */
   async kill(): Promise<void> {
     const server = this.#running();
     this.#etcd?.signal("SIGCONT");
@@ -149,12 +154,12 @@ export class ControlPlane implements AsyncDisposable {
     this.#ended();
   }
 
-  /** All of it stands still: connections are still accepted, and nothing is ever said on them. */
+  /** Stops all processes: connections are accepted, without a response. */
   freeze(): void {
     this.#signal("SIGSTOP");
   }
 
-  /** It goes on. */
+  /** Continues all processes. */
   thaw(): void {
     this.#signal("SIGCONT");
   }
@@ -185,7 +190,7 @@ export class ControlPlane implements AsyncDisposable {
     await this.#etcd?.kill();
     await rm(`${this.directory}/etcd`, { recursive: true });
     if (backup !== undefined) await cp(backup, `${this.directory}/etcd`, { recursive: true });
-    this.#etcd = await Etcd.start(this.#place, this.directory);
+    this.#etcd = await Etcd.start(this.#place, this.directory, this.#etcdCommand);
     await this.start();
   }
 
@@ -243,12 +248,12 @@ export class ControlPlane implements AsyncDisposable {
     return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
   }
 
-  /** What a user other than `admin` has asked so far, and was let in for: its refused tokens have no name. */
+  /** Authenticated requests of a user other than `admin` so far: rejected tokens have no user. */
   asked(user: string): Asked[] {
     return readAudit(apiServerFiles(this.directory).audit, user);
   }
 
-  /** What everybody but `admin` has asked so far. */
+  /** Requests of all users but `admin` so far. */
   audit(): AuditEvent[] {
     return readAuditEvents(apiServerFiles(this.directory).audit);
   }
@@ -273,9 +278,15 @@ export class ControlPlane implements AsyncDisposable {
     await this.start();
   }
 
-  /** Installs what deploy/crds has, serving these versions only (without: all), and waits until they are served. */
-  installCrds({ versions }: { readonly versions?: readonly string[] } = {}): Promise<void> {
-    return installCrds(this.admin, versions);
+  /** Installs what deploy/crds of a release has (without: of these sources), serving these versions only (without: all), and waits until they are served. */
+  installCrds({
+    versions,
+    release,
+  }: {
+    readonly versions?: readonly string[];
+    readonly release?: Release;
+  } = {}): Promise<void> {
+    return installCrds(this.admin, versions, release);
   }
 
   /** Has one kind (`serviceimports`) answered with 429, until `installCrds` is called again. */

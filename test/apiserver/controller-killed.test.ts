@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { BundledController } from "../support/bundled-controller.ts";
-import { Chance } from "../support/chance.ts";
+import { Chance } from "../generators/chance.ts";
+import { BundledController } from "../stages/bundled-controller.ts";
 import { Churn } from "./churn.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { ImportWitness } from "./import-witness.ts";
@@ -60,14 +60,14 @@ async function killOften(cluster: StagedCluster, witness: ImportWitness): Promis
   for (let i = 0; i < KILLS; i++) {
     if (chance.percent(EARLY)) await sleep(chance.below(BOOT_MS));
     else {
-      await cluster.untilLogged("this replica works");
+      await cluster.untilLogged("this replica reconciles");
       await witness.writesMore(chance.below(MOST_WRITES), QUIET_MS);
     }
     await cluster.replace();
   }
 }
 
-test("controllers that are killed fifty times lose nothing, leave nothing, tell nothing twice, and change no VIP", async (t) => {
+test("after controllers were killed fifty times, nothing is lost or left over, no Event is repeated, and no VIP has changed", async (t) => {
   t.diagnostic(`SEED=${seed}`);
   const lives = stage.clusters.map((cluster) => ({ cluster, witness: new ImportWitness(cluster) }));
   let over = false;
@@ -80,7 +80,7 @@ test("controllers that are killed fifty times lose nothing, leave nothing, tell 
     await sleep(PACE_MS);
   }
   await ended;
-  // And what changes while nobody is there to see it.
+  // Also changes while no controller runs.
   await Promise.all(stage.clusters.map((cluster) => cluster.kill()));
   for (let i = 0; i < UNSEEN; i++) await churn.change();
   for (const cluster of stage.clusters) await cluster.replace();
@@ -101,14 +101,14 @@ test("controllers that are killed fifty times lose nothing, leave nothing, tell 
   }
 });
 
-test("what they leave is what controllers make that begin with nothing", async () => {
+test("the final state is that of controllers that start with an empty cluster", async () => {
   const { clusters } = stage;
   await Promise.all(clusters.map((cluster) => cluster.stop()));
   await Promise.all(clusters.map(eraseWork));
   await stage.start();
   await churn.settled();
   const made = await Promise.all(clusters.map(publishedState));
-  // Where hashes meet, who comes first has the VIP.
+  // If hashes collide, the first import gets the VIP.
   const besideVips = (states: readonly PublishedState[]) =>
     states.map((state) => ({ ...state, vips: [] }));
   assert.deepEqual(besideVips(found), besideVips(made));

@@ -1,3 +1,4 @@
+import { OURS, type Release } from "./release.ts";
 import { boundTo, boundToAll, type RightsObject, rightsIn } from "./rights.ts";
 
 /** What every cluster grants its own controller. */
@@ -14,18 +15,23 @@ const ACCOUNT = "clusterset-controller";
 const MEMBERS = "clusterset-members";
 
 /** The objects that let `user` be the controller of cluster `id` of a mesh, and `peer` read its registry. */
-export function meshRights(id: string, user: string, peer: string): RightsObject[] {
+export function meshRights(
+  id: string,
+  user: string,
+  peer: string,
+  release: Release = OURS,
+): RightsObject[] {
   const files = [...OWN, ...REGISTRY, "mesh/peers.yaml", "mesh/registry.yaml"];
-  const objects = boundTo(user, ACCOUNT, rightsIn(files, { cluster: id }));
+  const objects = boundTo(user, ACCOUNT, rightsIn(files, { cluster: id, release }));
   return boundToAll([peer], `clusterset-registry-${id}`, objects);
 }
 
 /** The objects that let `user` be the controller of a cluster that publishes on a hub. */
-export function memberRights(user: string): RightsObject[] {
-  return boundTo(user, ACCOUNT, rightsIn(OWN));
+export function memberRights(user: string, release: Release = OURS): RightsObject[] {
+  return boundTo(user, ACCOUNT, rightsIn(OWN, { release }));
 }
 
-/** The objects that let users of a hub, who are called as their clusters are, be members of it. */
+/** The objects that make users of a hub, who have the names of their clusters, its members. */
 export function hubRights(ids: readonly string[]): RightsObject[] {
   const common = rightsIn([...REGISTRY, "hub/hub.yaml"]);
   const registries = ids.flatMap((id) =>

@@ -1,10 +1,13 @@
+import { registryNamespace } from "../../controller/registry/names.ts";
+import { POD_RANGES } from "../generators/pod-ranges.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { ControlPlane, type ControlPlaneOptions } from "./control-plane.ts";
 import { hubRights, memberRights, meshRights } from "./controller-rights.ts";
 import type { ControllerManagerFlags } from "./controllers.ts";
-import { CONTROLLER, StagedCluster, USER } from "./staged-cluster.ts";
+import { OURS, type Release } from "./release.ts";
+import { StagedCluster, USER } from "./staged-cluster.ts";
 
-export { CONTROLLER, EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
+export { EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
 
 const OWN_NAMESPACE = "clusterset-proxy";
 /** What all others are called to an API server. */
@@ -13,11 +16,13 @@ export const PEER = "peer";
 export interface ControllerStageOptions {
   /** Ids of the clusters. */
   readonly clusters: readonly string[];
-  /** Where they publish; `mesh` if it is not said. */
+  /** Where they publish; `mesh` by default. */
   readonly registry?: "hub" | "mesh";
-  /** The command that starts a controller; that of these sources if it is not said. */
+  /** The command that starts a controller; that of its cluster's release by default. */
   readonly program?: readonly string[];
-  /** How long a Lease is good for (`--lease-duration`); six seconds if it is not said. */
+  /** Clusters with another release than these sources. */
+  readonly releases?: Readonly<Record<string, Release>>;
+  /** Lease duration (`--lease-duration`); six seconds by default. */
   readonly leaseDuration?: string;
   /** More flags of every controller. */
   readonly flags?: readonly string[];
@@ -27,6 +32,8 @@ export interface ControllerStageOptions {
   readonly nodeOf?: (cluster: string) => Namespace;
   /** More users of every control plane, without any rights. */
   readonly users?: readonly string[];
+  /** The etcd binary of the clusters' control planes. */
+  readonly etcd?: string;
 }
 
 /** Clusters with real control planes and a real controller each, which know each other. */
@@ -39,17 +46,17 @@ export class ControllerStage implements AsyncDisposable {
     this.#planes = planes;
   }
 
-  /** Starts all control planes, and tells the clusters of each other. No controller runs yet. */
+  /** Starts all control planes, and configures the clusters as peers. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
     const { clusters: ids, registry = "mesh", flags = [], controllerManagers = {} } = options;
-    const { leaseDuration = "6s", nodeOf, program = [CONTROLLER], users = [] } = options;
+    const { leaseDuration = "6s", nodeOf, program, releases = {}, users = [], etcd } = options;
     const planes: ControlPlane[] = [];
     try {
       const known = ids.map((id) => {
         const controllerManager = controllerManagers[id] ?? false;
         const namespace = nodeOf?.(id);
         const own = { controllerManager, ...(namespace !== undefined && { namespace }) };
-        return { ...own, users: [USER, PEER, ...users] };
+        return { ...own, ...(etcd !== undefined && { etcd }), users: [USER, PEER, ...users] };
       });
       if (nodeOf === undefined) {
         // One after the other: of several that look for a free port at once, two might find the same.
@@ -63,23 +70,26 @@ export class ControllerStage implements AsyncDisposable {
         const plane = planes[i];
         if (plane === undefined) throw new Error("a plane for each");
         const kubeconfig = plane.kubeconfig({ user: USER });
-        const argv = [
-          ...program,
+        const command = program ?? releases[id]?.controller ?? OURS.controller;
+        const its = [
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
           ...["--lease-duration", leaseDuration],
           ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
         ];
         const node = nodeOf?.(id);
-        return new StagedCluster({ id, plane, argv, ...(node !== undefined && { node }) });
+        return new StagedCluster({
+          ...{ id, plane, program: command, flags: its },
+          ...(node !== undefined && { node }),
+        });
       });
+      const stage = new ControllerStage(clusters, planes);
       const prepare = async ({ id, plane }: StagedCluster) => {
-        await plane.installCrds();
-        const rights = hub === undefined ? meshRights(id, USER, PEER) : memberRights(USER);
-        await applyAll(plane, rights);
+        const release = releases[id] ?? OURS;
+        await plane.installCrds({ release });
+        await stage.allow(id, release);
       };
       await Promise.all(clusters.map(prepare));
-      const stage = new ControllerStage(clusters, planes);
       if (hub === undefined) await stage.#introduce();
       else await stage.prepareHub();
       return stage;
@@ -99,7 +109,16 @@ export class ControllerStage implements AsyncDisposable {
   /** What an operator makes on an empty hub: kinds, namespaces, and rights. */
   async prepareHub(): Promise<void> {
     await this.hub.installCrds();
-    await applyAll(this.hub, hubRights(this.clusters.map(({ id }) => id)));
+    const ids = this.clusters.map(({ id }) => id);
+    await applyAll(this.hub, hubRights(ids));
+    for (const id of ids) {
+      const namespace = {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: registryNamespace(id) },
+      };
+      await this.hub.admin.patch(namespace, { metadata: { annotations: POD_RANGES } });
+    }
   }
 
   /** The cluster of this id. */
@@ -107,6 +126,13 @@ export class ControllerStage implements AsyncDisposable {
     const found = this.clusters.find((one) => one.id === id);
     if (found === undefined) throw new Error(`there is no cluster ${id}`);
     return found;
+  }
+
+  /** Applies a release's permissions in a cluster. */
+  async allow(id: string, release: Release): Promise<void> {
+    const isMesh = this.#planes.length === this.clusters.length;
+    const rights = isMesh ? meshRights(id, USER, PEER, release) : memberRights(USER, release);
+    await applyAll(this.cluster(id).plane, rights);
   }
 
   /** Starts all controllers. */
@@ -148,6 +174,7 @@ export async function peerSecret({ id, plane }: StagedCluster): Promise<object> 
       namespace: OWN_NAMESPACE,
       name: `peer-${id}`,
       labels: { "clusterset-proxy.io/peer": id },
+      annotations: POD_RANGES,
     },
     stringData: { kubeconfig: plane.inlineKubeconfig({ user: PEER }) },
   };

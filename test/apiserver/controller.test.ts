@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { ControllerStage, EXPORT, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
 
 // What application owners see of two real controllers on two real API servers that read each other.
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 
-test("what one cluster exports, every cluster with the namespace imports, with a VIP and all endpoints", async () => {
+test("every cluster with the namespace imports an export, with a VIP and all endpoints", async () => {
   await c1.serve("shop/web", ["10.1.0.7", "10.1.0.8"]);
   await c1.export("shop/web");
   const vips = [];
@@ -29,11 +29,14 @@ test("what one cluster exports, every cluster with the namespace imports, with a
   await c1.untilCondition("shop/web", "Valid", "True Valid");
   await c1.untilCondition("shop/web", "Ready", "True Ready");
   await c1.untilCondition("shop/web", "Conflict", "False NoConflicts");
-  const status = (await c2.find(IMPORT, "shop/web"))?.status;
-  assert.deepEqual((status as { clusters: unknown }).clusters, [{ cluster: "c1" }]);
+  // The status is written last.
+  await eventually(async () => {
+    const found = await c2.find(IMPORT, "shop/web");
+    assert.partialDeepStrictEqual(found?.status, { clusters: [{ cluster: "c1" }] });
+  });
 });
 
-test("a change of endpoints arrives, and a namespace that comes later gets what is exported", async () => {
+test("a change of endpoints is copied, and a namespace that is created later gets its imports", async () => {
   await c1.endpoints("shop/web", ["10.1.0.8", "10.1.0.9"]);
   await c2.untilImported("shop/web", ["10.1.0.8", "10.1.0.9"]);
   await c1.serve("late/web", ["10.1.0.10"]);
@@ -44,7 +47,7 @@ test("a change of endpoints arrives, and a namespace that comes later gets what 
   await c2.untilImported("late/web", ["10.1.0.10"]);
 });
 
-test("two exports that differ are one import, and both authors are told who counts", async () => {
+test("two different exports are one import, and the conditions of both name the winner", async () => {
   await c2.serve("shop/web", ["10.2.0.7"], {
     ports: [{ name: "http", port: 81, protocol: "TCP" }],
   });
@@ -52,7 +55,7 @@ test("two exports that differ are one import, and both authors are told who coun
   await c2.export("shop/web");
   for (const cluster of [c1, c2]) {
     await cluster.untilCondition("shop/web", "Conflict", "True PortConflict");
-    // Port 81 is not the service's: nobody is sent to where it leads.
+    // Port 81 is not a port of the service: it gets no connections.
     const { status } = await cluster.untilImported("shop/web", ["10.1.0.8", "10.1.0.9"]);
     assert.deepEqual((status as { clusters: unknown }).clusters, [
       { cluster: "c1" },
@@ -66,7 +69,7 @@ test("two exports that differ are one import, and both authors are told who coun
   }
 });
 
-test("authors find in Events what became of their exports, and nothing that was asked for was forbidden", async () => {
+test("Events describe the result of each export, and no request was forbidden", async () => {
   const events = await c2.list({ apiVersion: "v1", kind: "Event" }, "shop");
   const told = events.map(({ type, reason }) => `${String(type)} ${String(reason)}`);
   assert.ok(told.includes("Warning PortConflict"), told.join());
@@ -77,17 +80,17 @@ test("authors find in Events what became of their exports, and nothing that was 
   }
 });
 
-test("a controller that starts again writes nothing, and nor does one at rest", async () => {
+test("a restarted controller writes nothing, and neither does an idle one", async () => {
   await c2.atRest();
   const before = c2.writes().length;
   await c2.stop();
   await c2.launch();
-  await c2.untilLogged("this replica works");
+  await c2.untilLogged("this replica reconciles");
   await sleep(3000);
   assert.deepEqual(c2.writes().slice(before), []);
 });
 
-test("while a peer's API server is away its endpoints are a last resort, and when it is back they are as before", async () => {
+test("while a peer's API server is down its endpoints are a last resort, and after its return they are as before", async () => {
   await c1.plane.stop();
   await c2.untilReady("shop/web", {
     "10.1.0.8": "serving",
@@ -102,7 +105,7 @@ test("while a peer's API server is away its endpoints are a last resort, and whe
   });
 });
 
-test("what is no longer exported is withdrawn, by everybody", async () => {
+test("every cluster withdraws a deleted export", async () => {
   await c1.plane.admin.delete({ ...EXPORT, metadata: { namespace: "shop", name: "web" } });
   await c1.untilImported("shop/web", ["10.2.0.7"]);
   await c2.untilImported("shop/web", ["10.2.0.7"]);
@@ -113,7 +116,7 @@ test("what is no longer exported is withdrawn, by everybody", async () => {
   assert.deepEqual(left, []);
 });
 
-test("a Secret that is deleted takes what its cluster exports with it", async () => {
+test("when a peer's Secret is deleted, the exports of its cluster are withdrawn", async () => {
   const peer = {
     apiVersion: "v1",
     kind: "Secret",
@@ -121,10 +124,10 @@ test("a Secret that is deleted takes what its cluster exports with it", async ()
   };
   await c2.plane.admin.delete(peer);
   await c2.untilGone("late/web");
-  await eventually(() => assert.match(c2.log, /no member any more/));
+  await eventually(() => assert.match(c2.log, /no longer a member/));
 });
 
-test("/readyz and /metrics say how it fares", async () => {
+test("/readyz and /metrics show the controller's state", async () => {
   assert.equal(await c1.page("/readyz"), "ok\n");
   const metrics = await c1.page("/metrics");
   assert.match(metrics, /^clusterset_controller_leader 1$/m);

@@ -25,7 +25,7 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
 async function serve(namespace: string, address: string): Promise<void> {
   const { admin } = plane;
   await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  // Pods of a node that nobody knows are in no slice.
+  // Pods of an unknown node are in no slice.
   await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } });
   const labels = { app: "web" };
   const metadata = { namespace, name: "web" };
@@ -53,7 +53,7 @@ async function addresses(namespace: string): Promise<string> {
   return JSON.stringify(slices.map(({ endpoints }) => endpoints));
 }
 
-test("a Service of a ready pod has a slice, and a deleted namespace empties itself", async () => {
+test("a Service with a ready pod gets a slice, and the objects of a deleted namespace are deleted", async () => {
   await serve("shop", "10.1.0.7");
   await until("a slice", async () => (await addresses("shop")).includes("10.1.0.7"));
   const shop = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
@@ -67,7 +67,7 @@ test("a Service of a ready pod has a slice, and a deleted namespace empties itse
   });
 });
 
-test("it stands still with the API server, dies with it, and comes back with it", async () => {
+test("the controllers stop, end and start with the API server", async () => {
   plane.freeze();
   const asked = plane.admin.request("GET", "/readyz", { timeout: PATIENCE_MS });
   assert.equal(await Promise.race([asked, sleep(300, "silence")]), "silence");

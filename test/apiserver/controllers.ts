@@ -14,7 +14,7 @@ export type ControllerManagerFlags = Readonly<Record<string, boolean | number | 
 
 export interface ControllerManagerOptions {
   readonly place: Place;
-  /** The path of a kubeconfig of somebody who may do everything. */
+  /** The path of a kubeconfig of a user with all rights. */
   readonly kubeconfig: string;
   /** The key that service account tokens are signed with. */
   readonly key: string;
@@ -89,7 +89,7 @@ export class ControllerManager {
 
   #spawned(): Process {
     const process = this.#place.spawn(this.#argv);
-    // One that never began is not tried again: whoever waits for it hears of it.
+    // A program that never started is not retried: the waiting test gets the error.
     process.exited.then(
       () => this.#again(),
       () => undefined,

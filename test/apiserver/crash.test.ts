@@ -14,7 +14,7 @@ function programsOf(directory: string): string[] {
     .sort();
 }
 
-/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+/** Empty for a process that has ended, also before its parent has read its exit code. */
 function argvOf(pid: string): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
@@ -28,7 +28,7 @@ for (const [place, signal] of [
   ["loopback", "SIGTERM"],
   ["namespace", "SIGKILL"],
 ] as const) {
-  test(`A control plane on the ${place} is gone when its owner ends by ${signal}`, async () => {
+  test(`A control plane on the ${place} is removed when its owner ends by ${signal}`, async () => {
     const fixture = `${import.meta.dirname}/fixtures/owner.ts`;
     const owner = new Process([process.execPath, fixture, place]);
     const { directory } = JSON.parse(await owner.line(/directory/, 60_000)) as {

@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import type { ApiClient } from "./api-client.ts";
-
-/** What users install. */
-const DIRECTORY = new URL("../../deploy/crds/", import.meta.url).pathname;
+import { OURS, type Release } from "./release.ts";
 
 const PATIENCE_MS = 60_000;
 
@@ -25,15 +23,20 @@ interface Crd {
   };
 }
 
-/** The CRDs of deploy/crds. */
-export function crds(): Crd[] {
-  const files = readdirSync(DIRECTORY).filter((name) => name.endsWith(".yaml"));
-  return files.map((name) => parse(readFileSync(`${DIRECTORY}${name}`, "utf8")) as Crd);
+/** The CRDs of a release's deploy/crds. */
+export function crds(release: Release = OURS): Crd[] {
+  const directory = `${release.deploy}/crds`;
+  const files = readdirSync(directory).filter((name) => name.endsWith(".yaml"));
+  return files.map((name) => parse(readFileSync(`${directory}/${name}`, "utf8")) as Crd);
 }
 
 /** Installs CRDs that serve these versions only (without: all), and waits until each of them is served. */
-export async function installCrds(client: ApiClient, versions?: readonly string[]): Promise<void> {
-  const wanted = crds().map((crd) => serving(crd, versions));
+export async function installCrds(
+  client: ApiClient,
+  versions?: readonly string[],
+  release?: Release,
+): Promise<void> {
+  const wanted = crds(release).map((crd) => serving(crd, versions));
   await Promise.all(wanted.map((crd) => client.apply(crd)));
   await Promise.all(wanted.map((crd) => untilServed(client, crd)));
 }
@@ -75,7 +78,7 @@ function serving(crd: Crd, served?: readonly string[]): Crd {
   return { ...crd, spec: { ...crd.spec, versions } };
 }
 
-/** Not only Established: that is said before the first request would be answered, and discovery may learn of it later still. */
+/** Not only Established: requests succeed later than that, and discovery may be later still. */
 async function untilServed(client: ApiClient, { spec: { group, names, versions } }: Crd) {
   for (const { name, served } of versions) {
     const root = `/apis/${group}/${name}`;

@@ -1,4 +1,4 @@
-/** Opens TCP connections where it runs, and hands each to the process that asked. Ends with that process. */
+/** Opens TCP connections in its namespace, and passes each to the requesting process. Ends with that process. */
 import { connect } from "node:net";
 
 process.on("message", ({ id, host, port }: { id: number; host: string; port: number }) => {

@@ -2,7 +2,7 @@ import type { ApiObject } from "./api-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { SLICE } from "./staged-cluster.ts";
 
-/** What a slice says of one of its endpoints; `gone`: it does not name it any more. */
+/** The state of an endpoint in a slice; `gone`: it was removed. */
 export type EndpointWord = "dead" | "gone" | "ready" | "serving" | "terminating";
 
 interface Endpoint {
@@ -14,30 +14,30 @@ interface Endpoint {
   };
 }
 
-/** All that slices of a namespace have said of endpoints since it began, as a watch has told it. */
+/** All states of endpoints in slices of a namespace, as reported by a watch. */
 export class EndpointHistory {
-  /** What was said of an address, one after the other, by Service. */
+  /** States of an address, in order, by Service. */
   readonly #said = new Map<string, Map<string, EndpointWord[]>>();
   readonly #label: string;
 
-  /** `label`: the one that says which Service a slice is of. */
+  /** `label`: the one that names the Service of a slice. */
   constructor(plane: ControlPlane, namespace: string, label: string) {
     this.#label = label;
     void this.#follow(plane, namespace);
   }
 
-  /** What is said now of the endpoints of a Service that are not gone: `ready ready dead`. */
+  /** Present states of the endpoints of a Service that are not gone: `ready ready dead`. */
   now(service: string): string {
     const words = [...this.#of(service).values()].map((said) => said.at(-1));
     return words.filter((word) => word !== undefined && word !== "gone").join(" ");
   }
 
-  /** All that was said of the endpoints of a Service since `forget`, each word once. */
+  /** All states of the endpoints of a Service since `forget`, each once. */
   ever(service: string): EndpointWord[] {
     return [...new Set([...this.#of(service).values()].flat())].sort();
   }
 
-  /** Of what was said, only what is true now is kept. */
+  /** Keeps only the present states. */
   forget(): void {
     for (const said of this.#said.values()) {
       for (const [address, words] of said) {
@@ -51,14 +51,14 @@ export class EndpointHistory {
     const slices = { ...SLICE, metadata: { namespace } };
     try {
       for await (const { type, object } of plane.admin.watch(slices)) {
-        this.#hear(object, type === "DELETED");
+        this.#reportSynced(object, type === "DELETED");
       }
     } catch {
       // The control plane was removed: that is the end of it.
     }
   }
 
-  #hear({ metadata, endpoints }: ApiObject, isDeleted: boolean): void {
+  #reportSynced({ metadata, endpoints }: ApiObject, isDeleted: boolean): void {
     const labels = metadata.labels as Readonly<Record<string, string>> | undefined;
     const service = labels?.[this.#label];
     if (service === undefined) return;

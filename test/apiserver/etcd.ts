@@ -10,14 +10,14 @@ import { untilReady } from "./readiness.ts";
  * it wherever it runs. It writes without fsync: a test does not survive the machine.
  */
 export class Etcd {
-  /** What the API server is told. */
+  /** The flags of the API server. */
   readonly url: string;
   readonly #socket: string;
   readonly #process: Process;
   readonly #data: string;
 
-  private constructor(place: Place, directory: string) {
-    // etcd wants "host:port" even of a Unix socket, and makes a socket of that name where it runs.
+  private constructor(place: Place, directory: string, command: string) {
+    // etcd requires "host:port" even for a Unix socket, and creates a socket of that name in its directory.
     this.#socket = `${directory}/etcd:0`;
     this.url = `unix://${this.#socket}`;
     this.#data = `${directory}/etcd`;
@@ -33,13 +33,17 @@ export class Etcd {
     };
     const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
     this.#process = place.spawn([
-      ...["env", "-C", directory, kubernetesCommand("etcd")],
+      ...["env", "-C", directory, command],
       ...["--unsafe-no-fsync", "--logger=zap", ...flags],
     ]);
   }
 
-  static async start(place: Place, directory: string): Promise<Etcd> {
-    const etcd = new Etcd(place, directory);
+  static async start(
+    place: Place,
+    directory: string,
+    command = kubernetesCommand("etcd"),
+  ): Promise<Etcd> {
+    const etcd = new Etcd(place, directory, command);
     await untilReady(etcd.#process, "etcd", async () => {
       try {
         await etcd.#call("/v3/maintenance/status", {});

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { importObject } from "../support/objects.ts";
+import { importObject } from "../generators/objects.ts";
 import { ApiClient } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
 
@@ -22,7 +22,7 @@ function write(name: string, data: Record<string, string> = {}) {
   return plane.admin.apply({ ...CONFIG_MAPS, metadata: { namespace: "default", name }, data });
 }
 
-test("A stopped API server refuses connections; started again, it has its data and its address", async () => {
+test("A stopped API server rejects connections; after its start it has its data and its address", async () => {
   const url = plane.url;
   await plane.admin.create(importObject("default/kept", ["10.99.0.1"], [{ port: 80 }]));
   const watch = plane.admin.watch(CONFIG_MAPS);
@@ -55,7 +55,7 @@ test("A killed API server breaks its connections", async () => {
   await plane.start();
 });
 
-test("A frozen API server accepts connections and says nothing until it is thawed", async () => {
+test("A stopped process of an API server accepts connections and does not respond until SIGCONT", async () => {
   plane.freeze();
   const { port, hostname } = new URL(plane.url);
   const socket = connect(Number(port), hostname);
@@ -69,7 +69,7 @@ test("A frozen API server accepts connections and says nothing until it is thawe
   assert.equal((await asked).status, 200);
 });
 
-test("After a compaction older resourceVersions are 410, to watch from and to continue a list from", async () => {
+test("After a compaction, watches and continued lists of older resourceVersions return 410", async () => {
   for (const name of ["page-1", "page-2", "page-3"]) await write(name);
   const first = (await plane.admin.request("GET", PATH, { query: { limit: "1" } })).body;
   const { resourceVersion, continue: token } = (first as { metadata: Record<string, string> })
@@ -89,7 +89,7 @@ test("After a compaction older resourceVersions are 410, to watch from and to co
   assert.equal((await plane.admin.request("GET", PATH)).status, 200);
 });
 
-test("A rotated token is refused; the new one is in the next kubeconfig", async () => {
+test("A rotated token is rejected; the new one is in the next kubeconfig", async () => {
   const path = plane.kubeconfig({ user: "agent" });
   const old = tokenOf(path);
   assert.equal(await statusWith(path, old), 200);
@@ -116,7 +116,7 @@ function tokenOf(path: string): string {
   return user.token;
 }
 
-/** What is answered to whoever knows nothing but a kubeconfig, and has this token. */
+/** The response to a client that has only a kubeconfig and this token. */
 async function statusWith(path: string, token: string): Promise<number> {
   const [{ cluster }] = readKubeconfig(path).clusters;
   const { port, hostname } = new URL(cluster.server);

@@ -40,7 +40,7 @@ function taken(): string[] {
   return losses.flatMap((one) => one.taken());
 }
 
-test("what changes while the hub is away is everywhere once it is back", async () => {
+test("changes made while the hub is down are in all clusters after its return", async () => {
   await stage.hub.kill();
   await c1.serve("shop/cart", ["10.1.0.8"]);
   await c1.export("shop/cart");
@@ -51,7 +51,7 @@ test("what changes while the hub is away is everywhere once it is back", async (
   assert.deepEqual(taken(), []);
 });
 
-test("a hub that is restored from a backup is given what was exported since, and nobody misses it meanwhile", async () => {
+test("members write newer exports to a hub restored from a backup, and no cluster loses them meanwhile", async () => {
   const backup = await stage.hub.backup();
   await c1.serve("shop/late", ["10.1.0.10"]);
   await c1.export("shop/late");
@@ -67,7 +67,7 @@ test("a hub that is restored from a backup is given what was exported since, and
   assert.deepEqual(taken(), []);
 });
 
-test("a hub that is built anew is filled again by its members, and nobody misses anything meanwhile", async () => {
+test("members write their exports to an empty new hub, and no cluster loses any meanwhile", async () => {
   await stage.hub.restore();
   await stage.prepareHub();
   await c1.endpoints("shop/late", ["10.1.0.10", "10.1.0.12", "10.1.0.13"]);

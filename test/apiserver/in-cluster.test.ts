@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { importObject } from "../support/objects.ts";
+import { importObject } from "../generators/objects.ts";
 import { AGENT, AgentStage } from "./agent-stage.ts";
 import { apiServerFiles } from "./api-server.ts";
 
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => stage[Symbol.asyncDispose]());
 
-/** What `plan` says in a pod that has this token, and nothing else that tells where the API server is. */
+/** The output of `plan` in a pod that has this token, and no other reference to the API server. */
 async function planWith(token: string) {
   const { directory, url } = stage.plane;
   const file = `${directory}/pod.token`;
@@ -35,7 +35,7 @@ async function planWith(token: string) {
   ]);
 }
 
-test("in a pod the API server of its cluster is read, with the pod's service account", {
+test("in a pod the agent uses its cluster's API server and the pod's service account", {
   timeout: 60_000,
 }, async () => {
   stage.plane.kubeconfig({ user: AGENT });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient, ApiObject } from "./api-client.ts";
 
-/** Milliseconds between two rounds of a kubelet. A real one says every ten seconds that it lives. */
+/** Milliseconds between two rounds of a kubelet. A real one renews its Lease every ten seconds. */
 const ROUND_MS = 300;
 /** Seconds that a node's Lease is good for (kubelet's nodeLeaseDurationSeconds). */
 const LEASE_SECONDS = 40;
@@ -27,7 +27,7 @@ interface Pod {
  *
  *     const kubelets = new Kubelets(plane.admin, ["n1", "n2"]);
  *     kubelets.start();
- *     await kubelets.silence(); // None of them reaches the API server; their pods go on.
+ *     await kubelets.silence(); // None of them reaches the API server; their pods continue.
  *
  * What fails is tried again with the next round, as kubelets do it.
  */
@@ -47,7 +47,7 @@ export class Kubelets {
     this.#nodes = nodes;
   }
 
-  /** Begins, or goes on. */
+  /** Begins, or continues. */
   start(): void {
     this.#stop = new AbortController();
     const { signal } = this.#stop;
@@ -57,7 +57,7 @@ export class Kubelets {
     );
   }
 
-  /** Nothing is heard of any of them any more once this returns. */
+  /** Once this returns, none of them sends requests. */
   async silence(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -131,7 +131,7 @@ export class Kubelets {
 
 async function repeat(round: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    // Nobody answers, or something has changed in between: the next round looks again.
+    // The API server does not respond, or an object has changed meanwhile: the next round tries again.
     await round().catch(() => undefined);
     // An end in between throws, and is what the loop looks at next.
     await sleep(ROUND_MS, undefined, { signal }).catch(() => undefined);

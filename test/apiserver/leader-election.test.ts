@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../common/clock.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
-import { LeaderElector } from "../../common/lease/leader-elector.ts";
+import { LEASE_MS, LeaderElector, RENEW_MS } from "../../common/lease/leader-elector.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { Process } from "../lab/process.ts";
-import { logLines } from "../support/log-lines.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const LEASE = {
@@ -22,14 +22,14 @@ before(async () => {
 });
 after(() => plane.remove());
 
-/** A replica in a process of its own, which says what it is whenever that changes. */
+/** A replica in its own process, which prints its role whenever that changes. */
 function replica(identity: string): Process {
   const fixture = `${import.meta.dirname}/fixtures/replica.ts`;
   const kubeconfig = plane.kubeconfig({ user: "admin" });
   return new Process([process.execPath, fixture, kubeconfig, identity]);
 }
 
-/** Waits until a process has said a line after so many others. */
+/** Waits until a process has printed a line after so many others. */
 async function says(process: Process, line: string, after = 0): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   while (!process.lines.slice(after).includes(line)) {
@@ -44,7 +44,7 @@ async function spec(): Promise<Record<string, unknown>> {
   return (await plane.admin.get(LEASE)).spec as Record<string, unknown>;
 }
 
-test("of two replicas one leads; one that was frozen finds another, and the one that ends gives the Lease back", async () => {
+test("one of two replicas leads; a leader that was stopped is replaced, and a leader that ends releases the Lease", async () => {
   const first = replica("first");
   await says(first, "leader");
   assert.equal((await spec()).holderIdentity, "first");
@@ -57,7 +57,7 @@ test("of two replicas one leads; one that was frozen finds another, and the one 
   await says(second, "leader");
   first.signal("SIGCONT");
   await says(first, "standby", before);
-  // What it said of itself as it went on, before it had looked at the Lease.
+  // Its role after SIGCONT, before it had read the Lease.
   assert.deepEqual(first.lines.slice(before), ["not-renewed", "standby"]);
   const taken = await spec();
   assert.deepEqual([taken.holderIdentity, taken.leaseTransitions], ["second", 2]);
@@ -72,7 +72,7 @@ test("of two replicas one leads; one that was frozen finds another, and the one 
   assert.equal((await spec()).holderIdentity ?? "", "");
 });
 
-test("through a restart of the API server the leader stays the leader; through an outage nobody leads", async () => {
+test("during a restart of the API server the leader stays the same; during an outage no replica leads", async () => {
   const one = replica("one");
   await says(one, "leader");
   const lines = one.lines.length;
@@ -83,7 +83,7 @@ test("through a restart of the API server the leader stays the leader; through a
   await one.stop();
 });
 
-test("where the namespace of the Lease does not exist, nobody leads", async () => {
+test("without the namespace of the Lease, no replica leads", async () => {
   const kubeconfig = plane.kubeconfig({ user: "admin" });
   const credentials = await Credentials.load({ kubeconfig, ...logLines(), clock: systemClock });
   const api = new HttpApiServer(credentials, "test", systemClock);
@@ -95,6 +95,8 @@ test("where the namespace of the Lease does not exist, nobody leads", async () =
     today: () => new Date(),
     lease: { namespace: "nowhere", name: "leader" },
     identity: "me",
+    duration: LEASE_MS,
+    renewEvery: RENEW_MS,
     events: { state: () => {}, looked: () => {}, failed: ({ reason }) => resolve(reason) },
   });
   elector.start();

@@ -1,12 +1,12 @@
 import type { ApiClient, ApiObject } from "./api-client.ts";
 import { IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
 
-/** What a cluster's imports lose, as its API server tells it: objects, VIPs, addresses of endpoints. */
+/** Losses of a cluster's imports, as reported by its API server: objects, VIPs, addresses of endpoints. */
 export class Losses implements AsyncDisposable {
   readonly #client: ApiClient;
   readonly #ended: readonly Promise<void>[];
   #isOver = false;
-  /** By kind and name: what each object had that nobody may take. */
+  /** By kind and name: what each object must keep. */
   readonly #had = new Map<string, readonly string[]>();
   readonly #lost: string[] = [];
 
@@ -30,7 +30,7 @@ export class Losses implements AsyncDisposable {
 
   async #follow(watch: ReturnType<ApiClient["watch"]>): Promise<void> {
     try {
-      for await (const { type, object } of watch) this.#hear(type, object);
+      for await (const { type, object } of watch) this.#reportSynced(type, object);
       throw new Error("it has ended");
     } catch (error) {
       // Who does not hear what is lost must not say that nothing was.
@@ -38,7 +38,7 @@ export class Losses implements AsyncDisposable {
     }
   }
 
-  #hear(type: string, object: ApiObject): void {
+  #reportSynced(type: string, object: ApiObject): void {
     const { name, namespace = "" } = object.metadata;
     const labels = (object.metadata.labels ?? {}) as Readonly<Record<string, string>>;
     // Records of registries, and slices of Services, are not imports.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import type { ApiReference } from "./api-client.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { crds } from "./crds.ts";
@@ -20,7 +20,7 @@ function imported(namespace: string, name: string): ApiReference {
   return { ...IMPORTS, metadata: { namespace, name } };
 }
 
-/** A namespace of a test's own: whatever other tests do, they do elsewhere. */
+/** A namespace of one test: other tests use others. */
 async function newNamespace(name: string): Promise<string> {
   await plane.admin.create({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
   return name;
@@ -65,7 +65,7 @@ test("An export and a cluster's properties are kept in both versions", async () 
   assert.deepEqual(read.spec, value);
 });
 
-test("An import that the schema does not allow is refused", async () => {
+test("An import that violates the schema is rejected", async () => {
   const shop = await newNamespace("schema");
   const refused = [
     importObject(`${shop}/a`, ["10.99.0.1"], PORTS, { type: "Mesh" }),
@@ -76,7 +76,7 @@ test("An import that the schema does not allow is refused", async () => {
   assert.deepEqual(await plane.admin.list({ ...IMPORTS, metadata: { namespace: shop } }), []);
 });
 
-test("A watch sees an object come, change and go", async () => {
+test("A watch reports the creation, change and deletion of an object", async () => {
   const shop = await newNamespace("watched");
   const events: string[] = [];
   const watch = plane.admin.watch({ ...SLICES, metadata: { namespace: shop } });
@@ -111,7 +111,7 @@ test("An update of an older resourceVersion is a conflict", async () => {
   await assert.rejects(plane.admin.update(old), { status: 409 });
 });
 
-test("A user may do what RBAC objects say, and nothing else", async () => {
+test("A user has the rights of RBAC objects, and no others", async () => {
   await using agent = plane.client("agent");
   const path = "/api/v1/namespaces/default";
   assert.equal((await agent.request("GET", path)).status, 403);
@@ -128,7 +128,7 @@ test("A user may do what RBAC objects say, and nothing else", async () => {
   assert.equal((await agent.request("DELETE", path)).status, 403);
 });
 
-test("A deleted namespace takes its objects along, and nothing of others", async () => {
+test("When a namespace is deleted, its objects are deleted, and no others", async () => {
   const [shop, other] = [await newNamespace("ends"), await newNamespace("stays")];
   for (const namespace of [shop, other]) {
     await plane.admin.create(importObject(`${namespace}/web`, ["10.99.0.1"], PORTS));
@@ -144,7 +144,7 @@ test("A deleted namespace takes its objects along, and nothing of others", async
   await assert.rejects(plane.admin.get(gone), { status: 404 });
 });
 
-test("CRDs can serve one version only, go with their objects, and come again", async () => {
+test("CRDs can serve one version only, can be deleted with their objects, and created again", async () => {
   const shop = await newNamespace("crds");
   await plane.admin.create(importObject(`${shop}/web`, ["10.99.0.1"], PORTS));
   const statusOf = async (version: string) => {

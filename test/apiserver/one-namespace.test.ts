@@ -4,7 +4,7 @@ import { systemClock } from "../../common/clock.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector.ts";
-import { logLines } from "../support/log-lines.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -35,7 +35,7 @@ before(async () => {
 });
 after(() => plane.remove());
 
-/** What a reflector that runs as the peer tells, until it tells `last`; `act` once it watches. */
+/** Reports of a reflector with the peer's rights, until `last`; calls `act` once it watches. */
 async function tells(query: ResourceQuery, last: string, act = async () => {}): Promise<string[]> {
   const kubeconfig = plane.kubeconfig({ user: "peer" });
   const credentials = await Credentials.load({ kubeconfig, ...logLines(), clock: systemClock });
@@ -63,7 +63,7 @@ async function tells(query: ResourceQuery, last: string, act = async () => {}): 
   return told;
 }
 
-test("who may read one namespace follows that one, and sees nothing of others", async () => {
+test("an agent with rights in one namespace programs that namespace only", async () => {
   const query = { ...CONFIG_MAPS, namespace: "registry" };
   const told = await tells(query, "+registry/late", async () => {
     for (const namespace of ["other", "registry"]) {
@@ -74,7 +74,7 @@ test("who may read one namespace follows that one, and sees nothing of others", 
   assert.deepEqual(told, ["listing", "+registry/of-registry", "watching", "+registry/late"]);
 });
 
-test("who may read one namespace is refused all others", async () => {
+test("an agent with rights in one namespace is denied all others", async () => {
   assert.deepEqual(await tells(CONFIG_MAPS, "forbidden"), ["listing", "forbidden"]);
   const other = { ...CONFIG_MAPS, namespace: "other" };
   assert.deepEqual(await tells(other, "forbidden"), ["listing", "forbidden"]);

@@ -42,7 +42,7 @@ after(async () => {
   await proxy[Symbol.asyncDispose]();
 });
 
-/** Endpoints only ever come: whatever is gone is a loss. */
+/** Endpoints are only added: each removal is a loss. */
 let count = 0;
 function addressOf({ id }: StagedCluster, i: number): string {
   return `10.${id.slice(1)}.0.${10 + i}`;
@@ -54,7 +54,7 @@ function ready(cluster: StagedCluster): Record<string, string> {
   return Object.fromEntries(all(cluster).map((one) => [one, "ready"]));
 }
 
-/** c2 has one more endpoint, and c3 sees it, whatever c1 is like. */
+/** c2 gets one more endpoint, and c3 imports it, whatever c1's state. */
 async function elsewhere(): Promise<void> {
   count++;
   await c2.endpoints("shop/web", all(c2));
@@ -68,7 +68,7 @@ async function recovered(): Promise<void> {
   assert.deepEqual(losses.taken(), []);
 }
 
-test("a peer whose API server stands still is a last resort until it goes on", async () => {
+test("a peer whose API server does not respond is a last resort until its return", async () => {
   c1.plane.freeze();
   await elsewhere();
   await c3.untilReady("shop/web", { [addressOf(c1, 0)]: "serving" });
@@ -77,21 +77,21 @@ test("a peer whose API server stands still is a last resort until it goes on", a
   await recovered();
 });
 
-test("a peer whose API server is killed, and comes back, is as before", async () => {
+test("a peer whose API server is killed and restarted is as before", async () => {
   await c1.plane.kill();
   await elsewhere();
   await c1.plane.start();
   await recovered();
 });
 
-test("a peer that is slow is followed slowly", async () => {
+test("changes of a slow peer arrive late, and none is lost", async () => {
   proxy.meddle(SLOW);
   await elsewhere();
   await recovered();
   proxy.meddle(HONEST);
 });
 
-/** Whatever is asked: this is answered, with success. */
+/** The response to any request, with status 200. */
 function says(type: string, text: string): Meddling {
   return (_url, response: ServerResponse) => {
     response.writeHead(200, { "content-type": type }).end(text);
@@ -117,7 +117,7 @@ const GARBAGE: Readonly<Record<string, Meddling>> = {
   ),
 };
 
-test("a peer that answers garbage is not followed, whatever garbage that is", async () => {
+test("invalid responses of a peer change nothing", async () => {
   for (const garbage of Object.values(GARBAGE)) {
     proxy.meddle(garbage);
     await elsewhere();
@@ -146,7 +146,7 @@ const EMPTY: Meddling = (url, response) => {
   return undefined;
 };
 
-test("a peer that lists nothing after a break loses nothing, if that is so at the first look alone", async () => {
+test("a peer that lists nothing once after an interruption loses nothing", async () => {
   proxy.meddle(EMPTY);
   await c3.untilLogged('"doubtful"');
   await elsewhere();
@@ -154,7 +154,7 @@ test("a peer that lists nothing after a break loses nothing, if that is so at th
   await recovered();
 });
 
-test("a peer that is restored from a backup keeps what that has, and what it does not have is withdrawn in the end", async () => {
+test("a peer restored from a backup keeps the exports of the backup, and others are finally withdrawn", async () => {
   const backup = await c1.plane.backup();
   await c1.serve("shop/late", ["10.1.0.200"]);
   await c1.export("shop/late");

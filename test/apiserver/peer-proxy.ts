@@ -17,7 +17,7 @@ export const SLOW: Meddling = () => "trickle";
 /** Between pieces, and before the first one. */
 const TRICKLE = { bytes: 400, ms: 20, first: 1000 };
 
-/** What stands between an API server and who asks it, under the same certificate: it may delay, and it may lie. */
+/** A proxy between an API server and its clients, with the same certificate, that can delay or change responses. */
 export class PeerProxy implements AsyncDisposable {
   readonly #plane: ControlPlane;
   readonly #server: Server;
@@ -31,7 +31,7 @@ export class PeerProxy implements AsyncDisposable {
     this.#server = createServer(options, (asked, response) => this.#answer(asked, response));
   }
 
-  /** Honest, until it is told otherwise. On the loopback, as the control plane must be. */
+  /** Changes nothing at first. On the loopback, as the control plane must be. */
   static async open(plane: ControlPlane): Promise<PeerProxy> {
     const proxy = new PeerProxy(plane);
     proxy.#server.listen(0, "127.0.0.1");
@@ -98,7 +98,7 @@ async function pass(
     }
     response.end();
   } catch {
-    // Either side has gone: the other one hears of it.
+    // One side has closed: so does the other.
     response.destroy();
   }
 }

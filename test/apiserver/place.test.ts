@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Lab } from "../lab/lab.ts";
 import { ControlPlane } from "./control-plane.ts";
 
-test("In a namespace it is reached from the lab's nodes, and by its clients in this process", async () => {
+test("A server in a namespace is reachable from the lab's nodes and from clients in this process", async () => {
   await using lab = await Lab.create({
     clusters: [{ id: "c1", nodes: [{ name: "n1" }, { name: "n2" }] }],
   });

@@ -8,15 +8,15 @@ export interface Place extends Disposable {
   /** Where the API server listens. */
   readonly address: string;
   readonly port: number;
-  /** Starts a program there that dies with this process, however that ends. */
+  /** Starts a program there that ends with this process. */
   spawn(argv: readonly string[]): Process;
   /** A TCP connection to the API server. */
   connect(): Promise<Socket>;
 }
 
 /**
- * The kernel kills the program when its parent dies, also by `kill -9`. Whatever is in a lab's namespace is
- * killed by the lab's guard as well.
+ * The kernel kills the program when its parent has ended, also by `kill -9`. The lab's guard also kills all processes in a lab's
+ * namespaces.
  */
 const WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"];
 
@@ -33,7 +33,7 @@ export async function loopback(): Promise<Place> {
   };
 }
 
-/** A place of a lab: reached from whatever reaches its IPv4 address, and from this process through a door. */
+/** A place of a lab: reachable by its IPv4 address, and from this process through a door. */
 export function inNamespace(namespace: Namespace, port: number): Place {
   const address = namespace.address();
   const door = new Door(namespace);

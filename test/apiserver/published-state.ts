@@ -4,9 +4,9 @@ import { EXPORT, IMPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
 const RECORD = "clusterset-proxy.io/record";
 const SERVICE_NAME = "multicluster.kubernetes.io/service-name";
 const MANAGED = "endpointslice.kubernetes.io/managed-by=clusterset-controller";
-/** An address of 241.0.0.0/8, where controllers take VIPs from unless they are told otherwise. */
+/** An address of 241.0.0.0/8, the default range of VIPs. */
 const VIP = /\b241(\.\d+){3}\b/g;
-/** What tells when, by whom and how often something was written, and not what it says. */
+/** Metadata of writes: time, manager, version. */
 const HISTORY = [
   "creationTimestamp",
   "generation",
@@ -21,7 +21,7 @@ const HISTORY = [
 export interface PublishedState {
   /** Addresses of all that was imported, sorted, by name. A name without slices is in it, and so is one without an import. */
   readonly imported: Readonly<Record<string, readonly string[]>>;
-  /** VIPs of all imports. In all that follows, `VIP` stands for them. */
+  /** VIPs of all imports. In the rest, `VIP` replaces them. */
   readonly vips: readonly string[];
   readonly imports: readonly unknown[];
   readonly records: readonly unknown[];
@@ -65,7 +65,7 @@ export async function publishedState({ plane }: StagedCluster): Promise<Publishe
   };
 }
 
-/** Endpoints that are told more than once. */
+/** Endpoints that are listed more than once. */
 export function duplicates({ endpoints }: PublishedState): string[] {
   return Object.entries(endpoints).flatMap(([about, list]) =>
     list.filter((one, i) => list[i + 1] === one).map((one) => `${about}: ${one}`),

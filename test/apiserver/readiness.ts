@@ -4,7 +4,7 @@ import type { Process } from "../lab/process.ts";
 /** How long a program may take to be ready on a machine that does other things, too. */
 const PATIENCE_MS = 60_000;
 
-/** Asks until a program is ready. Kills it and throws, with what it said, if it is not in time, or ends. */
+/** Waits until a program is ready. Kills it and throws, with its output, if it is not ready in time, or ends. */
 export async function untilReady(
   program: Process,
   name: string,

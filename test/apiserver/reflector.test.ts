@@ -10,8 +10,8 @@ import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import { listPages } from "../../common/kubernetes/list-pages.ts";
 import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector.ts";
-import { logLines } from "../support/log-lines.ts";
-import { importObject } from "../support/objects.ts";
+import { logLines } from "../doubles/log-lines.ts";
+import { importObject } from "../generators/objects.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const IMPORTS: ResourceQuery = {
@@ -38,7 +38,7 @@ before(async () => {
 });
 after(() => plane.remove());
 
-/** A reflector of the real thing, and what it has told. */
+/** A reflector of a real API server, and its reports. */
 class Reflected implements AsyncDisposable {
   readonly believed = new Set<string>();
   /** `+key`, `-key`, `listed`, and the reasons of states. */
@@ -75,7 +75,7 @@ class Reflected implements AsyncDisposable {
     return reflected;
   }
 
-  /** Waits until it has told this, after what it had told when `since` was had. */
+  /** Waits until it has reported this, after `since`. */
   async until(line: string, since = 0): Promise<void> {
     for (let tries = 0; tries < 600; tries++) {
       if (this.told.indexOf(line, since) !== -1) return;
@@ -97,7 +97,7 @@ async function write(name: string): Promise<void> {
   await plane.admin.apply({ apiVersion: "v1", kind: "ConfigMap", metadata, data: {} });
 }
 
-test("CRDs that come late, in one version or the other, and go", async () => {
+test("CRDs are created late, in one version or the other, and deleted", async () => {
   await using it = await Reflected.start(IMPORTS);
   await it.until("listed");
   assert.deepEqual(it.told, ["not-served", "listed"]);
@@ -118,7 +118,7 @@ test("CRDs that come late, in one version or the other, and go", async () => {
   await it.until("watching", it.told.length);
 });
 
-test("a restart, a kill and a compaction take nothing away, and what happened since is told", async () => {
+test("after a restart, a kill and a compaction no object is lost, and later changes are reported", async () => {
   await write("first");
   await using it = await Reflected.start(CONFIG_MAPS);
   await it.until("+default/first");
@@ -137,7 +137,7 @@ test("a restart, a kill and a compaction take nothing away, and what happened si
   assert.equal(it.told.filter((line) => line === "+default/first").length, 1);
 });
 
-test("a history that is gone is told of as expired, and listed anew", async () => {
+test("an expired history is reported, and the objects are listed again", async () => {
   await using it = await Reflected.start(IMPORTS);
   await it.until("watching");
   // Versions grow, and none of it concerns this kind.
@@ -148,7 +148,7 @@ test("a history that is gone is told of as expired, and listed anew", async () =
   assert.ok((it.reflector.faults.get("expired") ?? 0) > 0, it.told.join(", "));
 });
 
-test("a server that stands still is found stalled, and followed when it goes on", async () => {
+test("a server that does not respond is reported as stalled, and followed after its return", async () => {
   await using it = await Reflected.start(CONFIG_MAPS);
   await it.until("watching");
   const before = it.told.length;
@@ -161,7 +161,7 @@ test("a server that stands still is found stalled, and followed when it goes on"
   assert.deepEqual(removals(it.told), []);
 });
 
-test("a token that is refused is told of, and the right one taken as soon as it is there", async () => {
+test("a rejected token is reported, and a valid one is used as soon as it exists", async () => {
   await using it = await Reflected.start(CONFIG_MAPS);
   await it.until("watching");
   const before = it.told.length;

@@ -72,7 +72,7 @@ for (const [name, record] of [
   ["that is headless", { ...PLAIN, key: "demo/headless", headless: true }],
   ["that says all it may, under the longest names", FULL],
 ] as const) {
-  test(`a record ${name} is taken, and read as it was written`, async () => {
+  test(`the API server accepts a record ${name}, and it is read as written`, async () => {
     const { fact, problems } = decodeRecord(
       await stored(encodeRecord(record, NAMESPACE)),
       REGISTRY,
@@ -86,7 +86,7 @@ for (const [family, prefix] of [
   ["IPv4", "10.1.2."],
   ["IPv6", "fd00::1:"],
 ] as const) {
-  test(`a full slice of ${family} is taken, and read as it was written`, async () => {
+  test(`the API server accepts a full slice of ${family}, and it is read as written`, async () => {
     const endpoints = Array.from(
       { length: 100 },
       (_, i): EndpointFact => ({
@@ -107,7 +107,7 @@ for (const [family, prefix] of [
   });
 }
 
-test("a cluster's Lease is taken, and read as it was written", async () => {
+test("the API server accepts a cluster's Lease, and it is read as written", async () => {
   const cluster: ClusterFact = {
     id: CLUSTER,
     uid: "2d8e9c9c-0d3c-4a39-9b3a-3b8f4f1c2a10",
@@ -116,6 +116,7 @@ test("a cluster's Lease is taken, and read as it was written", async () => {
     properties: { "continent.example.com": "europe" },
     leaseSeconds: 30,
     renewal: "2026-01-01T00:00:00.123456Z",
+    version: "0.1.0",
     complete: true,
   };
   const { fact, problems } = decodeCluster(

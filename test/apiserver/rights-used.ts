@@ -1,7 +1,7 @@
 import type { AuditEvent } from "./audit.ts";
 import type { RightsObject, Subject } from "./rights.ts";
 
-/** A verb that a role grants, and that nobody has used who is bound to it. */
+/** A verb that a role grants, and that none of its users has used. */
 export interface UnusedRight {
   /** Its name; of a Role, with its namespace before it. */
   readonly role: string;

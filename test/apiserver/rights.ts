@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { parse, parseAllDocuments } from "yaml";
+import { OURS, type Release } from "./release.ts";
 
 /** What users apply. */
-const DIRECTORY = new URL("../../deploy/rbac/", import.meta.url);
+const DIRECTORY = `${OURS.deploy}/rbac`;
 const RBAC = "rbac.authorization.k8s.io";
 
 /** One rule of a Role or ClusterRole. */
@@ -35,7 +36,7 @@ export interface Subject {
 
 /** The files of deploy/rbac that every cluster has, whichever kind of registry it has. */
 export const EVERYWHERE: readonly string[] = parse(
-  readFileSync(new URL("Kustomization", DIRECTORY), "utf8"),
+  readFileSync(`${DIRECTORY}/Kustomization`, "utf8"),
 ).resources;
 
 /** All files of deploy/rbac that have objects. */
@@ -44,13 +45,17 @@ export function rightsFiles(): string[] {
   return files.filter((file) => file.endsWith(".yaml")).sort();
 }
 
-/** The objects of files of deploy/rbac, in order, with these words in the place of `CLUSTER_ID` and `PEER_ID`. */
+/** The objects of files of a release's deploy/rbac, in order, with these words in the place of `CLUSTER_ID` and `PEER_ID`. */
 export function rightsIn(
   files: readonly string[],
-  { cluster = "CLUSTER_ID", peer = "PEER_ID" }: { cluster?: string; peer?: string } = {},
+  {
+    cluster = "CLUSTER_ID",
+    peer = "PEER_ID",
+    release = OURS,
+  }: { cluster?: string; peer?: string; release?: Release } = {},
 ): RightsObject[] {
   return files.flatMap((file) => {
-    const text = readFileSync(new URL(file, DIRECTORY), "utf8")
+    const text = readFileSync(`${release.deploy}/rbac/${file}`, "utf8")
       .replaceAll("CLUSTER_ID", cluster)
       .replaceAll("PEER_ID", peer);
     return parseAllDocuments(text).map((document) => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { ApiClient, ApiObject } from "./api-client.ts";
 
 /** Longer than the longest backoff of a machine that is busy. */
@@ -53,7 +53,7 @@ export interface Slice extends ApiObject {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** An endpoint of a slice, with whatever else it says. */
+/** An endpoint of a slice, with more fields. */
 export interface Endpoint {
   readonly addresses: readonly string[];
   readonly hostname?: string;
@@ -90,7 +90,7 @@ export interface CaseStage<Cluster extends CaseCluster = CaseCluster> {
 
 let cases = 0;
 
-/** The story of one Service, `hello`, in a namespace of its own: many go on side by side on one stage. */
+/** The case of one Service, `hello`, in its own namespace: many run at the same time on one stage. */
 export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
   readonly namespace = `case-${++cases}`;
   readonly name = "hello";
@@ -149,7 +149,7 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     await this.in(id).plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata });
   }
 
-  /** The Service in a cluster: TCP port 80, called `http`, unless the spec says otherwise. */
+  /** The Service in a cluster: TCP port 80, named `http`, unless the spec differs. */
   async serve(id: string, spec: ServiceSpec = {}, metadata: object = {}): Promise<void> {
     const { serviceReference: service } = this;
     await this.in(id).plane.admin.apply({
@@ -211,7 +211,7 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
       await admin.delete({ ...slice, metadata: { namespace, name: metadata.name } });
   }
 
-  /** Ages have whole seconds: who exports after this is younger. */
+  /** Ages have whole seconds: an export created after this is younger. */
   async grow(): Promise<void> {
     await sleep(1100);
   }
@@ -227,7 +227,7 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     return (await this.allSlices(id)).filter(({ endpoints }) => endpoints.length > 0);
   }
 
-  /** All imported slices in a cluster: those, too, that say that nobody listens. */
+  /** All imported slices in a cluster, also empty ones. */
   async allSlices(id: string): Promise<Slice[]> {
     const labelSelector = `multicluster.kubernetes.io/service-name=${this.name}`;
     const { namespace } = this;
@@ -301,13 +301,13 @@ export class ServiceCase<Cluster extends CaseCluster = CaseCluster> {
     });
   }
 
-  /** Waits until something holds in a cluster; says what the controller logged if it never does. */
+  /** Waits until a condition holds in a cluster; throws with the controller's log if it never does. */
   async until<T>(id: string, check: () => Promise<T>): Promise<T> {
     try {
       return await eventually(check, PATIENCE_MS);
     } catch (error) {
       const lines = (await this.in(id).log).split("\n");
-      // What it said of this case, and what it said last: perhaps why it died.
+      // Lines about this case, and the last lines, which may have the cause of its end.
       const about = lines.filter((line, i) => {
         return line.includes(this.namespace) || i > lines.length - 5;
       });

@@ -1,17 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { ApiObject, ApiReference } from "./api-client.ts";
 import type { Asked } from "./audit.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { loopback } from "./place.ts";
-
-/** The controller of these sources. */
-export const CONTROLLER = fileURLToPath(
-  new URL("../../bin/clusterset-controller", import.meta.url),
-);
 
 /** Longer than the longest backoff after the faults of these tests. */
 const PATIENCE_MS = 90_000;
@@ -35,11 +29,13 @@ export const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" 
 export interface StagedClusterOptions {
   readonly id: string;
   readonly plane: ControlPlane;
-  /** The command that starts the controller, with its flags. */
-  readonly argv: readonly string[];
+  /** The command that starts the controller. */
+  readonly program: readonly string[];
+  /** Its flags. */
+  readonly flags: readonly string[];
   /** Where the controller runs; absent: on the loopback. */
   readonly node?: Namespace;
-  /** What the controller is called to its own API server; `USER`, if it is not said. */
+  /** The controller's user at its own API server; `USER` by default. */
   readonly user?: string;
 }
 
@@ -47,23 +43,26 @@ export interface StagedClusterOptions {
 export class StagedCluster implements AsyncDisposable {
   readonly id: string;
   readonly plane: ControlPlane;
-  readonly #argv: readonly string[];
+  /** The command that starts the controller the next time. */
+  program: readonly string[];
+  readonly #flags: readonly string[];
   readonly #node: Namespace | undefined;
   readonly #user: string;
   #process: Process | undefined;
   #pages = "";
 
-  constructor({ id, plane, argv, node, user = USER }: StagedClusterOptions) {
+  constructor({ id, plane, program, flags, node, user = USER }: StagedClusterOptions) {
     this.id = id;
     this.plane = plane;
-    this.#argv = argv;
+    this.program = program;
+    this.#flags = flags;
     this.#node = node;
     this.#user = user;
   }
 
   /** Starts the controller, and waits for nothing. `through`: a command that starts it in turn, such as `env A=b`. */
   async launch(through: readonly string[] = []): Promise<void> {
-    const argv = [...through, ...this.#argv, "--log-format", "json"];
+    const argv = [...through, ...this.program, ...this.#flags, "--log-format", "json"];
     if (this.#node !== undefined) {
       this.#process = this.#node.spawn([...argv, "--http-address", PAGES]);
       return;
@@ -74,7 +73,7 @@ export class StagedCluster implements AsyncDisposable {
     this.#process = place.spawn([...argv, "--http-address", address]);
   }
 
-  /** A page of the controller, whatever its status; throws while there is none. */
+  /** A page of the controller with any status; throws while it does not respond. */
   async page(path: string): Promise<string> {
     if (this.#node !== undefined) {
       return this.#node.exec(["curl", "-s", "-m", "5", `http://${PAGES}${path}`]);
@@ -127,7 +126,7 @@ export class StagedCluster implements AsyncDisposable {
     return writes.filter(({ uri }) => !uri.includes("/leases"));
   }
 
-  /** Objects of a kind in a namespace that are labelled as the selector says. */
+  /** Objects of a kind in a namespace that match a label selector. */
   list(kind: ApiReference, namespace: string, labelSelector = ""): Promise<ApiObject[]> {
     return this.plane.admin.list({ ...kind, metadata: { namespace } }, { labelSelector });
   }

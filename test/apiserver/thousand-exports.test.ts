@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { ApiObject } from "./api-client.ts";
 import { ControllerStage, EXPORT, IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
 
 // Two clusters that export many Services each, half of them by names that both have.
 
-/** Exports of each cluster. `EXPORTS=1000` is what is asked for; by default it is less, to be done in time. */
+/** Exports of each cluster. `EXPORTS=1000` is the requirement; the default is smaller, to save time. */
 const EXPORTS = Number(process.env.EXPORTS ?? 200);
 const NAMESPACE = "mass";
 /** For so many writes at once, by two controllers and a test that share the processors. */
@@ -80,7 +80,7 @@ function vipOf({ metadata: { name }, spec }: ApiObject): [string, string][] {
   return ips.length === 0 ? [] : [[name, ips.join()]];
 }
 
-test(`what two clusters export, ${EXPORTS} each, both import, with the same VIPs`, async (t) => {
+test(`two clusters export ${EXPORTS} services each, and both import them with the same VIPs`, async (t) => {
   const began = performance.now();
   await Promise.all([exportAll(c1), exportAll(c2)]);
   const written = performance.now();
@@ -93,12 +93,12 @@ test(`what two clusters export, ${EXPORTS} each, both import, with the same VIPs
   assert.equal(new Set(here.values()).size, here.size, "no two have the same");
 });
 
-test("then nothing is written, also by a controller that starts again", async () => {
+test("after that nothing is written, also after a controller's restart", async () => {
   for (const cluster of [c1, c2]) await cluster.atRest();
   const before = [c1, c2].map((cluster) => cluster.writes().length);
   await c2.stop();
   await c2.launch();
-  await c2.untilLogged("this replica works");
+  await c2.untilLogged("this replica reconciles");
   await sleep(3000);
   assert.deepEqual(
     [c1, c2].map((cluster, i) => cluster.writes().slice(before[i])),
@@ -106,7 +106,7 @@ test("then nothing is written, also by a controller that starts again", async ()
   );
 });
 
-test("a change of one of them goes through, and is one write in each cluster", async () => {
+test("a change of one export is one write in each cluster", async () => {
   const name = `s-${EXPORTS - 1}`;
   const before = c2.writes().length;
   await c1.plane.admin.apply({

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** Someone whom the API server knows by a bearer token. What they may do, RBAC says. */
+/** A user that the API server identifies by a bearer token. RBAC grants its rights. */
 export interface User {
   readonly name: string;
   readonly groups: readonly string[];
@@ -49,7 +49,7 @@ export function kubeconfigOf({ server, caFile, user, tokenFile }: KubeconfigOpti
   };
 }
 
-/** A kubeconfig of one cluster and one user who shows a certificate. */
+/** A kubeconfig of one cluster and one user with a certificate. */
 export function certificateKubeconfigOf(of: {
   readonly server: string;
   readonly caFile: string;

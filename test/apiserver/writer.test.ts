@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { field, textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
-import { field, textField } from "../../common/kubernetes/json.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
-import { logLines } from "../support/log-lines.ts";
+import { logLines } from "../doubles/log-lines.ts";
 import { ControlPlane } from "./control-plane.ts";
 
 const IMPORTS: ApiResource = {
@@ -49,18 +49,56 @@ function labelsOf(object: unknown): unknown {
   return field(field(object, "metadata"), "labels");
 }
 
-test("fields of others stay, fields of ours that we name no more go, and what changes nothing is no write", async () => {
+test("fields of other managers stay, our fields that are no longer applied are deleted, and an apply without changes is no write", async () => {
   const first = await writer.apply(IMPORTS, importOf("web", { ours: "1", passing: "1" }));
   assert.equal(first.meta.key, "default/web");
   const kind = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceImport" };
   await plane.admin.patch({ ...kind, metadata: WEB }, { metadata: { labels: { theirs: "1" } } });
-  const second = await writer.apply(IMPORTS, importOf("web", { ours: "2" }));
+  const seen = (await writer.get(IMPORTS, WEB))?.meta;
+  assert.ok(seen);
+  const second = await writer.apply(IMPORTS, importOf("web", { ours: "2" }), { seen });
   assert.deepEqual(labelsOf(second.object), { ours: "2", theirs: "1" });
-  const third = await writer.apply(IMPORTS, importOf("web", { ours: "2" }));
+  const third = await writer.apply(IMPORTS, importOf("web", { ours: "2" }), { seen: second.meta });
   assert.deepEqual(third.meta, second.meta);
 });
 
-test("what was seen in another state is not written over, and not made anew", async () => {
+test("an apply that creates an object never overwrites one, and the fields it creates are deleted by a later apply without them", async () => {
+  const imported = importOf("once", { ours: "1" });
+  const { metadata } = imported;
+  for (const [resource, apiVersion, manifest] of [
+    [IMPORTS, "multicluster.x-k8s.io/v1beta1", imported],
+    [CONFIG_MAPS, "v1", { metadata }],
+  ] as const) {
+    const theirs = { ...manifest, metadata: { ...metadata, labels: { theirs: "1" } } };
+    const object = { apiVersion, kind: resource.kind, ...theirs };
+    await plane.admin.create(object);
+    await assert.rejects(writer.apply(resource, manifest), { reason: "write-conflict" });
+    const kept = await writer.get(resource, manifest.metadata);
+    assert.deepEqual(labelsOf(kept?.object), { theirs: "1" });
+    await plane.admin.delete(object);
+    const { meta } = await writer.apply(resource, manifest);
+    const { labels: _, ...bare } = metadata;
+    const after = await writer.apply(resource, { ...manifest, metadata: bare }, { seen: meta });
+    assert.equal(labelsOf(after.object), undefined);
+  }
+});
+
+test("of ten applies that create an object at once, one succeeds and nine conflict", async () => {
+  const tries = Array.from({ length: 10 }, (_, i) =>
+    writer.apply(IMPORTS, importOf("ten", { number: `${i}` })),
+  );
+  const results = await Promise.allSettled(tries);
+  const created = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  assert.equal(created.length, 1);
+  const reasons = results.flatMap((one): unknown[] =>
+    one.status === "rejected" ? [field(one.reason, "reason")] : [],
+  );
+  assert.deepEqual([...new Set(reasons)], ["write-conflict"]);
+  const found = await writer.get(IMPORTS, { ...WEB, name: "ten" });
+  assert.deepEqual(labelsOf(found?.object), labelsOf(created[0]?.object));
+});
+
+test("an object that was read in another version is neither overwritten nor created", async () => {
   const name = { ...WEB, name: "stale" };
   const { meta } = await writer.apply(IMPORTS, importOf("stale", { a: "1" }));
   const { meta: second } = await writer.apply(IMPORTS, importOf("stale", { a: "2" }), {
@@ -77,41 +115,59 @@ test("what was seen in another state is not written over, and not made anew", as
   await assert.rejects(again(second), { reason: "write-conflict" });
 });
 
-test("a field that another owns is taken by force only", async () => {
+test("a field of another manager is overwritten only with force", async () => {
   const other = new ApiWriter({ api, clock: systemClock, fieldManager: "other" });
-  await writer.apply(IMPORTS, importOf("shared", { a: "1" }));
-  const gently = other.apply(IMPORTS, importOf("shared", { a: "2" }), { force: false });
+  const { meta: seen } = await writer.apply(IMPORTS, importOf("shared", { a: "1" }));
+  const gently = other.apply(IMPORTS, importOf("shared", { a: "2" }), { seen, force: false });
   await assert.rejects(gently, { reason: "write-conflict" });
-  const taken = await other.apply(IMPORTS, importOf("shared", { a: "2" }));
+  const taken = await other.apply(IMPORTS, importOf("shared", { a: "2" }), { seen });
   assert.deepEqual(labelsOf(taken.object), { a: "2" });
 });
 
-test("a status is applied beside the object, and leaves it alone", async () => {
-  await writer.apply(IMPORTS, importOf("told", { a: "1" }, ["10.99.0.9"]));
+test("a status is applied separately, and does not change the object", async () => {
+  const { meta: seen } = await writer.apply(IMPORTS, importOf("told", { a: "1" }, ["10.99.0.9"]));
   const status = { clusters: [{ cluster: "c1" }] };
   const metadata = { ...WEB, name: "told" };
   const manifest = { metadata, status };
-  const { object } = await writer.apply(IMPORTS, manifest, { subresource: "status" });
+  const { object, meta } = await writer.apply(IMPORTS, manifest, { seen, subresource: "status" });
   assert.deepEqual(field(object, "status"), status);
   assert.deepEqual(field(field(object, "spec"), "ips"), ["10.99.0.9"]);
   assert.deepEqual(labelsOf(object), { a: "1" });
   // And the other way round.
-  const again = await writer.apply(IMPORTS, importOf("told", { a: "1" }, ["10.99.0.10"]));
+  const other = importOf("told", { a: "1" }, ["10.99.0.10"]);
+  const again = await writer.apply(IMPORTS, other, { seen: meta });
   assert.deepEqual(field(again.object, "status"), status);
 });
 
-test("a deletion is of one object in one version", async () => {
+test("clusters of a status are stored in the order in which they are applied", async () => {
+  const metadata = { ...WEB, name: "ordered" };
+  let { meta: seen } = await writer.apply(IMPORTS, importOf("ordered", {}));
+  for (const ids of [
+    ["c1", "c2"],
+    ["c3", "c1", "c2"],
+    ["c2", "c3", "c1"],
+    ["c1", "c3"],
+  ]) {
+    const status = { clusters: ids.map((cluster) => ({ cluster })) };
+    const manifest = { metadata, status };
+    const written = await writer.apply(IMPORTS, manifest, { seen, subresource: "status" });
+    assert.deepEqual(field(written.object, "status"), status);
+    seen = written.meta;
+  }
+});
+
+test("a deletion applies to one object in one version", async () => {
   const { meta: first } = await writer.apply(CONFIG_MAPS, { metadata: WEB });
   const another = { ...first, uid: crypto.randomUUID() };
   await assert.rejects(writer.delete(CONFIG_MAPS, WEB, another), { reason: "write-conflict" });
   const changed = { metadata: WEB, data: { a: "1" } };
-  const { meta: second } = await writer.apply(CONFIG_MAPS, changed);
+  const { meta: second } = await writer.apply(CONFIG_MAPS, changed, { seen: first });
   await assert.rejects(writer.delete(CONFIG_MAPS, WEB, first), { reason: "write-conflict" });
   assert.equal(await writer.delete(CONFIG_MAPS, WEB, second), true);
   assert.equal(await writer.delete(CONFIG_MAPS, WEB, second), false);
 });
 
-test("what is refused says why: wrong, there already, or nowhere to be", async () => {
+test("an error names the reason for a rejection: invalid, existing, or without its namespace", async () => {
   const wrong = { metadata: { ...WEB, name: "wrong" }, spec: { type: "Sideways", ports: [] } };
   await assert.rejects(writer.apply(IMPORTS, wrong), { reason: "invalid" });
   await writer.create(CONFIG_MAPS, { metadata: { ...WEB, name: "twice" } });
@@ -127,9 +183,12 @@ test("what is refused says why: wrong, there already, or nowhere to be", async (
   await assert.rejects(writer.create(CONFIG_MAPS, late), { reason: "namespace-terminating" });
 });
 
-test("a kind is written in the version that is served, and not-served where there is none", async () => {
-  const version = async (): Promise<string | undefined> =>
-    textField((await writer.apply(IMPORTS, importOf("versions", {}))).object, "apiVersion");
+test("a kind is written in the served version, and the result is not-served if there is none", async () => {
+  const version = async (): Promise<string | undefined> => {
+    const { meta, object } = await writer.apply(IMPORTS, importOf("versions", {}));
+    await writer.delete(IMPORTS, { ...WEB, name: "versions" }, meta);
+    return textField(object, "apiVersion");
+  };
   assert.equal(await version(), "multicluster.x-k8s.io/v1beta1");
   await plane.installCrds({ versions: ["v1alpha1"] });
   assert.equal(await version(), "multicluster.x-k8s.io/v1alpha1");

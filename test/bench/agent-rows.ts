@@ -11,13 +11,13 @@ export function agentRows({ flavour, empty, measured, restarted, bare, quiet }: 
     ),
     ...measured.map(
       ({ services, cold }): Row => ({
-        what: `started -> ready and answered, ${servicesOf(services)}`,
+        what: `start -> ready, with a response, ${servicesOf(services)}`,
         ours: time(cold),
       }),
     ),
     ...restarted.map(
       ({ services, ready, written }): Row => ({
-        what: `started over its own rules -> ready, ${servicesOf(services)}`,
+        what: `restart with existing rules -> ready, ${servicesOf(services)}`,
         ours: `${time(ready)}, ${written} rules and chains written`,
         target: { text: "writes nothing", met: written === 0 },
       }),
@@ -33,15 +33,20 @@ export function agentRows({ flavour, empty, measured, restarted, bare, quiet }: 
         ours: megabytes(resident),
       }),
     ),
-    ...quiet.flatMap(({ services, resident, share }): Row[] => [
+    ...quiet.flatMap(({ services, resident, share, repair }): Row[] => [
       {
-        what: `nothing changes, ${servicesOf(services)}: resident memory`,
+        what: `idle, ${servicesOf(services)}: resident memory`,
         ours: megabytes(resident),
       },
       {
-        what: `nothing changes, ${servicesOf(services)}: processor time`,
+        what: `idle, ${servicesOf(services)}: processor time`,
         ours: percent(share),
         ...(flavour === "legacy" && { target: atMost("", 1, "%", share * 100) }),
+      },
+      {
+        what: `a service's chain is flushed -> repaired, ${servicesOf(services)}`,
+        ours: time(repair),
+        ...(services <= 1_000 && { target: atMost("", 15, "s", repair / 1_000) }),
       },
     ]),
   ];
@@ -60,12 +65,15 @@ function changeRows(
   const failed = [...connections.failed].map(([why, n]) => `${n} ${why}`).join(", ");
   const rows: Row[] = [
     {
-      what: `slice acknowledged -> first new answer, ${all}: p50 / p99`,
+      what: `slice acknowledged -> first new response, ${all}: p50 / p99`,
       ours: time(first.p50, first.p99),
       beside: `${time(bare)} bare restore of one chain`,
       ...targetOf(flavour, services, first, first.p50 / bare),
     },
-    { what: "  of it told / learned -> in the kernel / answered: p50", ours: partsOf(alone) },
+    {
+      what: "  of which reported / received -> in the kernel / response: p50",
+      ours: partsOf(alone),
+    },
     {
       what: `  last connection to an old endpoint, ${all}: p50 / p99`,
       ours: time(last.p50, last.p99),
@@ -85,7 +93,7 @@ function changeRows(
         ours: time(figures.p50, figures.p99),
       },
       {
-        what: "    changes, transactions for them, endpoints wrong at the end",
+        what: "    changes, transactions, wrong endpoints at the end",
         ours: `${changes}, ${transactions}, ${lost}`,
         target: { text: "nothing lost", met: lost === 0 },
       },

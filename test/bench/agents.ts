@@ -6,6 +6,7 @@ import { agentOn, buildAgent, type Contestant } from "./contestant.ts";
 import { count, servicesOf, time } from "./figures.ts";
 import { ENDPOINTS, effortOf, type Options } from "./options.ts";
 import { idle, type Quiet } from "./quiet.ts";
+import { flushAndRepair } from "./repair.ts";
 import { IMPORTS } from "./shape.ts";
 import { Stage } from "./stage.ts";
 import type { Row } from "./table.ts";
@@ -35,7 +36,7 @@ export interface Agent {
   /** By number of services: milliseconds of a bare iptables-restore of one chain, on the same table. */
   readonly bare: Map<number, readonly number[]>;
   /** At rest, by number of services. */
-  readonly quiet: (Quiet & { readonly services: number })[];
+  readonly quiet: (Quiet & { readonly services: number; readonly repair: number })[];
 }
 
 /** The real agent, bundled, of both flavours in turn, on a real API server. */
@@ -46,7 +47,7 @@ export async function agents(
   await using stage = await Stage.open(IMPORTS, FLAVOURS);
   const program = await buildAgent(stage);
   const all = FLAVOURS.map((flavour) => agentOn(stage, flavour, flavour, program));
-  const empty = await rest(all, 0);
+  const { quiet: empty } = await rest(all, 0);
   const results = FLAVOURS.map(
     (flavour, i): Agent => ({
       flavour,
@@ -72,8 +73,9 @@ export async function agents(
     }
     if (services === 1) continue;
     say(`at rest: ${count(services)} services, ${effort.idleSeconds} s`);
-    const quiet = await rest(all, effort.idleSeconds);
-    for (const [i, result] of results.entries()) result.quiet.push({ services, ...of(quiet, i) });
+    const { quiet, repairs } = await rest(all, effort.idleSeconds, FLAVOURS);
+    for (const [i, result] of results.entries())
+      result.quiet.push({ services, ...of(quiet, i), repair: of(repairs, i) });
   }
   return { agents: results, loads };
 }
@@ -86,14 +88,25 @@ async function restart(agent: Contestant): Promise<Omit<Restarted, "services">> 
   return { ready, written };
 }
 
-/** Starts them one after the other, and looks what all of them take while nothing happens. */
-async function rest(all: readonly Contestant[], seconds: number): Promise<Quiet[]> {
+/**
+ * Starts them one after the other, and looks what all of them take while nothing happens; then, of those with a flavour, how long they
+ * take to repair a chain.
+ */
+async function rest(
+  all: readonly Contestant[],
+  seconds: number,
+  flavours: readonly Flavour[] = [],
+): Promise<{ readonly quiet: Quiet[]; readonly repairs: number[] }> {
   for (const one of all) await one.start();
   await sleep(SETTLED);
   const nodes = all.map(({ node }) => node);
   const quiet = await idle(nodes, seconds);
+  const repairs: number[] = [];
+  for (const [i, flavour] of flavours.entries()) {
+    repairs.push(await flushAndRepair(of(all, i), flavour));
+  }
   for (const one of all) await one.stop();
-  return quiet;
+  return { quiet, repairs };
 }
 
 function loadRow(services: number, ms: number): Row {

@@ -5,7 +5,7 @@ import { liveChainOf } from "./bare.ts";
 const RULE =
   '-A CSP-1 -p tcp -m comment --comment "bench/live:http local c1" -j DNAT --to-destination 10.2.1.11:8080';
 
-test("The chain of the service that changes is written as it is, and no other", () => {
+test("Only the chain of the changed service is written, as rendered", () => {
   const others = [
     "*nat",
     ":CSP-1 - [0:0]",

@@ -17,9 +17,9 @@ const KEPT = 15_000;
 export class Client implements AsyncDisposable {
   readonly #process: Process;
   #attempts: Attempt[] = [];
-  /** All that it began and knows the end of. */
+  /** All finished connections. */
   made = 0;
-  /** Those of them that nobody answered, by why. */
+  /** Those without a response, by error. */
   readonly failures = new Map<string, number>();
 
   constructor(pod: Namespace, address: string) {
@@ -52,7 +52,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** Starts to count failures anew: those before the first rules are nobody's fault. */
+  /** Resets the count of failures: those before the first rules do not count. */
   forgive(): void {
     this.made = 0;
     this.failures.clear();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../demo/attempt.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";
 import type { Change, Followed } from "./followed.ts";
@@ -15,9 +15,9 @@ const PROGRAMMING = "clusterset_agent_network_programming_duration_seconds";
 
 /** One change that was alone. Times in milliseconds from its acknowledgement. */
 export interface Alone extends Followed {
-  /** Until a watch was told of it. */
+  /** Until a watch received it. */
   readonly told: number;
-  /** From when the agent learned of it until the kernel had it, as it says. undefined of others. */
+  /** From its arrival at the agent until it was programmed, by the agent's metric. undefined for others. */
   readonly programmed: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Measured {
   readonly storm: Storm | undefined;
   /** Megabytes: its own, and those of what it has started. */
   readonly resident: readonly [number, number];
-  /** Connections that the client made after the first rules were there, and those that nobody answered. */
+  /** Connections of the client after the first rules were programmed, and those without a response. */
   readonly connections: { readonly made: number; readonly failed: ReadonlyMap<string, number> };
 }
 
@@ -99,19 +99,19 @@ async function threeChanges(stage: Stage, contestant: Contestant, client: Client
   return client.followed(changes).map(({ first }) => first);
 }
 
-/** What the agent says of the way from learning to the kernel: seconds of all changes so far, and their number. */
+/** The agent's metric from arrival to programming: seconds of all changes so far, and their number. */
 interface Programming {
   readonly sum: number;
   readonly count: number;
 }
 
-/** undefined if nothing is said. */
+/** undefined without such a metric. */
 async function programming({ metrics }: Contestant): Promise<Programming | undefined> {
   const [sum, count] = (await metrics?.([`${PROGRAMMING}_sum`, `${PROGRAMMING}_count`])) ?? [];
   return sum === undefined || count === undefined ? undefined : { sum, count };
 }
 
-/** Waits for the next change to be said, which is after connections have followed it; gives its milliseconds. */
+/** Waits until the metric has the next change, which is after connections have followed it; returns its milliseconds. */
 async function programmedSince(contestant: Contestant, before: Programming): Promise<number> {
   return eventually(async () => {
     const after = await programming(contestant);

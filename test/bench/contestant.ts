@@ -3,7 +3,7 @@ import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { bundle, copyNative } from "../../scripts/build/bundle.ts";
 import { KubeProxy, type Mode } from "../coexistence/kube-proxy.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { AgentProcess } from "../support/agent-process.ts";
+import { AgentProcess } from "../stages/agent-process.ts";
 import { HOME } from "./shape.ts";
 import type { Stage } from "./stage.ts";
 
@@ -15,12 +15,12 @@ export interface Contestant {
   readonly node: Namespace;
   /** Milliseconds between two changes so that each is alone: it may make the second one wait for the first. */
   readonly rest: number;
-  /** Starts it; gives the milliseconds until it says itself that it is well. */
+  /** Starts it; returns the milliseconds until it reports readiness. */
   start(): Promise<number>;
   stop(): Promise<void>;
   /** The command that prints its rules, if they are iptables'. */
   readonly rules?: readonly string[];
-  /** What it says of itself. undefined if it says nothing of the kind. */
+  /** Its own metrics. undefined if it has none. */
   readonly metrics?: (names: readonly string[]) => Promise<number[]>;
 }
 
@@ -42,6 +42,8 @@ export function agentOn(
   const flags = [
     ...["--cluster-id", HOME.cluster, "--region", HOME.region, "--node-name", name],
     ...["--clusterset-cidr", "241.0.0.0/8", "--iptables-flavour", flavour],
+    // All services are in one namespace.
+    ...["--max-rules-per-import", "2000000", "--max-rules-per-namespace", "2000000"],
   ];
   const kubeconfig = stage.plane.kubeconfig({ user: "admin" });
   const node = stage.node(name);
@@ -66,7 +68,7 @@ export function agentOn(
   };
 }
 
-/** The real kube-proxy on the node of this name, as it is when nobody configures how fast it is. */
+/** The real kube-proxy on the node of this name, with its default sync periods. */
 export async function kubeProxyOn(stage: Stage, name: string, mode: Mode): Promise<Contestant> {
   const node = stage.node(name);
   const { admin } = stage.plane;

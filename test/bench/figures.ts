@@ -1,4 +1,4 @@
-/** What is told of many measurements of one thing. */
+/** The percentiles of many measurements. */
 export interface Figures {
   readonly p50: number;
   readonly p99: number;

@@ -15,12 +15,12 @@ const change = (place: string, begun: number, acknowledged: number): Change => (
   acknowledged,
 });
 
-test("A change is followed from its acknowledgement to the end of the first answer", () => {
+test("The delay of a change is measured from its acknowledgement to the end of the first response", () => {
   const attempts = [attempt(0, "a"), attempt(12, "a"), attempt(14, "b"), attempt(16, "a")];
   assert.deepEqual(followed(attempts, [change("b", 5, 10)]), [{ first: 5, last: 6 }]);
 });
 
-test("An answer from a later place follows the earlier changes, too", () => {
+test("A response of a later endpoint also proves earlier changes", () => {
   const attempts = [attempt(9, "a"), attempt(31, "c")];
   const changes = [change("b", 9, 10), change("c", 19, 20)];
   assert.deepEqual(followed(attempts, changes), [
@@ -29,7 +29,7 @@ test("An answer from a later place follows the earlier changes, too", () => {
   ]);
 });
 
-test("An answer before the acknowledgement is 0, one before the change was written is none", () => {
+test("A response before the acknowledgement counts as 0, and one before the write does not count", () => {
   const before = attempt(1, "b");
   assert.deepEqual(followed([before, attempt(6, "b")], [change("b", 5, 10)]), [
     { first: 0, last: 0 },
@@ -37,7 +37,7 @@ test("An answer before the acknowledgement is 0, one before the change was writt
   assert.deepEqual(followed([before], [change("b", 5, 10)]), [undefined]);
 });
 
-test("What was not answered is nobody's", () => {
+test("Failed requests belong to no change", () => {
   assert.deepEqual(followed([attempt(12, undefined), attempt(13, "b")], [change("b", 5, 10)]), [
     { first: 4, last: 0 },
   ]);

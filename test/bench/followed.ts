@@ -5,7 +5,7 @@ export interface Change {
   /** Who answers from then on. */
   readonly place: string;
   readonly begun: number;
-  /** When the API server said that it has it. */
+  /** When the API server acknowledged it. */
   readonly acknowledged: number;
 }
 

@@ -16,7 +16,7 @@ export class ObjectServer implements AsyncDisposable {
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch(() => response.destroy());
   });
-  /** Bytes of objects that were said. */
+  /** Bytes of objects that were sent. */
   bytes = 0;
 
   private constructor(size: Size) {

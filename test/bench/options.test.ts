@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commandOf, effortOf, exportsOf, optionsOf, PARTS } from "./options.ts";
 
-test("SIZE is the largest, QUICK is without 10,000, and both may be said", () => {
+test("SIZE is the largest size, QUICK leaves out 10,000, and both can be set", () => {
   assert.deepEqual(optionsOf([], {}).sizes, [1, 1_000, 10_000]);
   assert.deepEqual(optionsOf([], { QUICK: "1" }).sizes, [1, 1_000]);
   assert.deepEqual(optionsOf([], { QUICK: "0", SIZE: "" }).sizes, [1, 1_000, 10_000]);
@@ -11,7 +11,7 @@ test("SIZE is the largest, QUICK is without 10,000, and both may be said", () =>
   assert.deepEqual(optionsOf([], { SIZE: "1" }).sizes, [1]);
 });
 
-test("Parts are chosen by name, and what is no part or no size is refused", () => {
+test("Parts are chosen by name, and unknown parts and sizes are rejected", () => {
   assert.deepEqual(optionsOf([], {}).parts, PARTS);
   assert.deepEqual(optionsOf(["--part", "source"], {}).parts, ["source"]);
   assert.throws(() => optionsOf(["--part", "sauce"], {}), /expected one of kernel, packets/);
@@ -19,7 +19,7 @@ test("Parts are chosen by name, and what is no part or no size is refused", () =
   assert.throws(() => optionsOf(["--wirte"], {}), /--wirte/);
 });
 
-test("QUICK leaves the controller and the virtual machine out, unless they are asked for", () => {
+test("QUICK leaves out the controller and the virtual machine unless they are requested", () => {
   for (const part of ["controller", "ipvs"] as const) {
     assert.ok(optionsOf([], {}).parts.includes(part));
     assert.ok(!optionsOf([], { QUICK: "1" }).parts.includes(part));
@@ -27,7 +27,7 @@ test("QUICK leaves the controller and the virtual machine out, unless they are a
   }
 });
 
-test("A run can be had again by what it says was typed", () => {
+test("The command in a report repeats the run", () => {
   for (const [argv, env, command] of [
     [[], {}, "make bench"],
     [["--write"], { QUICK: "1", SIZE: "50" }, "make bench QUICK=1 SIZE=50"],
@@ -42,7 +42,7 @@ test("A run can be had again by what it says was typed", () => {
   }
 });
 
-test("Being quick never means more rounds", () => {
+test("QUICK never increases the rounds", () => {
   for (const services of [1, 1_000, 10_000]) {
     const [quick, full] = [
       effortOf({ quick: true }, services),
@@ -53,7 +53,7 @@ test("Being quick never means more rounds", () => {
   }
 });
 
-test("Clusters export a thousand services at most, fewer when it shall be quick, and never more than SIZE", () => {
+test("Clusters export at most a thousand services, fewer with QUICK, and never more than SIZE", () => {
   const of = (env: NodeJS.ProcessEnv) => exportsOf(optionsOf([], env));
   assert.equal(of({}), 1_000);
   assert.equal(of({ QUICK: "1" }), 200);

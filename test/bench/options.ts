@@ -10,7 +10,7 @@ export const PARTS = [
   "controller",
   "ipvs",
 ] as const;
-/** Those that take longer than somebody waits who is in a hurry. */
+/** Parts that take long. */
 const LONG: readonly Part[] = ["controller", "ipvs"];
 /** One of `PARTS`. */
 export type Part = (typeof PARTS)[number];
@@ -22,7 +22,7 @@ export const ENDPOINTS = 10;
 export interface Options {
   /** Numbers of services that are loaded, ascending; the first is 1. */
   readonly sizes: readonly number[];
-  /** Fewer rounds, nothing larger than 1,000 unless SIZE says so, and nothing of `LONG` unless it is asked for. */
+  /** Fewer rounds, nothing larger than 1,000 without SIZE, and no part of `LONG` unless requested. */
   readonly quick: boolean;
   /** Put the tables into docs/BENCHMARKS.md. */
   readonly write: boolean;
@@ -65,7 +65,7 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
   };
 }
 
-/** What somebody types who wants the same again. PURE. */
+/** The command that repeats the run. PURE. */
 export function commandOf({ sizes, quick, parts, whole }: Options): string {
   const most = sizes.at(-1) ?? 0;
   const variables = [

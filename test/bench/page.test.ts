@@ -16,7 +16,7 @@ function sections(megabytes: number): Section[] {
   return [{ title: "memory", rows: [{ what: "  idle", ours: `${megabytes} MB`, target }] }];
 }
 
-test("A report says when and on what it was measured, and what was not met", () => {
+test("A report names the time, the machine and the missed targets", () => {
   const [when, where, , heading, , missed] = reportOf(RUN, sections(81)).split("\n");
   assert.equal(when, "Measured on 2026-01-02 with `make bench QUICK=1`, in 2.5 minutes.");
   assert.equal(where, "1 x pocket calculator; load 0.1 before, 2.0 at the end.");
@@ -24,10 +24,10 @@ test("A report says when and on what it was measured, and what was not met", () 
   assert.equal(missed, "* memory: idle: 81 MB, not <= 80 MB");
 });
 
-test("A report in which nothing was missed says that", () => {
+test("A report without missed targets states that", () => {
   assert.match(reportOf(RUN, sections(80)), /\nEvery target was met\.\n\n### memory\n/);
 });
 
-test("A machine is told by its processors, memory, kernel and Node", () => {
+test("A machine is described by its processors, memory, kernel and Node", () => {
   assert.match(machine(), /^\d+ x .+, \d+ GiB; Linux \S+, .*Node \d+\.\d+\.\d+$/);
 });

@@ -19,7 +19,7 @@ export interface Run {
   readonly load: readonly [number, number];
 }
 
-/** The machine, as somebody else has to know it to compare: processors, memory, kernel, tools. */
+/** The machine, for comparisons: processors, memory, kernel, tools. */
 export function machine(): string {
   const [cpu, ...more] = cpus();
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
@@ -59,7 +59,7 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
   return `${head}\n${verdict}\n${tableOf(sections)}`;
 }
 
-/** Puts a report into docs/BENCHMARKS.md in place of the one that stands there, of which `change` is told. */
+/** Replaces the report in docs/BENCHMARKS.md by the result of `change`. */
 export function write(change: (report: string) => string): void {
   const document = readFileSync(PAGE, "utf8");
   writeFileSync(PAGE, withBlock(document, BLOCK, change(blockOf(document, BLOCK))));

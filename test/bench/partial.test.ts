@@ -25,7 +25,7 @@ function section(title: string, megabytes: number): Section {
 
 const REPORT = reportOf(WHOLE, [section("memory", 81), section("size", 90)]);
 
-test("what was measured again takes its old place, with its verdict, and says when; the rest stays to the letter", () => {
+test("a section that was measured again replaces the old one, with its verdict and time; the rest is unchanged", () => {
   const report = withSections(REPORT, PART, [section("memory", 70)]);
   assert.equal(
     report,
@@ -47,7 +47,7 @@ ${REPORT.slice(REPORT.indexOf("### size"))}`,
   );
 });
 
-test("measured a third time, only the last is told; of what is new a section is added at the end", () => {
+test("after a third measurement only the last is shown; a new section is added at the end", () => {
   const twice = withSections(REPORT, PART, [section("memory", 70)]);
   const report = withSections(twice, { ...PART, minutes: 3 }, [section("memory", 71)]);
   assert.equal(report.match(/^memory: on .* in (.*) minutes/gm)?.length, 1);
@@ -58,19 +58,19 @@ test("measured a third time, only the last is told; of what is new a section is 
   );
 });
 
-test("the last that was missed is missed no more", () => {
+test("a target that is met now is no longer listed as missed", () => {
   const [memory, size] = [section("memory", 1), section("size", 1)];
   const report = withSections(withSections(REPORT, PART, [size]), PART, [memory]);
   assert.match(report, /\n\nEvery target was met\.\n\n### memory\n/);
   assert.match(withSections(report, PART, [section("size", 99)]), /\nNot met:\n\n\* size: idle/);
 });
 
-test("with all its sections anew, tables are those of a run of the whole", () => {
+test("after all sections are measured again, the tables are those of a complete run", () => {
   const sections = [section("memory", 1), section("size", 99)];
   const tables = (report: string) => report.slice(report.indexOf("Not met"));
   assert.equal(tables(withSections(REPORT, PART, sections)), tables(reportOf(WHOLE, sections)));
 });
 
-test("what is no report is not written over", () => {
+test("a file that is not a report is not overwritten", () => {
   assert.throws(() => withSections("## Figures\n", PART, []), /expected a report/);
 });

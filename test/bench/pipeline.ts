@@ -1,11 +1,11 @@
+import { type AnyBackend, finished, type Transaction } from "../../agent/backends/backend.ts";
+import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
 import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
-import { IptablesBackend } from "../../agent/backends/iptables/iptables.ts";
-import { IpvsBackend } from "../../agent/backends/ipvs/ipvs.ts";
+import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import type { AnyBackend } from "../../agent/sync/agent.ts";
+import { cidr, nodeFact } from "../generators/facts.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { cidr, nodeFact } from "../support/worlds.ts";
 import type { Service } from "./services.ts";
 
 const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
@@ -22,7 +22,7 @@ export function iptables(flavour: Flavour, place?: Namespace): AnyBackend {
     ...COMMON,
     flavour,
     ...(place !== undefined && { within: place.within }),
-    // A refusal rejects the pass; a process that dies between two of them does no harm.
+    // A rejection fails the pass; a process that ends between two passes does no harm.
     onRespawn: () => undefined,
   });
 }
@@ -50,14 +50,14 @@ export class Pipeline {
   readonly model = new Model();
   readonly #backend: AnyBackend;
   readonly #ruleset: ReturnType<AnyBackend["ruleset"]>;
-  #believed: unknown;
+  #state: unknown;
 
   constructor(backend: AnyBackend) {
     this.#backend = backend;
     this.#ruleset = backend.ruleset();
   }
 
-  /** What a source would have told until "all listed". */
+  /** The initial list of a source. */
   list(services: Iterable<Service>): void {
     for (const { fact, slice } of services) {
       this.model.setImport(fact, 0);
@@ -68,16 +68,18 @@ export class Pipeline {
   /** Lets `change` happen to the model, and makes the kernel follow. */
   async pass(change: () => void = () => undefined): Promise<Pass> {
     const began = performance.now();
-    this.#believed ??= await this.#backend.read();
+    this.#state ??= await this.#backend.read();
     const readAt = performance.now();
     change();
     for (const key of this.model.takeDirty().keys()) {
       const view = this.model.view(key);
       this.#ruleset.set(key, view === undefined ? [] : planImport(view, NODE).services);
     }
-    const tx = this.#backend.diff(this.#believed, this.#ruleset.take());
+    const tx: Transaction = finished(
+      this.#backend.diff(this.#state, finished(this.#ruleset.take())),
+    );
     const comparedAt = performance.now();
-    if (!tx.empty) await this.#backend.apply(tx, this.#believed);
+    if (!tx.empty) await this.#backend.apply(tx, this.#state);
     const end = performance.now();
     return {
       read: readAt - began,

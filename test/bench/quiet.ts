@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Namespace } from "../lab/namespace.ts";
 import { usageOf } from "./usage.ts";
 
-/** What somebody takes while nothing happens. */
+/** The resources that a program uses while nothing changes. */
 export interface Quiet {
   /** Megabytes: its own, and those of what it has started. */
   readonly resident: readonly [number, number];

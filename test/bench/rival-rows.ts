@@ -14,7 +14,7 @@ export function rivalRows(agent: Agent, rival: Rival): Row[] {
     ...pairs.flatMap(([ours, theirs]) => changeRows(ours, theirs)),
     ...pairs.map(([ours, theirs]) =>
       row(
-        `started -> ready and answered, ${servicesOf(ours.services)}`,
+        `start -> ready, with a response, ${servicesOf(ours.services)}`,
         ours.cold,
         theirs.cold,
         time(ours.cold),
@@ -33,7 +33,7 @@ export function rivalRows(agent: Agent, rival: Rival): Row[] {
     ...agent.quiet.flatMap((ours) => {
       const theirs = rival.quiet.find(({ services }) => services === ours.services);
       if (theirs === undefined) return [];
-      const what = `processor time while nothing changes, ${servicesOf(ours.services)}`;
+      const what = `processor time while idle, ${servicesOf(ours.services)}`;
       return [row(what, ours.share, theirs.share, percent(ours.share), percent(theirs.share))];
     }),
   ];
@@ -50,7 +50,7 @@ function changeRows(ours: Measured, theirs: Measured): Row[] {
   );
   const rows = [
     row(
-      `slice acknowledged -> first new answer, ${all}: p50 / p99`,
+      `slice acknowledged -> first new response, ${all}: p50 / p99`,
       first.p50,
       other.p50,
       time(first.p50, first.p99),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contains } from "../../api/cidr.ts";
-import { cidr } from "../support/worlds.ts";
+import { cidr } from "../generators/facts.ts";
 import { service, services, without } from "./services.ts";
 
 const SIZE = { services: 3_000, endpoints: 10 };

@@ -1,7 +1,7 @@
 import { Endpoints } from "../../agent/model/endpoints.ts";
 import type { EndpointFact, ImportFact, SliceFact } from "../../agent/model/facts.ts";
 import { objectKey } from "../../api/names.ts";
-import { importFact, sliceFact } from "../support/worlds.ts";
+import { importFact, sliceFact } from "../generators/facts.ts";
 
 /** How much is loaded. */
 export interface Size {
@@ -21,7 +21,7 @@ const CLUSTER = "c1";
 const NODE = "n9";
 const REGION = "eu-west";
 
-/** The `n`-th service, from 1 on; its endpoints are on the given addresses, or where nobody is. */
+/** The `n`-th service, from 1 on; its endpoints have the given addresses, or unused ones. */
 export function service(n: number, { endpoints }: Size, addresses?: readonly string[]): Service {
   const key = objectKey("bench", `service-${n}`);
   const nowhere = () => Array.from({ length: endpoints }, (_, i) => nobody(n * endpoints + i));

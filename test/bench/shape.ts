@@ -1,4 +1,4 @@
-import { importObject, sliceObject } from "../support/objects.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { vipOf } from "./services.ts";
 
 /** One endpoint as it is written. */
@@ -23,7 +23,7 @@ export const NAMESPACE = "bench";
 export const LIVE = "live";
 /** The name of the `n`-th of the others. */
 export const nameOf = (n: number): string => `service-${n}`;
-/** What an agent is told of where it is. */
+/** The agent's cluster, region and node. */
 export const HOME = { cluster: "c1", region: "eu-west" } as const;
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 };

@@ -1,7 +1,7 @@
 import type { ApiClient, ApiReference } from "../apiserver/api-client.ts";
 import { now } from "../demo/attempt.ts";
 
-/** When a watch of one object is told of its changes: what a watch can know at best, whoever's it is. */
+/** When a watch of one object receives its changes: the minimum for any watch. */
 export class Sightings {
   readonly #admin: ApiClient;
   readonly #reference: ApiReference;
@@ -20,7 +20,7 @@ export class Sightings {
     });
   }
 
-  /** The latest time that it was told of a change, on the clock of attempts; undefined: never since asked. */
+  /** The time of the latest change received, on the clock of attempts; undefined: none since the last call. */
   take(): number | undefined {
     const latest = this.#latest;
     this.#latest = undefined;

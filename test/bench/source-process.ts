@@ -45,9 +45,8 @@ source.start({
     model.setSlice(fact, at);
   },
   sliceRemoved: (key, at) => model.removeSlice(key, at),
-  nodeChanged: () => undefined,
-  addressesChanged: () => undefined,
-  propertiesChanged: () => undefined,
+  vipHeld: (vip, holder, at) => model.setHolder(vip, holder, at),
+  nodeObserved: () => undefined,
   problems: (object, problems) => console.error(object, problems),
   listed: listed.resolve,
 });
@@ -55,7 +54,7 @@ await listed.promise;
 const seconds = (clock.now() - began) / 1000;
 delay.disable();
 clearInterval(ticks);
-// What a while of quiet leaves: nobody tells V8 to give memory back.
+// The memory after a quiet period: V8 is not forced to return memory.
 await sleep(1000);
 console.log(
   JSON.stringify({

@@ -50,13 +50,13 @@ function rowsOf(size: Size, bytes: number, measured: Measured): Row[] {
       ours: time(seconds * 1000),
     },
     {
-      what: "  resident memory then, at most",
+      what: "  maximum resident memory",
       ours: `${megabytes(settledMB)}, ${megabytes(peakMB)}`,
       beside: `${megabytes(idleMB)} before`,
       target: { text: `<= ${MOST_MB} MB`, met: peakMB <= MOST_MB },
     },
     {
-      what: "  event loop held, p99.9 / max",
+      what: "  event loop blocked, p99.9 / max",
       ours: time(stall99Ms, stallMs),
       beside: `${time(busiestMs)} of its own processor time`,
       target: { text: `<= ${MOST_STALL_MS} ms`, met: stallMs <= MOST_STALL_MS },
@@ -64,7 +64,7 @@ function rowsOf(size: Size, bytes: number, measured: Measured): Row[] {
   ];
 }
 
-/** The client refuses a server without TLS unless it is told not to look. */
+/** The client rejects a server without TLS unless verification is off. */
 function kubeconfigFor(server: string): string {
   const name = "bench";
   return JSON.stringify({

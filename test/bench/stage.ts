@@ -10,7 +10,7 @@ import { service } from "./services.ts";
 import { type Endpoint, LIVE, NAMESPACE, nameOf, type Shape } from "./shape.ts";
 import { Sightings } from "./sightings.ts";
 
-/** Sets of addresses that the service which changes goes through: so many changes are told apart. */
+/** Sets of addresses of the service that changes, so that this many changes can be distinguished. */
 const PLACES = 60;
 /** The node of the pod that answers. */
 const SERVERS = "servers";
@@ -23,7 +23,7 @@ export class Stage implements AsyncDisposable {
   readonly lab: Lab;
   readonly plane: ControlPlane;
   readonly shape: Shape;
-  /** When a watch of ours, beside everybody else's, is told of a change. */
+  /** When a separate watch receives a change. */
   readonly sightings: Sightings;
   #loaded = 0;
   #moves = 0;

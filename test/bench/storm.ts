@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "../demo/attempt.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";
 import type { Change } from "./followed.ts";
@@ -18,7 +18,7 @@ export interface Storm {
   readonly seconds: number;
   /** Milliseconds from the acknowledgement of each that the client could see to the first connection that followed. */
   readonly firsts: readonly number[];
-  /** Transactions that the agent says it took. undefined of others. */
+  /** Transactions, by the agent's metric. undefined for others. */
   readonly transactions: number | undefined;
   /** Endpoints that are in the kernel and should not, or are not and should. undefined if rules cannot be read. */
   readonly lost: number | undefined;

@@ -7,7 +7,7 @@ const SECTIONS: readonly Section[] = [
   { title: "two", rows: [{ what: "b", ours: "5 ms", target: atMostMs("p99", 5, 5) }] },
 ];
 
-test("A table is aligned under headings, and says what was not met", () => {
+test("A table is aligned under headings, and marks missed targets", () => {
   assert.equal(
     tableOf(SECTIONS),
     [
@@ -27,7 +27,7 @@ test("A table is aligned under headings, and says what was not met", () => {
   );
 });
 
-test("What was missed is told once more, with the place where it stands", () => {
+test("Missed targets are listed again, with their table", () => {
   assert.deepEqual(missedIn(SECTIONS), ["one: long thing: 12 ms, not <= 1.3 x"]);
 });
 

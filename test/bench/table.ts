@@ -2,7 +2,7 @@
 export interface Row {
   readonly what: string;
   readonly ours: string;
-  /** The same thing done the plainest way, or by somebody else, in the same run. */
+  /** The same done in the simplest way, or by another program, in the same run. */
   readonly beside?: string;
   /** Ours by the other. */
   readonly ratio?: number;
@@ -63,7 +63,7 @@ function cellsOf({ what, ours, beside = "", ratio, target }: Row): string[] {
   return [what, ours, beside, ratio?.toFixed(2) ?? "", target?.text ?? "", met];
 }
 
-/** `at most` this many times what stands beside it. */
+/** At most this many times the value beside it. */
 export function atMostTimes(limit: number, ratio: number): Pick<Row, "ratio" | "target"> {
   return { ratio, target: { text: `<= ${limit} x`, met: ratio <= limit } };
 }

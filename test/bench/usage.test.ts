@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { usageIn } from "./usage.ts";
 
-test("A program's name may hold what separates fields", () => {
+test("A program's name can contain field separators", () => {
   const stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 200 0 0 150 50 7 3 20 0 1 0 1000 9 9";
   assert.deepEqual(usageIn(stat, "Name:\ta) b (c\nVmRSS:\t  2000 kB\nRssAnon:\t 1 kB\n"), {
     megabytes: 2.048,
@@ -12,7 +12,7 @@ test("A program's name may hold what separates fields", () => {
   });
 });
 
-test("What the kernel says of this process is what Node says", () => {
+test("The kernel's figures of this process are Node's", () => {
   const read = (file: string) => readFileSync(`/proc/self/${file}`, "latin1");
   const { megabytes, cpuSeconds } = usageIn(read("stat"), read("status"));
   const resident = process.memoryUsage.rss() / 1e6;

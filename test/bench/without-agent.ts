@@ -49,7 +49,7 @@ async function ofSize(flavour: Flavour, size: Size, effort: Effort): Promise<Row
       ...atMostTimes(1.3, total / bare),
     },
     {
-      what: "  of it read / plan to text / kernel",
+      what: "  of which read / plan to text / kernel",
       ours: time(
         half(({ read }) => read),
         half(({ ours }) => ours),
@@ -98,7 +98,7 @@ async function oneChange(
     flavour === "legacy" || world.length > 1_000
       ? change
       : { ...change, target: atMostMs("p99", 50, live.p99) },
-    { what: "  of it plan, render, compare", ours: times(figuresOf(own)) },
+    { what: "  of which plan, render, compare", ours: times(figuresOf(own)) },
     {
       what: "  rules written",
       ours: `${most} at most`,
@@ -107,7 +107,7 @@ async function oneChange(
       target: { text: "O(endpoints)", met: most <= endpoints },
     },
     {
-      what: "  start over own rules: read, compare",
+      what: "  restart with existing rules: read, compare",
       ours: time(start.total),
       beside: `${time(start.read)} read alone`,
       ratio: start.total / start.read,

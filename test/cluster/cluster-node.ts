@@ -51,12 +51,12 @@ export class ClusterNode {
     await copySeed(this.#options.seed, files.containerdRoot);
     writeFileSync(files.containerd, containerdConfig(directory));
     writeFileSync(files.cniConfig, JSON.stringify(cniConfig(this.#options.place)));
-    // No other DNS server than the cluster's: nothing beyond the lab can be asked.
+    // No other DNS server than the cluster's: none outside of the lab is reachable.
     writeFileSync(files.resolvConf, "");
     await this.#switchOn();
   }
 
-  /** The Node as its kubelet finds it: with the pod ranges that its network has, and where it stands. */
+  /** The Node before its kubelet starts: with its pod ranges, region and zone. */
   get object(): object {
     const { plan, cluster, place } = this.#options;
     const podCIDRs = place.podCidrs.map(({ text }) => text);
@@ -111,7 +111,7 @@ export class ClusterNode {
     this.host.serve("kube-proxy", [commandPath("kube-proxy"), "--config", kubeProxy]);
   }
 
-  /** The power goes: all that runs on it is killed, and nobody is told. */
+  /** A power failure: all its processes are killed, without a packet. */
   async powerOff(): Promise<void> {
     await this.host.cutPower();
   }
@@ -134,7 +134,7 @@ export class ClusterNode {
     await loadImage(this.host, archive);
   }
 
-  /** For who wants to know why something is not ready. */
+  /** Shows why something is not ready. */
   get lastWords(): string {
     const programs = ["containerd", "kubelet", "kube-proxy"];
     return programs

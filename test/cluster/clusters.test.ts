@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { Clusters } from "./clusters.ts";
 import { PROBE_IMAGE } from "./images.ts";
 
-/** What `request` says of one attempt. */
+/** The output of `request` for one attempt. */
 interface Said {
   readonly name?: string;
   readonly source?: string;
@@ -36,7 +36,7 @@ describe("real clusters", () => {
   afterEach(() => clusters.heal());
   after(() => clusters?.remove());
 
-  test("a Node says where it stands, and has the pods that its network leads to", async () => {
+  test("a Node has its region and zone as labels, and its pods are in the range that is routed to it", async () => {
     const nodes = JSON.parse(await clusters.kubectl(THERE, ["get", "nodes", "-o", "json"])).items;
     const facts = nodes.map(({ metadata, spec }: NodeObject) => [
       metadata.name,
@@ -55,7 +55,7 @@ describe("real clusters", () => {
     }
   });
 
-  test("a pod finds a Service by its name, and is answered by its pods on both nodes", async () => {
+  test("a pod resolves a Service's name, and gets responses of its pods on both nodes", async () => {
     const url = "http://web.default.svc.cluster.local";
     const names = new Set((await ask(HERE, "--count", "40", url)).map(({ name }) => name));
     names.delete(undefined); // The sums.
@@ -63,7 +63,7 @@ describe("real clusters", () => {
     assert.deepEqual(names, new Set(own));
   });
 
-  test("pods of two clusters reach each other, and see who calls", async () => {
+  test("pods of two clusters can connect to each other, and see the client's address", async () => {
     const [client] = await pods(HERE, "client");
     for (const [i, url] of (await urlsOf(THERE)).entries()) {
       const [said] = await ask(HERE, url);
@@ -71,9 +71,9 @@ describe("real clusters", () => {
     }
   });
 
-  test("two clusters are cut where they are said to be, and nowhere else", async () => {
+  test("cuts between two clusters block the selected traffic, and no other", async () => {
     const [pod = ""] = await urlsOf(THERE);
-    // It says in plain HTTP that it wants TLS.
+    // It responds in plain HTTP that it requires TLS.
     const api = clusters.cluster(THERE).plane.url.replace("https:", "http:");
     const [own = ""] = await urlsOf(HERE);
     const reached = async () => {
@@ -93,7 +93,7 @@ describe("real clusters", () => {
     assert.deepEqual(await reached(), [true, true, true]);
   });
 
-  test("without a control plane pods go on, and it comes back with what it knew", async () => {
+  test("while a control plane is stopped pods continue to serve, and after its start it has its objects", async () => {
     const { plane } = clusters.cluster(THERE);
     const [url = ""] = await urlsOf(THERE);
     const path = "/apis/apps/v1/namespaces/default/deployments";
@@ -113,7 +113,7 @@ describe("real clusters", () => {
     assert.match(await eventually(list, 30_000), /web/);
   });
 
-  test("a node whose power was cut comes back with its pods, started again", async () => {
+  test("after a power failure a node starts with its pods, which are restarted", async () => {
     const [pod] = await pods(THERE, "web");
     assert.ok(pod);
     const node = clusters.cluster(THERE).nodes.find(({ name }) => name === pod.spec.nodeName);
@@ -151,7 +151,7 @@ describe("real clusters", () => {
     );
   }
 
-  /** Has the client pod of a cluster ask; throws if it could not be told to. */
+  /** Sends a request from the client pod of a cluster; throws if that cannot be started. */
   async function ask(cluster: string, ...args: readonly string[]): Promise<Said[]> {
     const script = 'node /app/request/request.ts "$@" || true';
     const argv = ["exec", "deployment/client", "--", "sh", "-c", script, "sh", ...args];

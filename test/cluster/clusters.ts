@@ -54,7 +54,7 @@ export class Clusters implements AsyncDisposable {
   private constructor(lab: Lab, all: readonly Cluster[]) {
     this.lab = lab;
     this.all = all;
-    // Not in the lab's own directory: whoever has that in its environment is taken for a part of the lab.
+    // Not in the lab's own directory: a process with that in its environment counts as part of the lab.
     this.kubeconfig = `${STORE}/${lab.id}/kubeconfig`;
   }
 
@@ -121,7 +121,7 @@ export class Clusters implements AsyncDisposable {
     await this.#cutOnly([...this.#cuts, { clusters: [a, b], kind }]);
   }
 
-  /** From now on a cluster and all others do not reach each other. Inside, everything goes on. */
+  /** Cuts a cluster off from all others. Connections inside of it continue. */
   async isolate(id: string): Promise<void> {
     const others = this.all.filter((cluster) => cluster !== this.cluster(id));
     const cuts = others.map((other): Cut => ({ clusters: [id, other.id], kind: "all" }));
@@ -137,7 +137,7 @@ export class Clusters implements AsyncDisposable {
   async remove(): Promise<void> {
     for (const relay of this.#relays) relay[Symbol.dispose]();
     await this.lab.remove();
-    // Not before: requests may wait for a control plane that stands still.
+    // Not before: requests may wait for a stopped control plane.
     for (const { plane } of this.all) await plane.close();
   }
 

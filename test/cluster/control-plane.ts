@@ -98,7 +98,7 @@ export class ClusterControlPlane {
     this.#spawn("kube-controller-manager", {
       ...common,
       kubeconfig: this.#write(CONTROLLERS),
-      // The lab says which Node has which pods.
+      // The lab assigns the pod ranges of Nodes.
       controllers: "*,-nodeipam",
       // It would make its default, below /usr.
       "flex-volume-plugin-dir": `${this.#directory}/plugins`,
@@ -109,7 +109,7 @@ export class ClusterControlPlane {
     this.#spawn("kube-scheduler", { ...common, kubeconfig: this.#write(SCHEDULER) });
   }
 
-  /** Everything dies in the midst of a word, etcd as well. */
+  /** Kills everything, also etcd. */
   async kill(): Promise<void> {
     for (const program of this.#programs) program.signal("SIGKILL");
     await Promise.all(this.#programs.map((program) => program.exited));
@@ -117,12 +117,12 @@ export class ClusterControlPlane {
     await this.#etcd?.kill();
   }
 
-  /** The API server, controllers and scheduler stand still: connections are accepted, and nothing is ever said on them. */
+  /** Stops API server, controllers and scheduler: connections are accepted, without a response. */
   freeze(): void {
     for (const program of this.#programs) program.signal("SIGSTOP");
   }
 
-  /** They go on. */
+  /** Continues them. */
   thaw(): void {
     for (const program of this.#programs) program.signal("SIGCONT");
   }
@@ -133,13 +133,13 @@ export class ClusterControlPlane {
     return JSON.stringify(inlineKubeconfigOf({ server: this.url, ca, user: this.#user(user) }));
   }
 
-  /** What trusts and opens it: the certificate of who has signed its own (PEM), and the admin's token. */
+  /** Credentials: the certificate of its authority (PEM), and the admin's token. */
   get credentials(): { readonly ca: string; readonly token: string } {
     const ca = readFileSync(apiServerFiles(this.#directory).ca, "utf8");
     return { ca, token: this.#user(ADMIN).token };
   }
 
-  /** What everybody but the admin has asked, one JSON object a line. */
+  /** Requests of all users but the admin, one JSON object a line. */
   get auditFile(): string {
     return apiServerFiles(this.#directory).audit;
   }
@@ -152,7 +152,7 @@ export class ClusterControlPlane {
     return this.#starts.some(({ from, until }) => from <= at && at < until);
   }
 
-  /** For who wants to know why something is not ready. */
+  /** Shows why something is not ready. */
   get lastWords(): string {
     return PROGRAMS.map((name) => `--- ${this.url}: ${name}\n${endOf(this.#logOf(name))}`).join(
       "\n",

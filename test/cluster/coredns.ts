@@ -4,7 +4,7 @@ import { CLUSTER_DNS } from "./node-files.ts";
 const LABELS = { "k8s-app": "kube-dns" };
 const OWN = { namespace: "kube-system", name: "coredns" };
 
-/** It knows the cluster's names, and no others: there is nobody outside to ask. */
+/** It serves the cluster's names, and no others: there is no upstream server. */
 const COREFILE = `.:53 {
     errors
     health {
@@ -79,7 +79,7 @@ function deployment(): object {
       { name: "metrics", containerPort: 9153, protocol: "TCP" },
     ],
     livenessProbe: { ...probe("/health", 8080), initialDelaySeconds: 60, timeoutSeconds: 5 },
-    // Everybody waits for DNS: it is asked more often than kubeadm's.
+    // Tests wait for DNS: it is probed more often than kubeadm's.
     readinessProbe: { ...probe("/ready", 8181), periodSeconds: 1 },
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -4,10 +4,10 @@ import { test } from "node:test";
 import { cgroupTrees } from "../lab/cgroups.ts";
 import { Process } from "../lab/process.ts";
 import { SCRATCH, STORE } from "../lab/removal.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 for (const moment of [/^csp-/, /^up$/]) {
-  test(`Clusters whose owner is killed at ${moment} leave nothing`, async () => {
+  test(`Clusters whose owner is killed at ${moment} leave nothing behind`, async () => {
     const owner = new Process([process.execPath, `${import.meta.dirname}/fixtures/owner.ts`]);
     const run = await owner.line(/^csp-/, 300_000);
     await owner.line(moment, 180_000);

@@ -13,21 +13,21 @@ function droppedBy(kind: CutKind): string[] {
   return lines.filter((line) => line.endsWith(" drop")).map((line) => line.trim());
 }
 
-test("A cut of two clusters is between all links of both, and both ways", () => {
+test("A cut between two clusters covers all links of both, in both directions", () => {
   assert.deepEqual(droppedBy("all"), [
     'iifname { "node0", "node1", "node2" } oifname { "node3", "node4", "node5" } drop',
     'iifname { "node3", "node4", "node5" } oifname { "node0", "node1", "node2" } drop',
   ]);
 });
 
-test("A cut of pods leaves alone whatever a control plane takes part in", () => {
+test("A cut between pods does not affect traffic of control planes", () => {
   assert.deepEqual(droppedBy("pods"), [
     'iifname { "node1", "node2" } oifname { "node4", "node5" } drop',
     'iifname { "node4", "node5" } oifname { "node1", "node2" } drop',
   ]);
 });
 
-test("A cut of the API is all that a control plane takes part in", () => {
+test("A cut of the API covers all traffic of control planes", () => {
   assert.deepEqual(droppedBy("api"), [
     'iifname { "node0", "node1", "node2" } oifname { "node3" } drop',
     'iifname { "node3" } oifname { "node0", "node1", "node2" } drop',
@@ -40,7 +40,7 @@ test("Without cuts nothing is dropped", () => {
   assert.doesNotMatch(rulesOf(TOPOLOGY, []), /drop/);
 });
 
-test("A cluster that is not there cannot be cut", () => {
+test("A cut of a missing cluster is rejected", () => {
   const cut: Cut = { clusters: ["cluster-1", "cluster-4"], kind: "all" };
   assert.throws(() => rulesOf(TOPOLOGY, [cut]), /cluster-4/);
 });

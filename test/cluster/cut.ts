@@ -2,8 +2,7 @@ import type { Topology } from "../lab/topology.ts";
 import { CONTROL_PLANE } from "./spec.ts";
 
 /**
- * What of two clusters cannot reach each other any more: everything; `api`: nobody of one reaches the control plane of the
- * other; `pods`: nodes and pods of one do not reach those of the other.
+ * Traffic between two clusters that is dropped: all; `api`: to the control planes; `pods`: between nodes and pods.
  */
 export const CUTS = ["all", "api", "pods"] as const;
 export type CutKind = (typeof CUTS)[number];
@@ -14,8 +13,8 @@ export interface Cut {
 }
 
 /**
- * The router's whole rule set with these cuts, for `nft -f`: what is cut is dropped, and nobody is told, as on a dead line.
- * Connections that are established are cut as well.
+ * The router's whole ruleset with these cuts, for `nft -f`: packets are dropped without an error, also those of established
+ * connections.
  */
 export function rulesOf(topology: Topology, cuts: readonly Cut[]): string {
   const rules = cuts

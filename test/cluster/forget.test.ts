@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { forgetUnused } from "./forget.ts";
 
-test("three of each kind are kept for a day, others for an hour, and what is used is kept", () => {
+test("three files of each kind are kept for a day, others for an hour, and files in use are kept", () => {
   const folder = mkdtempSync(join(tmpdir(), "clusterset-proxy-forget-"));
   try {
     const hours = {

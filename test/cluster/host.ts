@@ -20,7 +20,7 @@ const JOIN = `for group in /sys/fs/cgroup/init /sys/fs/cgroup/*/init; do
 done
 exec "$@"`;
 
-/** The network namespace stays, and its kernel would answer for a machine that is off: that says nothing, and hears nothing. */
+/** Drops all packets: the network namespace stays, and its kernel would respond for a machine that is off. */
 const SILENT = `table inet off {
   chain prerouting { type filter hook prerouting priority -500; policy drop; }
   chain output { type filter hook output priority -500; policy drop; }
@@ -84,10 +84,10 @@ export class Host {
     this.#pid = await this.#init.line(/^\d+$/, 30_000);
   }
 
-  /** Cuts its power: all that runs on it is killed, nobody is told anything, what is below /run is forgotten. */
+  /** Cuts its power: all its processes are killed without a packet, and /run is emptied. */
   async cutPower(): Promise<void> {
     await this.options.namespace.exec(["nft", "-f", "-"], { stdin: SILENT });
-    // With `unshare` dies the first process of the node, and with that all others.
+    // Killing `unshare` kills the node's first process, and with that all others.
     this.#init?.signal("SIGKILL");
     await this.#init?.exited;
     this.#init = undefined;
@@ -97,7 +97,7 @@ export class Host {
     await this.options.namespace.exec(["sh", "-c", FORGET]);
   }
 
-  /** Starts a program on it that dies with this process. What it says is added to /var/log/NAME.log. */
+  /** Starts a program on it that ends with this process. Its output is appended to /var/log/NAME.log. */
   serve(name: string, argv: readonly string[]): Process {
     const logging = ["sh", "-c", `exec "$@" >>/var/log/${name}.log 2>&1`, "sh"];
     return this.options.namespace.spawn(this.#enter([...logging, ...argv]));
@@ -130,7 +130,7 @@ export class Host {
   }
 }
 
-/** Asks a program of a host to end, and waits until it has. `Process.stop` would kill who entered the host for it. */
+/** Sends SIGTERM to a program of a host, and waits for its end. `Process.stop` would kill the process that entered the host. */
 export async function endOnHost(program: Process): Promise<void> {
   const children = readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, "utf8");
   for (const pid of children.trim().split(" ").filter(Boolean)) {

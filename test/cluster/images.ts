@@ -9,7 +9,7 @@ import { PAUSE_IMAGE } from "./node-files.ts";
 /** The cluster's DNS server, as Kubernetes has it. */
 export const COREDNS_IMAGE = "lab.local/coredns:1";
 
-/** `serve` and `request`, to see who reaches whom: `node /app/serve/serve.ts`, `node /app/request/request.ts`. */
+/** `serve` and `request`, for connections between pods: `node /app/serve/serve.ts`, `node /app/request/request.ts`. */
 export const PROBE_IMAGE = "lab.local/probe:1";
 
 const FOLDER = `${import.meta.dirname}/images`;

@@ -1,6 +1,6 @@
 /**
- * Keeps clusters up after the command that wanted them has ended: owns them, and does to them what it is asked for on a socket.
- * Started by main.ts, which it tells how far it has come. Ends, and all with it, by SIGTERM.
+ * Owns clusters after the command that started them has ended, and changes them as requested on a socket. Started by main.ts, to
+ * which it reports its progress. SIGTERM ends it and its clusters.
  */
 import { rmSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";

@@ -10,7 +10,7 @@ const NAME = "/test/cluster/keeper.ts";
 /** The program: of these sources. */
 export const KEEPER = `${import.meta.dirname}/keeper.ts`;
 
-/** What a keeper tells the command that has started it. */
+/** Messages of a keeper to the command that started it. */
 export type KeeperNews =
   | { readonly ready: KeptClusters; readonly failed?: undefined }
   | { readonly failed: string; readonly ready?: undefined };
@@ -40,13 +40,13 @@ export function specOf(env: Readonly<Record<string, string | undefined>>): Clust
   };
 }
 
-/** The pids of living keepers, of whatever sources: there is one on a machine. */
+/** The pids of running keepers, of any source tree: there is one on a machine. */
 export function keepers(): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => argvOf(pid)[1]?.endsWith(NAME) === true);
 }
 
-/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+/** Empty for a process that has ended, also before its parent has read its exit code. */
 function argvOf(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");

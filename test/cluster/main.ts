@@ -22,7 +22,7 @@ import { listOf, VERBS } from "./verbs.ts";
 
 const PROGRAM = "test/cluster/lab";
 
-/** What a keeper says that no one else hears. */
+/** The log of a keeper. */
 const LOG = `${SCRATCH}/keeper.log`;
 
 const [verb = "help", ...args] = process.argv.slice(2);
@@ -87,7 +87,7 @@ function introduce({ kubeconfig, contexts }: KeptClusters): void {
   console.log(`\n${listOf(PROGRAM)}\n  make lab-down`);
 }
 
-/** Ends whatever is up, and removes what any crashed run has left. */
+/** Stops all clusters, and removes leftovers of crashed runs. */
 async function down(): Promise<void> {
   for (const pid of keepers()) {
     process.kill(pid, "SIGTERM");
@@ -111,7 +111,7 @@ async function enter([node = "", ...command]: readonly string[]): Promise<void> 
   process.exitCode = typeof code === "number" ? code : 1;
 }
 
-/** Has the keeper do something; gives what it says. */
+/** Sends a request to the keeper; returns its response. */
 async function ask(argv: readonly string[]): Promise<string[]> {
   if (keepers().length === 0) throw new Error("no clusters are up; make lab");
   const call = request({ socketPath: SOCKET, method: "POST" });

@@ -61,7 +61,7 @@ export function cniConfig({ podCidrs }: NodePlace): object {
   };
 }
 
-/** A kubelet that takes the node as it is: no limits of its own, and nobody evicted for the machine's full disk. */
+/** A kubelet without limits of its own, which evicts no pod because of the machine's full disk. */
 export function kubeletConfig(directory: string): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",

@@ -1,10 +1,10 @@
 import type { Host } from "./host.ts";
 
 /**
- * Of a program's control group (version 1, then version 2) the limit is lowered to a little more than what it has, and somebody
- * who lives in there takes that and more: `tail` keeps a line that never ends. Whom the kernel kills first is said
- * beforehand: the program. A limit below what is in use would be refused by version 1. What is killed has lost its memory before
- * it has ended, which takes a moment on a busy machine.
+ * Lowers the memory limit of a program's control group (version 1, then version 2) to a little more than its use, and exhausts it
+ * by another process of the group: `tail` stores an endless line. The kernel kills the program first, because of its OOM score.
+ * Version 1 rejects a limit below the present use. A killed process loses its memory before it has ended, which takes a moment on
+ * a busy machine.
  */
 const EXHAUST = `pid=$1
 group=$(sed -n 's/^[0-9]*:memory://p' /proc/$pid/cgroup)

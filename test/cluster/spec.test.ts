@@ -4,7 +4,7 @@ import { topologyOf } from "../lab/topology.ts";
 import { specOf } from "./keeping.ts";
 import { clusterCidrs, labSpecOf, plansOf } from "./spec.ts";
 
-test("Clusters and nodes are numbered; those without a region of their own are in the last one", () => {
+test("Clusters and nodes are numbered; clusters without a region are in the last one", () => {
   const plans = plansOf({ clusters: 3, nodes: 2, regions: ["eu-west", "us-east"] });
   assert.deepEqual(
     plans.map(({ id, region }) => [id, region]),
@@ -20,7 +20,7 @@ test("Clusters and nodes are numbered; those without a region of their own are i
   ]);
 });
 
-test("What kube-proxy takes for its cluster's pods holds the ranges of all its nodes, and of no other cluster", () => {
+test("kube-proxy's cluster CIDR contains the pod ranges of all nodes of its cluster, and of no other cluster", () => {
   const plans = plansOf({ clusters: 12, nodes: 3 });
   const { nodes } = topologyOf(labSpecOf(plans));
   for (const plan of plans) {
@@ -36,7 +36,7 @@ test("What kube-proxy takes for its cluster's pods holds the ranges of all its n
   }
 });
 
-test("Numbers, regions and modes that cannot be are refused, and the message names them", () => {
+test("Invalid numbers, regions and modes are rejected, and the message names them", () => {
   assert.throws(() => plansOf({ clusters: 0 }), /clusters: 0/);
   assert.throws(() => plansOf({ nodes: 1.5 }), /nodes: 1\.5/);
   assert.throws(() => plansOf({ regions: ["eu_west"] }), /"eu_west"/);
@@ -44,7 +44,7 @@ test("Numbers, regions and modes that cannot be are refused, and the message nam
   assert.throws(() => specOf({ PROXY: "ipvs" }), /PROXY=ipvs.*iptables or nftables/);
 });
 
-test("What is asked for in the environment is read as it is written: with blanks or commas", () => {
+test("Lists in environment variables are separated by blanks or commas", () => {
   assert.deepEqual(specOf({ CLUSTERS: "2", NODES: "3", REGIONS: "a, b", PROXY: "nftables" }), {
     clusters: 2,
     nodes: 3,

@@ -5,7 +5,7 @@ import type { LabSpec } from "../lab/topology.ts";
 export const PROXY_MODES = ["iptables", "nftables"] as const;
 export type ProxyMode = (typeof PROXY_MODES)[number];
 
-/** What is asked for. What is not said: one cluster of one node in region `eu-west`, kube-proxy with iptables. */
+/** A request for clusters. The default: one cluster of one node in region `eu-west`, kube-proxy with iptables. */
 export interface ClustersSpec {
   /** How many; they are called cluster-1, cluster-2, …. */
   readonly clusters?: number;

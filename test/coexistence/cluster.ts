@@ -9,7 +9,7 @@ export const CLUSTER_IP = "10.96.0.50";
 const PORT = { name: "http", port: 80, protocol: "TCP" };
 const TARGET = { ...PORT, port: 8080 };
 
-/** Pods that say who they are: `a` and `b` are of this cluster, `c` is of another. */
+/** Pods that respond with their names: `a` and `b` are in this cluster, `c` is in another. */
 export type Server = "a" | "b" | "c";
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "../lab/programs.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { CLUSTER_IP, Cluster, type Server } from "./cluster.ts";
 import type { Mode } from "./kube-proxy.ts";
 import { SharedNode, VIP } from "./shared-node.ts";
@@ -22,7 +22,7 @@ describe("beside the real kube-proxy", () => {
   after(() => cluster.remove());
 
   for (const mode of MODES) {
-    describe(`in its mode ${mode}`, () => {
+    describe(`in mode ${mode}`, () => {
       before(async () => {
         shared = new SharedNode(cluster, mode);
         await shared.proxy.start();
@@ -35,7 +35,7 @@ describe("beside the real kube-proxy", () => {
   }
 
   function neighbours(mode: Mode): void {
-    test("our install leaves every rule of its as it was, and both are answered", async () => {
+    test("an installation changes no rule of kube-proxy, and both get responses", async () => {
       const its = await shared.settled();
       assert.match(its, /shop\/web/);
       shared.import(["a", "b", "c"]);
@@ -71,7 +71,7 @@ describe("beside the real kube-proxy", () => {
       t.diagnostic(`${totals} connections, ${changes} changes of each`);
     });
 
-    test("our restart writes nothing", async () => {
+    test("a restart of the agent writes nothing", async () => {
       shared.import(["a", "b"]);
       await eventually(async () =>
         assert.match(await shared.ours(), /shop\/web:http local c1" .*probability 0\.5/),
@@ -85,7 +85,7 @@ describe("beside the real kube-proxy", () => {
       assert.equal(await shared.proxy.rules(), its);
     });
 
-    test("it goes and comes back, its jumps before ours, and we let them stand there", async () => {
+    test("after kube-proxy's return its jumps precede ours, and the agent does not move them", async () => {
       const ours = await shared.ours();
       await shared.proxy.stop();
       await shared.proxy.cleanup();
@@ -103,7 +103,7 @@ describe("beside the real kube-proxy", () => {
       await shared.answered(VIP);
     });
 
-    test("when somebody has flushed everything, both come back", async () => {
+    test("after all rules were flushed, both restore theirs", async () => {
       const ours = await shared.ours();
       await shared.flush();
       // Who looks at legacy tables looks less often, and all look later on a busy machine.
@@ -118,20 +118,20 @@ describe("beside the real kube-proxy", () => {
       }, LOOKS_MS);
     });
 
-    test("our cleanup leaves every rule of its as it was, and none of ours", async () => {
+    test("cleanup changes no rule of kube-proxy, and deletes all of ours", async () => {
       await shared.agent.stop();
       const its = await shared.settled();
       await shared.cleanup();
       assert.equal(await shared.proxy.rules(), its);
       assert.equal(await shared.ours(), "");
-      // A kernel tells of it so often and no more (net.ipv4.icmp_ratelimit).
+      // The kernel limits ICMP errors (net.ipv4.icmp_ratelimit).
       await eventually(async () => assert.equal(await shared.call(VIP), "unreachable"));
       await shared.answered(CLUSTER_IP);
     });
   }
 
   function overlap(): void {
-    test("a Service range that overlaps ours: imports are answered, what is nobody's hangs", async () => {
+    test("with an overlapping Service range, imports get responses, and connections to unused addresses hang", async () => {
       await shared.agent.start();
       assert.equal(await shared.call(VIP, 81), "refused");
       await cluster.addServiceRange("overlap", "241.0.0.0/16");
@@ -150,7 +150,7 @@ describe("beside the real kube-proxy", () => {
       );
     });
 
-    test("where one address is a Service's and an import's, the one answers who came to the node last", async () => {
+    test("an address of both a Service and an import reaches the one that was programmed last", async () => {
       shared.import(["a"]);
       await eventually(async () => assert.equal(await shared.call(VIP), "a"));
       await cluster.addService("twin", VIP, "b");

@@ -4,12 +4,12 @@ import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 /** How it programs the node: with whose iptables, with a table of its own, or by IPVS (and the nft flavour of iptables). */
 export type Mode = "iptables-nft" | "iptables-legacy" | "nftables" | "ipvs";
 
-/** How often it passes over the kernel; what is not said is its default. */
+/** Its sync periods; the defaults of kube-proxy if absent. */
 export interface Pace {
   readonly syncPeriod?: string;
   readonly minSyncPeriod?: string;
@@ -39,7 +39,7 @@ export class KubeProxy {
   readonly #env: Readonly<Record<string, string>>;
   #process: Process | undefined;
 
-  /** `kubeconfig` of somebody who may list Services, EndpointSlices and Nodes; `nodeName` as its Node is called. */
+  /** `kubeconfig` of a user who can list Services, EndpointSlices and Nodes; `nodeName`: the name of its Node. */
   constructor(
     lab: Lab,
     node: Namespace,
@@ -74,11 +74,13 @@ export class KubeProxy {
     writeFileSync(this.#config, JSON.stringify({ ...config, ipvs }));
   }
 
-  /** Starts it and waits until it says that it is well, which it does after its first pass. */
+  /** Starts it and waits until it is healthy, after its first sync. */
   async start(): Promise<void> {
     this.#process = this.node.spawn(this.#argv, { env: this.#env });
     const healthz = ["curl", "-sf", "http://127.0.0.1:10256/healthz"];
     await eventually(() => this.node.exec(healthz), PATIENCE);
+    // It is healthy once it has programmed one family.
+    await eventually(() => this.rules(), PATIENCE);
   }
 
   /** Stops it; it leaves its rules. */
@@ -107,7 +109,7 @@ export class KubeProxy {
     return this.mode === "ipvs" ? `${rules}\n${await this.#virtual()}` : rules;
   }
 
-  /** What it has beside rules in its ipvs mode: virtual servers of nobody's mark, sets, and the addresses of its device. */
+  /** Its objects besides rules in ipvs mode: virtual servers without our mark, sets, and the addresses of its device. */
   async #virtual(): Promise<string> {
     const { node } = this;
     const [servers, sets, device] = await Promise.all([

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
-import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 import type { Cluster, Server } from "./cluster.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
 
@@ -54,7 +54,7 @@ export class SharedNode {
     await Promise.all([this.client.exec(argv), this.node.exec(argv)]);
   }
 
-  /** What becomes of a connection from the pod: who answers, or why nobody does. */
+  /** The result of a connection from the pod: the responding pod, or the error. */
   async call(address: string, port = 80): Promise<string> {
     const argv = request("--timeout", "500", `tcp://${address}:${port}`);
     const { name, error } = JSON.parse((await this.client.run(argv)).stdout);

@@ -4,11 +4,12 @@
  * node of a lab; needs root.
  */
 
-import { encodeEntry, NEW } from "../../agent/system/conntrack/encoding.ts";
+import { NEW } from "../../agent/system/conntrack/encoding.ts";
 import type { Entry } from "../../agent/system/conntrack/entry.ts";
 import { attribute } from "../../agent/system/netlink/attributes.ts";
-import { MOST_AT_ONCE, NETLINK, NetlinkSocket } from "../../agent/system/netlink/socket.ts";
+import { NETLINK, NetlinkSocket } from "../../agent/system/netlink/socket.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
+import { encodeEntry } from "./encode-entry.ts";
 
 /** NLM_F_CREATE. */
 const CREATE = 0x400;
@@ -22,22 +23,21 @@ const [protocol, count = "0", destination = "", port = "", endpoint = "", target
   process.argv.slice(2);
 const [to, from] = [hexOf(destination), hexOf(endpoint)];
 const socket = await NetlinkSocket.open(NETLINK.netfilter);
-for (let i = 0; i < Number(count); i += MOST_AT_ONCE) {
-  const batch = Array.from({ length: Math.min(MOST_AT_ONCE, Number(count) - i) }, (_, k) =>
-    Buffer.concat([
-      encodeEntry(entry(i + k)),
-      attribute(STATUS.type, STATUS.confirmed),
-      attribute(TIMEOUT.type, TIMEOUT.seconds),
-    ]),
-  );
-  const faults = (await socket.batch(NEW, batch, CREATE)).filter((errno) => errno !== 0);
-  if (faults.length > 0) throw new Error(`the kernel refuses entries: ${faults.join()}`);
-}
+const encode = (i: number) =>
+  Buffer.concat([
+    encodeEntry(entry(i)),
+    attribute(STATUS.type, STATUS.confirmed),
+    attribute(TIMEOUT.type, TIMEOUT.seconds),
+  ]);
+const onAnswer = (errno: number) => {
+  if (errno !== 0) throw new Error(`the kernel rejects entries: ${errno}`);
+};
+await socket.askEach(NEW, [...Array(Number(count)).keys()], encode, onAnswer, { flags: CREATE });
 socket.close();
 console.log(`created ${count}`);
 
 function entry(i: number): Entry {
-  // 100.64.0.0/10 is nobody's here (RFC 6598).
+  // The lab does not use 100.64.0.0/10 (RFC 6598).
   const client = (0x64400000 + (i >> 14)).toString(16);
   const clientPort = 1024 + (i & 0x3fff);
   return {

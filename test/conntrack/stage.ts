@@ -1,11 +1,12 @@
 import { FAMILIES } from "../../api/address.ts";
+import type { TestedBackend } from "../backends/tested-backend.ts";
+import { BACKEND } from "../backends.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { takers } from "../support/kernel-under-test.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 export const VIP = "241.0.0.10";
 export const VIP6 = "fd00:241::10";
@@ -24,29 +25,38 @@ export interface Line {
   readonly text: string;
 }
 
-/** One node with two servers, a client, and an agent; its connection tracking is on, as kube-proxy's rules would make it. */
+/** Options of a `ConntrackStage`. */
+export interface Options {
+  /** The agent, instead of that of these sources. */
+  readonly program?: ((lab: Lab) => Promise<string[]>) | undefined;
+  /** `BACKEND` if absent. */
+  readonly backend?: TestedBackend;
+  /** Besides those that the agent needs. */
+  readonly flags?: readonly string[];
+}
+
+/** One node with two servers, a client, and an agent. A rule enables connection tracking, as kube-proxy's rules would. */
 export class ConntrackStage implements AsyncDisposable {
   readonly lab: Lab;
   readonly agent: AgentProcess;
-  readonly #manifests: ManifestDirectory;
+  readonly manifests: ManifestDirectory;
+  readonly #backend: TestedBackend;
 
-  private constructor(lab: Lab, more: readonly string[], program?: string[]) {
+  private constructor(lab: Lab, options: Options, program?: string[]) {
+    const { backend = BACKEND, flags = [] } = options;
     this.lab = lab;
-    this.#manifests = new ManifestDirectory(lab, "manifests");
+    this.manifests = new ManifestDirectory(lab, "manifests");
+    this.#backend = backend;
     const ranges = "241.0.0.0/8,fd00:241::/108";
-    const flags = ["--cluster-id", "c1", "--clusterset-cidr", ranges, ...more];
-    this.agent = new AgentProcess(this.node, this.#manifests.path, flags, program);
+    const all = ["--cluster-id", "c1", "--clusterset-cidr", ranges, ...backend.flags, ...flags];
+    this.agent = new AgentProcess(this.node, this.manifests.path, all, program);
   }
 
-  /** `program`: instead of the agent of these sources; `flags`: besides those that it needs. */
-  static async create(
-    program?: (lab: Lab) => Promise<string[]>,
-    flags: readonly string[] = [],
-  ): Promise<ConntrackStage> {
+  static async create(options: Options = {}): Promise<ConntrackStage> {
     const lab = await Lab.create({
       clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], client: [] } }] }],
     });
-    const stage = new ConntrackStage(lab, flags, await program?.(lab));
+    const stage = new ConntrackStage(lab, options, await options.program?.(lab));
     await Promise.all(
       Object.keys(PODS).map((pod) =>
         stage
@@ -57,7 +67,7 @@ export class ConntrackStage implements AsyncDisposable {
     );
     await stage.node.exec(["iptables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
     await stage.node.exec(["ip6tables", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "NEW"]);
-    // What no node has translated ends here, without a word: an error would end the client's try.
+    // Drops packets that no node has translated: an ICMP error would end the client's attempt.
     await lab.router.exec(["ip", "route", "add", "blackhole", "241.0.0.0/8"]);
     await lab.router.exec(["ip", "route", "add", "blackhole", "fd00:241::/108"]);
     return stage;
@@ -71,57 +81,73 @@ export class ConntrackStage implements AsyncDisposable {
     return this.lab.pod("c1", "n1", name);
   }
 
-  /** Writes the import; `annotations` of it. */
-  declare(annotations: Readonly<Record<string, string>> = {}, vips = [VIP, VIP6]): void {
+  /** Writes the import, with these annotations. */
+  writeImport(annotations: Readonly<Record<string, string>> = {}, vips = [VIP, VIP6]): void {
     const object = importObject("demo/serve", vips, PORTS);
     const metadata = { namespace: "demo", name: "serve", annotations };
-    this.#manifests.write("import", { ...object, metadata });
+    this.manifests.write("import", { ...object, metadata });
   }
 
-  /** Takes the import and the slice away. */
-  withdraw(): void {
-    this.#manifests.remove("import");
-    this.#manifests.remove("slices");
+  /** Removes the import and its slices. */
+  removeImport(): void {
+    this.manifests.remove("import");
+    this.manifests.remove("slices");
   }
 
-  /** Writes the slice. */
-  place(ready: readonly Pod[], notReady: readonly Pod[] = []): void {
-    const slices = FAMILIES.map((family) => {
+  /** Writes the slices. `far`: ready pods of another cluster. */
+  writeSlices(
+    ready: readonly Pod[],
+    notReady: readonly Pod[] = [],
+    far: readonly Pod[] = [],
+  ): void {
+    const slices = FAMILIES.flatMap((family) => {
       const at = (pod: Pod) => [this.pod(pod).address(family)];
-      const endpoints = [
+      const near = [
         ...ready.map((pod) => ({ addresses: at(pod) })),
         ...notReady.map((pod) => ({ addresses: at(pod), conditions: { ready: false } })),
       ];
-      const name = `serve-${family.toLowerCase()}`;
-      const slice = sliceObject(name, "demo/serve", { cluster: "c1" }, TARGETS, endpoints);
-      return { ...slice, addressType: family };
+      const sliceOf = (cluster: string, endpoints: readonly object[]) => {
+        const name = `serve-${cluster}-${family.toLowerCase()}`;
+        const slice = sliceObject(name, "demo/serve", { cluster }, TARGETS, endpoints);
+        return { ...slice, addressType: family };
+      };
+      const others = far.map((pod) => ({ addresses: at(pod) }));
+      return [sliceOf("c1", near), ...(far.length > 0 ? [sliceOf("c2", others)] : [])];
     });
-    this.#manifests.write("slices", ...slices);
+    this.manifests.write("slices", ...slices);
   }
 
-  /** Writes the slice, and waits until the kernel's UDP rules lead to the pods that are ready, and to no other. */
-  async use(ready: readonly Pod[], notReady: readonly Pod[] = []): Promise<void> {
-    this.place(ready, notReady);
+  /**
+   * Writes the slices, and waits until the kernel forwards new UDP connections to exactly the ready pods; if there are none, to those
+   * of the other cluster.
+   */
+  async use(
+    ready: readonly Pod[],
+    notReady: readonly Pod[] = [],
+    far: readonly Pod[] = [],
+  ): Promise<void> {
+    this.writeSlices(ready, notReady, far);
+    const takers = ready.length > 0 ? ready : far;
     await eventually(async () => {
       for (const family of FAMILIES) {
-        const found = await takers(this.node, family, "UDP");
-        const wanted = ready.map((pod) => this.pod(pod).address(family)).sort();
-        if (found.join() !== wanted.join()) throw new Error(`rules lead to ${found.join()}`);
+        const found = await this.#backend.takers(this.node, family, "UDP");
+        const expected = takers.map((pod) => this.pod(pod).address(family)).sort();
+        if (found.join() !== expected.join()) throw new Error(`forwarded to ${found.join()}`);
       }
     });
   }
 
-  /** Starts a client in its pod that talks to `host`, from `from` if that is given. */
-  async talk(
+  /** Starts a client in its pod that sends requests to `host` (client.ts), from port `from` if that is given. */
+  async startClient(
     protocol: "tcp" | "udp",
     port: number,
     host: string = VIP,
     from = 0,
   ): Promise<Process> {
-    const program = `${import.meta.dirname}/talk.ts`;
+    const program = `${import.meta.dirname}/client.ts`;
     const argv = [process.execPath, program, protocol, host, `${port}`, `${from}`];
     const client = this.pod("client").spawn(argv);
-    await client.line(/talking/, 60_000);
+    await client.line(/started/, 60_000);
     return client;
   }
 
@@ -135,13 +161,13 @@ export class ConntrackStage implements AsyncDisposable {
     });
   }
 
-  /** How many walks through the table have succeeded; waits until there is one. */
+  /** Number of successful scans of the table; waits for the first. */
   async sweeps(): Promise<number> {
     const name = "clusterset_agent_conntrack_sweep_duration_seconds_count";
     return eventually(() => this.agent.metric(name));
   }
 
-  /** Makes the pod deaf and mute, as one is whose machine has died. Its neighbours still know where it was. */
+  /** Drops all packets of the pod, as if its node had failed. Neighbour entries stay. */
   async kill(pod: Pod): Promise<void> {
     for (const iptables of ["iptables", "ip6tables"]) {
       for (const chain of ["INPUT", "OUTPUT"]) {

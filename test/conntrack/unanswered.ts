@@ -1,85 +1,84 @@
 import assert from "node:assert/strict";
 import type { Family } from "../../api/address.ts";
+import { BACKEND } from "../backends.ts";
 import type { Lab } from "../lab/lab.ts";
-import { eventually } from "../support/agent-process.ts";
-import { backendUnderTest } from "../support/kernel-under-test.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { ConntrackStage, VIP, VIP6 } from "./stage.ts";
 
-// Endpoints that fall silent: packets to them are dropped, and nobody refuses them.
+// Silent endpoints: packets to them are dropped, without an error.
 
-/** A client's connection that the endpoint has accepted, and whose SYN-ACK never got to the client. */
+/** Source port of a connection whose SYN-ACK is lost. */
 const HALF_OPEN = 4001;
 const ABANDONED = 4002;
-/** TCP sends a SYN again after 1, 3, 7 and 15 seconds, or more often. */
+/** TCP resends a SYN after 1, 3, 7 and 15 seconds, or more often. */
 const PATIENCE = 30_000;
 
 /**
- * A connect that a silent endpoint has not answered when it leaves is answered by another, or refused; the rest is let be.
+ * When a silent endpoint is removed, its unanswered connects reach another endpoint or are rejected; other connections stay.
  * `program`: instead of the agent of these sources.
  */
-export async function assertRescue(program?: (lab: Lab) => Promise<string[]>): Promise<void> {
-  await using stage = await ConntrackStage.create(program);
-  stage.declare();
+export async function assertUnanswered(program?: (lab: Lab) => Promise<string[]>): Promise<void> {
+  await using stage = await ConntrackStage.create({ program });
+  stage.writeImport();
   await stage.agent.start();
   await stage.use(["a"]);
-  const established = await stage.talk("tcp", 80);
+  const established = await stage.startClient("tcp", 80);
   await established.line(/^a$/, PATIENCE);
-  const [stands = ""] = await eventually(() => entriesIn(stage, ["ESTABLISHED"], 1));
-  const deaf = ["-p", "tcp", "--dport", `${HALF_OPEN}`, "-j", "DROP"];
-  await stage.pod("client").exec(["iptables", "-A", "INPUT", ...deaf]);
-  const halfOpen = await stage.talk("tcp", 80, VIP, HALF_OPEN);
+  const [establishedId = ""] = await eventually(() => entriesIn(stage, ["ESTABLISHED"], 1));
+  const dropped = ["-p", "tcp", "--dport", `${HALF_OPEN}`, "-j", "DROP"];
+  await stage.pod("client").exec(["iptables", "-A", "INPUT", ...dropped]);
+  const halfOpen = await stage.startClient("tcp", 80, VIP, HALF_OPEN);
   const answered = await eventually(() => entriesIn(stage, ["ESTABLISHED", "SYN_RECV"], 2));
 
   await stage.kill("a");
-  const clients = [await stage.talk("tcp", 80), await stage.talk("tcp", 80, VIP6)];
-  const abandoned = await stage.talk("tcp", 80, VIP, ABANDONED);
+  const clients = [await stage.startClient("tcp", 80), await stage.startClient("tcp", 80, VIP6)];
+  const abandoned = await stage.startClient("tcp", 80, VIP, ABANDONED);
   await eventually(() => entriesIn(stage, ["SYN_SENT"], 2));
   abandoned.signal("SIGKILL");
   await abandoned.exited;
-  // It is listed still, and not ready: nothing leads to it any more.
   await stage.use(["b"], ["a"]);
   await Promise.all(clients.map((client) => client.line(/^b$/, PATIENCE)));
-  await (await stage.talk("tcp", 80, VIP, ABANDONED)).line(/^b$/);
+  await (await stage.startClient("tcp", 80, VIP, ABANDONED)).line(/^b$/);
 
-  assert.deepEqual(established.lines, ["talking", "connected", "a"]);
-  assert.deepEqual(halfOpen.lines, ["talking"]);
-  // Or it sends its SYN again, which then nobody answers: one entry more, sooner or later.
+  assert.deepEqual(established.lines, ["started", "connected", "a"]);
+  assert.deepEqual(halfOpen.lines, ["started"]);
+  // Otherwise it resends its SYN, which adds an entry.
   await halfOpen.stop();
   const now = (await stage.entries()).map(({ id }) => id);
-  // IPVS takes a SYN that is sent again as a new one, and forgets the connection of which the client has not heard.
-  const stay = backendUnderTest() === "ipvs" ? [stands] : answered;
+  // IPVS schedules a resent SYN again, and deletes the half-open connection.
+  const stay = BACKEND.name === "ipvs" ? [establishedId] : answered;
   for (const id of stay) assert.ok(now.includes(id), `${id} of ${stay.join()} is gone`);
-  if (backendUnderTest() !== "ipvs") await assertDeleted(stage, { IPv4: 2, IPv6: 1 });
+  if (BACKEND.name !== "ipvs") await assertDeleted(stage, { IPv4: 2, IPv6: 1 });
 
   await stage.kill("b");
-  const last = [await stage.talk("tcp", 80), await stage.talk("tcp", 80, VIP6)];
+  const last = [await stage.startClient("tcp", 80), await stage.startClient("tcp", 80, VIP6)];
   await eventually(() => entriesIn(stage, ["SYN_SENT"], 1));
   await stage.use([]);
   await Promise.all(last.map((client) => client.line(/^ECONNREFUSED$/, PATIENCE)));
 }
 
-/** A restart rescues a connect whose endpoint left meanwhile, and a connect to an import that goes is refused. */
-export async function assertRescueAtStart(): Promise<void> {
+/** After a restart, a connect to an endpoint removed meanwhile reaches another; a connect to a deleted import is rejected. */
+export async function assertUnansweredAtStart(): Promise<void> {
   await using stage = await ConntrackStage.create();
-  stage.declare();
+  stage.writeImport();
   await stage.agent.start();
   await stage.use(["a"]);
   await stage.kill("a");
-  const rescued = await stage.talk("tcp", 80);
+  const moved = await stage.startClient("tcp", 80);
   await eventually(() => entriesIn(stage, ["SYN_SENT"], 1));
   await stage.agent.stop();
-  stage.place(["b"]);
+  stage.writeSlices(["b"]);
   await stage.agent.start();
-  await rescued.line(/^b$/, PATIENCE);
+  await moved.line(/^b$/, PATIENCE);
 
   await stage.kill("b");
-  const refused = await stage.talk("tcp", 80);
+  const rejected = await stage.startClient("tcp", 80);
   await eventually(() => entriesIn(stage, ["SYN_SENT"], 1));
-  stage.withdraw();
-  await refused.line(/^ECONNREFUSED$/, PATIENCE);
+  stage.removeImport();
+  await rejected.line(/^ECONNREFUSED$/, PATIENCE);
 }
 
-/** How many entries the agent has deleted because nobody had answered. */
+/** The agent has deleted so many unanswered entries. */
 async function assertDeleted(
   stage: ConntrackStage,
   counts: Readonly<Record<Family, number>>,

@@ -1,4 +1,4 @@
-/** One fresh connection of the client, as `request` tells of it. Times in ms of CLOCK_MONOTONIC. */
+/** One new connection of the client, as `request` reports it. Times in ms of CLOCK_MONOTONIC. */
 export interface Attempt {
   readonly begun: number;
   readonly ended: number;
@@ -8,7 +8,7 @@ export interface Attempt {
   readonly error: string | undefined;
 }
 
-/** Reads one line of `request`; undefined if it tells of no attempt (the sum at the end). */
+/** Parses one line of `request`; undefined if it is not an attempt (the sum at the end). */
 export function parseAttempt(line: string): Attempt | undefined {
   const said = JSON.parse(line) as { at?: number; ms?: number; name?: string; error?: string };
   if (said.at === undefined || said.ms === undefined) return undefined;

@@ -7,7 +7,7 @@ import { HOME, VIP } from "./world.ts";
 
 const AGENT = "agent";
 
-/** Who the agent is, which it reads there: no flag says it. */
+/** The agent's identity, which it reads there, not from a flag. */
 const IDENTITY = [
   {
     apiVersion: "v1",

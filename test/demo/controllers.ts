@@ -30,7 +30,7 @@ export class Controllers implements Publication {
     this.objects = { kubeconfig: plane.kubeconfig({ user: AGENT }) };
   }
 
-  /** Starts them all, and puts the Service into each cluster. `say` is told of what is done. */
+  /** Starts them all, and creates the Service in each cluster. Calls `say` with each step. */
   static async start(lab: Lab, say: (line: string) => void): Promise<Controllers> {
     say("starting an etcd, a kube-apiserver and a clusterset-controller in each of three clusters");
     const began = now();
@@ -114,7 +114,7 @@ export class Controllers implements Publication {
     await this.#stage[Symbol.asyncDispose]();
   }
 
-  /** The first answer other than undefined that an object at home gives, and when it was heard of. */
+  /** The first value other than undefined of an object at home, and when it was received. */
   async #seen<T>(
     kind: ApiReference,
     query: Readonly<Record<string, string>>,

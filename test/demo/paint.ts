@@ -6,7 +6,7 @@ export type Tone = Tier | "bad" | "good" | "dim" | "bold";
 /** Dresses text in a tone. */
 export type Paint = (tone: Tone, text: string) => string;
 
-/** Text as it is: for files, and for people who said NO_COLOR. */
+/** Plain text: for files, and with NO_COLOR. */
 export const plain: Paint = (_tone, text) => text;
 
 const CODES: Readonly<Record<Tone, string>> = {

@@ -54,22 +54,22 @@ test("Each server shows its share of the last second's answers, and whether it r
   assert.match(text, / 25 % /);
 });
 
-test("A rule that is too wide is cut to its comment and its target", () => {
+test("A rule that is too wide is shortened to its comment and its target", () => {
   const rule = `-A CSP-SVC-X -p tcp -m comment --comment "shop/web:http local c1" ${"-m x ".repeat(20)}-j DNAT`;
   const text = draw({ ...VIEW, rules: [rule] }, 80, plain).join("\n");
   assert.match(text, /^ … "shop\/web:http local c1" … -j DNAT$/m);
 });
 
-test("The strip has a cell for each quarter of a second, by who answered most", () => {
+test("The timeline has a cell for each quarter of a second, with the server of most responses", () => {
   const [strip] = draw(VIEW, 100, plain).filter((line) => line.startsWith(" █▓"));
   assert.equal(strip?.trimEnd(), " █▓    █");
 });
 
-test("A held connection that broke says how", () => {
+test("A broken held connection shows its error", () => {
   assert.match(draw(VIEW, 100, plain).join("\n"), /held to c3\/web-1: 12 lines, then reset/);
 });
 
-test("Colour is for terminals whose owner has not said NO_COLOR", () => {
+test("Colour is used on terminals without NO_COLOR", () => {
   const terminal = { isTTY: true, columns: 100, rows: 30, write: () => true };
   assert.equal(paintFor(terminal, {}), coloured);
   assert.equal(paintFor(terminal, { NO_COLOR: "1" }), plain);
@@ -77,7 +77,7 @@ test("Colour is for terminals whose owner has not said NO_COLOR", () => {
   assert.equal(paintFor({ ...terminal, isTTY: false }, {}), plain);
 });
 
-test("The picture is for terminals that it fits; all others get lines", () => {
+test("The picture is drawn on terminals that are large enough; others get lines", () => {
   const terminal = { isTTY: true, columns: 80, rows: 24, write: () => true };
   assert.equal(canDraw(terminal, {}), true);
   assert.equal(canDraw({ ...terminal, rows: 23 }, {}), false);

@@ -39,7 +39,7 @@ const STEPS_AND_HELD = 8;
 
 /** A glyph for each tier, so that the strip can be read without colours. */
 const GLYPHS: Readonly<Record<Tier, string>> = { local: "█", regional: "▓", global: "▒" };
-/** Ms that one cell of the strip stands for. */
+/** Milliseconds of one cell of the timeline. */
 const CELL = 250;
 
 /** Draws the picture: `ROWS` lines of at most `columns` characters. */

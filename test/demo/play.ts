@@ -13,7 +13,7 @@ export interface Played {
   readonly faults: readonly string[];
 }
 
-/** Attempts in a row at the wanted place that make a switch done. */
+/** Consecutive attempts at the expected server that end a failover. */
 const SETTLED = 20;
 /** Ms that a switch may take before it has failed; and if a cluster has to be missed, or to boot. */
 const PATIENCE = 5_000;
@@ -21,7 +21,7 @@ const LONG_PATIENCE = 30_000;
 /** Ms that a step lasts at least, so that a person can follow. */
 const LENGTH = 3_300;
 
-/** Plays one step to its end. `onRules` is told the rules as soon as connections have followed them. */
+/** Runs one step to its end. Calls `onRules` with the rules as soon as connections follow them. */
 export async function play(
   stage: Stage,
   step: Step,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
-import type { ObjectsFrom } from "../support/agent-process.ts";
+import type { ObjectsFrom } from "../stages/agent-process.ts";
 
 /** An object of the scenario, as far as the demo looks into it. */
 export interface ScenarioObject {
@@ -36,7 +36,7 @@ export class Scenario {
   }
 }
 
-/** Where objects are written to, and how the agent is told to read them. What is written is certain once that resolves. */
+/** Where objects are written, and the agent's flags for reading them. An object is stored once its write resolves. */
 export interface Publication extends AsyncDisposable {
   /** Where the agent's objects are. */
   readonly objects: ObjectsFrom;

@@ -62,7 +62,7 @@ export class Screen {
     const lines = draw(this.#view(), this.#terminal.columns ?? LEAST_COLUMNS, this.#paint);
     const up = this.#drawn ? `\x1b[${ROWS}A` : "";
     this.#drawn = true;
-    // Erase to the end of each line: whatever the last frame had there.
+    // Erase the rest of each line of the last frame.
     this.#terminal.write(up + lines.map((line) => `${line}\x1b[K\n`).join(""));
   }
 }

@@ -4,7 +4,7 @@ import type { Namespace } from "../lab/namespace.ts";
 import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
-import { AgentProcess } from "../support/agent-process.ts";
+import { AgentProcess } from "../stages/agent-process.ts";
 import { type Attempt, now, parseAttempt, placeOf } from "./attempt.ts";
 import { PublishingControlPlane } from "./control-plane.ts";
 import { Controllers } from "./controllers.ts";
@@ -28,7 +28,7 @@ const LONGEST_RUN = 120;
 /** Ms until the client gives a connection up. */
 const TIMEOUT = 2_000;
 
-/** How long servers go on after their endpoints were declared gone, in ms; a kubelet gives them 30 s. */
+/** How long servers continue after their endpoints were removed, in ms; a kubelet gives them 30 s. */
 const GRACE = 300;
 
 /** The lab with everything in it that is real: servers, the agent on the client's node, and the client. */
@@ -174,7 +174,7 @@ export class Stage implements AsyncDisposable {
     throw new Error(`the agent has not programmed ${this.#vip}:\n${this.#agent.log}`);
   }
 
-  /** Everything in it ends at once, and nobody is told: not even its kernel refuses or closes a connection. */
+  /** Everything in it ends at once, without a packet: its kernel neither rejects nor closes a connection. */
   async #killCluster(cluster: string): Promise<void> {
     await cutOff(this.#lab, cluster);
     for (const server of this.#servers.get(cluster) ?? []) server.signal("SIGKILL");

@@ -8,7 +8,7 @@ const at = (begun: number, place: string, ms = 1): Attempt => {
   return { begun, ended: begun + ms, answer, error };
 };
 
-test("A switch is measured from the change to the first answer of the new place and the last of the old", () => {
+test("A failover is measured from the change to the first response of the new server and the last of the old one", () => {
   const attempts = [at(90, "c1/a"), at(101, "c1/a", 4), at(110, "c2/a", 2), at(120, "c2/a", 7)];
   assert.deepEqual(judge(attempts, 100, "c2"), {
     attempts: 4,
@@ -20,18 +20,18 @@ test("A switch is measured from the change to the first answer of the new place 
   });
 });
 
-test("Every attempt that failed counts, before and after the change, by what became of it", () => {
+test("Failed attempts are counted by their results, before and after the change", () => {
   const attempts = [at(90, "timeout"), at(101, "reset"), at(102, "reset"), at(103, "c2/a")];
   assert.deepEqual(judge(attempts, 100, "c2").failures, { timeout: 1, reset: 2 });
 });
 
-test("Where refusal is wanted it is no failure, and anything else still is", () => {
+test("Where rejection is expected it is not a failure, and any other error is", () => {
   const attempts = [at(90, "c1/a"), at(101, "refused"), at(102, "timeout")];
   const { failures, firstNew } = judge(attempts, 100, "refused");
   assert.deepEqual({ failures, firstNew }, { failures: { timeout: 1 }, firstNew: 2 });
 });
 
-test("In an outage, what timed out is lost if it was begun before the first attempt got through, and has failed after", () => {
+test("In an outage, a timeout is lost if its attempt began before the first success, and failed if it began later", () => {
   const waited = at(101, "c2/a", 50);
   const attempts = [at(101, "timeout", 50), at(107, "c2/a", 3), at(109, "timeout", 50), waited];
   const judged = judge([...attempts, at(111, "timeout", 50), at(105, "reset")], 100, "c2", true);
@@ -41,19 +41,19 @@ test("In an outage, what timed out is lost if it was begun before the first atte
   );
 });
 
-test("A place that nobody came to has no first answer", () => {
+test("A server without connections has no first response", () => {
   const { firstNew, lastOld } = judge([at(101, "c1/a")], 100, "c2");
   assert.deepEqual({ firstNew, lastOld }, { firstNew: undefined, lastOld: 2 });
 });
 
-test("Connections have settled when the latest ones all came to the place", () => {
+test("Connections have settled when the latest ones all reached the server", () => {
   const attempts = [at(1, "c1/a"), at(2, "c2/a"), at(3, "c2/b")];
   assert.equal(hasSettled(attempts, "c2", 2), true);
   assert.equal(hasSettled(attempts, "c2", 3), false);
   assert.equal(hasSettled(attempts.slice(2), "c2", 2), false);
 });
 
-test("Lines of the client are read; its closing sum is no attempt", () => {
+test("The client's lines are parsed; its final sum is not an attempt", () => {
   assert.deepEqual(parseAttempt('{"at":5,"name":"c1/a","source":"10.1.0.20","ms":0.5}'), {
     begun: 5,
     ended: 5.5,

@@ -3,7 +3,7 @@ import { type Attempt, placeOf } from "./attempt.ts";
 /** What a change of the objects did to the connections around it. */
 export interface Verdict {
   readonly attempts: number;
-  /** Attempts that ended as nobody wanted, by their word. Those that were lost are not among them. */
+  /** Failed attempts by their error, without lost ones. */
   readonly failures: Readonly<Record<string, number>>;
   /** Attempts without an answer that were begun in an outage, before anybody could know of it. */
   readonly lost: number;

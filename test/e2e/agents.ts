@@ -8,6 +8,8 @@ export const AGENT_PROGRAM = "clusterset-agent.mjs";
 export interface AgentDeeds {
   /** Of its process, seconds of the time of day: another one is another process. */
   readonly started: number;
+  /** Its version. */
+  readonly release: string;
   readonly written: number;
   readonly deleted: number;
   /** Changes of others that it has undone. */
@@ -20,6 +22,7 @@ export async function deedsOf(node: ClusterNode): Promise<AgentDeeds> {
   await page("/readyz");
   const metrics = await page("/metrics");
   return {
+    release: /^clusterset_agent_build_info\{.*version="([^"]+)"/m.exec(metrics)?.[1] ?? "",
     started: sumOf(metrics, "process_start_time_seconds"),
     written: sumOf(metrics, "clusterset_agent_kernel_objects_written_total"),
     deleted: sumOf(metrics, "clusterset_agent_kernel_objects_deleted_total"),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import type { Clusterset } from "./clusterset.ts";
 
 /** What became of one call, and when it began: ms of CLOCK_MONOTONIC, the same for all callers. */
@@ -26,13 +26,13 @@ export interface CallerOptions {
   readonly rate?: number;
   /** The node that it runs on; none: where the scheduler puts it. */
   readonly node?: string;
-  /** How long a call may take, ms. Longer than a busy machine makes anybody wait who is not left without an answer. */
+  /** The limit of a call, ms: longer than any successful call on a busy machine. */
   readonly timeoutMs?: number;
   /** Instead of calls, one connection that is held: each line that comes over it counts as a call. */
   readonly hold?: boolean;
 }
 
-/** Calls a second, if it is not said how many. */
+/** Calls a second by default. */
 const RATE = 20;
 
 /** Longer than any test. */
@@ -41,7 +41,7 @@ const AT_MOST_S = 600;
 /** How long the last calls may take to come to their ends. */
 const PATIENCE_MS = 15_000;
 
-/** A pod that calls, and calls. What it says is read on its node: no API server has to be up for it. */
+/** A pod that calls continuously. Its log is read on its node, without an API server. */
 export class Caller {
   readonly #options: CallerOptions;
   readonly #node: ClusterNode;
@@ -103,7 +103,7 @@ export class Caller {
     return (await this.calls()).filter((call) => call.at >= at);
   }
 
-  /** How many calls had no answer yet when the latest of those began that have ended: as many as its rate says are missing. */
+  /** The number of pending calls when the latest finished call began, computed from the rate. */
   async hanging(): Promise<number> {
     if (this.#options.hold) return 0;
     const begun = (await this.calls()).map(({ at }) => at);
@@ -132,12 +132,12 @@ export class Caller {
     const log = `/var/log/pods/${namespace}_${name}_${this.#uid}/request/0.log`;
     const from = this.#read;
     const text = await this.#node.host.exec(["tail", "-c", `+${from + 1}`, log]);
-    // Somebody else has asked meanwhile, and read the same.
+    // Another reader has read the same lines meanwhile.
     if (this.#read !== from) return this.#lines;
     // The last line may be being written.
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
     this.#read += Buffer.byteLength(whole);
-    // Of containerd: time, stream, F for a whole line, and what was said.
+    // containerd's format: time, stream, F for a whole line, and the text.
     for (const [, said = ""] of whole.matchAll(/ stdout F (\{.*\})$/gm)) {
       this.#lines.push(JSON.parse(said));
     }

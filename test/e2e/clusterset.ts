@@ -54,7 +54,10 @@ export class Clusterset implements AsyncDisposable {
 
   /** Makes these members of the clusterset, known to all that are in it. */
   async install(ids: readonly string[]): Promise<void> {
-    await this.#each(ids, (id) => `kubectl --context ${id} apply -k ${this.#overlay.folder}`);
+    await this.#each(
+      ids,
+      (id) => `deploy/crds/install ${id}\nkubectl --context ${id} apply -k ${this.#overlay.folder}`,
+    );
     await Promise.all(
       ids.map(async (id) => {
         // One by one: each applies the registry of the one that it introduces, and two would both create it.

@@ -8,7 +8,7 @@ import { Reader } from "./reader.ts";
 
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
 
-describe("the guide of how to debug a node", () => {
+describe("the guide for debugging a node", () => {
   let set: Clusterset;
   let reader: Reader;
   before(async () => {
@@ -23,37 +23,37 @@ describe("the guide of how to debug a node", () => {
     await set?.remove();
   });
 
-  test("where all is well, cluster, node and agent say so, and connection tracking says who answers", async () => {
+  test("without a fault, the commands for cluster, node and agent show that, and conntrack entries show the endpoint", async () => {
     await reader.follow("Where to look");
-    await reader.follow("Who answers?");
+    await reader.follow("Which endpoint answers");
   });
 
-  test("refused: the rule says that there is no endpoint", async () => {
+  test("rejected: the rule's comment shows that there is no endpoint", async () => {
     await reader.follow("Connections are refused");
   });
 
-  test("too far: the plan says why the nearer one is out", async () => {
-    await reader.follow("Traffic goes too far");
+  test("too far: the plan shows why the nearer endpoint is excluded", async () => {
+    await reader.follow("Traffic goes to the wrong cluster");
   });
 
-  test("hanging: connection tracking says who does not reply", async () => {
+  test("hanging: conntrack entries show the endpoint that does not reply", async () => {
     await set.clusters.cut(HERE, THERE, "pods");
     await reader.follow("Connections hang");
     await set.clusters.heal();
   });
 
-  test("no such name: there is no import, and the export says why", async () => {
+  test("no such name: there is no import, and the export's condition has the reason", async () => {
     await reader.follow("A name does not resolve");
   });
 
-  test("not ready: the agent says what it may not read, and the rules stay", async () => {
+  test("not ready: the agent logs which right it lacks, and the rules stay", async () => {
     const agent = "system:serviceaccount:clusterset-proxy:clusterset-agent";
     set.provoke(({ user, code }) => user === agent && code === 403);
     await reader.follow("An agent is not ready");
   });
 
-  test("changed by others: repaired, logged and counted; and that was all of the guide", async () => {
-    await reader.follow("When others change its rules");
+  test("changed by another program: repaired, logged and counted; every step of the guide was tested", async () => {
+    await reader.follow("Rules disappear or change");
     assert.deepEqual(reader.left, []);
   });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { now } from "../demo/attempt.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { deedsOf, rulesOfAgent } from "./agents.ts";
 import { Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
@@ -21,7 +21,7 @@ const TARGET = "http://serve.demo.svc.clusterset.local";
 /** A service of cluster-1 alone, in a namespace that the others do not have. */
 const PAIR = { cluster: LOCAL, namespace: "pair", name: "pair" };
 
-describe("a service in three clusters, and pods that keep calling it", () => {
+describe("a service in three clusters, with pods that call it continuously", () => {
   let set: Clusterset;
   let reader: Reader;
   let callers: Caller[];
@@ -59,21 +59,21 @@ describe("a service in three clusters, and pods that keep calling it", () => {
       assertUnharmed(await reader.follow("Out of the region"), BY_GLOBAL);
     });
     await moves(t, "regional scaled to 1", BY_REGIONAL, () => reader.follow("Into the region"));
-    await moves(t, "local scaled to 1", BY_LOCAL, () => reader.follow("Home"));
+    await moves(t, "local scaled to 1", BY_LOCAL, () => reader.follow("Into the cluster"));
     for (const caller of callers) {
       const failed = (await caller.calls()).filter(({ error }) => error !== undefined);
       assert.deepEqual(failed, []);
     }
   });
 
-  describe("when plugs are pulled", { concurrency: 2 }, () => {
+  describe("power failures", { concurrency: 2 }, () => {
     before(async () => {
-      await reader.follow("Sooner");
+      await reader.follow("Detect failed clusters sooner");
       await set.shell(`${ON_EVERY_NODE}\n${exported(PAIR)}`);
       await callers.pop()?.stop();
     });
 
-    test("a node of the local cluster: calls to its pods fail until Kubernetes gives it up, and then none", async (t) => {
+    test("a node of the local cluster: calls to its pods fail until Kubernetes marks it NotReady, and no call fails after that", async (t) => {
       const target = "http://pair.pair.svc.clusterset.local";
       const pair = [
         await call(LOCAL, { name: "pair", node: staying.name, target, timeoutMs: 5_000 }),
@@ -98,7 +98,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         await untilAnswered(callers, BY_REGIONAL);
       });
 
-      test("a control plane: new connections leave its cluster, established ones and its own pods' go on, and none fails", async (t) => {
+      test("a control plane: new connections go to other clusters, established ones and those of its own pods continue, and none fails", async (t) => {
         const { plane, nodes } = set.clusters.cluster(REGIONAL);
         const [node] = nodes;
         assert.ok(node);
@@ -108,7 +108,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         const rules = await rulesOfAgent(node);
         await moves(t, "control plane killed", BY_GLOBAL, () => plane.kill());
         assert.equal(await rulesOfAgent(node), rules);
-        await reader.follow("Pull plugs");
+        await reader.follow("Power and network failures");
         assert.deepEqual(reader.left, []);
         await moves(t, "control plane back", BY_REGIONAL, () => plane.start());
         assert.equal(await rulesOfAgent(node), rules);
@@ -124,7 +124,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         }
       });
 
-      test("a partition: connections leave the cluster that is not reached, and come back", async (t) => {
+      test("a partition: connections move away from the unreachable cluster, and back", async (t) => {
         const all = set.clusters.all.flatMap((cluster) => cluster.nodes);
         const nodes = all.filter((node) => node !== doomed);
         const witness = set.clusters.cluster(GLOBAL).nodes;
@@ -133,7 +133,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         const deeds = await Promise.all(witness.map(deedsOf));
         const cut = async () => {
           await set.clusters.cut(LOCAL, REGIONAL, "pods");
-          // Until nothing has been heard for longer than TCP takes to try again.
+          // Until there was no response for longer than TCP's retransmission timeout.
           await eventually(async () => {
             const last = (await callers[0]?.calls())?.at(-1);
             assert.ok(last !== undefined && now() - last.at > 1_500);
@@ -151,7 +151,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
         assert.deepEqual(await Promise.all(witness.map(deedsOf)), deeds);
       });
 
-      test("a whole cluster: connections leave it after its Lease, and come back when it does", async (t) => {
+      test("a whole cluster: connections move away after its Lease expires, and back after it recovers", async (t) => {
         const { plane, nodes } = set.clusters.cluster(REGIONAL);
         const off = async () => {
           await Promise.all([plane.kill(), ...nodes.map((node) => node.powerOff())]);
@@ -171,7 +171,7 @@ describe("a service in three clusters, and pods that keep calling it", () => {
     options: Pick<CallerOptions, "name" | "node" | "hold" | "timeoutMs"> & { target?: string },
   ): Promise<Caller> {
     return Caller.start(set, {
-      // A machine with too much to do stands still for seconds.
+      // A busy machine can block for seconds.
       ...{ cluster, namespace: "demo", target: TARGET, timeoutMs: 20_000 },
       ...options,
     });
@@ -240,7 +240,7 @@ async function rulesOf(node: ClusterNode, key: string): Promise<string> {
   return lines.filter((line) => line.includes(`"${key}`)).join("\n");
 }
 
-/** What the guide's caller has said of each second: nothing failed, and who answers in the end. */
+/** The caller's line of each second: nothing failed, and the pod that responds in the end. */
 function assertUnharmed(said: string, by: RegExp): void {
   const sums = said.split("\n").filter((line) => line.startsWith("{"));
   assert.ok(sums.length > 0, said);

@@ -15,15 +15,15 @@ export interface Effect {
   readonly calls: number;
   /** By their word: "timeout". */
   readonly failed: Readonly<Record<string, number>>;
-  /** When the last call began that was not answered by those who should, or failed. */
+  /** When the last call began that failed, or reached a wrong pod. */
   readonly settledAfter: number;
   /** Of those that were answered, the one that waited longest. */
   readonly slowest: number;
 }
 
 /**
- * Does something, and waits until every caller is answered by those who should, and by nobody else. Says what that did to the
- * calls, to the caller of this and to readers of the test's output.
+ * Runs an action, and waits until every caller gets responses of the expected pods only. Returns the effect on the calls, and
+ * prints it in the test's output.
  */
 export async function effectOf(
   t: TestContext,

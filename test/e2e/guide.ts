@@ -47,14 +47,14 @@ export interface Step {
   readonly shown?: string;
 }
 
-/** A block of any kind: what its opening fence says, and what is in it. */
+/** A block of any kind: the info string of its fence, and its content. */
 interface Block {
   readonly heading: string;
   readonly mark: string;
   readonly text: string;
 }
 
-/** The blocks of commands of a guide, or of what stands between a heading and the next one. Throws if there are none. */
+/** The command blocks of a guide, or of one section. Throws if there are none. */
 export function stepsOf(guide: string, heading?: string): Step[] {
   const all = fencedIn(readFileSync(`${GUIDES}/${guide}`, "utf8"));
   const blocks = all.filter((block) => heading === undefined || block.heading === heading);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { blockWith, commandsOf } from "./guide.ts";
 import { productImages } from "./images.ts";
@@ -10,12 +10,12 @@ import { paste } from "./person.ts";
 import { Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 
-// The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server that is nobody's. Agents and
-// controllers as an operator has them who adds what deploy/components has.
+// The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server outside of them. Agents and
+// controllers with the components of deploy/components.
 
 const GUIDE = "mesh-or-hub.md";
 
-describe("two clusters that know only a hub", () => {
+describe("two clusters that share a hub", () => {
   let clusters: Clusters;
   before(async () => {
     const regions = ["eu-west", "us-east"];
@@ -28,13 +28,15 @@ describe("two clusters that know only a hub", () => {
       `kubectl config set-context c1 --cluster=cluster-1 --user=cluster-1
        kubectl config set-context c2 --cluster=cluster-2 --user=cluster-2
        kubectl config set-context hub --cluster=cluster-3 --user=cluster-3
+       deploy/crds/install c1
+       deploy/crds/install c2
        kubectl --context c1 apply -k ${own.folder}
        kubectl --context c2 apply -k ${theirs.folder}`,
     );
   });
   after(() => clusters?.remove());
 
-  test("a pod of one is answered by a pod of the other, and neither has asked the other's API server for anything", async () => {
+  test("a pod of one gets a response from a pod of the other, and neither cluster has sent requests to the other's API server", async () => {
     // Clusters that do not reach each other's API servers are what a hub is for.
     await clusters.cut("cluster-1", "cluster-2", "api");
     await paste(clusters, `${blockWith(GUIDE, "registry_kubeconfig()")}\n${steps("c1", "1")}`);
@@ -46,7 +48,7 @@ describe("two clusters that know only a hub", () => {
     assert.match(answers[1] ?? "", /"source":"fd00:10:1:/);
   });
 
-  test("agents that may enter pods' networks have seen that pods meet the rules", async () => {
+  test("agents with the right to enter pods' network namespaces have verified that pods' packets pass the rules", async () => {
     const node = clusters.cluster("cluster-1").node("node-1");
     const ready = ["curl", "-s", "172.20.1.12:10269/readyz?verbose"];
     // Pods are looked at once a minute.
@@ -59,7 +61,7 @@ describe("two clusters that know only a hub", () => {
     }, 120_000);
   });
 
-  test("an agent that is privileged is no other than one with the capabilities that it needs", async () => {
+  test("a privileged agent behaves like an agent with only the capabilities that it needs", async () => {
     // The same, but for how near the endpoint is, and for hairpins, which only its own node has.
     const rules = async (id: string) => {
       const all = await ownRules(clusters.cluster(id).node("node-1"));
@@ -79,11 +81,11 @@ describe("two clusters that know only a hub", () => {
     assert.match(there.join("\n"), /"shop\/web:80 c2" -j DNAT/);
   });
 
-  test("nothing that agents, controllers or members have asked for was denied, by their own API servers or the hub", () => {
+  test("neither the clusters' API servers nor the hub denied any request of agents, controllers or members", () => {
     assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
   });
 
-  test("after what the guide says of uninstalling, nothing of ours is left, neither in the clusters nor on the hub", async () => {
+  test("after an uninstallation as in the guide, the clusters and the hub have no object of ours", async () => {
     const guide = "uninstall.md";
     // Contexts are those of the other guide.
     await Promise.all(
@@ -101,10 +103,10 @@ describe("two clusters that know only a hub", () => {
     }
   });
 
-  /** What the guide says of c1, for this cluster; addresses are those that it has here. */
+  /** The guide's text for c1, with this cluster's addresses. */
   function steps(cluster: string, number: string): string {
     const { url } = clusters.cluster("cluster-3").plane;
-    const guide = `${commandsOf(GUIDE, "Hub, step by step")}\n${blockWith(GUIDE, "kind: ClusterProperty")}`;
+    const guide = `${commandsOf(GUIDE, "Set up a hub")}\n${blockWith(GUIDE, "kind: ClusterProperty")}`;
     return guide
       .replaceAll("https://hub.example.com:6443", url)
       .replaceAll("10.1.0.0/16,fd00:1::/48", `10.${number}.0.0/16,fd00:10:${number}::/48`)

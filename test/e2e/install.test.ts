@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { deniedIn, oursIn } from "./denied.ts";
 import { blockWith } from "./guide.ts";
 import { productImages } from "./images.ts";
@@ -13,7 +13,7 @@ import { tracesIn } from "./traces.ts";
 
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
 
-describe("the guides of how to install, and of how to uninstall", () => {
+describe("the guides for installing and uninstalling", () => {
   let clusters: Clusters;
   let reader: Reader;
   let untouched: NodeRules;
@@ -21,7 +21,7 @@ describe("the guides of how to install, and of how to uninstall", () => {
     const images = await productImages();
     const regions = ["eu-west", "us-east"];
     clusters = await Clusters.create({ clusters: 2, nodes: 2, regions, images });
-    // kube-proxy is as it will be once it knows of DNS.
+    // kube-proxy's rules are final once they contain DNS.
     untouched = await eventually(async () => {
       const rules = await rulesOfNodes(clusters);
       for (const of of rules.values()) assert.match([...of].join("\n"), /kube-dns:metrics -> /);
@@ -34,7 +34,7 @@ describe("the guides of how to install, and of how to uninstall", () => {
     await clusters?.remove();
   });
 
-  test("rolls out an agent on every node and two controllers, with only the rights that they have", async () => {
+  test("an agent runs on every node, with two controllers, and they have only the rights of the manifests", async () => {
     await reader.paste(blockWith("mesh-or-hub.md", "registry_kubeconfig()"));
     const said = await reader.follow("Install");
     assert.match(said, /daemon set "clusterset-agent" successfully rolled out/);
@@ -49,7 +49,7 @@ describe("the guides of how to install, and of how to uninstall", () => {
     }
   });
 
-  test("a pod is answered by pods of the other cluster, at an address that is the import's", async () => {
+  test("a pod gets responses from pods of the other cluster at the import's address", async () => {
     const said = await reader.follow("Try it");
     assert.deepEqual(reader.left, []);
     // Three by the address, one by the name, and those that were made until one was answered.
@@ -65,7 +65,7 @@ describe("the guides of how to install, and of how to uninstall", () => {
     }
   });
 
-  test("nothing that agents, controllers or peers have asked for was denied", () => {
+  test("no request of agents, controllers or peers was denied", () => {
     for (const { id, plane } of clusters.all) {
       const peer = id === HERE ? THERE : HERE;
       assert.deepEqual(
@@ -80,14 +80,14 @@ describe("the guides of how to install, and of how to uninstall", () => {
     }
   });
 
-  test("after what they say of uninstalling, nodes have the rules that they had before", async () => {
+  test("after an uninstallation as in the guide, nodes have the rules that they had before", async () => {
     // The last one goes the same way, and beside the other.
     await using there = new Reader(clusters, "uninstall.md");
     await using here = new Reader(clusters, "uninstall.md", {
       adapt: (commands) => commands.replaceAll(THERE, HERE),
     });
-    await there.follow("1. Withdraw what it exports");
-    await there.follow("2. Have the others forget it");
+    await there.follow("1. Withdraw the exports");
+    await there.follow("2. Remove it from the other clusters");
     await Promise.all(
       [there, here].map(async (one) => {
         await one.follow("3. Delete what was applied");

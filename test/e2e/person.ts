@@ -11,8 +11,8 @@ const ROOT = `${import.meta.dirname}/../..`;
 const PATIENCE_MS = 300_000;
 
 /**
- * Does what a person does who pastes commands into a shell, in the top folder of the repository and with the kubeconfig of
- * the clusters. Ends with the first command that fails, and then throws all that was said. Gives what was printed.
+ * Runs commands as a user would paste them into a shell, in the top folder of the repository and with the kubeconfig of the
+ * clusters. Stops at the first command that fails, and then throws with all output. Returns the output.
  */
 export async function paste(clusters: Clusters, commands: string): Promise<string> {
   const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], {

@@ -27,9 +27,8 @@ export interface ReaderOptions {
 }
 
 /**
- * A person who follows a guide: pastes its blocks into one shell, from top to bottom, and compares what is printed with what
- * the guide shows. What a block shows is looked at until it is seen, since a person is slower than a test; so blocks with
- * an output only look.
+ * A user who follows a guide: pastes its blocks into one shell, from top to bottom, and compares the output with the guide's. A
+ * block with an output is repeated until its output matches, because a user is slower than a test; so such blocks only read.
  */
 export class Reader implements AsyncDisposable {
   readonly #guide: string;
@@ -44,14 +43,14 @@ export class Reader implements AsyncDisposable {
     this.#left = new Set(stepsOf(guide).map(({ commands }) => commands));
     const args = ["-c", "exec bash -e -u -o pipefail 2>&1"];
     this.#shell = spawn("sh", args, { ...atDesk(clusters), stdio: ["pipe", "pipe", "inherit"] });
-    // A command that has failed has ended the shell: whoever pastes more is told so below.
+    // A failed command has ended the shell: later blocks are reported below.
     this.#shell.stdin.on("error", () => undefined);
     this.#shell.stdout.setEncoding("utf8").on("data", (text: string) => {
       this.#said += text;
     });
   }
 
-  /** Does what stands below a heading; gives what was printed. Throws if a command fails, or if what is shown is not seen. */
+  /** Runs the blocks below a heading; returns the output. Throws if a command fails, or if the output differs from the guide's. */
   async follow(heading: string): Promise<string> {
     const said: string[] = [];
     for (const step of stepsOf(this.#guide, heading)) {

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { Clusters } from "../cluster/clusters.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { deniedIn } from "./denied.ts";
 import { functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
+import { Kustomization } from "./kustomization.ts";
 import { paste } from "./person.ts";
 import { Storm } from "./storm.ts";
 import { exported, web } from "./web.ts";
@@ -40,7 +41,7 @@ COMMIT
 /** What kubelets write, so that others find the flavour that the node's own programs use (KEP-3178). */
 const HINT = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
 
-/** Rules of a node, as text, by who has written them. */
+/** Rules of a node, as text, by the program that wrote them. */
 interface Written {
   /** The tables of kube-proxy. */
   readonly kubeProxy: string;
@@ -49,6 +50,7 @@ interface Written {
 }
 
 describe("beside kube-proxy in nftables mode and rules of iptables-legacy", () => {
+  const applied = new Kustomization("mesh", ["net-raw"]);
   let clusters: Clusters;
   let storm: Storm;
   let untouched: Map<string, Written>;
@@ -67,7 +69,7 @@ describe("beside kube-proxy in nftables mode and rules of iptables-legacy", () =
     const address = ["-n", "demo", "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"];
     const clusterIp = await clusters.kubectl(CLUSTER, address);
     storm = await Storm.start({ clusters }, callers("clusterip", clusterIp));
-    // kube-proxy is as it will be once it knows of both servers, and of DNS.
+    // kube-proxy's rules are final once they contain both servers and DNS.
     untouched = await eventually(async () => {
       const written = await writtenOnNodes();
       for (const { kubeProxy } of written.values()) {
@@ -77,13 +79,33 @@ describe("beside kube-proxy in nftables mode and rules of iptables-legacy", () =
       return written;
     }, PATIENCE_MS);
   });
-  after(() => clusters?.remove());
+  after(async () => {
+    applied[Symbol.dispose]();
+    await clusters?.remove();
+  });
 
-  test("agents write beside whoever else writes rules, and ClusterIPs go on meanwhile", async () => {
+  test("without NET_RAW, the agent beside legacy rules writes none, is not ready, and logs what to add", async () => {
+    await paste(clusters, APPLY);
+    const { name } = node("node-1");
+    const pods = `-n clusterset-proxy get pods -l app.kubernetes.io/name=clusterset-agent --field-selector=spec.nodeName=${name}`;
+    const pod = `kubectl --context ${CLUSTER} ${pods} -o jsonpath={.items[0].metadata.name}`;
+    const ready = "-o jsonpath={.items[0].status.containerStatuses[0].ready}";
+    await eventually(async () => {
+      const logs = `kubectl --context ${CLUSTER} -n clusterset-proxy logs $(${pod})`;
+      assert.match(await paste(clusters, logs), /CSP_CAPABILITY_MISSING.*components\/net-raw/);
+    }, PATIENCE_MS);
+    assert.equal(await paste(clusters, `kubectl --context ${CLUSTER} ${pods} ${ready}`), "false");
+    assert.deepEqual((await writtenOnNodes()).get(name), untouched.get(name));
+  });
+
+  test("with the component net-raw, agents write rules beside other programs, and ClusterIPs continue to work", async () => {
     await storm.survives(async () => {
-      await paste(clusters, INSTALL);
+      await paste(
+        clusters,
+        `kubectl --context ${CLUSTER} apply -k ${applied.folder}\n${WITH_IMPORT}`,
+      );
     });
-    // By hand, to legacy only; beside a kubelet that says nft.
+    // Manually, to legacy only; beside a kubelet that uses nft.
     const chosen = [...(await writtenOnNodes())].map(([name, { legacy, nft }]) => [
       name,
       ...[legacy, nft].map((text) => text.includes("CSP-")),
@@ -98,17 +120,17 @@ describe("beside kube-proxy in nftables mode and rules of iptables-legacy", () =
     }
   });
 
-  test("pods of both nodes are answered at a ClusterSetIP", async () => {
+  test("pods of both nodes get responses from a ClusterSetIP", async () => {
     const vip = ["-n", "demo", "get", "serviceimport", "web", "-o", "jsonpath={.spec.ips[0]}"];
     const calls = callers("clustersetip", await clusters.kubectl(CLUSTER, vip));
     const own = await Storm.start({ clusters }, calls);
     await own.goesOn();
     await own.end();
-    // Later, who is being removed asks when its rights are gone already.
+    // Later, programs under removal send requests without their rights.
     assert.deepEqual(deniedIn(clusters.cluster(CLUSTER).plane.auditFile), []);
   });
 
-  test("after uninstalling, all that others have written is there to the byte, and nothing else", async () => {
+  test("after uninstalling, the rules of other programs are unchanged, and there are no others", async () => {
     await storm.survives(async () => {
       await paste(clusters, UNINSTALL);
     });
@@ -164,16 +186,19 @@ function withoutOurs(saved: string): string {
 }
 
 /** Without names, as that has CoreDNS started anew, which kube-proxy writes down. */
-const INSTALL = `kubectl --context ${CLUSTER} apply -k deploy/overlays/mesh
+const APPLY = `deploy/crds/install ${CLUSTER}
+kubectl --context ${CLUSTER} apply -k deploy/overlays/mesh
 sed "s/CLUSTER_ID/${CLUSTER}/g" deploy/rbac/mesh/registry.yaml | kubectl --context ${CLUSTER} apply -f -
 ${functionOf("install.md", "identity")}
-identity ${CLUSTER} eu-west
-kubectl --context ${CLUSTER} -n clusterset-proxy rollout status --timeout=180s daemonset/clusterset-agent
+identity ${CLUSTER} eu-west`;
+
+const WITH_IMPORT = `kubectl --context ${CLUSTER} -n clusterset-proxy rollout status --timeout=180s daemonset/clusterset-agent
 kubectl --context ${CLUSTER} -n clusterset-proxy rollout status --timeout=180s deployment/clusterset-controller
 ${exported(WEB)}
 until kubectl --context ${CLUSTER} -n demo wait --for=condition=Ready --timeout=60s serviceimport/web; do sleep 0.2; done`;
 
 const UNINSTALL = `kubectl --context ${CLUSTER} delete -k deploy/overlays/mesh
+kubectl --context ${CLUSTER} delete -f deploy/crds
 kubectl --context ${CLUSTER} delete namespace clusterset-registry-${CLUSTER}
 kubectl --context ${CLUSTER} delete endpointslices -A -l endpointslice.kubernetes.io/managed-by=clusterset-controller
 kubectl --context ${CLUSTER} apply -k deploy/cleanup

@@ -1,6 +1,5 @@
 /**
- * What differs from one run to the next, and what stands for it. Which cluster an address is of, and what a word says, is
- * compared.
+ * Text that differs from one run to the next, and its replacement. The cluster of an address, and words, are compared.
  */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>"],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";
 
@@ -9,7 +9,7 @@ const ENOUGH = 5;
 /** How long the last of them may take to end. */
 const PATIENCE_MS = 30_000;
 
-/** How long a call may take: longer than a busy machine makes anybody wait who is not left without an answer. */
+/** The limit of a call: longer than any successful call on a busy machine. */
 const TIMEOUT_MS = 10_000;
 
 /** Lines of a message. */
@@ -56,15 +56,17 @@ export class Storm {
     this.#assertNoneFailed(all, from);
   }
 
-  /** Asserts that the pods go on calling, and are answered. */
+  /** Asserts that the pods continue to call, and get responses. */
   async goesOn(): Promise<void> {
     await this.survives(() => Promise.resolve());
   }
 
-  /** Ends it, and asserts that none of all calls has failed: nor any that was under way when something else was over. */
-  async end(): Promise<void> {
+  /** Ends all calls, and asserts that none has failed. Gives how many there were, and how long the slowest took: a lost SYN costs a second. */
+  async end(): Promise<string> {
     const all = await Promise.all(this.#callers.map((caller) => caller.stop()));
     this.#assertNoneFailed(all, 0);
+    const slowest = Math.max(...all.flat().map(({ ms }) => ms));
+    return `${all.flat().length} calls, the slowest ${Math.round(slowest)} ms`;
   }
 
   #assertNoneFailed(all: readonly (readonly Call[])[], from: number): void {

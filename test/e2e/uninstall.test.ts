@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { Clusterset } from "./clusterset.ts";
 import { Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 import { exported, web } from "./web.ts";
 
-// docs/guides/uninstall.md, where somebody did not go by its order: install.test.ts and hub.test.ts do. cluster-1 and cluster-2
-// begin with different mistakes, and then each goes its way, side by side. For each, the tests are one story, in order.
+// docs/guides/uninstall.md in a wrong order; install.test.ts and hub.test.ts follow its order. cluster-1 and cluster-2 begin with
+// different mistakes, and then continue independently. For each, the tests are steps, in order.
 
 const GUIDE = "uninstall.md";
 const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
@@ -15,7 +15,7 @@ const [HERE, THERE] = ["cluster-1", "cluster-2"] as const;
 /** Longer than a kubelet takes on a machine that does other things, too. */
 const PATIENCE_MS = 90_000;
 
-describe("what an uninstallation in another order leaves, and how it is mended", () => {
+describe("leftovers of an uninstallation in another order, and their removal", () => {
   let set: Clusterset;
   before(async () => {
     set = await Clusterset.create({ clusters: 2, nodes: 2, regions: ["eu-west", "us-east"] });
@@ -32,7 +32,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
   });
   after(() => set?.remove());
 
-  test("CRDs first: ClusterSetIPs are refused, and the other cluster goes on alone", async () => {
+  test("CRDs first: connections to ClusterSetIPs are rejected, and the other cluster continues without this one", async () => {
     await set.shell(`kubectl --context ${HERE} delete -f deploy/crds`);
     for (const place of ["node-1", "node-2"]) {
       await eventually(async () => {
@@ -46,26 +46,26 @@ describe("what an uninstallation in another order leaves, and how it is mended",
     await untilRules(THERE, "node-1", /"shop\/web:http local cluster-2"/);
   });
 
-  describe("each cluster by itself", { concurrency: 2 }, () => {
+  describe("each cluster separately", { concurrency: 2 }, () => {
     describe(HERE, { concurrency: 1 }, () => {
-      test("a node that no kubelet tells of anything is cleaned by hand, once its agent has ended", async () => {
+      test("a node without a working kubelet is cleaned manually after its agent has ended", async () => {
         const node = set.clusters.cluster(HERE).node("node-2");
         await node.killKubelet();
         await using reader = new Reader(set.clusters, GUIDE, { node });
-        await assert.rejects(reader.follow("By hand: clean"), /An agent runs on this node/);
+        await assert.rejects(reader.follow("By hand: clean"), /An agent is running on this node/);
         assert.match(await ownRules(node), /-j CSP-GUARD/);
-        await reader.follow("By hand: end the agent");
+        await reader.follow("By hand: stop the agent");
         await reader.follow("By hand: clean");
-        await reader.follow("By hand: look");
+        await reader.follow("By hand: check");
         node.startKubelet();
       });
 
-      test("without CRDs, the rest goes by the guide", async () => {
+      test("without CRDs, the other steps of the guide succeed", async () => {
         // Whoever leaves is called cluster-2 in the guide.
         const adapt = (commands: string) =>
           commands.replaceAll(/cluster-[12]/g, (name) => (name === HERE ? THERE : HERE));
         await using reader = new Reader(set.clusters, GUIDE, { adapt });
-        await reader.follow("2. Have the others forget it");
+        await reader.follow("2. Remove it from the other clusters");
         await reader.follow("3. Delete what was applied");
         await reader.follow("4. Clean the nodes");
         assert.deepEqual(await tracesIn(set.clusters, HERE), []);
@@ -73,12 +73,12 @@ describe("what an uninstallation in another order leaves, and how it is mended",
     });
 
     describe(THERE, { concurrency: 1 }, () => {
-      test("cleanup before agents end: it waits for them", async () => {
+      test("cleanup that starts before agents end waits for them", async () => {
         await set.shell(`kubectl --context ${THERE} apply -k deploy/cleanup`);
         await eventually(async () => {
           const logs = `kubectl --context ${THERE} -n clusterset-cleanup logs -c cleanup`;
           const said = await set.shell(`${logs} -l app.kubernetes.io/name=clusterset-cleanup`);
-          const waiting = said.match(/Another agent writes to this node/g) ?? [];
+          const waiting = said.match(/Another agent programs this node/g) ?? [];
           assert.ok(waiting.length >= 2, said);
         }, PATIENCE_MS);
         for (const place of ["node-1", "node-2"]) {
@@ -86,7 +86,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
         }
       });
 
-      test("the namespace first, while a node is away: the others are cleaned without being asked again, and that one when it is back", async () => {
+      test("the namespace first, while a node is down: the other nodes are cleaned without further steps, and that node after its return", async () => {
         const away = set.clusters.cluster(THERE).node("node-2");
         await away.killKubelet();
         const first = "delete namespace clusterset-proxy --wait=false";
@@ -95,7 +95,7 @@ describe("what an uninstallation in another order leaves, and how it is mended",
           assert.equal(await ownRules(set.clusters.cluster(THERE).node("node-1")), "");
         }, PATIENCE_MS);
         await using reader = new Reader(set.clusters, GUIDE);
-        await reader.follow("A node that is away");
+        await reader.follow("A node that is down");
         assert.match(await ownRules(away), /shop\/web/);
         away.startKubelet();
         await reader.follow("3. Delete what was applied");

@@ -1,45 +1,51 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, before, beforeEach, describe, test } from "node:test";
 import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
 import type { Process } from "../lab/process.ts";
-import { AGENT, eventually } from "../support/agent-process.ts";
+import { AGENT, eventually } from "../stages/agent-process.ts";
 
 const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
-/** Emulation is slow. */
-const PATIENCE = 60_000;
-const WRITTEN = "clusterset_agent_kernel_objects_written_total";
-const DELETED = "clusterset_agent_kernel_objects_deleted_total";
+/** Emulation is slow, and a slow machine checks for drift less often. */
+const PATIENCE = 600_000;
 
-/** Runs in the guest, where CLUSTERSET_AGENT_BACKEND is set to ipvs by this file itself. */
 describe("the agent with IPVS", () => {
-  process.env.CLUSTERSET_AGENT_BACKEND = "ipvs";
   let stage: ConntrackStage;
   const servers = () => stage.node.exec(["ipvsadm", "-Sn"]);
   const guard = () => stage.node.exec(["nft", "list", "table", "ip", "csp-ipvs"]);
   const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
-  const hears = (client: Process, word: string) => client.line(new RegExp(`^${word}$`), PATIENCE);
-  const connects = async (to = `${VIP}:80`) => {
+  const prints = (client: Process, word: string) => client.line(new RegExp(`^${word}$`), PATIENCE);
+  const answer = async (to = `${VIP}:80`) => {
     const argv = ["curl", "-s", "-m", "5", "-w", "%{http_code} %{time_total}", `http://${to}/`];
     const { code, stdout } = await stage.pod("client").run(argv);
-    return code === 7 ? "refused" : (/"name":"([^"]+)"/.exec(stdout)?.[1] ?? `${code} ${stdout}`);
+    return code === 7 ? "rejected" : (/"name":"([^"]+)"/.exec(stdout)?.[1] ?? `${code} ${stdout}`);
   };
 
+  const restart = async () => {
+    await stage.agent.stop();
+    await stage.agent.start();
+  };
   before(async () => {
     stage = await ConntrackStage.create();
-    stage.declare();
+    stage.writeImport();
     await stage.agent.start();
+  });
+  // A test that failed may have left another state; a restart repairs rules at once.
+  beforeEach(async () => {
+    stage.agent.signal("SIGCONT");
+    stage.writeImport();
     await stage.use(["a", "b"]);
+    if (!/^[ab]$/.test(await answer())) await restart();
   });
   after(() => stage[Symbol.asyncDispose]());
 
-  test("says which switches of the kernel it has set", () => {
+  test("logs the sysctls that it has set", () => {
     for (const name of ["conntrack", "expire_nodest_conn", "expire_quiescent_template"]) {
       assert.match(stage.agent.log, new RegExp(`"setting":"net.ipv4.vs.${name}","before":"0"`));
     }
   });
 
-  test("an IPv6 VIP is not what the node calls others from", async () => {
-    // Where a link has no address of its own the kernel takes one of the node's, and this VIP is the nearest by far.
+  test("an IPv6 VIP is not a source address of the node's connections", async () => {
+    // For a link without an address the kernel selects another of the node's, and this VIP is the closest.
     const { node } = stage;
     await node.exec(["ip", "link", "add", "unnumbered", "type", "dummy"]);
     await node.exec(["ip", "link", "set", "unnumbered", "up"]);
@@ -50,22 +56,36 @@ describe("the agent with IPVS", () => {
     await node.exec(["ip", "link", "delete", "unnumbered"]);
   });
 
-  test("new connections follow a failover at once, those that stand stay, and a return cuts nothing", async () => {
+  test("after a failover new connections use the new endpoint, established ones stay, and failback ends none", async () => {
     await stage.use(["a"]);
-    const stands = await stage.talk("tcp", 80);
-    await hears(stands, "a");
+    const established = await stage.startClient("tcp", 80);
+    await prints(established, "a");
     await stage.use(["b"], ["a"]);
-    assert.equal(await connects(), "b");
+    assert.equal(await answer(), "b");
     assert.match(await servers(), new RegExp(`-a -t ${VIP}:80 -r ${PODS.a}:8080 -m -w 0`));
     await stage.use(["a"]);
-    assert.equal(await connects(), "a");
-    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
-    await stands.stop();
+    assert.equal(await answer(), "a");
+    assert.deepEqual(established.lines, ["started", "connected", "a"]);
+    await established.stop();
   });
 
-  test("UDP clients that keep their port follow, there and back, IPv6 as well", async () => {
+  test("a UDP client keeps its endpoint on failback while that is ready, unless the import says follow", async () => {
+    await stage.use([], ["a"], ["b"]);
+    const client = await stage.startClient("udp", 53);
+    await prints(client, "b");
+    await stage.use(["a"], [], ["b"]);
+    const newer = await stage.startClient("udp", 53);
+    await prints(newer, "a");
+    assert.match(await servers(), new RegExp(`-a -u ${VIP}:53 -r ${PODS.b}:8080 -m -w 0`));
+    assert.deepEqual(client.lines, ["started", "b"]);
+    stage.writeImport({ "clusterset-proxy.io/udp": "follow" });
+    await prints(client, "a");
+    await Promise.all([client.stop(), newer.stop()]);
+  });
+
+  test("UDP clients that keep their port follow failover and failback, with IPv4 and IPv6", async () => {
     await stage.use(["a"]);
-    const clients = [await stage.talk("udp", 53), await stage.talk("udp", 53, VIP6)];
+    const clients = [await stage.startClient("udp", 53), await stage.startClient("udp", 53, VIP6)];
     for (const pod of ["a", "b", "a"] as const) {
       await stage.use([pod]);
       await soon(() => {
@@ -75,39 +95,35 @@ describe("the agent with IPVS", () => {
     for (const client of clients) await client.stop();
   });
 
-  test("where an import asks for it, a client of a dead endpoint is reset; of one that is only not ready, it is not", async () => {
-    stage.declare(RESET);
+  test("if the import requests it, connections to a deleted endpoint are reset; those to an unready one are not", async () => {
+    stage.writeImport(RESET);
     await stage.use(["a"]);
-    const client = await stage.talk("tcp", 80);
-    await hears(client, "a");
+    const client = await stage.startClient("tcp", 80);
+    await prints(client, "a");
     await stage.use(["b"], ["a"]);
     await stage.use(["b"]);
-    await hears(client, "ECONNRESET");
-    assert.deepEqual(client.lines, ["talking", "connected", "a", "ECONNRESET"]);
-    stage.declare();
+    await prints(client, "ECONNRESET");
+    assert.deepEqual(client.lines, ["started", "connected", "a", "ECONNRESET"]);
   });
 
-  test("without an endpoint it is refused at once, and a connection that stands goes on; so when the import is withdrawn", async () => {
+  test("without an endpoint, or without the import, new connections are rejected at once, and established ones continue", async () => {
     await stage.use(["a"]);
-    const stands = await stage.talk("tcp", 80);
-    await hears(stands, "a");
+    const established = await stage.startClient("tcp", 80);
+    await prints(established, "a");
     await stage.use([], ["a"]);
-    await soon(async () => assert.equal(await connects(), "refused"));
-    stage.withdraw();
+    await soon(async () => assert.equal(await answer(), "rejected"));
+    stage.removeImport();
     await soon(async () => assert.doesNotMatch(await guard(), /demo\/serve/));
-    assert.equal(await connects(), "refused");
+    assert.equal(await answer(), "rejected");
     assert.match(await servers(), new RegExp(`-a -t ${VIP}:80 -r ${PODS.a}:8080 -m -w 0`));
     const { stdout } = await stage.node.run(["ipvsadm", "-Lnc"]);
     assert.match(stdout, new RegExp(`ESTABLISHED .*${VIP}:80 .*${PODS.a}:8080`));
-    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
-    await stands.stop();
-    stage.declare();
-    await stage.use(["a", "b"]);
+    assert.deepEqual(established.lines, ["started", "connected", "a"]);
+    await established.stop();
   });
 
-  test("the host's own services and NodePorts are not open on a VIP, and an IPVS server of somebody else is not either", async () => {
+  test("the host's services, NodePorts and foreign IPVS servers are not open on a VIP", async () => {
     const { node } = stage;
-    await stage.use(["a", "b"]);
     const address = node.address("IPv4");
     node.spawn(["socat", "TCP-LISTEN:2222,fork,reuseaddr", "SYSTEM:echo host"]);
     const nodePort = ["-p", "tcp", "--dport", "30080", "-m", "addrtype", "--dst-type", "LOCAL"];
@@ -116,15 +132,15 @@ describe("the agent with IPVS", () => {
     const server = ["-t", `${VIP}:30081`];
     await node.exec(["ipvsadm", "-A", ...server, "-s", "rr"]);
     await node.exec(["ipvsadm", "-a", ...server, "-r", `${PODS.a}:8080`, "-m"]);
-    await soon(async () => assert.equal(await connects(`${address}:30080`), "a"));
+    await soon(async () => assert.equal(await answer(`${address}:30080`), "a"));
     for (const port of [2222, 30080, 30081]) {
-      assert.equal(await connects(`${VIP}:${port}`), "refused", String(port));
+      assert.equal(await answer(`${VIP}:${port}`), "rejected", String(port));
     }
-    assert.match(await connects(), /^[ab]$/);
+    assert.match(await answer(), /^[ab]$/);
   });
 
-  test("/plan shows what the kernel counts for each destination", async () => {
-    await connects();
+  test("/plan shows the kernel's counters for each destination", async () => {
+    await answer();
     const page = await stage.agent.page("/plan/demo/serve");
     const { counts } = JSON.parse(page) as { counts: readonly Record<string, unknown>[] };
     const own = counts.filter(({ vip, protocol }) => vip === VIP && protocol === "TCP");
@@ -135,99 +151,49 @@ describe("the agent with IPVS", () => {
     assert.ok(own.some(({ total }) => Number(total) > 0));
   });
 
-  test("a restart writes nothing, and leaves the server of somebody else alone", async () => {
-    await stage.node.exec(["ipvsadm", "-A", "-t", `${VIP}:30082`, "-s", "rr"]);
-    const before = await servers();
-    await stage.agent.stop();
-    assert.equal(await servers(), before);
-    await stage.agent.start();
-    assert.equal(await servers(), before);
-    assert.equal(await stage.agent.metric(WRITTEN), 0);
-    assert.equal(await stage.agent.metric(DELETED), 0);
-    assert.match(before, new RegExp(`-A -t ${VIP}:30082 -s rr$`, "m"));
-  });
-
-  test("a program of the node that listens on a VIP's own port gets nothing, also while the server is gone", async () => {
+  test("a local program that listens on a VIP's port gets nothing, also while the server is deleted", async () => {
     const { node } = stage;
     node.spawn(["socat", "TCP-LISTEN:80,fork,reuseaddr", "SYSTEM:echo host"]);
     await soon(async () => assert.match(await node.exec(["ss", "-ltn"]), /:80 /));
-    assert.match(await connects(), /^[ab]$/);
+    assert.match(await answer(), /^[ab]$/);
     const server = ["-t", `${VIP}:80`];
+    // A drift check comes five seconds after a start; on a slow machine all others are minutes apart.
+    await restart();
     stage.agent.signal("SIGSTOP");
     await node.exec(["ipvsadm", "-D", ...server]);
-    assert.equal(await connects(), "refused");
+    assert.equal(await answer(), "rejected");
     const { code } = await node.run(["curl", "-s", "-m", "5", `http://${VIP}/`]);
-    assert.equal(code, 7, "and from the node itself");
+    assert.equal(code, 7, "also from the node itself");
     stage.agent.signal("SIGCONT");
-    await soon(async () => assert.match(await connects(), /^[ab]$/));
+    await soon(async () => assert.match(await answer(), /^[ab]$/));
   });
 
-  test("a switch that was turned off, a weight taken away, a destination added: put right, and told", async () => {
-    // The next look is a few seconds after a start or a repair; here, where looks are slow, others are long in coming.
-    const setting = "net.ipv4.vs.conntrack";
-    const server = ["-t", `${VIP}:80`];
-    await stage.node.exec(["ipvsadm", "-e", ...server, "-r", `${PODS.b}:8080`, "-m", "-w", "0"]);
-    await stage.node.exec(["ipvsadm", "-a", ...server, "-r", "198.18.0.9:9", "-m", "-w", "3"]);
-    await stage.node.exec(["sysctl", "-w", `${setting}=0`]);
-    await soon(async () => {
-      assert.match(await servers(), new RegExp(`-r ${PODS.b}:8080 -m -w 1`));
-      assert.doesNotMatch(await servers(), /-r 198\.18\.0\.9:9 -m -w [1-9]/);
-      assert.equal(await stage.node.exec(["sysctl", "-n", setting]), "1\n");
-    });
-    const metrics = await stage.agent.page("/metrics");
-    for (const reason of ["server-changed", "setting-changed"]) {
-      assert.match(metrics, new RegExp(`drift_repairs_total\\{.*reason="${reason}".*\\} 1`));
-    }
-  });
-
-  for (const [what, reason, harm, there] of [
-    ["servers that were flushed", "server-missing", "ipvsadm -C", `ipvsadm -Ln -t ${VIP}:80`],
-    // Before the guard: a guard that is gone is written anew with it, and nothing more is told.
-    [
-      ...["ARP's table that was deleted", "guard-changed"],
-      ...["nft delete table arp csp-ipvs", "nft list table arp csp-ipvs"],
-    ],
-    [
-      ...["a table that was deleted", "guard-missing"],
-      ...["nft delete table ip csp-ipvs", "nft list table ip csp-ipvs"],
-    ],
-    [
-      ...["a device that was deleted", "vip-missing"],
-      ...["ip link delete csp-ipvs0", "ip address show csp-ipvs0"],
-    ],
-  ] as const) {
-    test(`${what}: made again, and told`, async () => {
-      await stage.node.exec(harm.split(" "));
-      await soon(() => assert.match(stage.agent.log, new RegExp(`"reason":"${reason}"`)));
-      // Or the next one's harm is mended by this repair, and never told.
-      await soon(() => stage.node.exec(there.split(" ")));
-      await soon(async () => assert.match(await connects(), /^[ab]$/));
-    });
-  }
-
-  test("a server of somebody else at an import's VIP and port stays, the other ports are served, and what mends it is said", async () => {
+  test("a foreign server at an import's VIP and port stays, the other ports are served, and the fix is logged", async () => {
     const theirs = ["-t", `${VIP}:80`];
     await stage.agent.stop();
     await stage.node.exec(["ipvsadm", "-D", ...theirs]);
     await stage.node.exec(["nft", "delete", "table", "ip", "csp-ipvs"]);
     await stage.node.exec(["ipvsadm", "-A", ...theirs, "-s", "lc"]);
     await stage.node.exec(["ipvsadm", "-a", ...theirs, "-r", "198.18.0.9:9", "-m"]);
-    await stage.agent.start();
-    assert.match(stage.agent.log, new RegExp(`"CSP_PLACE_TAKEN".*ipvsadm -D -t ${VIP}:80`));
-    const { setAside } = JSON.parse(await stage.agent.page("/plan/demo/serve"));
-    const aside = { servicePort: "demo/serve:http", protocol: "TCP", family: "IPv4" };
-    assert.deepEqual(setAside, [{ ...aside, reason: "server-foreign" }]);
-    assert.equal(await connects(), "refused");
-    assert.match(
-      await servers(),
-      new RegExp(`-A -t ${VIP}:80 -s lc\n-a -t ${VIP}:80 -r 198.18.0.9:9`),
-    );
-    assert.match(await servers(), new RegExp(`-A -u ${VIP}:53 .*flag-3`));
-    await stage.node.exec(["ipvsadm", "-D", ...theirs]);
-    await soon(async () => assert.match(await connects(), /^[ab]$/));
+    try {
+      await stage.agent.start();
+      assert.match(stage.agent.log, new RegExp(`"CSP_PLACE_TAKEN".*ipvsadm -D -t ${VIP}:80`));
+      const { setAside } = JSON.parse(await stage.agent.page("/plan/demo/serve"));
+      const aside = { servicePort: "demo/serve:http", protocol: "TCP", family: "IPv4" };
+      assert.deepEqual(setAside, [{ ...aside, reason: "server-foreign" }]);
+      assert.equal(await answer(), "rejected");
+      assert.match(
+        await servers(),
+        new RegExp(`-A -t ${VIP}:80 -s lc\n-a -t ${VIP}:80 -r 198.18.0.9:9`),
+      );
+      assert.match(await servers(), new RegExp(`-A -u ${VIP}:53 .*flag-3`));
+    } finally {
+      await stage.node.exec(["ipvsadm", "-D", ...theirs]);
+    }
+    await soon(async () => assert.match(await answer(), /^[ab]$/));
   });
 
-  test("cleanup leaves nothing of ours, also where somebody has deleted device and tables, and what is others'", async () => {
+  test("cleanup removes everything of ours, also after device and tables were deleted, and keeps foreign objects", async () => {
     const { node } = stage;
     await node.exec(["ipvsadm", "-A", "-t", `${VIP}:30083`, "-s", "rr"]);
     await stage.agent.stop();

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ConntrackStage, PODS, type Pod, VIP, VIP6 } from "../conntrack/stage.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 /** More VIPs of the same import. */
 const OTHERS = ["241.0.0.11", "fd00:241::11"] as const;
@@ -26,8 +26,7 @@ socket.on("data", (text) => console.log(/"name":"([^"]+)"/.exec(text)[1]));
 socket.on("error", ({ code }) => console.log(code));
 `;
 
-describe("connections that stand, with IPVS", () => {
-  process.env.CLUSTERSET_AGENT_BACKEND = "ipvs";
+describe("established connections, with IPVS", () => {
   let stage: ConntrackStage;
   const connect = async (from: Namespace, to: string, port: number) => {
     const client = from.spawn([process.execPath, "-e", CLIENT, to, String(port)]);
@@ -40,8 +39,8 @@ describe("connections that stand, with IPVS", () => {
   };
 
   before(async () => {
-    stage = await ConntrackStage.create(undefined, ["--ipvs-tcp-timeout", "7200s"]);
-    stage.declare({}, [VIP, VIP6, ...OTHERS]);
+    stage = await ConntrackStage.create({ flags: ["--ipvs-tcp-timeout", "7200s"] });
+    stage.writeImport({}, [VIP, VIP6, ...OTHERS]);
     await stage.agent.start();
     await stage.use(["a"]);
   });
@@ -51,7 +50,7 @@ describe("connections that stand, with IPVS", () => {
     [VIP, OTHERS[0]],
     [VIP6, OTHERS[1]],
   ] as const) {
-    test(`from one port to ${one} and ${other}, and to the same endpoint: neither hangs`, async () => {
+    test(`connections from one port to ${one} and ${other}, and to the same endpoint: neither hangs`, async () => {
       const older = await connect(stage.pod("client"), one, 40_000);
       const newer = await connect(stage.pod("client"), other, 40_000);
       await asks(older, "a", "a");
@@ -61,15 +60,14 @@ describe("connections that stand, with IPVS", () => {
     });
   }
 
-  test("an SCTP association stands while its endpoint is drained, new ones go elsewhere, and a return cuts nothing", async () => {
+  test("an SCTP association stays while its endpoint drains, new ones go elsewhere, and failback ends none", async () => {
     const { key, vip } = ASSOCIATIONS;
-    const manifests = new ManifestDirectory(stage.lab, "manifests");
     const listen = "SCTP4-LISTEN:8132,fork,reuseaddr";
     for (const pod of ["a", "b"] as const)
       stage.pod(pod).spawn(["socat", listen, `SYSTEM:while echo ${pod}; do sleep 0.5; done`]);
     const use = async (pod: Pod) => {
       const slice = sliceObject("associations", key, { cluster: "c1" }, [TARGET], [PODS[pod]]);
-      manifests.write("associations", importObject(key, [vip], [SCTP]), slice);
+      stage.manifests.write("associations", importObject(key, [vip], [SCTP]), slice);
       await eventually(async () => {
         const servers = await stage.node.exec(["ipvsadm", "-Sn"]);
         const taking = [...servers.matchAll(/--sctp-service \S+:132 -r (\S+):8132 -m -w 1/g)];
@@ -95,14 +93,14 @@ describe("connections that stand, with IPVS", () => {
     }
   });
 
-  test("what connection tracking has forgotten goes on", async () => {
+  test("a connection without a conntrack entry continues", async () => {
     const client = await connect(stage.pod("client"), VIP, 41_000);
     await stage.node.exec(["conntrack", "-D", "-p", "tcp", "--orig-dst", VIP, "--sport", "41000"]);
     await asks(client, "a", "a");
     await client.stop();
   });
 
-  test("IPVS has the timeout that the agent was told, and what it has forgotten is reset at its next word", async () => {
+  test("IPVS has the configured timeout, and a connection that timed out is reset at its next packet", async () => {
     const timeouts = () => stage.node.exec(["ipvsadm", "-l", "--timeout"]);
     assert.match(await timeouts(), /: 7200 120 300/);
     assert.match(stage.agent.log, /"before":"900s","after":"7200s"/);

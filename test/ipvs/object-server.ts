@@ -72,7 +72,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   const resource = RESOURCES.get(pathname);
   response.setHeader("content-type", "application/json");
   if (request.method !== "GET" || resource === undefined) {
-    // Events that nobody reads are taken; what is asked for besides is not there.
+    // Accepts events; all other requests return 404.
     const code = request.method === "GET" ? 404 : 201;
     const status = { kind: "Status", apiVersion: "v1", metadata: {}, code, reason: "NotFound" };
     response.writeHead(code).end(JSON.stringify(status));

@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { isRight, SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { ConntrackStage, VIP } from "../conntrack/stage.ts";
 import type { Process } from "../lab/process.ts";
-import { AgentProcess, eventually } from "../support/agent-process.ts";
+import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { inPod, podRights } from "./pod.ts";
 
 const RIGHTS = podRights();
@@ -18,7 +18,7 @@ const NO_MH = "/etc/modprobe.d/no-mh.conf";
 /** What the DaemonSet and the component `ipvs` leave the agent is enough for it: NET_ADMIN, and one folder of the host's. */
 describe("the agent with the rights of its pod", () => {
   let stage: ConntrackStage;
-  let stands: Process;
+  let established: Process;
   const agentWith = (rights: typeof RIGHTS) => {
     const env = Object.entries(rights.env).map(([name, value]) => `${name}=${value}`);
     const flags = ["--cluster-id", "c1", "--region", "eu-west"];
@@ -37,7 +37,7 @@ describe("the agent with the rights of its pod", () => {
     assert.match(await stage.pod("client").exec(argv), /"name":"a"/);
   };
 
-  /** How much of what the server has said its clients have got. */
+  /** Number of lines from the server that its clients have received. */
   const heard = async () => {
     const said = await stage.pod("a").exec(["ss", "-tinH", "state", "established"]);
     return Math.max(
@@ -52,15 +52,15 @@ describe("the agent with the rights of its pod", () => {
     const loaded = modules().filter((name) => /^(ip_vs|dummy)/.test(name));
     if (loaded.length > 0)
       await eventually(() => stage.node.exec(["modprobe", "-r", ...loaded]), PATIENCE);
-    stage.declare({ "clusterset-proxy.io/ipvs-scheduler": "lc" });
-    stage.place(["a"]);
+    stage.writeImport({ "clusterset-proxy.io/ipvs-scheduler": "lc" });
+    stage.writeSlices(["a"]);
   });
   after(async () => {
     rmSync(NO_MH, { force: true });
     await stage[Symbol.asyncDispose]();
   });
 
-  test("with iptables nobody has the kernel load IPVS, not even to see that nothing of it is left", async () => {
+  test("with iptables the kernel does not load IPVS, not even for the check for leftovers", async () => {
     const agent = agentWith({ ...WITHOUT, env: { CLUSTERSET_AGENT_BACKEND: "iptables" } });
     await agent.start();
     await eventually(answers, PATIENCE);
@@ -71,7 +71,7 @@ describe("the agent with the rights of its pod", () => {
     );
   });
 
-  test("where it may set no switch, and has no scheduler, iptables is used: the log says why, /readyz and metrics say so", async () => {
+  test("without writable sysctls and a scheduler, iptables is used: the log has the reason, /readyz and metrics the backend", async () => {
     writeFileSync(NO_MH, "install ip_vs_mh /bin/false\n");
     const env = { ...WITHOUT.env, CLUSTERSET_AGENT_IPVS_SCHEDULER: "mh" };
     const agent = agentWith({ ...WITHOUT, env });
@@ -98,33 +98,33 @@ describe("the agent with the rights of its pod", () => {
       /^clusterset_agent_build_info\{.*backend="iptables"/m,
     );
     await eventually(answers, PATIENCE);
-    stands = await stage.talk("tcp", 80);
-    await stands.line(/^a$/, PATIENCE);
+    established = await stage.startClient("tcp", 80);
+    await established.line(/^a$/, PATIENCE);
     await agent.stop();
   });
 
-  test("with the host's /proc/sys/net it is IPVS: switches are set, and the kernel has loaded its own modules", async () => {
+  test("with the host's /proc/sys/net, IPVS is used: sysctls are set, and the kernel has loaded its modules", async () => {
     const agent = agentWith(RIGHTS);
     await agent.start();
     assert.match(await agent.page("/readyz?verbose"), /^\[\+\]backend-ipvs ok$/m);
     assert.deepEqual(await wrong(), []);
     await eventually(answers, PATIENCE);
-    await eventually(() => assert.match(agent.log, /"flavour":"nft".*Removed what/), PATIENCE);
+    await eventually(() => assert.match(agent.log, /"flavour":"nft".*Removed leftover/), PATIENCE);
     assert.match(await stage.node.exec(["ipvsadm", "-Sn"]), new RegExp(`-A -t ${VIP}:80 -s lc `));
     for (const name of ["ip_vs", "ip_vs_lc", "dummy"]) assert.ok(modules().includes(name), name);
     const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
-    // CAP_NET_ADMIN is number 12, CAP_NET_RAW 13 (linux/capability.h).
-    assert.match(status, /^CapEff:\t0*3000$/m);
-    assert.match(status, /^CapBnd:\t0*3000$/m);
+    // CAP_NET_ADMIN is number 12 (linux/capability.h).
+    assert.match(status, /^CapEff:\t0*1000$/m);
+    assert.match(status, /^CapBnd:\t0*1000$/m);
     await agent.stop();
   });
 
-  test("which costs a connection that iptables had made nothing, and of iptables' rules nothing is left", async () => {
+  test("IPVS keeps a connection that iptables had established, and removes all iptables rules", async () => {
     assert.doesNotMatch(await stage.node.exec(["iptables-save"]), /CSP-/);
     const before = await heard();
     await eventually(async () => assert.ok((await heard()) > before), PATIENCE);
-    assert.deepEqual(stands.lines, ["talking", "connected", "a"]);
-    await stands.stop();
+    assert.deepEqual(established.lines, ["started", "connected", "a"]);
+    await established.stop();
   });
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { AGENT } from "../support/agent-process.ts";
+import { AGENT } from "../stages/agent-process.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 

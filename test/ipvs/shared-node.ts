@@ -1,11 +1,11 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KubeProxy } from "../coexistence/kube-proxy.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { Peer } from "../packets/peers.ts";
-import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 
 /** Where the Service `shop/web` answers, and on every node where `shop/door` does. */
 export const CLUSTER_IP = "10.96.0.50";
@@ -78,14 +78,14 @@ export class SharedNode implements AsyncDisposable {
     return this.lab.node("c1", "n1");
   }
 
-  /** Writes who is behind the import. */
+  /** Writes the import, with these pods as endpoints. */
   import(pods: readonly string[]): void {
     const addresses = pods.map((name) => this.#pod(name).address());
     const slice = sliceObject("web-c1", "shop/web", { cluster: "c1" }, [TARGET], addresses);
     this.#manifests.write("web", importObject("shop/web", [VIP], [HTTP]), slice);
   }
 
-  /** Writes who is behind the Services. */
+  /** Writes the Services, with these pods as endpoints. */
   serve(pods: readonly string[]): void {
     writeObjects(
       this.#objects,
@@ -94,7 +94,7 @@ export class SharedNode implements AsyncDisposable {
     );
   }
 
-  /** What becomes of a connection from the pod: the name of the pod that answers, or why nobody does. */
+  /** The result of a connection from the client pod: the name of the responding pod, or the error. */
   async call(address: string, port = 80): Promise<string> {
     const [result] = await this.client.connect({ protocol: "tcp", address, port }, 1);
     if (result === undefined) return "nothing";

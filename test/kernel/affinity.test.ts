@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { request, serve } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
 type Pod = keyof typeof PODS;
@@ -13,7 +13,7 @@ const VIP = "241.0.0.10";
 
 describe("ClientIP affinity, in the kernel", () => {
   for (const flavour of ["nft", "legacy"]) {
-    test(`outlives changes, spans ports, and forgets an endpoint that left, ${flavour} flavour`, async () => {
+    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${flavour} flavour`, async () => {
       await using lab = await Lab.create({
         clusters: [
           { id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [], client: [] } }] },

@@ -3,24 +3,25 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
 import { withoutNative } from "../conntrack/without-native.ts";
-import { eventually } from "../support/agent-process.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
 
 for (const way of ["netlink", "conntrack"] as const) {
   describe(`connection tracking by ${way}`, () => {
-    const create = () => ConntrackStage.create(way === "conntrack" ? withoutNative : undefined);
+    const create = () =>
+      ConntrackStage.create({ program: way === "conntrack" ? withoutNative : undefined });
 
-    test("a UDP client that keeps its port follows a failover and the fail-back; others' entries stay", async () => {
+    test("a UDP client that keeps its port follows failover and failback; foreign entries stay", async () => {
       await using stage = await create();
       const dnat = ["-d", "10.96.0.10", "-p", "udp", "-j", "DNAT", "--to-destination", PODS.b];
       await stage.node.exec(["iptables", "-t", "nat", "-A", "PREROUTING", ...dnat]);
-      stage.declare();
+      stage.writeImport();
       await stage.agent.start();
       await stage.use(["a"]);
       const [direct, foreign] = [
-        await stage.talk("udp", 8080, PODS.a),
-        await stage.talk("udp", 8080, "10.96.0.10"),
+        await stage.startClient("udp", 8080, PODS.a),
+        await stage.startClient("udp", 8080, "10.96.0.10"),
       ];
       await Promise.all([direct.line(/^a$/), foreign.line(/^b$/)]);
       const others = async () =>
@@ -30,14 +31,17 @@ for (const way of ["netlink", "conntrack"] as const) {
       const before = await others();
       assert.equal(before.length, 2);
 
-      const clients = [await stage.talk("udp", 53), await stage.talk("udp", 53, VIP6)];
+      const clients = [
+        await stage.startClient("udp", 53),
+        await stage.startClient("udp", 53, VIP6),
+      ];
       const all = (pod: RegExp) => Promise.all(clients.map((client) => client.line(pod)));
       await all(/^a$/);
       await stage.use(["b"]);
       await all(/^b$/);
       await stage.use(["a"]);
       await eventually(() => {
-        for (const { lines } of clients) assert.deepEqual(lines, ["talking", "a", "b", "a"]);
+        for (const { lines } of clients) assert.deepEqual(lines, ["started", "a", "b", "a"]);
       });
       assert.deepEqual(await others(), before);
       const name = "clusterset_agent_conntrack_deleted_entries_total";
@@ -52,7 +56,7 @@ for (const way of ["netlink", "conntrack"] as const) {
       assert.equal(warnings.length, way === "netlink" ? 0 : 2, "once for each family");
     });
 
-    test("what was recorded before the VIP was there does not swallow later tries", async () => {
+    test("entries recorded before the VIP was programmed do not affect later connections", async () => {
       // Between the guard and the walk a try is refused: a moment, which a busy machine may make long enough for one.
       for (let i = 0; (await triedBefore()) === "ECONNREFUSED"; i++) assert.notEqual(i, 2);
     });
@@ -60,15 +64,15 @@ for (const way of ["netlink", "conntrack"] as const) {
     /** Talks first, and has the VIP after that; gives the first word of a connect that was under way. */
     async function triedBefore(): Promise<string> {
       await using stage = await create();
-      const [udp, tcp] = [await stage.talk("udp", 53), await stage.talk("tcp", 80)];
+      const [udp, tcp] = [await stage.startClient("udp", 53), await stage.startClient("tcp", 80)];
       await eventually(async () => {
         const texts = (await stage.entries()).map(({ text }) => text);
         assert.equal(texts.length, 2);
         for (const text of texts) assert.match(text, /\[UNREPLIED\] src=241\.0\.0\.10 /);
         assert.ok(texts.some((text) => text.includes("SYN_SENT")));
       });
-      stage.declare();
-      stage.place(["a"]);
+      stage.writeImport();
+      stage.writeSlices(["a"]);
       await stage.agent.start();
       const [, said] = await Promise.all([
         udp.line(/^a$/, 15_000),
@@ -78,13 +82,13 @@ for (const way of ["netlink", "conntrack"] as const) {
     }
 
     for (const left of [["b"], []] as const) {
-      const who = left.length === 0 ? "nobody" : "another endpoint";
-      test(`with the annotation, a TCP client of a dead endpoint is reset, ${who} being left`, async () => {
+      const others = left.length === 0 ? "no endpoint" : "another endpoint";
+      test(`with the annotation, a TCP client of a dead endpoint is reset, with ${others} left`, async () => {
         await using stage = await create();
-        stage.declare(RESET);
+        stage.writeImport(RESET);
         await stage.agent.start();
         await stage.use(["a"]);
-        const client = await stage.talk("tcp", 80);
+        const client = await stage.startClient("tcp", 80);
         await client.line(/^a$/);
         await stage.kill("a");
         await stage.use(left);
@@ -94,12 +98,39 @@ for (const way of ["netlink", "conntrack"] as const) {
   });
 }
 
-test("a connection is kept when its endpoint is only not ready, though the import asks for resets", async () => {
+test("a UDP client keeps its endpoint on failback while that is ready, and moves once it is not", async () => {
   await using stage = await ConntrackStage.create();
-  stage.declare(RESET);
+  stage.writeImport();
+  await stage.agent.start();
+  await stage.use([], ["a"], ["b"]);
+  const client = await stage.startClient("udp", 53);
+  await client.line(/^b$/);
+  await stage.use(["a"], [], ["b"]);
+  const newer = await stage.startClient("udp", 53);
+  await newer.line(/^a$/);
+  assert.deepEqual(client.lines, ["started", "b"]);
+  await stage.use(["a"], ["b"]);
+  await client.line(/^a$/);
+  assert.deepEqual(newer.lines, ["started", "a"]);
+});
+
+test("with udp: follow, a UDP client moves on failback", async () => {
+  await using stage = await ConntrackStage.create();
+  stage.writeImport({ "clusterset-proxy.io/udp": "follow" });
+  await stage.agent.start();
+  await stage.use([], ["a"], ["b"]);
+  const client = await stage.startClient("udp", 53);
+  await client.line(/^b$/);
+  await stage.use(["a"], [], ["b"]);
+  await client.line(/^a$/);
+});
+
+test("with the annotation, a connection to an unready endpoint is kept", async () => {
+  await using stage = await ConntrackStage.create();
+  stage.writeImport(RESET);
   await stage.agent.start();
   await stage.use(["a"]);
-  const [tcp, udp] = [await stage.talk("tcp", 80), await stage.talk("udp", 53)];
+  const [tcp, udp] = [await stage.startClient("tcp", 80), await stage.startClient("udp", 53)];
   await Promise.all([tcp.line(/^a$/), udp.line(/^a$/)]);
   await stage.use(["b"], ["a"]);
   // The sweep that moves the UDP client sees the TCP entry, too.
@@ -107,35 +138,35 @@ test("a connection is kept when its endpoint is only not ready, though the impor
   const before = await stage.sweeps();
   await stage.use([], ["a"]);
   await eventually(async () => assert.ok((await stage.sweeps()) > before));
-  assert.deepEqual(tcp.lines, ["talking", "connected", "a"]);
+  assert.deepEqual(tcp.lines, ["started", "connected", "a"]);
   assert.match(await states(stage), /^ESTABLISHED$/);
 });
 
-test("without the annotation a connection is kept though its endpoint is gone, and the import, too", async () => {
+test("without the annotation, a connection is kept when its endpoint and the import are deleted", async () => {
   await using stage = await ConntrackStage.create();
-  stage.declare();
+  stage.writeImport();
   await stage.agent.start();
   await stage.use(["a"]);
-  const [tcp, udp] = [await stage.talk("tcp", 80), await stage.talk("udp", 53)];
+  const [tcp, udp] = [await stage.startClient("tcp", 80), await stage.startClient("udp", 53)];
   await Promise.all([tcp.line(/^a$/), udp.line(/^a$/)]);
   await stage.use(["b"]);
   await udp.line(/^b$/);
   await stage.use([]);
-  stage.withdraw();
+  stage.removeImport();
   const gone = 'protocol="UDP",reason="vip-gone"} 1';
   await eventually(async () => assert.ok((await stage.agent.page("/metrics")).includes(gone)));
-  assert.deepEqual(tcp.lines, ["talking", "connected", "a"]);
+  assert.deepEqual(tcp.lines, ["started", "connected", "a"]);
   assert.match(await states(stage), /^ESTABLISHED$/);
 });
 
-test("a restart cuts nothing that is right, and deletes what went wrong meanwhile", async () => {
+test("a restart keeps correct entries and deletes those that became stale meanwhile", async () => {
   await using stage = await ConntrackStage.create();
-  stage.declare(RESET);
+  stage.writeImport(RESET);
   await stage.agent.start();
   await stage.use(["a", "b"]);
-  const clients = await Promise.all([80, 80, 80, 80].map((port) => stage.talk("tcp", port)));
+  const clients = await Promise.all([80, 80, 80, 80].map((port) => stage.startClient("tcp", port)));
   await Promise.all(clients.map((client) => client.line(/^[ab]$/)));
-  const udp = await stage.talk("udp", 53);
+  const udp = await stage.startClient("udp", 53);
   await udp.line(/^[ab]$/);
   const before = (await stage.entries()).map(({ id }) => id).sort();
   assert.equal(before.length, 5);
@@ -145,17 +176,17 @@ test("a restart cuts nothing that is right, and deletes what went wrong meanwhil
   assert.deepEqual((await stage.entries()).map(({ id }) => id).sort(), before);
 
   await stage.agent.stop();
-  stage.place(["b"]);
+  stage.writeSlices(["b"]);
   await stage.agent.start();
   await udp.line(/^b$/);
   for (const client of clients) {
     const [, , pod] = client.lines;
     if (pod === "a") await client.line(/^ECONNRESET$/);
-    else assert.deepEqual(client.lines, ["talking", "connected", "b"]);
+    else assert.deepEqual(client.lines, ["started", "connected", "b"]);
   }
 });
 
-test("netlink and the program see and delete the same, IPv6 and zones included", async () => {
+test("netlink and the program list and delete the same entries, also for IPv6 and zones", async () => {
   await using stage = await ConntrackStage.create();
   const zone = ["-t", "raw", "-A", "PREROUTING", "-d", "10.9.0.2", "-j", "CT", "--zone", "7"];
   await stage.node.exec(["iptables", ...zone]);
@@ -193,15 +224,15 @@ test("netlink and the program see and delete the same, IPv6 and zones included",
   }
 });
 
-test("50,000 entries of an endpoint that left are deleted, and the agent answers meanwhile", async (t) => {
+test("50,000 entries of a removed endpoint are deleted, and the agent stays responsive", async (t) => {
   await using stage = await ConntrackStage.create();
   const fill = () =>
     stage.node.exec(program("fill.ts", "UDP", "50000", VIP, "53", "10.1.0.99", "8080"));
   const count = async () => Number(await stage.node.exec(["conntrack", "-C"]));
   await fill();
   assert.ok((await count()) >= 50_000);
-  stage.declare();
-  stage.place(["a"]);
+  stage.writeImport();
+  stage.writeSlices(["a"]);
   await stage.agent.start();
   await eventually(async () => {
     assert.equal(await stage.agent.page("/livez"), "ok\n");

@@ -3,9 +3,9 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import { toolsOf } from "../../agent/backends/iptables/flavour.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { FAKE_CASES } from "../fake/cases.ts";
-import { FakeIptables } from "../fake/iptables.ts";
-import { restoreTexts } from "../fake/restore-texts.ts";
+import { FAKE_CASES } from "../doubles/iptables/cases.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import { restoreTexts } from "../doubles/iptables/restore-texts.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 
@@ -13,7 +13,7 @@ const SPEC = { clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }] };
 const EMPTY = /^:(PREROUTING|INPUT|FORWARD|OUTPUT|POSTROUTING) ACCEPT$/;
 
 for (const flavour of ["nft", "legacy"] as const) {
-  describe(`the fake iptables does as the ${flavour} flavour does`, () => {
+  describe(`the fake iptables behaves like the ${flavour} flavour`, () => {
     let lab: Lab;
     before(async () => {
       lab = await Lab.create(SPEC);

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { eventually } from "../support/agent-process.ts";
-import { FaultStage, slice } from "../support/fault-stage.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { NodeStage, slice } from "../stages/node-stage.ts";
 
-/** Mounts a file system of this size where the agent will see it, and nobody else. */
+/** Mounts a file system of this size in the agent's mount namespace only. */
 function onSmallDisk(path: string, options = "size=64k"): string[] {
   mkdirSync(path);
   const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec "$@"`;
@@ -30,8 +30,8 @@ const IN_PLACE: Readonly<Record<string, (path: string) => void>> = {
 };
 
 describe("files and disks", { concurrency: 3 }, () => {
-  test("a manifest that cannot be read keeps its last good content, by each cause, until it can be read again", async () => {
-    await using stage = await FaultStage.create();
+  test("for each cause of an unreadable manifest, its last valid content is used until it can be read again", async () => {
+    await using stage = await NodeStage.create();
     await stage.start();
     const path = join(stage.manifests.path, "slice.json");
     const before = await stage.rules();
@@ -40,6 +40,7 @@ describe("files and disks", { concurrency: 3 }, () => {
       make(path);
       const found = await stage.logged((line) => line.reason === reason);
       assert.equal(found.file, "slice.json");
+      if (reason === "syntax-error") assert.equal(typeof found.line, "number");
       assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 1);
       assert.equal(await stage.rules(), before, reason);
     }
@@ -53,8 +54,8 @@ describe("files and disks", { concurrency: 3 }, () => {
     assert.equal(await stage.agent.metric("clusterset_agent_manifest_files_broken"), 0);
   });
 
-  test("a disk that is full under the manifests takes no service away; with room, the next manifest counts", async () => {
-    await using stage = await FaultStage.create({
+  test("a full disk under the manifests removes no service; with space, the next manifest is used", async () => {
+    await using stage = await NodeStage.create({
       through: (directory) => onSmallDisk(join(directory, "disk")),
       manifests: (directory) => join(directory, "disk"),
     });
@@ -81,12 +82,12 @@ describe("files and disks", { concurrency: 3 }, () => {
     await stage.live("10.1.0.12");
   });
 
-  test("the lock file needs no room, but an inode: without one the agent does not start, and says why", async () => {
+  test("the lock file needs no space, but an inode: without one the agent does not start, and logs the reason", async () => {
     for (const { options, code } of [
       { options: "size=4k,nr_inodes=1", code: 1 },
       { options: "size=4k,nr_inodes=3", code: 0 },
     ]) {
-      await using stage = await FaultStage.create({
+      await using stage = await NodeStage.create({
         through: (directory) => onSmallDisk(join(directory, "disk"), options),
         flags: (directory) => ["--lock-file", join(directory, "disk", "agent.lock")],
       });
@@ -102,8 +103,8 @@ describe("files and disks", { concurrency: 3 }, () => {
     }
   });
 
-  test("a disk that is full under the log loses lines, and nothing else; with room, it says how many", async () => {
-    await using stage = await FaultStage.create({
+  test("a full disk under the log only loses log lines; with space, their number is logged", async () => {
+    await using stage = await NodeStage.create({
       through: (directory) => [
         ...onSmallDisk(join(directory, "disk")),
         ...["sh", "-c", 'exec "$@" 2>"$0"', join(directory, "disk", "log")],
@@ -124,7 +125,7 @@ describe("files and disks", { concurrency: 3 }, () => {
     for (let i = 0; i < 100; i++) rmSync(`${broken}-${i}.json`);
     const lost = await eventually(() => {
       // One line may be half a line, where the disk ended.
-      const line = log().find((each) => each.includes("Lines of the log were lost."));
+      const line = log().find((each) => each.includes("Log lines were lost"));
       assert.ok(line);
       return JSON.parse(line);
     });

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { eventually } from "../support/agent-process.ts";
-import { entries, FaultStage } from "../support/fault-stage.ts";
-import { sliceObject } from "../support/objects.ts";
+import { sliceObject } from "../generators/objects.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { entries, NodeStage } from "../stages/node-stage.ts";
 
 /** Who reads an agent's log through a pipe: a container runtime, for one. */
 class LogReader implements Disposable {
@@ -34,8 +34,8 @@ class LogReader implements Disposable {
 }
 
 /** An agent that logs into a pipe. */
-async function stageWithPipe(): Promise<{ readonly stage: FaultStage; readonly pipe: string }> {
-  const stage = await FaultStage.create({
+async function stageWithPipe(): Promise<{ readonly stage: NodeStage; readonly pipe: string }> {
+  const stage = await NodeStage.create({
     through: (directory) => ["sh", "-c", 'exec "$@" 2>"$0"', join(directory, "pipe")],
   });
   const pipe = join(stage.lab.directory, "pipe");
@@ -51,8 +51,8 @@ function wrongSlices(n: number): object[] {
   });
 }
 
-describe("who reads the log", { concurrency: 3 }, () => {
-  test("may stop for a while: changes are live all the same, no line is torn, and those that were lost are counted", async () => {
+describe("the reader of the log", { concurrency: 3 }, () => {
+  test("hangs for a while: changes are programmed, no line is truncated, and lost lines are counted", async () => {
     const { stage, pipe } = await stageWithPipe();
     await using _ = stage;
     using reader = new LogReader(pipe);
@@ -67,11 +67,11 @@ describe("who reads the log", { concurrency: 3 }, () => {
     const of = (text: string) => entries(text).filter(({ reason }) => reason === "fqdn-slice");
     const lost = await eventually(() => {
       reader.read();
-      const line = entries(reader.text).find(({ msg }) => msg === "Lines of the log were lost.");
+      const line = entries(reader.text).find(({ msg }) => msg === "Log lines were lost");
       assert.ok(line);
       return line;
     });
-    assert.equal(lost.why, "nobody reads the log");
+    assert.equal(lost.why, "log reader too slow");
     const came = of(reader.text).length;
     assert.ok(
       came < wrong && came + Number(lost.lines) >= wrong,
@@ -79,10 +79,10 @@ describe("who reads the log", { concurrency: 3 }, () => {
     );
     assert.deepEqual(await stage.agent.stop(), { code: 0, signal: null });
     reader.read();
-    assert.equal(entries(reader.text).at(-1)?.msg, "Stopping; the kernel keeps its rules.");
+    assert.equal(entries(reader.text).at(-1)?.msg, "Stopping; the kernel keeps its rules");
   });
 
-  test("may go, and another come: changes are live all the same, and what was lost between them is counted", async () => {
+  test("exits and is replaced: changes are programmed, and lines lost in between are counted", async () => {
     const { stage, pipe } = await stageWithPipe();
     await using _ = stage;
     const first = new LogReader(pipe);
@@ -95,7 +95,7 @@ describe("who reads the log", { concurrency: 3 }, () => {
     stage.manifests.remove("wrong");
     const lost = await eventually(() => {
       second.read();
-      const line = entries(second.text).find(({ msg }) => msg === "Lines of the log were lost.");
+      const line = entries(second.text).find(({ msg }) => msg === "Log lines were lost");
       assert.ok(line);
       return line;
     });
@@ -103,8 +103,8 @@ describe("who reads the log", { concurrency: 3 }, () => {
     assert.deepEqual(await stage.agent.stop(), { code: 0, signal: null });
   });
 
-  test("may be nobody from the start", async () => {
-    await using stage = await FaultStage.create({
+  test("is missing from the start: changes are programmed", async () => {
+    await using stage = await NodeStage.create({
       through: () => ["sh", "-c", 'exec "$@" 2>&-', "sh"],
     });
     await stage.start();

@@ -1,16 +1,23 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { arpMarksOf, renderArpElements, renderArpTable } from "../../agent/backends/ipvs/arp.ts";
-import { parseListing } from "../../agent/backends/ipvs/list.ts";
+import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
+import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
+import { noSets } from "../../agent/backends/ipvs/state.ts";
+import { cidr } from "../generators/facts.ts";
+import { parseListing } from "../ipvs/listing.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { cidr } from "../support/worlds.ts";
 
 const VIP = "241.0.0.10";
 const EXPLICIT = "203.0.113.7";
 const [NODE, OTHER, NEIGHBOUR] = ["192.0.2.1", "198.51.100.1", "192.0.2.2"];
 const EXPLICIT_HEX = "cb007107";
-const RANGE = cidr("241.0.0.0/8");
+const OPTIONS: GuardOptions = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "none", podCidrs: [] },
+};
+const SETS = { ...noSets(), explicit: new Set([EXPLICIT_HEX]) };
 
 /** Counts what arrives at the neighbour, by whom it comes from. */
 const WATCH = `table arp watch {
@@ -22,7 +29,7 @@ const WATCH = `table arp watch {
 }
 `;
 
-describe("VIPs on a device of the node, and its neighbours", () => {
+describe("VIPs on a device of the node, and ARP from its neighbours", () => {
   let lab: Lab;
   let node: Namespace;
   let neighbour: Namespace;
@@ -30,7 +37,7 @@ describe("VIPs on a device of the node, and its neighbours", () => {
   const forget = async () => {
     for (const one of [node, neighbour]) await one.exec(["ip", "neighbour", "flush", "all"]);
   };
-  /** Whether somebody answers at an address, if only by refusing. */
+  /** Whether a connection to an address gets any response, also a rejection. */
   const answers = async (from: Namespace, to: string, ...more: readonly string[]) => {
     await forget();
     const { code } = await from.run(["curl", "-s", "-m", "2", ...more, `http://${to}:9/`]);
@@ -66,23 +73,22 @@ describe("VIPs on a device of the node, and its neighbours", () => {
   });
   after(() => lab.remove());
 
-  test("without the table they hear of VIPs", async () => {
+  test("without the table neighbours receive responses for VIPs", async () => {
     assert.equal(await answers(neighbour, VIP), true);
     assert.equal(await answers(neighbour, EXPLICIT), true);
     assert.equal(await answers(node, NEIGHBOUR, "--interface", VIP), true);
     assert.ok((await asked("vip")) > 0);
   });
 
-  test("with it nobody who asks for a VIP is answered, and the node's other addresses answer as before", async () => {
-    const elements = renderArpElements(new Set(), new Set([EXPLICIT_HEX]));
-    await nft(node, [renderArpTable(RANGE), ...elements, ""].join("\n"));
+  test("with the table requests for VIPs get no response, and requests for the node's other addresses do", async () => {
+    await nft(node, renderTables(OPTIONS, SETS));
     assert.equal(await answers(neighbour, VIP), false);
     assert.equal(await answers(neighbour, EXPLICIT), false);
     assert.equal(await answers(neighbour, NODE), true);
     assert.equal(await answers(neighbour, OTHER), true, "an address of another device");
   });
 
-  test("the node asks in nobody's name where it would ask in a VIP's, and is answered", async () => {
+  test("with a VIP as its source, the node's own request has no sender address, and gets a response", async () => {
     await nft(neighbour, `delete table arp watch\n${WATCH}`);
     const via = ["via", NODE];
     for (const one of [VIP, EXPLICIT]) {
@@ -93,12 +99,13 @@ describe("VIPs on a device of the node, and its neighbours", () => {
     assert.equal(await asked("nobody"), 2);
   });
 
-  test("what is read of it is what was written, and a VIP that goes is forgotten", async () => {
+  test("the table is read as written, and a deleted VIP is deleted from it", async () => {
     const listed = async () =>
       parseListing(await node.exec(["nft", "-j", "list", "table", "arp", "csp-ipvs"]));
-    assert.deepEqual((await listed())?.rules, arpMarksOf(RANGE));
+    const marks = marksOf(OPTIONS).filter((mark) => mark.startsWith("arp "));
+    assert.deepEqual((await listed())?.rules, marks);
     assert.deepEqual((await listed())?.sets.explicit, new Set([EXPLICIT_HEX]));
-    await nft(node, `${renderArpElements(new Set([EXPLICIT_HEX]), new Set()).join("\n")}\n`);
+    await nft(node, `${renderElements("IPv4", SETS, noSets()).join("\n")}\n`);
     assert.deepEqual((await listed())?.sets.explicit, new Set());
   });
 });

@@ -3,18 +3,14 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { MASQUERADES } from "../../agent/backends/backend.ts";
-import {
-  type GuardOptions,
-  marksOf,
-  renderElements,
-  renderTable,
-} from "../../agent/backends/ipvs/guard.ts";
-import { parseListing } from "../../agent/backends/ipvs/list.ts";
+import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
+import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
+import { cidr } from "../generators/facts.ts";
+import { parseListing } from "../ipvs/listing.ts";
 import { Lab } from "../lab/lab.ts";
-import { eventually } from "../support/agent-process.ts";
-import { cidr } from "../support/worlds.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 const RANGES = { IPv4: "241.0.0.0/8", IPv6: "fd00:241::/32" } as const;
 const ONE = { IPv4: "f1000001", IPv6: `fd000241${"0".repeat(23)}1` } as const;
@@ -40,6 +36,11 @@ function setsOf(family: Family): GuardSets {
   };
 }
 
+/** The comments of the guard's rules, without those of the ARP table. */
+function guardMarks(options: GuardOptions): string[] {
+  return marksOf(options).filter((mark) => !mark.startsWith("arp "));
+}
+
 /** What nft shows in a network namespace of its own after it was given these texts, one after the other. */
 function listed(family: Family, ...texts: readonly string[]) {
   const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
@@ -51,28 +52,28 @@ function listed(family: Family, ...texts: readonly string[]) {
   );
 }
 
-describe("the table of IPVS's guard, as nft takes it and gives it back", () => {
+describe("the table of IPVS's guard, as nft accepts and lists it", () => {
   for (const family of FAMILIES) {
     for (const mode of MASQUERADES) {
-      test(`${family}, masquerade ${mode}: what is read is what was written`, () => {
+      test(`${family}, masquerade ${mode}: the table is read as written`, () => {
         const [options, sets] = [optionsOf(family, mode), setsOf(family)];
-        const found = listed(family, renderTable(options, sets));
-        assert.deepEqual(found, { sets, rules: marksOf(options) });
+        const found = listed(family, renderTables(options, sets));
+        assert.deepEqual(found, { sets, rules: guardMarks(options) });
       });
     }
 
-    test(`${family}: elements come and go, one transaction each, and the table is written over itself`, () => {
+    test(`${family}: elements are added and deleted in one transaction each, and the table is replaced`, () => {
       const [options, sets] = [optionsOf(family), setsOf(family)];
       const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
       const there = renderElements(family, none, sets).join("\n");
-      const empty = renderTable(options, none);
+      const empty = renderTables(options, none);
       assert.deepEqual(listed(family, empty, there)?.sets, sets);
       const back = renderElements(family, sets, none).join("\n");
       assert.deepEqual(listed(family, empty, there, back)?.sets, none);
-      assert.deepEqual(listed(family, renderTable(options, sets), empty)?.sets, none);
+      assert.deepEqual(listed(family, renderTables(options, sets), empty)?.sets, none);
     });
 
-    test(`${family}: a rule that somebody adds or takes away shows`, () => {
+    test(`${family}: a rule that another program adds or deletes is found`, () => {
       const options = optionsOf(family);
       const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
       const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
@@ -81,8 +82,8 @@ describe("the table of IPVS's guard, as nft takes it and gives it back", () => {
         `flush chain ${table} guard`,
         `add rule ${table} input drop`,
       ]) {
-        const found = listed(family, renderTable(options, none), change);
-        assert.notDeepEqual(found?.rules, marksOf(options), change);
+        const found = listed(family, renderTables(options, none), change);
+        assert.notDeepEqual(found?.rules, guardMarks(options), change);
       }
     });
   }
@@ -97,12 +98,12 @@ socket.on("error", ({ code }) => console.log(code));
 process.on("SIGHUP", () => socket.write("two\\n"));
 `;
 
-describe("a connection that connection tracking has forgotten", () => {
+describe("a connection without a conntrack entry", () => {
   for (const [loose, state] of [
     ["1", "new"],
     ["0", "invalid"],
   ] as const) {
-    test(`goes on while its port is served, though its next packet is ${state}`, async () => {
+    test(`continues while its port is served, although its next packet is ${state}`, async () => {
       await using lab = await Lab.create({
         clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { client: [] } }] }],
       });
@@ -112,9 +113,9 @@ describe("a connection that connection tracking has forgotten", () => {
         ...{ explicit: new Set<string>(), hairpins: new Set<string>() },
       };
       const table = `${lab.directory}/guard.nft`;
-      writeFileSync(table, renderTable(optionsOf("IPv4"), sets));
+      writeFileSync(table, renderTables(optionsOf("IPv4"), sets));
       await node.exec(["nft", "-f", table]);
-      // Whoever listens here stands for an endpoint: nothing leads on to one.
+      // A program that listens on the node replaces the endpoint.
       await node.exec(["nft", "flush", "chain", "ip", "csp-ipvs", "strays"]);
       await node.exec(["ip", "address", "add", "241.0.0.1/32", "dev", "lo"]);
       await node.exec(["sysctl", "-w", `net.netfilter.nf_conntrack_tcp_loose=${loose}`]);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { AGENT } from "../support/agent-process.ts";
+import { AGENT } from "../stages/agent-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "ipvs-rights-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -22,7 +22,7 @@ function runWithoutRights(): Promise<{ code: unknown; log: string }> {
   });
 }
 
-test("IPVS without the right to configure the network: the agent ends, and says which right it lacks, and for what", async () => {
+test("IPVS without the right to configure the network: the agent ends, and logs the missing right and its purpose", async () => {
   const { code, log } = await runWithoutRights();
   assert.equal(code, 1);
   const last = JSON.parse(log.trim().split("\n").at(-1) ?? "{}");

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
-import { parseListing } from "../../agent/backends/ipvs/list.ts";
+import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
 import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
-import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/tables.ts";
 import { NftProcess } from "../../agent/system/nft-process.ts";
+import { cidr } from "../generators/facts.ts";
+import { parseListing } from "../ipvs/listing.ts";
 import { Lab } from "../lab/lab.ts";
-import { cidr } from "../support/worlds.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
@@ -15,7 +15,7 @@ const OPTIONS: GuardOptions = {
 };
 const NONE: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
 
-test("one nft makes tables, and changes their elements, one transaction a line; of one that is refused nothing is made", async () => {
+test("one nft creates tables and changes their elements; a rejected transaction changes nothing", async () => {
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
   const node = lab.node("c1", "n1");
   let respawns = 0;
@@ -38,16 +38,16 @@ test("one nft makes tables, and changes their elements, one transaction a line; 
     explicit: new Set(["01020304"]),
     hairpins: new Set(["0a01000b"]),
   };
-  await run(renderElements(OPTIONS, NONE, sets));
+  await run(renderElements(OPTIONS.family, NONE, sets));
   assert.deepEqual((await listing()).sets, sets);
   const wrong = "add element ip csp-ipvs nowhere { 1.2.3.4 }";
-  await assert.rejects(run([...renderElements(OPTIONS, sets, NONE), wrong]), {
+  await assert.rejects(run([...renderElements(OPTIONS.family, sets, NONE), wrong]), {
     code: "CSP_EXEC_FAILED",
     message: /nft: Error: No such file or directory/,
   });
   await assert.rejects(run(["no command at all"]), { code: "CSP_EXEC_FAILED" });
   assert.deepEqual((await listing()).sets, sets);
-  await run(renderElements(OPTIONS, sets, NONE));
+  await run(renderElements(OPTIONS.family, sets, NONE));
   assert.deepEqual((await listing()).sets, NONE);
   assert.equal(respawns, 0, "by one process");
   await nft.close();

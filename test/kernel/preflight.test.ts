@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
+import { virtualService } from "../generators/services.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { LookedAt } from "../support/looked-at.ts";
-import { virtualService } from "../support/services.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { PreflightStage } from "../stages/preflight-stage.ts";
 
 const RANGES = ["241.0.0.0/8", "fd00:241::/108"];
 
@@ -15,7 +15,7 @@ for (const flavour of ["nft", "legacy"] as const) {
   describe(`preflight on a real node, ${flavour} flavour`, () => {
     let lab: Lab;
     let node: Namespace;
-    let looked: LookedAt;
+    let looked: PreflightStage;
     before(async () => {
       lab = await Lab.create({
         clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [] } }] }],
@@ -25,21 +25,21 @@ for (const flavour of ["nft", "legacy"] as const) {
     afterEach(() => looked.stop());
     after(() => lab.remove());
 
-    /** The lines of one look, from the first on that this agent takes. */
+    /** The lines of the first run of a new agent. */
     const look = async (environment: Readonly<Record<string, string>> = {}) => {
-      looked = new LookedAt(node, flavour, RANGES, environment);
+      looked = new PreflightStage(node, flavour, RANGES, environment);
       return looked.lines();
     };
     const ip = (...args: string[]) => node.exec(["ip", ...args]);
 
-    test("before the guard is there, pods are left alone", async () => {
+    test("before the guard is programmed, no pod is probed", async () => {
       const lines = await look();
-      assert.match(lines["pods-IPv4"] ?? "", /^\[\?\].* not-tested: No pod could be tried yet/);
-      assert.match(lines["pods-IPv6"] ?? "", /^\[\?\].* not-tested: No pod could be tried yet/);
+      assert.match(lines["pods-IPv4"] ?? "", /^\[\?\].* not-tested: No pod probed yet/);
+      assert.match(lines["pods-IPv6"] ?? "", /^\[\?\].* not-tested: No pod probed yet/);
     });
 
-    test("nothing is wrong with a node that works", async () => {
-      looked = new LookedAt(node, flavour, RANGES);
+    test("a working node has no findings", async () => {
+      looked = new PreflightStage(node, flavour, RANGES);
       await looked.guard();
       const lines = await looked.lines();
       const told = Object.values(lines).filter((line) => !line.startsWith("[+]"));
@@ -50,8 +50,8 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.equal(Object.keys(lines).length, 13);
     });
 
-    test("one SYN proves that pods meet the rules, and then there is no other", async () => {
-      looked = new LookedAt(node, flavour, RANGES);
+    test("one SYN proves that packets of pods pass our rules, and no other is sent", async () => {
+      looked = new PreflightStage(node, flavour, RANGES);
       await looked.guard();
       const refusals = await looked.refusals();
       await looked.lines();
@@ -60,8 +60,8 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.equal(await looked.refusals(), refusals + 2);
     });
 
-    test("an import that has the very address that is called is left alone", async () => {
-      looked = new LookedAt(node, flavour, RANGES);
+    test("an import that has the probed address gets no connection", async () => {
+      looked = new PreflightStage(node, flavour, RANGES);
       await looked.guard([virtualService({ vips: ["241.255.255.254"] })]);
       const refusals = await looked.refusals();
       assert.match((await looked.lines())["pods-IPv4"] ?? "", /^\[\+\]/);
@@ -70,7 +70,7 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.match(rules, /^\[0:0\] .* --to-destination 10\.1\.0\.1:8080$/m);
     });
 
-    test("without a route, programs of the node are told unreachable, and so is the operator", async (t) => {
+    test("without a route, clients on the node get an error, and no-route is reported", async (t) => {
       t.after(() => ip("route", "add", "default", "via", "172.20.0.1", "dev", "eth0"));
       await ip("route", "del", "default");
       assert.match((await look())["route-IPv4"] ?? "", /^\[-\].* no-route: .*241\.0\.0\.0\/8/);
@@ -80,13 +80,13 @@ for (const flavour of ["nft", "legacy"] as const) {
       await looked.guard();
       assert.match(
         (await looked.lines())["pods-IPv4"] ?? "",
-        /^\[\?\].* No pod could be tried yet/,
-        "a pod's call would end for want of a route",
+        /^\[\?\].* No pod probed yet/,
+        "a pod's packet would have no route",
       );
     });
 
     for (const type of ["unreachable", "blackhole", "prohibit"]) {
-      test(`a route of type ${type} is told by its name`, async (t) => {
+      test(`a route of type ${type} is reported by its name`, async (t) => {
         for (const [family, range = ""] of [
           ["-4", RANGES[0]],
           ["-6", RANGES[1]],
@@ -100,13 +100,13 @@ for (const flavour of ["nft", "legacy"] as const) {
       });
     }
 
-    test("a range that the node takes for its own is told", async (t) => {
+    test("a range that is local to the node is reported", async (t) => {
       await ip("route", "add", "local", "241.0.0.0/8", "dev", "lo");
       t.after(() => ip("route", "del", "local", "241.0.0.0/8", "dev", "lo"));
       assert.match((await look())["route-IPv4"] ?? "", /^\[-\].* vip-on-node: /);
     });
 
-    test("forwarding that is off is told, each family for itself", async (t) => {
+    test("forwarding that is off is reported per family", async (t) => {
       const set = (value: string) =>
         node.exec(["sysctl", "-qw", `net.ipv6.conf.all.forwarding=${value}`]);
       t.after(() => set("1"));
@@ -119,7 +119,7 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.match(lines["forwarding-IPv4"] ?? "", /^\[\+\]/);
     });
 
-    test("a kube-proxy in nftables mode whose Service range overlaps ours is told", async (t) => {
+    test("a kube-proxy in nftables mode whose Service range overlaps ours is reported", async (t) => {
       const rules = (range: string) => `table ip kube-proxy {
         set cluster-ips { type ipv4_addr; elements = { 10.96.0.1 } }
         chain cluster-ips-check {
@@ -138,7 +138,7 @@ for (const flavour of ["nft", "legacy"] as const) {
       );
     });
 
-    test("an extension that is not installed is told, with what is lost", async () => {
+    test("a missing extension is reported with what does not work", async () => {
       const libraries = join(lab.directory, `xtables-${flavour}`);
       mkdirSync(libraries);
       cpSync("/usr/lib/x86_64-linux-gnu/xtables", libraries, { recursive: true });
@@ -151,16 +151,16 @@ for (const flavour of ["nft", "legacy"] as const) {
       assert.doesNotMatch(lines["extensions-IPv4"] ?? "", /statistic|sctp/);
     });
 
-    test("what is tried leaves nothing behind on the node", async () => {
+    test("the extension test leaves nothing behind on the node", async () => {
       const saved = () => node.exec([`iptables-${flavour}-save`, "-t", "nat"]);
       const before = (await saved()).replaceAll(/^#.*\n/gm, "");
       await look();
       assert.equal((await saved()).replaceAll(/^#.*\n/gm, ""), before);
     });
 
-    test("pods whose packets pass the node's netfilter by are found, and met again once they do not", async (t) => {
+    test("pods that bypass the node's netfilter are found, and no longer reported once they do not", async (t) => {
       const pods = ["a", "b", "c"].map((name) => lab.pod("c1", "n1", name));
-      looked = new LookedAt(node, flavour, RANGES);
+      looked = new PreflightStage(node, flavour, RANGES);
       await looked.guard();
       for (const pod of pods) await detour(lab, pod);
       const sign = "type veth peer name cilium_net".split(" ");
@@ -168,11 +168,11 @@ for (const flavour of ["nft", "legacy"] as const) {
       t.after(() => ip("link", "del", "cilium_host"));
       assert.match(
         (await looked.lines())["pods-IPv4"] ?? "",
-        /^\[\?\].* bypass-suspected: .*tried: 1;/,
+        /^\[\?\].* bypass-suspected: .*probed: 1;/,
       );
       assert.match(
         (await looked.lines())["pods-IPv4"] ?? "",
-        /^\[\?\].* bypass-suspected: .*tried: 2;/,
+        /^\[\?\].* bypass-suspected: .*probed: 2;/,
       );
       const bypassed = await looked.lines();
       for (const family of ["IPv4", "IPv6"]) {
@@ -186,7 +186,7 @@ for (const flavour of ["nft", "legacy"] as const) {
   });
 }
 
-/** Gives a pod a way to ClusterSetIPs that does not lead through its node: its packets never meet the rules there. */
+/** Gives a pod a route to ClusterSetIPs that bypasses its node. */
 async function detour(lab: Lab, pod: Namespace): Promise<void> {
   const link = `by-${pod.path.split("/").at(-1)}`;
   const back = pod.addresses.map(({ text }) => `route add ${text} dev ${link}`);
@@ -210,12 +210,12 @@ async function detour(lab: Lab, pod: Namespace): Promise<void> {
   });
 }
 
-/** Takes it away again. */
+/** Deletes that route. */
 async function direct(pod: Namespace): Promise<void> {
   await pod.exec(["ip", "link", "del", "eth1"]);
 }
 
-test("the agent tells what it found on /readyz?verbose, as a metric and in its log, and stays ready", async () => {
+test("the agent reports findings on /readyz?verbose, as a metric and in its log, and stays ready", async () => {
   await using lab = await Lab.create({
     clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { a: [] } }] }],
   });
@@ -232,11 +232,11 @@ test("the agent tells what it found on /readyz?verbose, as a metric and in its l
   assert.match(text, /^clusterset_agent_preflight_failing\{check="route",family="IPv4"\} 1$/m);
   assert.match(text, /^clusterset_agent_preflight_failing\{check="forwarding",family="IPv4"\} 0$/m);
   assert.match(text, /^clusterset_agent_conntrack_entries_limit [1-9]/m);
-  assert.equal(agent.log.split('"reason":"no-route"').length, 2, "told once");
+  assert.equal(agent.log.split('"reason":"no-route"').length, 2, "logged once");
   assert.equal((await agent.stop()).code, 0);
   await node.exec(["ip", "route", "add", "default", "via", "172.20.0.1", "dev", "eth0"]);
   await agent.start();
-  // Not only after a minute: as soon as the guard is there.
+  // Preflight runs as soon as the guard is programmed, not a minute later.
   await eventually(async () => {
     assert.match(await agent.page("/readyz?verbose"), /^\[\+\]preflight-pods-IPv4 ok$/m);
   });

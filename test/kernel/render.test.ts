@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
-import { AgentProcess, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
 for (const flavour of ["nft", "legacy"]) {
-  test(`what render prints is all that run would write, ${flavour} flavour`, async () => {
+  test(`render prints everything that run would write, ${flavour} flavour`, async () => {
     await using lab = await Lab.create({
       clusters: [{ id: "c1", nodes: [{ name: "n1", pods: {} }] }],
     });

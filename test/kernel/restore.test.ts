@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { RestoreProcess } from "../../agent/backends/iptables/apply.ts";
 import { FLAVOURS, toolsOf } from "../../agent/backends/iptables/flavour.ts";
-import { RestoreProcess } from "../../agent/backends/iptables/restore.ts";
 import { Lab } from "../lab/lab.ts";
 
-/** Longer than iptables-legacy-restore was ever told to wait for its lock. */
+/** Longer than iptables-legacy-restore has ever waited for its lock. */
 const LONG = 6_000;
 
 for (const flavour of FLAVOURS) {
-  test(`${flavour}: a transaction may come slowly, and the next one late`, async () => {
+  test(`${flavour}: one process runs a transaction that is written slowly, and another one later`, async () => {
     await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
     const node = lab.node("c1", "n1");
     let respawns = 0;

@@ -34,7 +34,7 @@ const ruleset = fc
   .tuple(...["OUTPUT", ...CHAINS].map((name, i) => rulesOf(name, CHAINS.slice(i))))
   .map((rules) => {
     const declarations = CHAINS.map((name) => `:${name} - [0:0]`);
-    // Those that ended a journey, too, are told apart by their place alone: a number makes each its own.
+    // Equal rules could not be distinguished in the listing, so each has a number.
     const numbered = rules.flat().map((rule, i) => {
       return rule.replace(/^-A (\S+)/, `-A $1 -m comment --comment ${i}`);
     });
@@ -49,7 +49,7 @@ for (const flavour of ["nft", "legacy"] as const) {
     });
     after(() => lab.remove());
 
-    test("hit the same rules, as the counters show, whatever the jumps", async () => {
+    test("match the same rules with any jumps, as the counters show", async () => {
       const node = lab.node("c1", "n1");
       const { restore, save } = toolsOf(flavour, "IPv4");
       const property = fc.asyncProperty(ruleset, async (text) => {

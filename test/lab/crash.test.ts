@@ -24,7 +24,7 @@ async function untilGone(run: string, pid: number): Promise<void> {
   assert.ok(isGone(run, pid), `still there: ${namespaces(run).join(" ")}`);
 }
 
-test("A lab whose owner is killed is removed at once, with all that runs in it", async () => {
+test("A lab whose owner is killed is removed at once, with all its processes", async () => {
   const { owner, run, pid } = await startOwner();
   assert.equal(namespaces(run).length, 3);
   owner.signal("SIGKILL");
@@ -32,7 +32,7 @@ test("A lab whose owner is killed is removed at once, with all that runs in it",
   await untilGone(run, pid);
 });
 
-test("Many may remove what a dead owner has left, all at once", async () => {
+test("Several processes can remove the leftovers of a dead owner at the same time", async () => {
   const { owner, run, pid } = await startOwner();
   owner.signal("SIGKILL");
   await owner.exited;
@@ -60,7 +60,7 @@ for (const [signal, code] of [
   });
 }
 
-test("What is left when the watchdog is killed, too, is swept; labs of the living are not", async () => {
+test("Leftovers of a lab whose watchdog was also killed are removed; labs with a live owner are not", async () => {
   await using mine = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
   const { owner, run, pid } = await startOwner();
   for (const watchdog of watchdogsOf(run)) process.kill(watchdog, "SIGKILL");
@@ -82,7 +82,7 @@ function watchdogsOf(run: string): number[] {
   return found;
 }
 
-/** Empty for a process that has ended, whether or not its parent has asked for its exit code. */
+/** Empty for a process that has ended, also before its parent has read its exit code. */
 function argvOf(pid: number): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/cmdline`, "utf8");

@@ -20,7 +20,7 @@ const SPEC: LabSpec = {
 
 const leftOf = (lab: Lab) => readdirSync("/run/netns").filter((name) => name.startsWith(lab.id));
 
-test("A pod is reached from pods and nodes of every cluster, and sees who called", async (t) => {
+test("Pods and nodes of every cluster can connect to a pod, which sees their addresses", async (t) => {
   await using lab = await Lab.create(SPEC);
   const server = lab.pod("c2", "n2", "web").spawn(serve("--name", "far", "--udp", "53"));
   await server.line(/serving/);
@@ -53,7 +53,7 @@ test("A node reaches its own pods as their gateway, and pods of one node reach e
   }
 });
 
-test("A pod may have an address out of another node's range", async () => {
+test("A pod can have an address in another node's range", async () => {
   const nodes = [
     { name: "n1", pods: { client: ["10.1.0.20"] } },
     { name: "n2", pods: { web: ["10.1.0.12", "fd00:10:1::12"] } },
@@ -70,7 +70,7 @@ test("A pod may have an address out of another node's range", async () => {
   }
 });
 
-test("A node does not send packets for pods that it has not back to the router", async () => {
+test("A node does not return packets for missing pods to the router", async () => {
   await using lab = await Lab.create(SPEC);
   for (const address of ["10.1.0.77", "fd00:10:1::77"]) {
     const { stderr } = await lab.node("c1", "n1").run(["ip", "route", "get", address]);
@@ -78,12 +78,12 @@ test("A node does not send packets for pods that it has not back to the router",
   }
 });
 
-test("ClusterSetIPs leave a pod towards its node, which turns them away where nothing is programmed", async () => {
+test("Packets to ClusterSetIPs reach the pod's node, which rejects them if no rules are programmed", async () => {
   await using lab = await Lab.create(SPEC);
   const [client, node] = [lab.pod("c1", "n1", "client"), lab.node("c1", "n1")];
   const targets = ["241.0.0.7", "[fd00:241::7]", "1.2.3.4", "10.1.0.77", "[fd00:10:1::77]"];
   const asked = targets.map(async (host) => {
-    // A SYN whose ICMP answer comes back while connect() still runs is only given up when repeated, 1 s later.
+    // A SYN whose ICMP error arrives during connect() only fails when it is resent, 1 s later.
     const { stdout } = await client.run(request("--timeout", "5000", `tcp://${host}:80`));
     assert.equal(JSON.parse(stdout).error, "unreachable", host);
   });
@@ -96,7 +96,7 @@ test("ClusterSetIPs leave a pod towards its node, which turns them away where no
   }
 });
 
-test("Two labs of the same spec do not see each other", async () => {
+test("Two labs of the same spec are isolated from each other", async () => {
   await using one = await Lab.create(SPEC);
   await using two = await Lab.create(SPEC);
   for (const [lab, name] of [
@@ -117,7 +117,7 @@ test("Two labs of the same spec do not see each other", async () => {
   }
 });
 
-test("Removal leaves no namespace, process or file; what it is not in charge of stays", {
+test("Removal leaves no namespace, process or file of the lab, and does not affect others", {
   timeout: 20_000,
 }, async () => {
   await using other = await Lab.create(SPEC);
@@ -136,7 +136,7 @@ test("Removal leaves no namespace, process or file; what it is not in charge of 
   await lab.remove();
 });
 
-test("A program outlives the lab neither before it has entered its namespace nor after it has left", async () => {
+test("Removal ends programs that have not entered their namespace yet or have left it", async () => {
   const lab = await Lab.create(SPEC);
   const outside = [
     "nsenter",
@@ -154,7 +154,7 @@ test("A program outlives the lab neither before it has entered its namespace nor
   }
 });
 
-test("Nothing of a lab is seen in the machine's own namespace", async () => {
+test("The machine's own namespace shows no interface or rule of a lab", async () => {
   const before = readdirSync("/sys/class/net");
   await using lab = await Lab.create(SPEC);
   assert.deepEqual(readdirSync("/sys/class/net"), before);
@@ -165,7 +165,7 @@ test("Nothing of a lab is seen in the machine's own namespace", async () => {
   assert.equal(new Set([`${own}\n`, ...(await Promise.all(seen))]).size, 4);
 });
 
-test("Legacy iptables of two nodes do not wait for each other", async () => {
+test("Legacy iptables of two nodes do not share a lock", async () => {
   await using lab = await Lab.create(SPEC);
   const holder = lab
     .node("c1", "n1")
@@ -176,7 +176,7 @@ test("Legacy iptables of two nodes do not wait for each other", async () => {
   assert.equal((await lab.node("c2", "n1").run(list)).code, 0);
 });
 
-test("A program that fails or hangs is told of with its place, its arguments and its last words", async () => {
+test("The error of a program that fails or hangs names its place, its arguments and its last output", async () => {
   await using lab = await Lab.create(SPEC);
   const node = lab.node("c1", "n1");
   await assert.rejects(

@@ -34,7 +34,7 @@ export class Lab implements AsyncDisposable {
       placesOf(topology).map((path) => {
         const id = namespaceName(run, path);
         // Shared by default, so that legacy iptables of all namespaces would wait for one another. The path also
-        // marks whatever runs here as this run's, which removal relies on.
+        // marks all processes here as this run's, which removal relies on.
         const env = {
           XTABLES_LOCKFILE: `${this.directory}/${id}.lock`,
           CLUSTERSET_AGENT_LOCK_FILE: `${this.directory}/${id}.agent.lock`,
@@ -100,7 +100,7 @@ export class Lab implements AsyncDisposable {
     ip.child.stdin?.end(names.join(""));
     await ip;
     const nameOf = (path: string) => namespaceName(this.#run, path);
-    // Outside in: whoever is nearer to the router makes both ends of a link.
+    // From the router outwards: the namespace nearer to the router makes both ends of a link.
     await this.#wire([wireRouter(this.topology, nameOf)]);
     await this.#wire(nodes.map((node) => wireNode(this.topology, node, nameOf)));
     await this.#wire(nodes.flatMap((node) => node.pods.map((pod) => wirePod(node, pod))));

@@ -3,11 +3,11 @@ import type { Address, Family } from "../../api/address.ts";
 import { type Exit, Process, type SpawnOptions } from "./process.ts";
 
 export interface ExecOptions extends SpawnOptions {
-  /** Milliseconds until the program is killed; 30,000 if not said. */
+  /** Milliseconds until the program is killed; 30,000 by default. */
   readonly timeout?: number;
 }
 
-/** What a program said until its end. */
+/** The output and exit status of a program. */
 export interface Outcome extends Exit {
   readonly stdout: string;
   readonly stderr: string;
@@ -50,7 +50,7 @@ export class Namespace {
     return new Process(this.#enter(argv), { ...options, env: { ...this.#env, ...options.env } });
   }
 
-  /** Runs a program here to its end, whatever that is. Throws only if it did not start, or end in time. */
+  /** Runs a program here to its end. Throws only if it did not start, or end in time. */
   async run(argv: readonly string[], options: ExecOptions = {}): Promise<Outcome> {
     const { timeout = 30_000, stdin = "" } = options;
     const env = { ...process.env, ...this.#env, ...options.env };
@@ -67,7 +67,7 @@ export class Namespace {
         : error.message;
       outcome.reject(new Error(`${this.path}: ${argv.join(" ")}: ${why}`, { cause: error }));
     });
-    // A program that ends without reading its input closes the pipe (EPIPE): its exit code tells the story.
+    // A program that ends without reading its input closes the pipe (EPIPE); its exit code is the result.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(stdin);
     return outcome.promise;

@@ -1,8 +1,8 @@
 import type { Lab } from "./lab.ts";
 
 /**
- * Nothing comes from a cluster's nodes any more, and nothing gets to them: the router drops it all, and tells nobody, as
- * when the power is cut. Whatever runs in there goes on, unless it is killed as well. Throws if the lab has no such cluster.
+ * The router drops all packets from and to a cluster's nodes, without an error, as in a power failure. Processes continue unless
+ * they are killed separately. Throws if the lab has no such cluster.
  */
 export async function cutOff(lab: Lab, cluster: string): Promise<void> {
   await dropping("-I", lab, cluster);

@@ -43,7 +43,7 @@ export class Process {
       this.#child.once("error", reject);
       this.#child.once("close", (code, signal) => resolve({ code, signal }));
     });
-    // Whoever awaits `exited` hears of it; nobody has to.
+    // The error is reported only through `exited`.
     this.exited.catch(() => undefined);
     // A program that does not read its input, and ends, closes the pipe: no fault of ours (EPIPE).
     this.#child.stdin?.on("error", () => undefined);
@@ -52,7 +52,7 @@ export class Process {
       this.#errors = (this.#errors + text).slice(-65_536);
     });
     if (this.#child.stdout === null) return;
-    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#hear(line));
+    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#reportSynced(line));
   }
 
   /** All lines of the standard output so far. */
@@ -99,7 +99,7 @@ export class Process {
     if (name === "SIGSTOP" && this.pid !== undefined) untilStill(this.pid);
   }
 
-  /** Asks the program to end, kills it after `patience` ms, and tells how it ended. */
+  /** Sends SIGTERM, kills the program after `patience` ms, and returns how it ended. */
   async stop(patience = 5_000): Promise<Exit> {
     this.signal("SIGTERM");
     const timer = setTimeout(() => this.signal("SIGKILL"), patience);
@@ -110,7 +110,7 @@ export class Process {
     }
   }
 
-  #hear(line: string): void {
+  #reportSynced(line: string): void {
     if (this.#lines.push(line) > KEPT_LINES) this.#lines.splice(0, KEPT_LINES / 2);
     for (const listener of this.#listeners) listener(line);
   }

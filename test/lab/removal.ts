@@ -127,7 +127,7 @@ function kill(pid: number): void {
 
 function ipBatch(batch: string): Promise<void> {
   const done = Promise.withResolvers<void>();
-  // -force: go on after a name that someone else has removed meanwhile; what counts is what is left.
+  // -force: continue if another process has removed a namespace meanwhile; leftovers are checked afterwards.
   const child = execFile("ip", ["-force", "-batch", "-"], () => done.resolve());
   // The same: an ip that could not run at all shows in what is left.
   child.stdin?.on("error", () => undefined);

@@ -4,19 +4,19 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { isAlive, newRun, runOf } from "./run.ts";
 
-test("The name of anything a lab makes tells which run made it", () => {
+test("The name of every object of a lab contains its run", () => {
   const run = newRun();
   assert.deepEqual(runOf(run.id), run);
   assert.deepEqual(runOf(`${run.id}_c1_n1_web`), run);
 });
 
-test("Names that no lab has given belong to no run", () => {
+test("Other names belong to no run", () => {
   for (const name of ["default", "csp-1-2-abc", "csp-1-2-abcde", "xcsp-1-2-abcd", "csp-ipvs0"]) {
     assert.equal(runOf(name), undefined, name);
   }
 });
 
-test("A run lives as long as its owner, not as long as someone has its owner's pid", () => {
+test("A run is alive as long as its owner, not as long as any process has the owner's pid", () => {
   const run = newRun();
   assert.equal(isAlive(run), true);
   assert.equal(isAlive({ ...run, startTime: run.startTime - 1 }), false);

@@ -2,9 +2,9 @@ import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 /**
- * One life of a lab. Its owner, the process that made it, is written into `id`, and so into the name of
- * everything that is made: what a killed run left behind tells by itself whose it was, and no record can
- * be lost or lie. `startTime` (clock ticks since boot) tells the owner from a later process with its pid.
+ * One run of a lab. `id` names its owner, the process that made it, and is part of the name of every object: leftovers of a
+ * killed run show their owner without a separate record. `startTime` (clock ticks since boot) distinguishes the owner from a
+ * later process with its pid.
  */
 export interface Run {
   readonly id: string;

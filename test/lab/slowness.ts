@@ -1,5 +1,5 @@
 /**
- * How many times slower than others this machine is: an emulated one says so of itself. Tests have
- * as much more patience, and look as much more seldom: each look starts a program, which would hold up what it waits for.
+ * How many times slower this machine is than others; an emulated one sets the variable. Tests wait longer by this factor, and
+ * check less often, because each check starts a program and so delays what it waits for.
  */
 export const SLOWNESS = Number(process.env.SLOWNESS ?? 1);

@@ -17,7 +17,7 @@ function ticks(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-test("a program that was told to stop runs on none of its threads any more, and goes on when it is told to", async () => {
+test("after SIGSTOP no thread of a process runs, and after SIGCONT they continue", async () => {
   const program = new Process([process.execPath, "--eval", SPIN]);
   try {
     await program.line(/spins/);

@@ -24,7 +24,7 @@ function isStill(pid: number): boolean {
       return "TtXZ".includes(stat.slice(stat.lastIndexOf(")") + 2)[0] ?? "");
     });
   } catch {
-    // A thread, or all of it, has ended while we looked: the next look tells.
+    // A thread, or the process, has ended meanwhile: the next check shows that.
     return !isThere(pid);
   }
 }

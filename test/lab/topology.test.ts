@@ -4,7 +4,7 @@ import { type NodeSpec, topologyOf } from "./topology.ts";
 
 const one = (...nodes: NodeSpec[]) => ({ clusters: [{ id: "c1", nodes }] });
 
-test("What a spec does not say follows from the order of clusters, nodes and pods", () => {
+test("Defaults of a spec follow from the order of clusters, nodes and pods", () => {
   const { nodes } = topologyOf({
     clusters: [
       { id: "c1", nodes: [{ name: "n1" }] },
@@ -30,12 +30,12 @@ test("What a spec does not say follows from the order of clusters, nodes and pod
   );
 });
 
-test("A pod has the addresses it is given, and the default of a family that it is given none of", () => {
+test("A pod has the configured addresses, and the default address of a family without one", () => {
   const { nodes } = topologyOf(one({ name: "n1", pods: { web: ["10.9.9.1", "10.9.9.2"] } }));
   assert.deepEqual(texts(nodes[0]?.pods[0]?.addresses), ["10.9.9.1", "10.9.9.2", "fd00:10:1::11"]);
 });
 
-test("No default is an address that another pod was given", () => {
+test("No default address is the configured address of another pod", () => {
   const { nodes } = topologyOf(
     one({ name: "n1", pods: { a: [], b: [], web: ["10.1.0.11", "10.1.0.13"] } }),
   );
@@ -43,7 +43,7 @@ test("No default is an address that another pod was given", () => {
   assert.deepEqual(v4, ["10.1.0.12", "10.1.0.14", "10.1.0.11"]);
 });
 
-test("A spec that cannot be is refused, and the message names the place and the value", () => {
+test("An invalid spec is rejected, and the message names the place and the value", () => {
   const refused = (nodes: NodeSpec[], message: RegExp) =>
     assert.throws(() => topologyOf(one(...nodes)), { message });
   refused([{ name: "n1" }, { name: "n1" }], /c1\/n1/);

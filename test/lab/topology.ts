@@ -109,7 +109,7 @@ function nodePlace(
   };
 }
 
-/** The first address that nobody has, from the `n`-th on. */
+/** The first unused address, from the `n`-th on. */
 function free(ranges: readonly Cidr[], family: Family, n: number, taken: Set<string>): Address {
   const own = nth(ranges, family, n);
   if (taken.has(own.text)) return free(ranges, family, n + 1, taken);

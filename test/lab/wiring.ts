@@ -34,9 +34,8 @@ export function placesOf(topology: Topology): string[] {
 }
 
 /**
- * The router: one link to each node. It knows where every pod is, translates nothing (so that a server sees
- * who really called), and has no default route: what no node has turned into a pod's address is answered
- * with "unreachable" at once.
+ * The router: one link to each node. It has routes to every pod, translates nothing (so that a server sees the client's address),
+ * and has no default route: packets to other addresses are rejected with "unreachable" at once.
  */
 export function wireRouter(topology: Topology, nameOf: NamespaceName): Wiring {
   const batch = topology.nodes.flatMap((node, i) => {

@@ -1,7 +1,7 @@
 import type { NodeFact } from "../../agent/model/facts.ts";
 import type { Family } from "../../api/address.ts";
+import { cidr, nodeFact } from "../generators/facts.ts";
 import { type LabSpec, type NodePlace, pathOf, topologyOf } from "../lab/topology.ts";
-import { cidr, nodeFact } from "../support/worlds.ts";
 
 /**
  * The one world of all packet cases. The node that is looked at is c1/n1:
@@ -47,7 +47,7 @@ export const VIPS = {
   second: "241.0.0.11",
   /** In another /20, /24 and /28. */
   far: "241.7.113.200",
-  /** In the CIDR, and nobody's. */
+  /** In the CIDR, and unused. */
   unknown: "241.0.0.99",
   six: "fd00:241::10",
   sixUnknown: "fd00:241::99",
@@ -80,11 +80,12 @@ export function nodeOf(path: string): { readonly cluster: string; readonly name:
   return { cluster, name };
 }
 
-/** What the agent knows of c1/n1. */
+/** The agent's facts of c1/n1. */
 export function homeFact(): NodeFact {
   const home = NODES.find((node): node is NodePlace => pathOf(node) === HOME);
   return nodeFact({
     podCidrs: [cidr("10.1.0.0/16"), cidr("fd00:10:1::/48")],
+    explicitVipCidrs: [cidr("0.0.0.0/0"), cidr("::/0")],
     reservedAddresses: new Set(home?.addresses.map(({ text }) => text)),
   });
 }

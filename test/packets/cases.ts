@@ -6,7 +6,7 @@ import { SELECTOR_CASES } from "./cases/selectors.ts";
 import { TIER_CASES } from "./cases/tiers.ts";
 import type { PacketCase } from "./packet-case.ts";
 
-/** The table of packets: what every backend must do, in words that know none of them. */
+/** The packet table: the expected results for every backend. */
 export const PACKET_CASES: readonly PacketCase[] = [
   ...TIER_CASES,
   ...SELECTOR_CASES,

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FakeIptablesBackend } from "../fake/backend.ts";
-import type { FakeIptables } from "../fake/iptables.ts";
-import { importObject, sliceObject } from "../support/objects.ts";
+import { finished } from "../../agent/backends/backend.ts";
+import { FakeIptablesBackend } from "../doubles/iptables/backend.ts";
+import type { FakeIptables } from "../doubles/iptables/iptables.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { homeFact } from "./address-plan.ts";
 import type { Packet } from "./packet.ts";
 import { modelOf, planOf } from "./rendered.ts";
@@ -34,13 +35,13 @@ const SERVED = ["241.0.0.10", "198.51.100.7"].flatMap((vip) => [
   packet("host", "172.20.1.11", vip),
   packet("pod", ENDPOINT, vip),
 ]);
-/** A VIP without endpoints, and one that nobody has. */
+/** A VIP without endpoints, and an unused one. */
 const REFUSED = ["241.0.0.11", "241.0.0.99"].flatMap((vip) => [
   packet("pod", "10.1.0.13", vip),
   packet("host", "172.20.1.11", vip),
 ]);
 
-/** A rule that somebody puts into a chain of the kernel's, or of his own: all that the tracer can follow. */
+/** A foreign rule in a built-in chain or a foreign one, of those that the tracer supports. */
 function foreignRule(table: "nat" | "filter", leads: readonly string[]): fc.Arbitrary<string> {
   const where = fc.constantFrom(
     ...["", "", "-d 241.0.0.0/9", "-d 10.0.0.0/8", "! -d 241.0.0.0/8", "! -d 10.0.0.0/8"],
@@ -88,7 +89,7 @@ const intrusion = fc
 
 type Change = (kernel: FakeIptables) => string;
 
-/** Rules of ours, as they stand now, to be deleted or doubled. */
+/** Our present jumps, to be deleted or repeated. */
 function jumpsIn(kernel: FakeIptables, table: "nat" | "filter"): string[] {
   return kernel.save(table).match(/(?<=^-A )(?!CSP-).* -j CSP-.*$/gm) ?? [];
 }
@@ -124,14 +125,14 @@ const change: fc.Arbitrary<Change> = fc.oneof(
         return `*nat\n${rule === undefined ? `-F ${name}` : `-I ${name} 1 ${rule}`}\nCOMMIT\n`;
       },
   ),
-  // All of ours in nat, as an operator would clear it away.
+  // All of ours in nat, as a user would delete them.
   fc.constant<Change>((kernel) => {
     const names = kernel.save("nat").match(/(?<=^:)CSP-\S+/gm) ?? [];
     return `*nat\n-F\n${names.map((name) => `-X ${name}\n`).join("")}COMMIT\n`;
   }),
 );
 
-/** What is amiss for the packets, if anything: what another program refuses is its business. */
+/** Packets with a wrong result, except those that foreign rules reject. */
 function amiss(kernel: FakeIptables): string[] {
   const tables = { nat: kernel.table("nat"), filter: kernel.table("filter") };
   const faults: string[] = [];
@@ -156,7 +157,7 @@ function amiss(kernel: FakeIptables): string[] {
   return faults;
 }
 
-/** A node on which the agent has done its work. */
+/** A node that the agent has programmed. */
 async function settled() {
   const backend = new FakeIptablesBackend(OPTIONS);
   const repair = async () => {
@@ -167,30 +168,30 @@ async function settled() {
         services.filter(({ family }) => family === "IPv4"),
       );
     }
-    const changes = ruleset.take();
-    const believed = await backend.read();
-    const tx = backend.diff(believed, changes);
-    if (!tx.empty) await backend.apply(tx, believed);
-    return { believed, changes, tx };
+    const changes = finished(ruleset.take());
+    const state = await backend.read();
+    const tx = finished(backend.diff(state, changes));
+    if (!tx.empty) await backend.apply(tx, state);
+    return { state, changes, tx };
   };
-  const { believed } = await repair();
-  return { backend, believed, repair };
+  const { state } = await repair();
+  return { backend, state, repair };
 }
 
-test("whatever others do to the jumps and the first level, it is found or does no harm, and repaired for good", async () => {
+test("a drift check finds and repairs every external change of jumps and first-level chains that affects packets", async () => {
   let found = 0;
   const property = fc.asyncProperty(
     fc.array(change, { minLength: 1, maxLength: 4 }),
     async (script) => {
-      const { backend, believed, repair } = await settled();
-      assert.deepEqual(await backend.check(believed), []);
+      const { backend, state, repair } = await settled();
+      assert.deepEqual((await backend.check(state)).drift, []);
       for (const each of script) {
         const text = each(backend.kernel);
         const { exitCode } = text === "" ? { exitCode: 0 } : backend.kernel.restore(text);
-        // What the kernel refuses was not done.
+        // The kernel has rejected these changes.
         assert.ok(exitCode === 0 || exitCode === 4);
       }
-      const drift = await backend.check(believed);
+      const { drift } = await backend.check(state);
       if (drift.length === 0) {
         assert.deepEqual(amiss(backend.kernel), []);
         assert.equal((await repair()).tx.toString(), "", "what does no harm is left alone");
@@ -200,8 +201,8 @@ test("whatever others do to the jumps and the first level, it is found or does n
       const after = await repair();
       assert.ok(!after.tx.empty, "what was found is mended");
       assert.deepEqual(amiss(backend.kernel), []);
-      assert.deepEqual(await backend.check(after.believed), []);
-      const again = backend.diff(await backend.read(), after.changes);
+      assert.deepEqual((await backend.check(after.state)).drift, []);
+      const again = finished(backend.diff(await backend.read(), after.changes));
       assert.equal(again.toString(), "", "once");
     },
   );

@@ -1,7 +1,7 @@
 import type { Family } from "../../api/address.ts";
 import { ANNOTATION_CLUSTER_PROPERTIES, LABEL_ACTIVE } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import { sliceObject } from "../support/objects.ts";
+import { sliceObject } from "../generators/objects.ts";
 import { addressAt, nodeOf, regionOf, ZONES } from "./address-plan.ts";
 
 /** A port as manifests write it. */
@@ -32,20 +32,20 @@ export const serving = inCondition({ ready: false, serving: true, terminating: f
 
 /** What a slice may say beside its endpoints. */
 export interface SliceOptions {
-  /** The source cluster; that of the first endpoint if not said, none if null. */
+  /** The source cluster; that of the first endpoint by default, none if null. */
   readonly cluster?: string | null;
-  /** The region label; that of the cluster if not said, none if null. */
+  /** The region label; that of the cluster by default, none if null. */
   readonly region?: string | null;
   readonly family?: Family;
   readonly active?: boolean;
-  /** What the cluster says of itself. */
+  /** Properties that the cluster publishes. */
   readonly properties?: Readonly<Record<string, string>>;
   /** Tells slices of one import and cluster apart. */
   readonly name?: string;
   readonly ports?: readonly PortObject[];
 }
 
-/** Where the servers of the cases listen, unless a case says otherwise. */
+/** The ports of servers by default. */
 export const TARGETS: readonly PortObject[] = [{ name: "http", protocol: "TCP", port: 8080 }];
 
 /** A slice of the import `key`: each endpoint with the address, node and zone that the plan gives it. */

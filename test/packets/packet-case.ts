@@ -2,12 +2,12 @@ import type { Masquerade } from "../../agent/backends/backend.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 
 /**
- * Facts, and what becomes of connections under them, in words that know no backend. Every case is run by the
- * tracer on the rendered rules, and by real connections in network namespaces.
+ * Objects, and the expected results of connections, for every backend. Each case runs in the tracers, on the rendered rules, and
+ * with real connections in network namespaces.
  */
 export interface PacketCase {
   readonly name: string;
-  /** False where no real connection can show it: nobody is there to answer. */
+  /** False where no real connection is possible, because no server exists at the address. */
   readonly real: boolean;
   /** ServiceImports and EndpointSlices, as manifests. */
   readonly objects: readonly object[];
@@ -35,10 +35,11 @@ export interface Target {
 }
 
 /**
- * `Arrival[]`: one of them, each as likely as the others. `refused`: told so at once (TCP reset, ICMP port
- * unreachable). `untouched`: the packet goes on as if there were no agent.
+ * `Arrival[]`: one of them, with equal chances. `refused`: rejected at once (TCP reset, ICMP port unreachable). `untouched`: the
+ * packet continues as without an agent. `unserved`: a port that no import has, at an explicit VIP: untouched, or refused by a
+ * backend for which the address is local.
  */
-export type Expectation = readonly Arrival[] | "refused" | "untouched";
+export type Expectation = readonly Arrival[] | "refused" | "untouched" | "unserved";
 
 /** Where a connection comes out. */
 export interface Arrival {

@@ -2,20 +2,20 @@ import type { Address } from "../../api/address.ts";
 import { CERTAIN, type Chance } from "./chance.ts";
 import type { RecentMemory } from "./recent-memory.ts";
 
-/** A packet as a node gets it: from a pod (or from elsewhere) to be forwarded, or from the node itself. */
+/** A packet as a node receives it: from a pod (or from elsewhere) to be forwarded, or from the node itself. */
 export interface Packet {
   readonly from: "pod" | "host";
   readonly source: string;
   readonly destination: string;
   readonly protocol: "tcp" | "udp" | "sctp";
   readonly port: number;
-  /** What conntrack says of it; a first packet if not said. */
+  /** Its state in conntrack; NEW by default. */
   readonly state?: "NEW" | "ESTABLISHED" | "INVALID";
   /** ESTABLISHED: where the connection was DNATed to, `address:port`; absent if it was not. */
   readonly boundTo?: { readonly address: string; readonly port: number };
 }
 
-/** A packet on its way through the chains, with all that was drawn and done so far. */
+/** A packet on its way through the chains, with all selections and changes so far. */
 export interface Journey {
   readonly chance: Chance;
   readonly state: "NEW" | "ESTABLISHED" | "INVALID";
@@ -23,12 +23,12 @@ export interface Journey {
   readonly source: Address;
   readonly destination: Address;
   readonly port: number;
-  /** What the connection was addressed to first; absent where conntrack knows of no connection. */
+  /** The original destination of the connection; absent without a conntrack entry. */
   readonly original?: Address;
   readonly translated: boolean;
   readonly masqueraded: boolean;
   readonly memory: RecentMemory;
-  /** Rules looked at so far, matching or not: what a first packet costs. */
+  /** Rules evaluated so far, matching or not: the cost of a first packet. */
   readonly asked: number;
   /** Every rule that matched, as iptables-save prints it. */
   readonly rules: readonly string[];

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
-import type { Family } from "../../api/address.ts";
-import { believedOf } from "../fake/backend.ts";
-import { FakeIptables } from "../fake/iptables.ts";
-import { importObject } from "../support/objects.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import type { TestedBackend } from "../backends/tested-backend.ts";
+import { MODELLED } from "../backends.ts";
+import { stateOf } from "../doubles/iptables/backend.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import { importObject } from "../generators/objects.ts";
 import { addressAt, homeFact, VIPS } from "./address-plan.ts";
 import { PACKET_CASES } from "./cases.ts";
 import { CERTAIN, chanceToNumber, either, isOneIn, NEVER, sameChance } from "./chance.ts";
@@ -12,29 +15,42 @@ import { ready, slice } from "./objects.ts";
 import type { Packet } from "./packet.ts";
 import type { Expectation, Flow, PacketCase, Target } from "./packet-case.ts";
 import { applyTo, modelOf, planOf, rendered, wanted } from "./rendered.ts";
-import { chancesOf, type Outcome, type Tables, trace } from "./trace.ts";
+import { chancesOf, type Outcome, type Tables, type Traced, trace } from "./trace.ts";
 
-describe("iptables: the table of packets", () => {
-  for (const one of PACKET_CASES) test(one.name, () => runCase(one));
-});
-
-function runCase(one: PacketCase): void {
-  const tables = tablesOfCase(one);
-  for (const flow of one.flows) {
-    const family = familyOf(flow.to);
-    const outcomes = trace(tables(family), packetOf(flow.from, flow.to));
-    const where = `${flow.from} to ${flow.to.protocol} ${flow.to.address} ${flow.to.port}`;
-    assertExpected(outcomes, flow, where);
-    for (const outcome of outcomes) {
-      assertKept(tables(family), flow, outcome, where);
-      assertEstablished(tables(family), flow, outcome, where);
-    }
-    assertInvalid(tables(family), flow, where);
-  }
+for (const backend of MODELLED) {
+  describe(`${backend.name}: the packet table`, () => {
+    for (const one of PACKET_CASES) test(one.name, () => runCase(one, backend));
+  });
 }
 
-/** Every endpoint that is expected, with an equal share, and no other fate at all. */
-function assertExpected(outcomes: readonly Outcome[], flow: Flow, where: string): void {
+function runCase(one: PacketCase, backend: TestedBackend): void {
+  const node = one.node(homeFact());
+  const services = planOf(modelOf(one.objects, node), node);
+  const { masquerade } = one;
+  const kernels = new Map(
+    FAMILIES.map((family) => [family, backend.program({ services, family, node, masquerade })]),
+  );
+  const kept: (() => void)[] = [];
+  for (const flow of one.flows.map(backend.flow)) {
+    const kernel = kernels.get(familyOf(flow.to)) ?? assert.fail();
+    const outcomes = kernel.trace(packetOf(flow.from, flow.to));
+    const { protocol, address, port } = flow.to;
+    const where = `${flow.from} to ${protocol} ${address} ${port}`;
+    assertExpected(outcomes, flow, where);
+    for (const outcome of outcomes) {
+      assertKept(kernel, flow, outcome, where);
+      assertEstablished(kernel, flow, outcome, where);
+      if (backend.kept.includes(protocol))
+        kept.push(() => assertEstablished(kernel, flow, outcome, `${where}, withdrawn`));
+    }
+    assertInvalid(kernel, flow, backend.invalid, where);
+  }
+  for (const kernel of kernels.values()) kernel.withdraw();
+  for (const check of kept) check();
+}
+
+/** Every expected endpoint has an equal share, and there is no other outcome. */
+function assertExpected(outcomes: readonly Outcome<unknown>[], flow: Flow, where: string): void {
   const chances = chancesOf(outcomes);
   assert.deepEqual([...chances.keys()].sort(), fatesOf(flow.expect, flow.to).sort(), where);
   for (const [fate, chance] of chances) {
@@ -43,54 +59,67 @@ function assertExpected(outcomes: readonly Outcome[], flow: Flow, where: string)
   assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN), where);
 }
 
-/** The same client's next connections come to the same pod. */
-function assertKept(tables: Tables, { from, again }: Flow, outcome: Outcome, where: string): void {
+/** The same client's next connections reach the same pod. */
+function assertKept(
+  kernel: Traced,
+  { from, again }: Flow,
+  outcome: Outcome<unknown>,
+  where: string,
+): void {
   let memory = outcome.memory;
   for (const target of again) {
-    const [next, ...others] = trace(tables, packetOf(from, target), memory);
+    const [next, ...others] = kernel.trace(packetOf(from, target), memory);
     assert.ok(next && others.length === 0, `${where}, then ${target.port}: not certain`);
     assert.equal(hostOf(next), hostOf(outcome), `${where}, then ${target.port}`);
     memory = next.memory;
   }
 }
 
-/** Later packets of the connection go where the first went, and would if all imports were gone. */
-function assertEstablished(tables: Tables, flow: Flow, outcome: Outcome, where: string): void {
-  if (outcome.fate.fate !== "sent") return;
-  const at = outcome.fate.to.lastIndexOf(":");
-  const address = outcome.fate.to.slice(0, at).replace(/[[\]]/g, "");
-  const boundTo = { address, port: Number(outcome.fate.to.slice(at + 1)) };
+/** Later packets of a connection go where the first one went. */
+function assertEstablished(
+  kernel: Traced,
+  flow: Flow,
+  { fate }: Outcome<unknown>,
+  where: string,
+): void {
+  if (fate.fate !== "sent") return;
+  const at = fate.to.lastIndexOf(":");
+  const address = fate.to.slice(0, at).replace(/[[\]]/g, "");
+  const boundTo = { address, port: Number(fate.to.slice(at + 1)) };
   const packet: Packet = { ...packetOf(flow.from, flow.to), state: "ESTABLISHED", boundTo };
-  const later = { fate: "sent", to: outcome.fate.to, masquerade: false };
-  for (const kernel of [tables, tablesWithout(familyOf(flow.to))]) {
-    assert.deepEqual(
-      trace(kernel, packet).map(({ fate }) => fate),
-      [later],
-      `${where}: established`,
-    );
-  }
+  assert.deepEqual(
+    kernel.trace(packet).map((later) => later.fate),
+    [{ fate: "sent", to: fate.to, masquerade: false }],
+    `${where}: established`,
+  );
 }
 
-/** What conntrack cannot place is never answered with a reset, which could cut a live connection. */
-function assertInvalid(tables: Tables, { from, to, expect }: Flow, where: string): void {
-  const fates = trace(tables, { ...packetOf(from, to), state: "INVALID" }).map(({ fate }) => fate);
-  const fate = expect === "untouched" ? "untouched" : "dropped";
+/** A packet without a connection is not rejected with a reset, which could end a live connection. */
+function assertInvalid(
+  kernel: Traced,
+  { from, to, expect }: Flow,
+  served: TestedBackend["invalid"],
+  where: string,
+): void {
+  const packet: Packet = { ...packetOf(from, to), state: "INVALID" };
+  const fates = kernel.trace(packet).map(({ fate }) => fate);
+  const fate = expect === "untouched" ? expect : expect === "refused" ? "dropped" : served;
   assert.deepEqual(fates, [{ fate }], `${where}: invalid`);
 }
 
-describe("iptables: of every case", () => {
-  test("what was rendered is what iptables-save prints, so a restart writes nothing", () => {
+describe("iptables: for every case", () => {
+  test("iptables-save prints the rendered rules, so a restart writes nothing", () => {
     for (const { name, objects, masquerade, node } of PACKET_CASES) {
       const home = node(homeFact());
       const services = planOf(modelOf(objects, home), home);
       for (const [family, fake] of rendered(objects, home, masquerade)) {
         const changes = wanted(services, family, home, masquerade);
-        assert.equal(diff(believedOf(fake), changes).toString(), "", name);
+        assert.equal(finished(diff(stateOf(fake), changes)).toString(), "", name);
       }
     }
   });
 
-  test("going from any case to the next gives what a fresh start gives", () => {
+  test("a change from one case to the next ends in the state of a fresh start", () => {
     for (const family of ["IPv4", "IPv6"] as const) {
       const [, ...others] = PACKET_CASES;
       for (const [i, later] of others.entries()) {
@@ -111,7 +140,7 @@ describe("iptables: of every case", () => {
   });
 });
 
-const STRANGERS = {
+const FOREIGN = {
   nat: `*nat
 :KUBE-SERVICES - [0:0]
 -A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
@@ -123,15 +152,15 @@ COMMIT
   filter: "*filter\n-A FORWARD -j ACCEPT\n-A OUTPUT -j ACCEPT\nCOMMIT\n",
 };
 
-for (const [what, strangers, concerns] of [
-  ["are translated by us", STRANGERS.nat, (flow: Flow) => Array.isArray(flow.expect)],
-  ["are refused by us", STRANGERS.filter, (flow: Flow) => flow.expect === "refused"],
+for (const [what, rules, concerns] of [
+  ["are translated by us", FOREIGN.nat, (flow: Flow) => Array.isArray(flow.expect)],
+  ["are refused by us", FOREIGN.filter, (flow: Flow) => flow.expect === "refused"],
 ] as const) {
-  test(`packets that rules of others would take ${what} before`, () => {
+  test(`packets that foreign rules would take ${what} before`, () => {
     for (const one of PACKET_CASES) {
       const home = one.node(homeFact());
       const fake = new FakeIptables("IPv4");
-      assert.equal(fake.restore(strangers).exitCode, 0);
+      assert.equal(fake.restore(rules).exitCode, 0);
       const services = planOf(modelOf(one.objects, home), home);
       applyTo(fake, wanted(services, "IPv4", home, one.masquerade));
       for (const flow of one.flows) {
@@ -143,7 +172,7 @@ for (const [what, strangers, concerns] of [
   });
 }
 
-test("a client whose pod has left is drawn another, and keeps that one", () => {
+test("a client whose pod is removed gets another, and keeps it", () => {
   const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }], {
     sessionAffinity: "ClientIP",
   });
@@ -162,7 +191,7 @@ test("a client whose pod has left is drawn another, and keeps that one", () => {
   }
 });
 
-test("a client keeps its pod on a port while another port, with other pods, sends it elsewhere", () => {
+test("a client keeps its pod on one port although it gets another pod on a port with other endpoints", () => {
   const ports = [
     { name: "http", port: 80 },
     { name: "https", port: 443 },
@@ -190,7 +219,7 @@ test("a client keeps its pod on a port while another port, with other pods, send
   }
 });
 
-test("997 endpoints share alike", () => {
+test("997 endpoints get equal shares", () => {
   const serve = importObject("demo/serve", [VIPS.first], [{ name: "http", port: 80 }]);
   const addresses = [...Array(997).keys()].map((i) => ({
     addresses: [`10.1.${(i >> 7) + 10}.${(i & 127) + 1}`],
@@ -215,22 +244,7 @@ function tablesOf(fake: ReturnType<typeof kernelOf> | undefined): Tables {
   return { nat: fake.table("nat"), filter: fake.table("filter") };
 }
 
-function tablesOfCase(one: PacketCase): (family: Family) => Tables {
-  const kernels = rendered(one.objects, one.node(homeFact()), one.masquerade);
-  const tables = new Map([...kernels].map(([family, fake]) => [family, tablesOf(fake)]));
-  return (family) => {
-    const found = tables.get(family);
-    assert.ok(found);
-    return found;
-  };
-}
-
-/** A node whose imports are all gone. */
-function tablesWithout(family: Family): Tables {
-  return tablesOf(rendered([], homeFact(), "none").get(family));
-}
-
-/** A listing without what depends on history alone: the order of jumps. */
+/** A listing without the order of jumps, which depends on history. */
 function ownOf(listing: string): string {
   return listing.split("\n").sort().join("\n");
 }
@@ -250,7 +264,7 @@ function packetOf(from: string, to: Target): Packet {
 }
 
 function fatesOf(expect: Expectation, to: Target): string[] {
-  if (expect === "untouched") return ["untouched"];
+  if (expect === "untouched" || expect === "unserved") return ["untouched"];
   if (expect === "refused") {
     const unreachable =
       familyOf(to) === "IPv4" ? "icmp-port-unreachable" : "icmp6-port-unreachable";
@@ -263,7 +277,7 @@ function fatesOf(expect: Expectation, to: Target): string[] {
   });
 }
 
-function hostOf({ fate }: Outcome): string {
+function hostOf({ fate }: Outcome<unknown>): string {
   assert.equal(fate.fate, "sent");
   return fate.fate === "sent" ? fate.to.slice(0, fate.to.lastIndexOf(":")) : "";
 }

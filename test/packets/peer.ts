@@ -1,6 +1,6 @@
 /**
- * A program for one place of a lab: answers on the ports that it is given, as NAME, and makes the connections that it is
- * asked for through a socket at PATH. One process for all, because starting one costs more than a thousand connections.
+ * A program for one place of a lab: responds with NAME on these ports, and makes the connections that are requested through a
+ * socket at PATH. One process for all, because starting one costs more than a thousand connections.
  *
  *     peer.ts PATH NAME tcp:8080 udp:5353 ...
  */
@@ -27,7 +27,7 @@ async function answer(protocol: string, port: number): Promise<void> {
     return;
   }
   const server = createServer((socket) => {
-    socket.on("error", () => socket.destroy()); // The client has gone; nobody is left to be told.
+    socket.on("error", () => socket.destroy()); // The client has closed the connection.
     socket.once("data", () => socket.end(answerTo(socket.remoteAddress)));
   });
   server.listen({ port, host: "::" });
@@ -54,7 +54,7 @@ const asks = createServer({ allowHalfOpen: true }, (connection) => {
     .then((asked) => obey(JSON.parse(asked) as Ask))
     .then(
       (results) => connection.end(JSON.stringify(results)),
-      // Whoever asks sees that the answer is none; why is in the lab's log of this program.
+      // The requester gets no result; the error is in the lab's log of this program.
       (error: unknown) => {
         console.error(error);
         connection.destroy();

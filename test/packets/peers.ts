@@ -46,7 +46,7 @@ export class Peer {
     return new Peer(place, socket);
   }
 
-  /** Connects `count` times, each on a fresh connection; tells what became of each. */
+  /** Connects `count` times, each on a new connection; returns the results. */
   async connect({ protocol, address, port }: Target, count: number): Promise<Result[]> {
     if (protocol === "sctp") return askOverSctp(this.place, address, port, count);
     const host = address.includes(":") ? `[${address}]` : address;

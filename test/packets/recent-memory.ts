@@ -1,4 +1,4 @@
-import type { RecentMatch } from "../fake/rule.ts";
+import type { RecentMatch } from "../doubles/iptables/rule.ts";
 
 /** What xt_recent remembers, by list: each source with the seconds since it was last seen. */
 export type Lists = Readonly<Record<string, Readonly<Record<string, number>>>>;

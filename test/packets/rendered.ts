@@ -1,30 +1,27 @@
 import type { Masquerade } from "../../agent/backends/backend.ts";
+import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
-import type { Changes } from "../../agent/backends/iptables/tables.ts";
+import type { Changes } from "../../agent/backends/iptables/state.ts";
 import type { NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
-import { type Address, FAMILIES, type Family } from "../../api/address.ts";
+import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
+import { parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
-import { believedOf } from "../fake/backend.ts";
-import { FakeIptables } from "../fake/iptables.ts";
+import { stateOf } from "../doubles/iptables/backend.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import type { RecentMemory } from "./recent-memory.ts";
+import { type Traced, trace } from "./trace.ts";
 
-/**
- * Manifests as the facts that the agent makes of them; throws at an object that it complains about. `mustBeFree`: as `Model`
- * takes it.
- */
-export function modelOf(
-  objects: readonly object[],
-  node: NodeFact,
-  mustBeFree: (vip: Address) => boolean = () => false,
-): Model {
-  const model = new Model(mustBeFree);
+/** The facts that the agent parses from manifests; throws if an object has a problem. */
+export function modelOf(objects: readonly object[], node: NodeFact): Model {
+  const model = new Model(node.clusterSetCidrs);
   const refuse = (problems: readonly Problem[]) => {
     if (problems.length > 0) throw new Error(problems.map(problemText).join("; "));
   };
@@ -33,16 +30,21 @@ export function modelOf(
       const { fact, problems } = parseImport(object);
       refuse(problems);
       if (fact) model.setImport(fact, 0);
+    } else if ("kind" in object && object.kind === "IPAddress") {
+      const { fact, problems } = parseIpAddress(object);
+      refuse(problems);
+      if (fact) model.setHolder(fact.address, fact.holder, 0);
     } else {
       const { fact, problems } = parseSlice(object, node.clusterSetCidrs);
       refuse(problems);
       if (fact) model.setSlice(fact, 0);
     }
   }
+  model.listed();
   return model;
 }
 
-/** What one import's services of one family are, by import. */
+/** Services by import. */
 export type Services = ReadonlyMap<`${string}/${string}`, readonly VirtualService[]>;
 
 /** The plan of a whole model. */
@@ -62,7 +64,7 @@ export function clusterSetCidrOf({ clusterSetCidrs }: NodeFact, family: Family):
   return found;
 }
 
-/** What a newly started agent wants in one family. */
+/** The desired state of a newly started agent in one family. */
 export function wanted(
   services: Services,
   family: Family,
@@ -78,12 +80,32 @@ export function wanted(
       all.filter((service) => service.family === family),
     );
   }
-  return ruleset.take();
+  return finished(ruleset.take());
 }
 
-/** Makes a fake kernel hold what is wanted, as the agent would; throws if iptables would refuse. */
+/** The desired state of a model of the kernel. */
+export interface Programming {
+  readonly services: Services;
+  readonly family: Family;
+  readonly node: NodeFact;
+  readonly masquerade: Masquerade;
+}
+
+/** A fake kernel that an agent with iptables has programmed, and a tracer through its chains. */
+export function programIptables({ services, family, node, masquerade }: Programming): Traced {
+  const fake = new FakeIptables(family);
+  const write = (desired: Services) => applyTo(fake, wanted(desired, family, node, masquerade));
+  write(services);
+  return {
+    trace: (packet, memory?: RecentMemory) =>
+      trace({ nat: fake.table("nat"), filter: fake.table("filter") }, packet, memory),
+    withdraw: () => write(new Map()),
+  };
+}
+
+/** Programs a fake kernel as the agent would; throws if iptables would reject the rules. */
 export function applyTo(fake: FakeIptables, changes: Changes): void {
-  const { exitCode, stderr } = fake.restore(diff(believedOf(fake), changes).toString());
+  const { exitCode, stderr } = fake.restore(finished(diff(stateOf(fake), changes)).toString());
   if (exitCode !== 0) throw new Error(stderr);
 }
 

@@ -9,12 +9,12 @@ export function hasSctp(): boolean {
   try {
     execFileSync("/sbin/modprobe", ["--quiet", "sctp"]);
   } catch {
-    // No modules, or no such one: what counts is what the kernel says.
+    // Without this module SCTP may be built in.
   }
   return /^SCTP /m.test(readFileSync("/proc/net/protocols", "utf8"));
 }
 
-/** Answers like `serve` of images/ does, over IPv4: with the place's name and who asks. */
+/** Responds like `serve` of images/, over IPv4: with the place's name and the client's address. */
 export async function serveSctp(place: Namespace, port: number): Promise<void> {
   const listen = `SCTP4-LISTEN:${port},fork,reuseaddr`;
   place.spawn(["socat", listen, `SYSTEM:echo ${place.path} $SOCAT_PEERADDR`]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { UnknownGrammar } from "../fake/faults.ts";
+import { UnknownGrammar } from "../doubles/iptables/faults.ts";
 import { CERTAIN, chanceToNumber, either, isOneIn, NEVER, sameChance } from "./chance.ts";
 import type { Packet } from "./packet.ts";
 import { RecentMemory } from "./recent-memory.ts";
@@ -59,7 +59,7 @@ function forward(...rules: readonly string[]): string {
   return ["*filter", ":A - [0:0]", ":B - [0:0]", ...rules, "COMMIT", ""].join("\n");
 }
 
-test("a ladder of three gives each endpoint a third, and all of them one exactly", () => {
+test("three rules with probabilities give each endpoint a third, and the sum is exactly one", () => {
   const chances = chancesOf(run(nat(THREE) + GUARD));
   assert.deepEqual([...chances.keys()], ["10.1.0.11:8080", "10.1.0.12:8080", "10.2.0.11:8080"]);
   for (const chance of chances.values()) assert.ok(isOneIn(chance, 3));
@@ -67,7 +67,7 @@ test("a ladder of three gives each endpoint a third, and all of them one exactly
   assert.equal(chances.get("10.1.0.11:8080")?.numerator, 715827883n, "k of k / 2^31");
 });
 
-test("a ladder of a thousand is just as exact", () => {
+test("the chances of a thousand such rules also add up to exactly one", () => {
   const rules = [...Array(1000).keys()].map((i) => {
     const left = 1000 - i;
     const draw = `-m statistic --mode random --probability ${(1 / left).toFixed(11)} `;
@@ -80,7 +80,7 @@ test("a ladder of a thousand is just as exact", () => {
   assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN));
 });
 
-test("a draw that cannot win, or cannot lose, is no outcome", () => {
+test("a branch with probability zero is not an outcome", () => {
   const draw = (p: number) =>
     `-p tcp -m statistic --mode random --probability ${p} -j DNAT --to-destination 10.0.0.${p}:1`;
   assert.deepEqual(fates(nat([draw(0), draw(1), draw(0)])), ["10.0.0.1:1"]);
@@ -96,13 +96,13 @@ test("an outcome lists the rules that matched, as iptables-save prints them", ()
   ]);
 });
 
-test("another address, port or protocol is not that service", () => {
+test("packets to another address, port or protocol are not translated", () => {
   assert.deepEqual(fates(nat(THREE), { destination: "241.0.0.11" }), ["untouched"]);
   assert.deepEqual(fates(nat(THREE), { port: 81 }), ["untouched"]);
   assert.deepEqual(fates(nat(THREE), { protocol: "udp" }), ["untouched"]);
 });
 
-test("what is not translated meets the guard, from a pod and from the host", () => {
+test("the guard evaluates packets that are not translated, from a pod and from the host", () => {
   for (const from of ["pod", "host"] as const) {
     const to = (packet: Partial<Packet>) => fates(nat(THREE) + GUARD, { from, ...packet });
     assert.deepEqual(to({ port: 81 }), ["tcp-reset"]);
@@ -112,7 +112,7 @@ test("what is not translated meets the guard, from a pod and from the host", () 
   }
 });
 
-test("an established packet goes where its connection goes, and is drawn no lots for", () => {
+test("a packet of an established connection goes to the endpoint of its connection, without a random selection", () => {
   const boundTo = { address: "10.9.9.9", port: 9 };
   const established = run(nat(THREE) + GUARD, { state: "ESTABLISHED", boundTo });
   assert.deepEqual(
@@ -122,11 +122,11 @@ test("an established packet goes where its connection goes, and is drawn no lots
   assert.deepEqual(fates(nat(THREE) + GUARD, { state: "ESTABLISHED" }), ["dropped"]);
 });
 
-test("a packet that belongs to no connection is dropped, never refused", () => {
+test("a packet that belongs to no connection is dropped, not rejected", () => {
   assert.deepEqual(fates(nat(THREE) + GUARD, { state: "INVALID" }), ["dropped"]);
 });
 
-test("without a connection only a state can match, as xt_conntrack has it", () => {
+test("without a connection only --ctstate can match, as in xt_conntrack", () => {
   const asked = (states: string, state: "NEW" | "INVALID") =>
     fates(forward(`-A FORWARD -m conntrack ${states} -j DROP`), { state })[0];
   assert.equal(asked("--ctorigdst 241.0.0.0/8", "NEW"), "dropped");
@@ -139,7 +139,7 @@ test("without a connection only a state can match, as xt_conntrack has it", () =
   assert.equal(asked("! --ctstate DNAT", "INVALID"), "dropped");
 });
 
-test("masquerading looks at the source, the new destination and the first one", () => {
+test("masquerading depends on the source, the new destination and the original destination", () => {
   const one = ["-p tcp -j DNAT --to-destination 10.1.0.11:8080"];
   const hairpin = "-s 10.1.0.11/32 -d 10.1.0.11/32 -j MASQUERADE --random-fully";
   const offCluster = "! -s 10.1.0.0/16 -j MASQUERADE --random-fully";
@@ -154,12 +154,12 @@ test("masquerading looks at the source, the new destination and the first one", 
   assert.deepEqual(of([offCluster], { source: "192.0.2.1", port: 81 }), ["untouched"]);
 });
 
-test("masquerading without translation shows", () => {
+test("an outcome shows masquerading without translation", () => {
   const text = "*nat\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n";
   assert.deepEqual(fates(text), ["241.0.0.10:80 masqueraded"]);
 });
 
-test("after a jump the chain's end and RETURN come back behind it", () => {
+test("after a jump, evaluation continues behind it at the chain's end and at RETURN", () => {
   const tail = "-A FORWARD -j DROP";
   assert.deepEqual(fates(forward("-A FORWARD -j A", tail)), ["dropped"]);
   assert.deepEqual(fates(forward("-A A -j RETURN", "-A A -j ACCEPT", "-A FORWARD -j A", tail)), [
@@ -168,7 +168,7 @@ test("after a jump the chain's end and RETURN come back behind it", () => {
   assert.deepEqual(fates(forward("-A A -j ACCEPT", "-A FORWARD -j A", tail)), ["untouched"]);
 });
 
-test("after a goto they come back to the last jump, or to the policy", () => {
+test("after a goto, evaluation continues behind the last jump, or with the policy", () => {
   const tail = "-A FORWARD -j DROP";
   assert.deepEqual(fates(forward("-A FORWARD -g A", tail)), ["untouched"]);
   const nested = ["-A A -g B", "-A A -j ACCEPT", "-A FORWARD -j A", tail];
@@ -178,7 +178,7 @@ test("after a goto they come back to the last jump, or to the policy", () => {
   assert.deepEqual(fates(policy), ["dropped"]);
 });
 
-test("RETURN in a base chain asks its policy", () => {
+test("RETURN in a base chain applies its policy", () => {
   assert.deepEqual(
     fates(forward(":FORWARD DROP [0:0]", "-A FORWARD -j RETURN", "-A FORWARD -j ACCEPT")),
     ["dropped"],
@@ -186,7 +186,7 @@ test("RETURN in a base chain asks its policy", () => {
   assert.deepEqual(fates(forward("-A FORWARD -j RETURN", "-A FORWARD -j DROP")), ["untouched"]);
 });
 
-test("a rule that only counts does nothing", () => {
+test("a rule without a target changes nothing", () => {
   const [outcome] = run(forward("-A FORWARD", "-A FORWARD -j DROP"));
   assert.deepEqual(outcome?.rules, ["-A FORWARD", "-A FORWARD -j DROP"]);
 });
@@ -199,7 +199,7 @@ const STICKY = [
   `-p tcp -m recent --set ${LIST(2)} -j DNAT --to-destination 10.1.0.2:80`,
 ];
 
-test("a client is remembered at the endpoint that was drawn, and at no other", () => {
+test("a client is recorded at the selected endpoint, and at no other", () => {
   const outcomes = run(nat(STICKY));
   assert.deepEqual(
     outcomes.map(({ fate, memory }) => [fateText(fate), memory.lists]),
@@ -210,7 +210,7 @@ test("a client is remembered at the endpoint that was drawn, and at no other", (
   );
 });
 
-test("a remembered client comes back, whoever it is, until it was away too long", () => {
+test("a recorded client gets the same endpoint until the timeout", () => {
   for (const drawn of run(nat(STICKY))) {
     const again = (seconds: number, packet = {}) =>
       run(nat(STICKY), packet, drawn.memory.after(seconds));
@@ -222,7 +222,7 @@ test("a remembered client comes back, whoever it is, until it was away too long"
   }
 });
 
-test("a client that was away too long is reaped", () => {
+test("a recorded client is deleted after the timeout", () => {
   const memory = new RecentMemory({
     "CSP-demo.serve-10.1.0.1": { "10.1.0.11": 61, "10.1.0.99": 0 },
   });
@@ -233,13 +233,13 @@ test("a client that was away too long is reaped", () => {
   });
 });
 
-test("a match behind one that said no is not asked", () => {
+test("matches after a match that fails are not evaluated", () => {
   const rule = `-p tcp -m recent --set ${LIST(1)} -j DNAT --to-destination 10.1.0.1:80`;
   const [outcome] = run(nat([rule]), { port: 81 });
   assert.deepEqual(outcome?.memory.lists, {});
 });
 
-test("IPv6 speaks of addresses and refusals in its own way", () => {
+test("IPv6 outcomes have IPv6's notation of addresses and ICMP errors", () => {
   const text = `*nat
 :CSP-SVC - [0:0]
 -A PREROUTING -d fd00:241::1/128 -p tcp -m tcp --dport 80 -j CSP-SVC
@@ -258,14 +258,14 @@ COMMIT
   assert.deepEqual(of(81), ["icmp6-port-unreachable"]);
 });
 
-test("it throws at a rule that it does not know, and at text that iptables would refuse", () => {
+test("the tracer throws at an unknown rule, and at text that iptables rejects", () => {
   const rule = (text: string) => () => tablesOf(`*nat\n-A OUTPUT ${text}\nCOMMIT\n`, "IPv4");
   assert.throws(rule("-j MARK --set-xmark 0x4000/0x4000"), UnknownGrammar);
   assert.throws(rule("-m addrtype --dst-type LOCAL -j RETURN"), UnknownGrammar);
   assert.throws(rule("-j MISSING-chain"), /Couldn't load target/);
 });
 
-test("it reads counters, which a listing has", () => {
+test("the tracer reads listings with counters", () => {
   const text = "# Generated\n*filter\n:FORWARD DROP [12:3456]\nCOMMIT\n# Completed\n";
   assert.deepEqual(fates(text), ["dropped"]);
 });

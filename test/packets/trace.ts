@@ -1,6 +1,6 @@
 import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
-import { FakeIptables } from "../fake/iptables.ts";
-import type { Table } from "../fake/table.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import type { Table } from "../doubles/iptables/table.ts";
 import { type Chance, either, NEVER } from "./chance.ts";
 import { depart, type Journey, type Packet } from "./packet.ts";
 import { RecentMemory } from "./recent-memory.ts";
@@ -12,26 +12,34 @@ export interface Tables {
   readonly filter: Table;
 }
 
-/** What became of a packet. */
+/** The rules of one family, as a backend has programmed them in a model of the kernel. */
+export interface Traced {
+  /** All outcomes of a packet. `memory`: that of an earlier outcome. */
+  trace(packet: Packet, memory?: unknown): Outcome<unknown>[];
+  /** Withdraws all imports, while connections to all endpoints are established. */
+  withdraw(): void;
+}
+
+/** The result of a packet. */
 export type Fate =
   | { readonly fate: "sent"; readonly to: string; readonly masquerade: boolean }
   | { readonly fate: "rejected"; readonly with: string }
   | { readonly fate: "dropped" }
   | { readonly fate: "untouched" };
 
-/** One thing that can become of a packet. The chances of all outcomes of a packet add up to one, exactly. */
-export interface Outcome {
+/** One possible result of a packet. The chances of all outcomes of a packet add up to one, exactly. */
+export interface Outcome<Memory = RecentMemory> {
   readonly fate: Fate;
   readonly chance: Chance;
-  /** What xt_recent remembers afterwards. */
-  readonly memory: RecentMemory;
-  /** Rules looked at, matching or not. */
+  /** The recorded clients afterwards. */
+  readonly memory: Memory;
+  /** Rules evaluated, matching or not. */
   readonly asked: number;
   /** Every rule that matched, in order, as iptables-save prints it. */
   readonly rules: readonly string[];
 }
 
-/** Reads iptables-save text; throws at whatever the tracer cannot follow. */
+/** Reads iptables-save text; throws at rules that the tracer does not support. */
 export function tablesOf(text: string, family: Family): Tables {
   const fake = new FakeIptables(family);
   const { exitCode, stderr } = fake.restore(text);
@@ -40,9 +48,8 @@ export function tablesOf(text: string, family: Family): Tables {
 }
 
 /**
- * All that can become of a packet: nat PREROUTING and filter FORWARD (from a pod) or nat OUTPUT and filter
- * OUTPUT (from the host), then nat POSTROUTING. The nat table is asked about first packets only: later ones
- * do as the first.
+ * All outcomes of a packet: nat PREROUTING and filter FORWARD (from a pod) or nat OUTPUT and filter OUTPUT (from the host), then
+ * nat POSTROUTING. The nat table is evaluated for first packets only; later ones are translated like the first.
  */
 export function trace(tables: Tables, packet: Packet, memory = new RecentMemory()): Outcome[] {
   const [first, second] = packet.from === "pod" ? ["PREROUTING", "FORWARD"] : ["OUTPUT", "OUTPUT"];
@@ -67,8 +74,8 @@ export function trace(tables: Tables, packet: Packet, memory = new RecentMemory(
   return outcomes;
 }
 
-/** The outcomes in short, those that are alike as one: `10.1.0.11:8080`, `… masqueraded`, `tcp-reset`. */
-export function chancesOf(outcomes: readonly Outcome[]): Map<string, Chance> {
+/** The chances of the outcomes by their text, such as `10.1.0.11:8080`, `… masqueraded`, `tcp-reset`. */
+export function chancesOf(outcomes: readonly Outcome<unknown>[]): Map<string, Chance> {
   const chances = new Map<string, Chance>();
   for (const { fate, chance } of outcomes) {
     const name = fateText(fate);

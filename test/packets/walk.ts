@@ -1,14 +1,14 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
-import { type Match, type Negatable, type Rule, STATISTIC_ONE } from "../fake/rule.ts";
-import type { Policy, Table } from "../fake/table.ts";
+import { type Match, type Negatable, type Rule, STATISTIC_ONE } from "../doubles/iptables/rule.ts";
+import type { Policy, Table } from "../doubles/iptables/table.ts";
 import { andDraw } from "./chance.ts";
 import type { Journey } from "./packet.ts";
 
-/** How a packet leaves a hook of one table: `ACCEPT` goes on to the next hook. */
+/** The verdict of a hook of one table: after `ACCEPT` the next hook is evaluated. */
 export type Ending = Policy | { readonly reject: string };
 
-/** Rules asked on one journey; more is a loop. */
+/** Rules evaluated for one packet; more is a loop. */
 const MOST_STEPS = 1_000_000;
 
 /** A place between two rules, and where `-j` came from. */
@@ -96,7 +96,7 @@ function ask(rule: Rule, journey: Journey): Answer[] {
   if (!basics) return [{ matched: false, journey }];
   let open: Answer[] = [{ matched: true, journey }];
   const closed: Answer[] = [];
-  // A match is asked only if all before it said yes, and what they changed stays changed.
+  // A match is evaluated only if all before it match, and their changes stay.
   for (const match of rule.matches) {
     const answers = open.flatMap((answer) => askMatch(match, answer.journey));
     open = answers.filter(({ matched }) => matched);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import { importObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../support/agent-process.ts";
-import { importObject } from "../support/objects.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 import { Objects } from "./play.ts";
 import type { Scenario, Stage, State, Target } from "./scenario.ts";
 
@@ -29,6 +29,7 @@ export class RealStage implements Stage {
     this.#agent = new AgentProcess(lab.node(agent.cluster, agent.node), this.#manifests.path, [
       ...flags,
       ...["--node-name", agent.node, "--iptables-flavour", flavour, "--log-level", "debug"],
+      ...["--explicit-vip-cidrs", "1.2.3.0/24"],
     ]);
     this.#pods = new Map(
       lab.topology.nodes.flatMap((node) =>

@@ -41,7 +41,7 @@ export const STATES = {
 /** One of `STATES`. */
 export type State = keyof typeof STATES;
 
-/** One line that does or checks something; `line` is what it says. */
+/** One line of actions or checks; `line` is its text. */
 export type Step = { readonly line: string } & (
   | { readonly does: "load"; readonly file: string }
   | { readonly does: "set"; readonly slice: string; readonly state: State }

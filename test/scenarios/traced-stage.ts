@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
+import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
-import type { Believed } from "../../agent/backends/iptables/tables.ts";
+import type { KernelState } from "../../agent/backends/iptables/state.ts";
 import type { NodeFact, PropertyFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
 import { parseImport } from "../../agent/model/parse-import.ts";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import { FakeIptables } from "../fake/iptables.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import { cidr, nodeFact } from "../generators/facts.ts";
 import { topologyOf } from "../lab/topology.ts";
 import { trace } from "../packets/trace.ts";
-import { cidr, nodeFact } from "../support/worlds.ts";
 import { Objects } from "./play.ts";
 import type { Scenario, Stage, State, Target } from "./scenario.ts";
 
@@ -25,7 +26,7 @@ export class TracedStage implements Stage {
   readonly #held = new Map<string, { target: Target; to: string }>();
   #model = new Model();
   #ruleset = this.#newRuleset();
-  #believed: Believed = { chains: new Map(), jumps: [] };
+  #state: KernelState = { chains: new Map(), jumps: [] };
 
   constructor({ lab, agent, regions }: Scenario) {
     const region = regions.get(agent.cluster);
@@ -71,13 +72,13 @@ export class TracedStage implements Stage {
     assert.deepEqual([...this.#send(pod, held.target, held.to)], [held.to]);
   }
 
-  /** A new agent: it knows nothing, finds its own rules, and must have nothing to write. */
+  /** A new agent: it reads the existing rules, and must write nothing. */
   async restart(): Promise<void> {
     this.#model = new Model();
     this.#ruleset = this.#newRuleset();
     for (const object of this.#objects.all) this.#apply(object);
     for (const key of this.#model.takeDirty().keys()) this.#plan(key);
-    assert.equal(diff(this.#believed, this.#ruleset.take()).toString(), "");
+    assert.equal(finished(diff(this.#state, finished(this.#ruleset.take()))).toString(), "");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -112,10 +113,10 @@ export class TracedStage implements Stage {
 
   #sync(): void {
     for (const key of this.#model.takeDirty().keys()) this.#plan(key);
-    const tx = diff(this.#believed, this.#ruleset.take());
+    const tx = finished(diff(this.#state, finished(this.#ruleset.take())));
     const { exitCode, stderr } = this.#kernel.restore(tx.toString());
     assert.equal(exitCode, 0, stderr);
-    tx.settle(this.#believed);
+    tx.settle(this.#state);
   }
 
   #plan(key: `${string}/${string}`): void {

@@ -3,24 +3,25 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { applyEvent } from "../support/history.ts";
-import { fromScratch, type Pure, pureIptables, pureIpvs, replay } from "../support/replayed.ts";
-import { anyHistory, type Event } from "../support/worlds.ts";
+import { MODELLED } from "../backends.ts";
+import { anyHistory, applyEvent, type Event } from "../generators/histories.ts";
+import { fromScratch, type Pure, replay } from "./replay.ts";
 
-describe("iptables", () => histories(pureIptables));
-describe("IPVS", () => histories(pureIpvs));
+for (const { name, pure } of MODELLED) describe(name, () => histories(pure));
 
-function histories<Believed, Changes>(pureOf: (family: Family) => Pure<Believed, Changes>): void {
+function histories<KernelState, Changes>(
+  pureOf: (family: Family) => Pure<KernelState, Changes>,
+): void {
   for (const family of FAMILIES) {
     const pure = pureOf(family);
-    test(`${family}: every history, step by step, gives what a fresh start gives`, () => {
+    test(`${family}: after every step of every history, the state is that of a fresh start, and the kernel accepts it`, () => {
       fc.assert(
         fc.property(anyHistory, (history) => replay(pure, history, family)),
         { numRuns: 60 },
       );
     });
 
-    test(`${family}: a history backwards, squashed, doubled or with gaps gives what a fresh start gives`, () => {
+    test(`${family}: a history in reverse, in one step, with repeats or in single events ends in the state of a fresh start`, () => {
       fc.assert(
         fc.property(anyHistory, (history) => {
           replay(pure, [...history].reverse(), family);
@@ -35,7 +36,7 @@ function histories<Believed, Changes>(pureOf: (family: Family) => Pure<Believed,
     });
   }
 
-  test("an import with a VIP, an endpoint and a port has the same rules wherever it stands in a history", () => {
+  test("an import with a VIP, an endpoint and a port has the same rules at any place in a history", () => {
     const pure = pureOf("IPv4");
     const shown = (model: Model) => pure.shown(fromScratch(pure, model, "IPv4"));
     fc.assert(

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
 import { Model } from "../../agent/model/model.ts";
@@ -9,12 +10,13 @@ import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
+import { contains } from "../../api/cidr.ts";
 import { problemText } from "../../api/problem.ts";
-import { serviceImport } from "../support/hostile-imports.ts";
-import { endpointSlice } from "../support/hostile-slices.ts";
-import { mutated } from "../support/mutations.ts";
-import { foreignLines } from "../support/rule-grammar.ts";
-import { nodeFact } from "../support/worlds.ts";
+import { address, nodeFact } from "../generators/facts.ts";
+import { serviceImport } from "../generators/hostile-imports.ts";
+import { endpointSlice } from "../generators/hostile-slices.ts";
+import { mutated } from "../generators/mutations.ts";
+import { foreignLines } from "./rule-grammar.ts";
 
 const node = nodeFact();
 
@@ -60,7 +62,7 @@ const anySlice = fc.oneof(
   ),
 );
 
-test("no value makes a parser throw, and what it complains of is one printable line", () => {
+test("parsers do not throw, whatever the value, and each problem is one printable line", () => {
   const anything = fc.oneof(fc.jsonValue({ stringUnit: "binary" }), anyImport, anySlice);
   fc.assert(
     fc.property(anything, (value) => {
@@ -75,7 +77,7 @@ test("no value makes a parser throw, and what it complains of is one printable l
   );
 });
 
-test("whatever an object holds, only lines of our own shape reach iptables-restore, and as many as meant", () => {
+test("for any object, iptables-restore gets only lines of our grammar, in the right number", () => {
   let rendered = 0;
   fc.assert(
     fc.property(anyImport, fc.array(anySlice, { maxLength: 3 }), (importObject, sliceObjects) => {
@@ -99,11 +101,13 @@ test("whatever an object holds, only lines of our own shape reach iptables-resto
           ruleset.set(key, own);
           services.push(...own);
         }
-        const believed = { chains: new Map(), jumps: [] };
-        const text = diff(believed, ruleset.take()).toString();
+        const state = { chains: new Map(), jumps: [] };
+        const text = finished(diff(state, finished(ruleset.take()))).toString();
         assert.deepEqual(foreignLines(text), []);
         assert.equal(count(text, / -j DNAT /), meantEndpointRules(services));
-        assert.equal(count(text, / --dport /), meantEntries(services));
+        const entries = meantEntries(services, () => true);
+        const isExplicit = (vip: string) => !contains(clusterSetCidr, address(vip));
+        assert.equal(count(text, / --dport /), entries + meantEntries(services, isExplicit));
         assert.equal(count(text, /^\*/), 2);
         assert.equal(count(text, /^COMMIT$/), 2);
         rendered += services.length;
@@ -124,11 +128,12 @@ function meantEndpointRules(services: readonly VirtualService[]): number {
   return rules.reduce((a, b) => a + b, 0);
 }
 
-function meantEntries(services: readonly VirtualService[]): number {
-  return services.reduce((sum, { vips }) => sum + vips.length, 0);
+/** A rule of the dispatch for each VIP and port; and one of the guard, if the VIP is explicit. */
+function meantEntries(services: readonly VirtualService[], of: (vip: string) => boolean): number {
+  return services.reduce((sum, { vips }) => sum + vips.filter(of).length, 0);
 }
 
-test("the grammar knows a line of somebody else's", () => {
+test("the grammar rejects a foreign line", () => {
   const own = "*nat\n:CSP-A - [0:0]\n-A CSP-A -d 241.0.0.0/8 -g CSP-B\nCOMMIT\n";
   assert.deepEqual(foreignLines(own), []);
   assert.deepEqual(foreignLines(`${own}-A INPUT -j ACCEPT\n`), ["-A INPUT -j ACCEPT"]);

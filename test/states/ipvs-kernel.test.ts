@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Ruleset } from "../../agent/backends/backend.ts";
-import { compare } from "../../agent/backends/ipvs/compare.ts";
-import { diffIdle } from "../../agent/backends/ipvs/diff.ts";
-import { type Changes, vipOf } from "../../agent/backends/ipvs/state.ts";
+import { finished } from "../../agent/backends/backend.ts";
+import { diffGarbage } from "../../agent/backends/ipvs/diff.ts";
+import { compare } from "../../agent/backends/ipvs/drift.ts";
+import { type Changes, draining, vipOf } from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
-import { applyEvent } from "../support/history.ts";
-import { ModelIpvs, Refusal } from "../support/model-ipvs.ts";
-import { fromScratch, optionsOf, pureIpvs, setImport } from "../support/replayed.ts";
-import { anyEvent, type Event } from "../support/worlds.ts";
+import { ModelIpvs, Refusal } from "../doubles/model-ipvs.ts";
+import { anyEvent, applyEvent, type Event } from "../generators/histories.ts";
+import { fromScratch, optionsOf, pureIpvs, setImport } from "./replay.ts";
 
-/** What somebody else may do to a kernel, `pick` being a number that chooses among what is there. */
+/** An external change of the kernel; `pick` is a number that selects an object. */
 const HARM: Readonly<Record<string, (kernel: ModelIpvs, pick: number) => void>> = {
   "flush servers": ({ servers }) => servers.clear(),
   "delete a server": ({ servers }, pick) => servers.delete(at(servers.keys(), pick) ?? "0 TCP 0"),
@@ -41,7 +41,7 @@ const HARM: Readonly<Record<string, (kernel: ModelIpvs, pick: number) => void>> 
   "delete the device": ({ vips }) => vips.clear(),
 };
 
-/** What happens between one state and the next: to the agent, to the kernel, or to nobody. */
+/** An event between one state and the next, of the agent or the kernel, or none. */
 type Fault =
   | { readonly kind: "nothing" | "restart" | "tidy" }
   | { readonly kind: "harm"; readonly how: string; readonly pick: number }
@@ -76,20 +76,20 @@ const anyTurns: fc.Arbitrary<Turn[]> = fc.array(
 class Site {
   readonly kernel: ModelIpvs;
   readonly model = new Model();
-  /** True while something is broken that somebody else did. */
+  /** True while an external change is not repaired. */
   harmed = false;
   readonly #family: Family;
   readonly #pure;
   #ruleset: Ruleset<Changes>;
-  #believed;
+  #state;
 
   constructor(family: Family) {
     this.kernel = new ModelIpvs(optionsOf(family).clusterSetCidr);
     this.#family = family;
     this.#pure = pureIpvs(family);
     this.#ruleset = this.#pure.ruleset();
-    this.#believed = this.#pure.nothing();
-    this.pass(this.#ruleset.take());
+    this.#state = this.#pure.empty();
+    this.pass(finished(this.#ruleset.take()));
   }
 
   /** Lets something happen, and gives what is to be changed for it. */
@@ -97,15 +97,15 @@ class Site {
     for (const event of events) applyEvent(this.model, event);
     for (const key of this.model.takeDirty().keys())
       setImport(this.#ruleset, this.model, key, this.#family);
-    return this.#ruleset.take();
+    return finished(this.#ruleset.take());
   }
 
   /** Throws a `Refusal`. */
   pass(changes: Changes): IpvsTransaction {
-    const tx = this.#pure.diff(this.#believed, changes);
+    const tx = finished(this.#pure.diff(this.#state, changes));
     const before = this.#connections();
     this.kernel.run(tx, () => this.assertPromises());
-    tx.settle(this.#believed);
+    tx.settle(this.#state);
     const after = this.#connections();
     for (const one of before)
       assert.ok(after.has(one) || one.includes(" UDP "), `${one} has lost its connections`);
@@ -114,46 +114,47 @@ class Site {
 
   /** A pass of which the kernel makes the first part only. */
   passHalf(changes: Changes, part: number): void {
-    const tx = this.#pure.diff(this.#believed, changes);
+    const tx = finished(this.#pure.diff(this.#state, changes));
     const acts = Math.floor(part * ModelIpvs.acts(tx));
     this.kernel.run(tx, () => this.assertPromises(), acts);
   }
 
-  /** What follows a failure, a drift and a start: all is read, and all is wanted. */
+  /** As after a failure, drift and a start: reads the kernel, and writes the whole desired state. */
   passAll(): IpvsTransaction {
-    this.#believed = this.kernel.read();
+    this.#state = this.kernel.read();
     this.#ruleset = this.#pure.ruleset();
     for (const key of this.model.keys()) setImport(this.#ruleset, this.model, key, this.#family);
-    return this.pass(this.#ruleset.take());
+    return this.pass(finished(this.#ruleset.take()));
   }
 
   /** Removes what is kept only for connections, and has none left. */
   tidy(): void {
-    this.kernel.lookForConnections(this.#believed);
-    const tx = diffIdle(this.#believed, optionsOf(this.#family));
+    const drains = draining(this.#state);
+    const found = this.kernel.destinations(drains);
+    const tx = diffGarbage(this.#state, drains, found, false, optionsOf(this.#family));
     assert.equal(tx.writes, 0, `tidying only deletes:\n${tx.toString()}`);
     this.kernel.run(tx, () => this.assertPromises());
-    tx.settle(this.#believed);
+    tx.settle(this.#state);
   }
 
-  /** What a look finds that somebody else has done. */
+  /** The external changes that a drift check finds. */
   drift(): readonly unknown[] {
-    return compare(this.#believed, this.kernel.read(), this.#family);
+    return compare(this.#state, this.kernel.read(), optionsOf(this.#family).clusterSetCidr);
   }
 
   assertAsFromScratch(): void {
     const pure = this.#pure;
     const scratch = pure.shown(fromScratch(pure, this.model, this.#family));
-    assert.deepEqual(pure.shown(this.#believed), scratch);
-    const { leaving } = this.#believed;
+    assert.deepEqual(pure.shown(this.#state), scratch);
+    const { leaving } = this.#state;
     assert.deepEqual(pure.shown({ ...this.kernel.read(), leaving }), scratch, "so is the kernel");
-    const again = pure.diff(this.#believed, this.#ruleset.take());
+    const again = finished(pure.diff(this.#state, finished(this.#ruleset.take())));
     assert.equal(again.toString(), "", "a second pass does nothing");
     for (const vip of leaving)
       assert.ok([...this.kernel.servers.keys()].some((key) => vipOf(key) === vip));
   }
 
-  /** What no moment between two acts may break: no address without a guard, nobody let in whom nobody takes. */
+  /** The invariants between two steps: no address without a guard, and no admitted connection without a destination. */
   assertPromises(): void {
     const { guard, vips } = this.kernel;
     const { clusterSetCidr } = optionsOf(this.#family);
@@ -209,7 +210,7 @@ function play(site: Site, { events, fault, traffic }: Turn): void {
   site.assertAsFromScratch();
 }
 
-/** Lets clients come and go: only who takes new connections gets any. */
+/** Opens and ends connections: only destinations with a weight get new ones. */
 function letTraffic({ servers }: ModelIpvs, numbers: readonly number[]): void {
   for (const number of numbers) {
     const one = at(at(servers.values(), number)?.destinations.values(), number >> 2);
@@ -225,7 +226,7 @@ function at<T>(all: Iterable<T> | undefined, n: number): T | undefined {
 }
 
 for (const family of FAMILIES) {
-  test(`${family}: whatever happens between two states, the kernel is as from scratch after the next, and keeps its promises in between`, () => {
+  test(`${family}: after any events between two states, the kernel has the state of a fresh start, and its invariants hold in between`, () => {
     fc.assert(
       fc.property(anyTurns, (turns) => {
         const site = new Site(family);

@@ -9,13 +9,24 @@ import { idleRules, violations } from "../../scripts/architecture/violations.ts"
 
 const sources = readSources(join(import.meta.dirname, "../.."));
 
-test("the tree keeps to the import table and to the laws of the house", () => {
+test("the tree follows the import table and the rules of the project", () => {
   assert.ok(sources.has("agent/main.ts") && sources.has("api/address.ts"));
   assert.deepEqual(violations(sources), []);
 });
 
-test("every rule of the table is the rule of some file", () => {
+test("every rule of the table applies to a file", () => {
   assert.deepEqual(idleRules(sources), []);
+});
+
+/** A log message that ends with a full stop: in a call of a logger, or in a `LogLine`. */
+const FULL_STOP =
+  /(\.(trace|debug|info|warn|error)\(\s*|\bline\(\s*"\w+",\s*|\blevel(: "\w+")?,\s*message:\s*)(["`])[A-Z][^"`\n]*\.\4/g;
+
+test("no log message of a program ends with a full stop", () => {
+  const found = [...sources]
+    .filter(([file]) => /^(agent|common|controller)\//.test(file) && !file.endsWith(".test.ts"))
+    .flatMap(([file, text]) => [...text.matchAll(FULL_STOP)].map(([call]) => `${file}: ${call}`));
+  assert.deepEqual(found, []);
 });
 
 /** What is wrong with a tree of these files, without the file names. */
@@ -28,7 +39,7 @@ function importing(file: string, ...targets: readonly string[]): string[] {
   return faults({ [file]: targets.map((target) => `import { x } from "${target}";\n`).join("") });
 }
 
-test("each part of the tree is kept from what it must not import", () => {
+test("forbidden imports of each part are found", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["api/address.ts", "node:net"],
     ["api/address.ts", "../common/errors.ts"],
@@ -40,22 +51,25 @@ test("each part of the tree is kept from what it must not import", () => {
     ["agent/plan/plan.ts", "../backends/backend.ts"],
     ["agent/backends/backend.ts", "./iptables/iptables.ts"],
     ["agent/backends/iptables/render.ts", "node:fs"],
-    ["agent/backends/iptables/render.ts", "../../system/exec.ts"],
+    ["agent/backends/iptables/render.ts", "../../system/run-program.ts"],
     ["agent/backends/iptables/render.ts", "../ipvs/render.ts"],
     ["agent/backends/iptables/read.ts", "../ipvs/read.ts"],
+    ["agent/backends/backend-kind.ts", "./iptables/kind.ts"],
+    ["agent/backends/kinds.ts", "./iptables/iptables.ts"],
     ["agent/backends/iptables/read.ts", "node:child_process"],
-    ["agent/sync/agent.ts", "../backends/iptables/iptables.ts"],
+    ["agent/sync/agent.ts", "../backends/iptables/backend.ts"],
     ["agent/sync/agent.ts", "../sources/manifests/manifests-source.ts"],
     ["agent/sync/agent.ts", "node:fs"],
-    ["agent/sources/manifests/sight.ts", "node:child_process"],
-    ["agent/sources/manifests/sight.ts", "../../plan/plan.ts"],
+    ["agent/sources/manifests/file-state.ts", "node:child_process"],
+    ["agent/sources/manifests/file-state.ts", "../../plan/plan.ts"],
     ["agent/observe/metrics.ts", "node:os"],
-    ["agent/observe/metrics.ts", "../backends/iptables/iptables.ts"],
+    ["agent/observe/metrics.ts", "../backends/iptables/backend.ts"],
     ["agent/config/config.ts", "node:fs"],
-    ["agent/system/exec.ts", "../model/facts.ts"],
+    ["agent/system/run-program.ts", "../model/facts.ts"],
     ["agent/command/run.ts", "../../controller/merge.ts"],
+    ["agent/command/run.ts", "../backends/iptables/kind.ts"],
     ["agent/command/run.ts", "node:child_process"],
-    ["agent/command/run.ts", "../../test/support/fake-clock.ts"],
+    ["agent/command/run.ts", "../../test/doubles/fake-clock.ts"],
     ["images/serve/serve.ts", "../../common/log.ts"],
   ];
   for (const [file, target] of cases) {
@@ -68,15 +82,16 @@ test("each part of the tree is kept from what it must not import", () => {
   }
 });
 
-test("what the table allows is no fault", () => {
+test("allowed imports are accepted", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["api/cidr.ts", "./address.ts"],
     ["common/http.ts", "node:stream/promises"],
     ["agent/plan/plan.ts", "../model/facts.ts"],
     ["agent/backends/iptables/render.ts", "node:crypto"],
-    ["agent/backends/iptables/read.ts", "../../system/exec.ts"],
-    ["agent/sources/manifests/sight.ts", "node:fs/promises"],
-    ["agent/command/backends.ts", "../backends/iptables/iptables.ts"],
+    ["agent/backends/iptables/read.ts", "../../system/run-program.ts"],
+    ["agent/sources/manifests/file-state.ts", "node:fs/promises"],
+    ["agent/backends/kinds.ts", "./iptables/kind.ts"],
+    ["agent/command/backends.ts", "../backends/kinds.ts"],
     ["agent/observe/metrics.ts", "prom-client"],
     ["agent/plan/plan.test.ts", "fast-check"],
     ["test/kernel/x.test.ts", "../../agent/backends/iptables/read.ts"],
@@ -86,27 +101,29 @@ test("what the table allows is no fault", () => {
   }
 });
 
-test("a file of a part that the table does not know is a fault", () => {
+test("a file outside of the table is a fault", () => {
   assert.deepEqual(faults({ "controller/merge.ts": "" }), [
     "controller/merge.ts: belongs to no rule of the import table",
   ]);
 });
 
-test("nobody imports a program, nor a test", () => {
-  assert.deepEqual(importing("agent/command/run.ts", "../main.ts"), [
-    "agent/command/run.ts: imports agent/main.ts, which is to be started",
-  ]);
+test("an import of a program or a test is a fault", () => {
+  assert.ok(
+    importing("agent/command/run.ts", "../main.ts").includes(
+      "agent/command/run.ts: imports agent/main.ts, which is to be started",
+    ),
+  );
   assert.equal(importing("agent/command/run.ts", "../plan/plan.test.ts").length, 1);
   assert.equal(importing("test/x.test.ts", "../scripts/build.ts").length, 1);
 });
 
-test("a pure file imports pure files only, its own folder's included", () => {
+test("a pure file can only import pure files, also in its own folder", () => {
   assert.deepEqual(importing("agent/backends/iptables/render.ts", "./read.ts"), [
     "agent/backends/iptables/render.ts: is pure and imports agent/backends/iptables/read.ts, which is not",
   ]);
 });
 
-test("a pure file with a clock, chance, the process or a memory is a fault; words in comments are not", () => {
+test("a pure file that uses a clock, random numbers, the process or module state is a fault; words in comments are not", () => {
   const impure = [
     "const now = Date.now();",
     "const now = new Date();",
@@ -142,20 +159,39 @@ test("a pure file with a clock, chance, the process or a memory is a fault; word
   for (const line of pure) assert.deepEqual(faults({ "agent/plan/x.ts": `${line}\n` }), [], line);
 });
 
-test("who waits or measures asks no clock that somebody may set; who prints the time may", () => {
+test("code that waits or measures uses the monotonic clock; code that prints the time may use the system time", () => {
   for (const line of ["x = Date.now();", "x = new Date();", "gauge.setToCurrentTime();"]) {
     for (const file of ["agent/sync/x.ts", "agent/observe/x.ts", "common/x.ts"]) {
       const expected = [`${file}: asks for the time of day, not for Clock`];
       assert.deepEqual(faults({ [file]: `${line}\n` }), expected, line);
     }
-    for (const file of ["agent/observe/metrics.ts", "test/kernel/x.test.ts", "common/x.test.ts"]) {
+    for (const file of ["agent/observe/observer.ts", "test/kernel/x.test.ts", "common/x.test.ts"]) {
       assert.deepEqual(faults({ [file]: `${line}\n` }), [], line);
     }
   }
   assert.deepEqual(faults({ "agent/sync/x.ts": "x = new Date(text);\n" }), []);
 });
 
-test("a cycle is a fault, of types only as well", () => {
+test("only the record of backends and a backend's own folder name the backend", () => {
+  const text = 'if (name === "ipvs") return;\n';
+  for (const file of [
+    "agent/command/run.ts",
+    "agent/backends/backend-kind.ts",
+    "agent/backends/iptables/kind.ts",
+    "common/x.ts",
+    "api/x.ts",
+  ]) {
+    assert.deepEqual(faults({ [file]: text }), [`${file}: names the backend ipvs`]);
+  }
+  for (const file of ["agent/backends/names.ts", "agent/backends/ipvs/kind.ts", "api/x.test.ts"]) {
+    assert.deepEqual(faults({ [file]: text }), [], file);
+  }
+  for (const line of ['x = "ipvs-scheduler";', "// Not with ipvs.", 'say("ipvs is better");']) {
+    assert.deepEqual(faults({ "agent/command/run.ts": `${line}\n` }), [], line);
+  }
+});
+
+test("an import cycle is a fault, also of types only", () => {
   const files = {
     "agent/plan/a.ts": 'import type { B } from "./b.ts";\n',
     "agent/plan/b.ts": 'import { c } from "./c.ts";\n',
@@ -167,7 +203,7 @@ test("a cycle is a fault, of types only as well", () => {
   ]);
 });
 
-test("a file that leads to a cycle is not on it, and two cycles are two", () => {
+test("a file that imports a cycle is not part of it, and two cycles are reported as two", () => {
   const graph = new Map([
     ["lead", ["a"]],
     ["a", ["b", "self"]],
@@ -180,7 +216,7 @@ test("a file that leads to a cycle is not on it, and two cycles are two", () => 
   ]);
 });
 
-test("a file of more than 400 lines, or with a name that says nothing, is a fault", () => {
+test("a file of more than 400 lines, or with a meaningless name, is a fault", () => {
   assert.deepEqual(faults({ "api/a.ts": "x;\n".repeat(400) }), []);
   assert.deepEqual(faults({ "api/a.ts": "x;\n".repeat(401) }), [
     "api/a.ts: has 401 lines, more than 400",
@@ -191,7 +227,7 @@ test("a file of more than 400 lines, or with a name that says nothing, is a faul
   assert.deepEqual(faults({ "api/utility-pole.ts": "" }), []);
 });
 
-test("every form of import is seen", () => {
+test("every form of import is found", () => {
   const text = [
     'import a from "a";',
     'import type { b } from "b";',
@@ -226,7 +262,7 @@ test("every form of import is seen", () => {
   ]);
 });
 
-test("the table itself allows the whole tree to tests only", () => {
+test("the table allows only tests to import the whole tree", () => {
   const wide = RULES.filter(({ may }) => may.includes("**"));
   assert.deepEqual(
     wide.map(({ files }) => files),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -23,7 +23,7 @@ function output(cwd: string, ...args: readonly string[]): string {
   return stdout;
 }
 
-test("the bundled agent runs far from the tree, and knows its version", async (t) => {
+test("the bundled agent runs outside of the tree, and prints its version", async (t) => {
   const out = folder(t);
   await bundle(join(root, "agent/main.ts"), join(out, "agent.mjs"));
   const version = `clusterset-agent ${packageJson.version} (Node ${process.versions.node})\n`;
@@ -35,7 +35,7 @@ test("the bundled agent runs far from the tree, and knows its version", async (t
   });
 });
 
-test("a bundle does not load the part of Node that none of it uses, undici", async (t) => {
+test("a bundle does not load undici, which it does not use", async (t) => {
   const out = folder(t);
   await bundle(join(root, "common/http.ts"), join(out, "http.mjs"));
   const loaded = 'import("./http.mjs").then(() => console.log(process.moduleLoadList.join("\\n")))';
@@ -44,7 +44,7 @@ test("a bundle does not load the part of Node that none of it uses, undici", asy
   assert.doesNotMatch(modules, /undici/);
 });
 
-test("a bundle is ASCII, so that V8 keeps its text in one byte a character, and says what it said", async (t) => {
+test("a bundle is ASCII, so that V8 stores it with one byte per character, and prints the same text", async (t) => {
   const out = folder(t);
   const source = '/** @license – */ export const [plain, made] = ["–", `→`];\n';
   writeFileSync(join(out, "source.mjs"), source);
@@ -54,14 +54,27 @@ test("a bundle is ASCII, so that V8 keeps its text in one byte a character, and 
   assert.equal(output(out, "--eval", printed), "–→\n");
 });
 
-test("the bundled controller runs far from the tree, and knows its version", async (t) => {
+test("the bundled controller runs outside of the tree, and prints its version", async (t) => {
   const out = folder(t);
   await bundle(join(root, "controller/main.ts"), join(out, "controller.mjs"));
   const version = `clusterset-controller ${packageJson.version} (Node ${process.versions.node})\n`;
   assert.equal(output(out, "controller.mjs", "version"), version);
 });
 
-test("a bundle finds netlink's native part beside itself", async (t) => {
+test("a build stops at a native part of netlink that is not the reviewed one", (t) => {
+  const netlink = folder(t);
+  for (const architecture of ["x64", "arm64"]) {
+    const prebuilt = join(netlink, "prebuilds", `linux-${architecture}`);
+    mkdirSync(prebuilt, { recursive: true });
+    writeFileSync(join(prebuilt, "node.napi.node"), "other");
+  }
+  assert.throws(
+    () => copyNative(folder(t), netlink),
+    /linux-x64\/node\.napi\.node has SHA-256 d9298a10/,
+  );
+});
+
+test("a bundle loads netlink's native part from its own directory", async (t) => {
   const out = folder(t);
   await bundle(join(root, "test/unit/load-netlink.ts"), join(out, "netlink.mjs"));
   assert.deepEqual(
@@ -69,4 +82,18 @@ test("a bundle finds netlink's native part beside itself", async (t) => {
     ["netlink-linux-x64.node", "netlink-linux-arm64.node"],
   );
   assert.equal(output(out, "netlink.mjs"), "open\n");
+});
+
+test("npm ci accepts package-lock.json: each package that it names is pinned by a digest", () => {
+  // A registry may lack the binaries of some platforms: npm then writes their names into the lock, and nothing else of them.
+  const packages: Record<string, { integrity?: string; optionalDependencies?: object }> =
+    JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
+  for (const [path, { integrity, optionalDependencies = {} }] of Object.entries(packages)) {
+    if (path !== "") assert.match(integrity ?? "", /^sha512-/, path);
+    for (const name of Object.keys(optionalDependencies)) {
+      const pinned =
+        `${path}/node_modules/${name}` in packages || `node_modules/${name}` in packages;
+      assert.ok(pinned, `delete the name ${name} from package-lock.json, at ${path}`);
+    }
+  }
 });

@@ -15,7 +15,7 @@ import { markdownTable, withBlock } from "../../scripts/documents/markers.ts";
 const root = join(import.meta.dirname, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
-test("what documents say of the code is what the code says (node scripts/documents.ts --write)", () => {
+test("generated blocks of documents match the code (node scripts/documents.ts --write)", () => {
   for (const { document, name, text } of BLOCKS) {
     const written = read(document);
     assert.equal(
@@ -31,17 +31,17 @@ function rowWords(document: string): string[] {
   return [...read(document).matchAll(/^\| `([^`]+)` \|/gm)].map(([, word = ""]) => word);
 }
 
-test("ERRORS.md and REASONS.md list every word of the code once, and no other", () => {
+test("ERRORS.md and REASONS.md list every code and reason once, and no others", () => {
   assert.deepEqual(rowWords("docs/ERRORS.md"), Object.keys(ERRORS));
   assert.deepEqual(rowWords("docs/REASONS.md"), Object.keys(REASONS));
 });
 
-test("ERRORS.md says of every code what to do, and of no other", () => {
+test("ERRORS.md has instructions for every code, and for no other", () => {
   const said = [...read("docs/ERRORS.md").matchAll(/^### (\S+)$/gm)].map(([, code = ""]) => code);
   assert.deepEqual(said, Object.keys(ERRORS));
 });
 
-test("METRICS.md lists every metric that is served, with its type and help, and no other", async () => {
+test("METRICS.md lists every served metric, with its type and help, and no other", async () => {
   const texts = await Promise.all([new AgentMetrics().text(), new ControllerMetrics().text()]);
   const lines = texts.join("\n").split("\n");
   const served = (word: "HELP" | "TYPE"): Map<string, string> =>
@@ -67,7 +67,7 @@ test("metrics are named by the conventions of Prometheus", () => {
   }
 });
 
-test("metrics that documents speak of exist", () => {
+test("metrics in documents exist", () => {
   const known = new Set(
     [AGENT, CONTROLLER].flatMap(({ METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES }) =>
       [HISTOGRAMS, COUNTERS, GAUGES]
@@ -83,7 +83,7 @@ test("metrics that documents speak of exist", () => {
   }
 });
 
-test("error codes that documents speak of exist", () => {
+test("error codes in documents exist", () => {
   for (const document of documents()) {
     for (const [code] of read(document).matchAll(/\bCSP_[A-Z_]*[A-Z]\b/g)) {
       assert.ok(Object.hasOwn(ERRORS, code), `${document}: ${code}`);
@@ -101,7 +101,7 @@ function anchorsOf(document: string): string[] {
   );
 }
 
-test("what documents link to is there, headings included", () => {
+test("links in documents lead to existing files and headings", () => {
   for (const document of documents()) {
     for (const [, link = ""] of read(document).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^[a-z]+:/.test(link)) continue;
@@ -122,7 +122,7 @@ function numbersOf(text: string): number[] {
   );
 }
 
-test("MCS-API.md explains every number that a test is named by, and names files that are there", () => {
+test("MCS-API.md explains every number in test names, and names existing files", () => {
   const [, ...tables] = read("docs/MCS-API.md").split(/^\| (?=Item|Trap|Cases)/m);
   const rows = tables.map((table) =>
     [...table.matchAll(/^\| (C?\d[^|]*)\|.*\| ([^|]*) \|$/gm)].map(([, numbers = "", by = ""]) => ({
@@ -163,7 +163,7 @@ test("MCS-API.md explains every number that a test is named by, and names files 
   }
 });
 
-test("no document names a place on the machine of whoever wrote it", () => {
+test("no document names a path of its writer's machine", () => {
   for (const document of documents()) {
     assert.doesNotMatch(read(document), /(?<![\w.:/-])\/(work|root|home|Users|farm)\//, document);
   }
@@ -175,13 +175,13 @@ function documents(): string[] {
   return found;
 }
 
-test("a block is replaced where it stands, and nothing else is touched", () => {
+test("a block is replaced in its place, and nothing else changes", () => {
   const document = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\n<!-- /y -->\n";
   assert.equal(withBlock(document, "x", "new\n"), document.replace("old", "new"));
   assert.throws(() => withBlock(document, "z", ""), /expected one block between <!-- z -->/);
   assert.throws(() => withBlock(document + document, "x", ""), /expected one block/);
 });
 
-test("a bar inside a cell does not end it", () => {
+test("a bar inside a table cell does not end it", () => {
   assert.equal(markdownTable(["A"], [["a|b"]]), "| A |\n| --- |\n| a\\|b |\n");
 });

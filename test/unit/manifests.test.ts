@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { SETTINGS } from "../../agent/backends/ipvs/settings.ts";
 import { AGENT } from "../../agent/config/program.ts";
-import { OF_HOST } from "../../agent/system/setting.ts";
+import { OF_HOST } from "../../agent/system/sysctl.ts";
 import { type AnyProgram, flagList, variableOf } from "../../common/config/program.ts";
 import { CONTROLLER } from "../../controller/config/program.ts";
 import packageJson from "../../package.json" with { type: "json" };
@@ -34,7 +34,7 @@ function documents(file: string): Value[] {
   });
 }
 
-/** All that stands below a key of this name, at any depth. */
+/** All values below a key of this name, at any depth. */
 function below(key: string, value: Value): Value[] {
   if (value === null || typeof value !== "object") return [];
   if (Array.isArray(value)) return value.flatMap((one: Value) => below(key, one));
@@ -50,7 +50,7 @@ function settings(files: readonly string[] = FILES): { name: string; value?: str
   return all("env", files).flat() as { name: string; value?: string }[];
 }
 
-test("every setting of a container is a flag of the program, and its value is one that it takes", () => {
+test("every setting of a container is a flag of the program, with a valid value", () => {
   const programs: readonly AnyProgram[] = [AGENT, CONTROLLER];
   const flags = new Map(
     programs.flatMap((program) =>
@@ -69,7 +69,7 @@ test("every setting of a container is a flag of the program, and its value is on
   }
 });
 
-test("a cleanup waits for the agent's lock, and for no other", () => {
+test("cleanup waits for the agent's lock, and for no other", () => {
   const [agent, cleanup] = ["deploy/base/agent.yaml", "deploy/cleanup/cleanup.yaml"];
   const lock = lockOf(agent);
   assert.ok(lock);
@@ -90,11 +90,11 @@ function hostPathAt(path: string, file: string): string | undefined {
   return volumes.find(({ name }) => name === mount?.name)?.hostPath.path;
 }
 
-test("with IPVS, the agent sees the node's switches where it looks for them", () => {
+test("with IPVS, the node's sysctls are mounted where the agent reads them", () => {
   assert.equal(hostPathAt(`${OF_HOST}/net`, "deploy/components/ipvs/agent.yaml"), "/proc/sys/net");
 });
 
-test("a node that sets its switches by the guide sets all that the agent would", () => {
+test("the guide's sysctls are all that the agent would set", () => {
   const guide = readFileSync(join(ROOT, "docs/guides/ipvs.md"), "utf8");
   const [, file = ""] = /sysctl\.d\/\S+ <<END\n([\s\S]*?)END/.exec(guide) ?? [];
   // What a kernel may be without is right by its default (settings.ts).
@@ -106,7 +106,34 @@ test("a node that sets its switches by the guide sets all that the agent would",
   for (const { name } of SETTINGS) assert.ok(guide.includes(`| \`${name}\` |`), name);
 });
 
-test("images are of the version that is released", () => {
+test("the agent has NET_ADMIN only; components add one capability each, also together", () => {
+  const [base] = documents("deploy/base/agent.yaml") as [
+    { spec: { template: { spec: { containers: { name: string }[] } } } },
+  ];
+  const [container] = base.spec.template.spec.containers;
+  assert.equal(container?.name, "agent");
+  const capabilities = (file: string) => all("capabilities", [file])[0];
+  assert.deepEqual(capabilities("deploy/base/agent.yaml"), { drop: ["ALL"], add: ["NET_ADMIN"] });
+  // Where the agent of an earlier run used legacy tables is unknown.
+  assert.deepEqual(capabilities("deploy/cleanup/cleanup.yaml"), {
+    ...{ drop: ["ALL"], add: ["NET_ADMIN", "NET_RAW"] },
+  });
+  const path = "/spec/template/spec/containers/0/securityContext/capabilities/add/-";
+  const added = FILES.filter((file) => file.endsWith("/capability.yaml")).map((file) => [
+    basename(dirname(file)),
+    documents(file),
+  ]);
+  assert.deepEqual(Object.fromEntries(added), {
+    "net-raw": [[{ op: "add", path, value: "NET_RAW" }]],
+    preflight: [[{ op: "add", path, value: "SYS_ADMIN" }]],
+  });
+  // A strategic merge would replace the list.
+  const patches = FILES.filter((file) => /components\/.*\/agent\.yaml$/.test(file));
+  assert.ok(patches.length > 3);
+  assert.deepEqual(all("capabilities", patches), []);
+});
+
+test("images have the version of the release", () => {
   const tags = all("images").flat() as { name: string; newTag: string }[];
   assert.ok(tags.length >= 3);
   for (const { name, newTag } of tags) assert.equal(newTag, packageJson.version, name);
@@ -119,7 +146,7 @@ test("images are of the version that is released", () => {
   }
 });
 
-test("images say what they are, in the labels that OCI has for it", () => {
+test("images have OCI's labels", () => {
   for (const file of ["Dockerfile.agent", ...globSync("images/*/Dockerfile", { cwd: ROOT })]) {
     // Of the last stage: those of others are not the image's.
     const last =
@@ -140,7 +167,35 @@ test("images say what they are, in the labels that OCI has for it", () => {
   }
 });
 
-test("guides tell of every component that an operator may add", () => {
+test("each namespace with critical pods has a quota that admits them, as GKE requires", () => {
+  const objects = FILES.flatMap(documents) as ({ [key: string]: Value } & {
+    readonly kind?: string;
+    readonly metadata?: { readonly namespace?: string };
+  })[];
+  const of = ({ metadata }: (typeof objects)[number], names: readonly Value[]) =>
+    names.flatMap((name) => (typeof name === "string" ? [`${metadata?.namespace} ${name}`] : []));
+  const used = objects.flatMap((object) => of(object, below("priorityClassName", object)));
+  const admitted = objects
+    .filter(({ kind }) => kind === "ResourceQuota")
+    .flatMap((quota) => of(quota, below("values", quota).flat()));
+  assert.deepEqual(used.toSorted(), [
+    "clusterset-proxy system-cluster-critical",
+    "clusterset-proxy system-node-critical",
+  ]);
+  assert.deepEqual(admitted.toSorted(), used.toSorted());
+});
+
+test("no overlay contains CRDs, which would replace newer ones or delete those of others", () => {
+  const kustomizations = FILES.filter((file) => /kustomization(\.yaml)?$/i.test(file));
+  const resources = all("resources", kustomizations).flat() as string[];
+  assert.ok(resources.length > 10);
+  assert.deepEqual(
+    resources.filter((path) => path.endsWith("/crds")),
+    [],
+  );
+});
+
+test("guides describe every optional component", () => {
   const told = ["docs/guides/install.md", "docs/guides/uninstall.md", "deploy/README.md"]
     .map((file) => readFileSync(join(ROOT, file), "utf8"))
     .join();
@@ -151,7 +206,7 @@ test("guides tell of every component that an operator may add", () => {
   }
 });
 
-test("every file of deploy/ is applied by some kustomization, or is said to be made for one cluster", () => {
+test("every file of deploy/ is applied by a kustomization, or documented as made for one cluster", () => {
   const applied = FILES.filter((file) => /kustomization(\.yaml)?$/i.test(file)).flatMap((file) => {
     const patches = all("patches", [file]).flat() as { path: string }[];
     const named = [

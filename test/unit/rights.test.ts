@@ -5,7 +5,9 @@ import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
 import { SERVICE_CIDRS } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import {
+  ANNOTATION_ALLOWED_NAMESPACES,
   ANNOTATION_COMPLETE,
+  ANNOTATION_DENIED_NAMESPACES,
   ANNOTATION_ENDPOINT_CIDRS,
   LABEL_PEER,
   LABEL_RECORD,
@@ -21,7 +23,8 @@ import {
   CONTROLLERS_QUERY,
   ENDPOINT_SLICES,
   HUB_QUERY,
-  OWN_QUERIES,
+  IP_ADDRESSES,
+  LOCAL_QUERIES,
   peersQuery,
   RANGE_QUERIES,
   registryQueries,
@@ -31,7 +34,7 @@ import {
 import { Applier } from "../../controller/sync/applier.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";
 import { type RightsObject, rightsFiles, rightsIn } from "../apiserver/rights.ts";
-import { FakeClock } from "../support/fake-clock.ts";
+import { FakeClock } from "../doubles/fake-clock.ts";
 
 // What deploy/rbac grants is what the code asks for: not less, and not more.
 
@@ -90,7 +93,14 @@ function rightsOf({ path, write }: ApiRequest): Right[] {
 /** Rights by which objects of a kind are kept as they should be. */
 async function keeping(resource: ApiResource): Promise<Right[]> {
   const applier = (writer: ApiWriter) =>
-    new Applier({ resource, writer, feed: () => undefined, clock: new FakeClock() });
+    new Applier({
+      resource,
+      writer,
+      store: { beginWrite: () => () => undefined },
+      informer: () => undefined,
+      clock: new FakeClock(),
+      takesOver: true,
+    });
   const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME };
   return [
     ...(await writing((writer) => applier(writer).apply(manifest, undefined))),
@@ -102,10 +112,14 @@ async function keeping(resource: ApiResource): Promise<Right[]> {
 function telling(resource: ApiResource): Promise<Right[]> {
   const manifest = { apiVersion: "v1", kind: resource.kind, metadata: NAME, status: { a: 1 } };
   return writing((writer) =>
-    new Applier({ resource, writer, feed: () => undefined, clock: new FakeClock() }).applyStatus(
-      manifest,
-      SEEN,
-    ),
+    new Applier({
+      resource,
+      writer,
+      store: { beginWrite: () => () => undefined },
+      informer: () => undefined,
+      clock: new FakeClock(),
+      takesOver: true,
+    }).applyStatus(manifest, SEEN),
   );
 }
 
@@ -138,7 +152,7 @@ function same(granted: readonly Right[], needed: readonly Right[]): void {
   assert.deepEqual([...granted].sort(), [...new Set(needed)].sort());
 }
 
-test("the agent may do what it does, and nothing else", () => {
+test("the agent's rights are those that it uses, and no others", () => {
   // A rule that names a node would have to be another one for each.
   const asked = Object.values(queries("n1")).map(({ group, versions, resource }) => ({
     group,
@@ -153,19 +167,20 @@ test("the agent may do what it does, and nothing else", () => {
   ]);
 });
 
-test("the controller may do in its own cluster what it does there, and nothing else", async () => {
+test("the controller's rights in its own cluster are those that it uses there, and no others", async () => {
   same(granted("controller.yaml", "ClusterRole", "clusterset-controller"), [
-    ...reading(...Object.values(OWN_QUERIES), ...Object.values(RANGE_QUERIES)),
+    ...reading(...Object.values(LOCAL_QUERIES), ...Object.values(RANGE_QUERIES)),
     ...(await writing((writer) => writer.create(EVENTS, { metadata: NAME }))),
     ...(await keeping(SERVICE_IMPORTS)),
     ...(await telling(SERVICE_IMPORTS)),
     ...(await keeping(ENDPOINT_SLICES)),
+    ...(await keeping(IP_ADDRESSES)),
     ...(await telling(SERVICE_EXPORTS)),
-    ...(await writing((writer) => writer.create(CLUSTER_PROPERTIES, { metadata: NAME }))),
+    ...(await keeping(CLUSTER_PROPERTIES)),
   ]);
 });
 
-test("the controller may elect a leader by its own Lease, and by no other", async () => {
+test("the controller can use its own Lease for leader election, and no other", async () => {
   const lease = { metadata: NAME };
   same(granted("controller-election.yaml", "Role", "clusterset-controller", "clusterset-proxy"), [
     // What does not exist yet has no name in a request.
@@ -177,14 +192,14 @@ test("the controller may elect a leader by its own Lease, and by no other", asyn
   ]);
 });
 
-test("the controller may see whether kube-controller-manager lives, and no other Lease of kube-system", () => {
+test("the controller can read the Lease of kube-controller-manager, and no other of kube-system", () => {
   same(
     granted("controller-outage.yaml", "Role", "clusterset-controller", "kube-system"),
     reading(CONTROLLERS_QUERY),
   );
 });
 
-test("who publishes in a registry may do what that takes, and nothing else", async () => {
+test("the rights of a publisher in a registry are those that it needs, and no others", async () => {
   same(granted("registry-publisher.yaml", "ClusterRole", "clusterset-registry-publisher"), [
     ...reading(...Object.values(registryQueries("registry"))),
     ...(await keeping(SERVICE_IMPORTS)),
@@ -194,14 +209,14 @@ test("who publishes in a registry may do what that takes, and nothing else", asy
   ]);
 });
 
-test("who reads a registry may list and watch what lies in it, and nothing else", () => {
+test("the reader of a registry can list and watch its objects, and has no other right", () => {
   same(
     granted("registry-reader.yaml", "ClusterRole", "clusterset-registry-reader"),
     reading(...Object.values(registryQueries("registry"))),
   );
 });
 
-test("who finds members may list and watch Secrets of one namespace, or namespaces of the hub", () => {
+test("the discovery of members can list and watch Secrets of one namespace, or namespaces of the hub", () => {
   const namespace = "clusterset-proxy";
   same(
     granted("mesh/peers.yaml", "Role", "clusterset-controller-peers", namespace),
@@ -210,7 +225,7 @@ test("who finds members may list and watch Secrets of one namespace, or namespac
   same(granted("hub/hub.yaml", "ClusterRole", "clusterset-hub-member"), reading(HUB_QUERY));
 });
 
-test("each role has a file of its own, and each of its verbs a reason beside it", () => {
+test("each role has its own file, and each of its verbs has a comment with its reason", () => {
   for (const file of rightsFiles()) {
     const roles = rightsIn([file]).filter(({ rules }) => rules !== undefined);
     assert.ok(roles.length <= 1, file);
@@ -221,7 +236,7 @@ test("each role has a file of its own, and each of its verbs a reason beside it"
   }
 });
 
-test("what is about one cluster names it everywhere, and leaves no placeholder behind", () => {
+test("rights for one cluster name it everywhere, without a placeholder left", () => {
   for (const file of ["mesh/registry.yaml", "mesh/reader.yaml", "hub/cluster.yaml"]) {
     // An id that YAML would take for a number.
     const objects = rightsIn([file], { cluster: "7", peer: "8" });
@@ -230,7 +245,7 @@ test("what is about one cluster names it everywhere, and leaves no placeholder b
   }
 });
 
-test("documents name files, labels and annotations of rights that there are", () => {
+test("documents name existing files, labels and annotations of rights", () => {
   const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
   const files = [...guide.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([file]) => file);
   assert.ok(files.length > 10);
@@ -238,7 +253,14 @@ test("documents name files, labels and annotations of rights that there are", ()
   const named = [...guide.matchAll(/clusterset-proxy\.io\/[a-z-]+/g)].map(([key]) => key);
   assert.deepEqual(
     new Set(named),
-    new Set([LABEL_PEER, LABEL_RECORD, ANNOTATION_COMPLETE, ANNOTATION_ENDPOINT_CIDRS]),
+    new Set([
+      LABEL_PEER,
+      LABEL_RECORD,
+      ANNOTATION_ALLOWED_NAMESPACES,
+      ANNOTATION_COMPLETE,
+      ANNOTATION_DENIED_NAMESPACES,
+      ANNOTATION_ENDPOINT_CIDRS,
+    ]),
   );
   const [, role = ""] = readFileSync(`${ROOT}/deploy/rbac/agent.yaml`, "utf8").split("---\n");
   const page = readFileSync(`${ROOT}/agent/sources/kubernetes/README.md`, "utf8");
@@ -252,11 +274,11 @@ function resourcesOf(files: readonly string[]): Set<string> {
   return new Set(resources.map((resource) => resource.replace(/\/.*/, "")));
 }
 
-test("the guide's table of rights names every kind that a file grants anything on, and no other", () => {
+test("the guide's RBAC table names every kind that a file grants anything on, and no other", () => {
   const files = rightsFiles().filter((file) => resourcesOf([file]).size > 0);
   const all = resourcesOf(files);
   const guide = readFileSync(`${ROOT}/docs/guides/mesh-or-hub.md`, "utf8");
-  const [, section = ""] = guide.split("## Rights\n");
+  const [, section = ""] = guide.split("## RBAC\n");
   const said = new Map<string, Set<string>>();
   for (const row of section.split("\n").filter((line) => line.includes(".yaml` |"))) {
     const [, , may = "", where = ""] = row.split("|");

@@ -26,7 +26,7 @@ test("ages, widths of columns, names of pods and addresses in a cluster may diff
   assert.ok(isAsShown(rule("10.2.1.6:8080"), rule("10.2.3.44:8080")));
 });
 
-test("words, clusters, ports and lines may not", () => {
+test("words, clusters, ports and lines may not differ", () => {
   assert.ok(!isAsShown(IMPORT, IMPORT.replace("ClusterSetIP", "Headless")));
   assert.ok(!isAsShown(IMPORT, IMPORT.replace("241.232.251.137", "241.232.251.138")));
   assert.ok(!isAsShown("10.2.1.6:8080\n", "10.1.1.6:8080\n"));
@@ -36,7 +36,7 @@ test("words, clusters, ports and lines may not", () => {
   assert.ok(!isAsShown("one\n", ""));
 });
 
-test("three dots stand for what is left out: within a line, or for any number of lines", () => {
+test("three dots match omitted text in a line, or any number of lines", () => {
   assert.ok(isAsShown("one … three\n", "one two three\n"));
   assert.ok(!isAsShown("one … three\n", "one two\nthree\n"));
   for (const left of ["", "two\n", "two\nthree\n"]) {
@@ -45,12 +45,12 @@ test("three dots stand for what is left out: within a line, or for any number of
   assert.ok(!isAsShown("one\n…\nfour\n", "one\ntwo\n"));
 });
 
-test("what looks like a pattern is text", () => {
+test("regular expressions are compared as text", () => {
   assert.ok(isAsShown("[+]sources ok (.*)\n", "[+]sources ok (.*)\n"));
   assert.ok(!isAsShown("[+]sources ok\n", "++sources ok\n"));
 });
 
-test("all that these guides say to do is done by some test", () => {
+test("a test runs every command of these guides", () => {
   const folder = join(import.meta.dirname, "../e2e");
   const tests = globSync("*.test.ts", { cwd: folder });
   const text = tests.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");

@@ -7,7 +7,7 @@ const exec = promisify(execFile);
 export async function makeDisk(folder: string, disk: string, spare: number): Promise<void> {
   const { stdout } = await exec("du", ["-sm", folder]);
   const size = Math.ceil(Number.parseInt(stdout, 10) * 1.1) + spare;
-  // No journal: a guest that dies leaves nothing that anybody wants to read.
+  // No journal: the disk is not used after the guest has ended.
   // Not in the path of every shell that root gets.
   await exec("/sbin/mke2fs", [
     ...["-q", "-t", "ext4", "-O", "^has_journal,^metadata_csum", "-m", "0", "-E", "root_owner=0:0"],

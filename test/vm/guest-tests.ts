@@ -6,15 +6,14 @@ import { guestSystem } from "./system.ts";
 import type { Limits } from "./watchdog.ts";
 
 /**
- * Emulation is ten times slower, on a busy machine more: the longest that a test is silent, and that a run lasts, several
- * times over.
+ * Emulation is ten times slower, on a busy machine more: several times the longest silence of a test, and the longest run.
  */
 export const LIMITS: Limits = { silenceMs: 300_000, lifeMs: 30 * 60_000 };
 
-/** As much of the console as has a panic and what led to it. */
+/** Enough lines of the console for a panic and its cause. */
 const SHOWN_LINES = 60;
 
-/** What a run was that went well. */
+/** The result of a successful run. */
 export interface Done {
   /** Why tests were skipped. */
   readonly skipped: readonly string[];
@@ -33,7 +32,7 @@ export async function runInGuest(stage: Stage, job: Job, limits = LIMITS): Promi
   }
 }
 
-/** Where commands of Kubernetes are; builds what is not there. */
+/** Paths of commands of Kubernetes; builds missing ones. */
 export function builtCommands(names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const build = new URL("../kubernetes/build", import.meta.url).pathname;

@@ -9,18 +9,18 @@ import { RecordedStage } from "./recorded-stage.ts";
 
 const FIXTURES = "test/vm/fixtures";
 
-test("a guest that panics fails the run, and the kernel's last words are shown", async () => {
+test("a guest that panics fails the run, and the kernel's last lines are shown", async () => {
   const stage = new RecordedStage();
   const run = runInGuest(stage, { files: [`${FIXTURES}/panic.ts`], commands: [] });
   await assert.rejects(run, /Kernel panic - not syncing: sysrq triggered crash/);
-  // The file at least; whether its test had been heard of depends on who was faster.
+  // The file at least; its test may not have been reported yet.
   assert.ok(
     stage.lines.some((line) => /panic\.ts.* fails: the guest ended while this ran/.test(line)),
     stage.lines.join("\n"),
   );
 });
 
-test("a guest that says nothing for long is given up", async () => {
+test("a guest that prints nothing for long is ended", async () => {
   const stage = new RecordedStage();
   const limits = { ...LIMITS, silenceMs: 500 };
   const run = runInGuest(stage, { files: [`${FIXTURES}/silence.ts`], commands: [] }, limits);
@@ -29,7 +29,7 @@ test("a guest that says nothing for long is given up", async () => {
 });
 
 for (const signal of ["SIGKILL", "SIGINT"] as const) {
-  test(`no guest, nor its disk, outlives a process that ends by ${signal}`, {
+  test(`a process that ends by ${signal} leaves no guest and no disk`, {
     timeout: 300_000,
   }, async () => {
     const owner = new Process([process.execPath, `${import.meta.dirname}/fixtures/owner.ts`]);

@@ -59,7 +59,7 @@ function commandLine({ kernel, initrd, root }: System, disk: string, folder: str
     ...["-device", `virtio-blk-pci,drive=${id}`],
   ];
   return [
-    // The kernel kills it when this process has died, whatever of.
+    // The kernel kills it when this process has ended for any reason.
     ...["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", ...MACHINE],
     ...["-smp", "2", "-m", String(MEMORY_MIB)],
     ...["-kernel", kernel, "-initrd", initrd, "-append", KERNEL_LINE],
@@ -79,7 +79,7 @@ async function boot(
   onReport: (said: Report) => void,
 ): Promise<End> {
   const env = { ...process.env, TMPDIR: folder };
-  // Its input stays open, and says nothing: at its end QEMU would take the guest's port for unplugged.
+  // Its input stays open and empty: at its end QEMU would unplug the guest's port.
   const qemu = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"] });
   const ended = Promise.withResolvers<string | undefined>();
   qemu.once("error", (error) => ended.resolve(error.message));

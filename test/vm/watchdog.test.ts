@@ -4,7 +4,7 @@ import { Watchdog } from "./watchdog.ts";
 
 const LIMITS = { silenceMs: 1_000, lifeMs: 3_000 };
 
-test("a guest that says something now and then lives, until its time is over", () => {
+test("a guest that prints regularly continues until its time limit", () => {
   const watchdog = new Watchdog(LIMITS, 500);
   for (let now = 500; now < 3_500; now += 900) {
     assert.equal(watchdog.verdict(now), undefined, String(now));
@@ -14,7 +14,7 @@ test("a guest that says something now and then lives, until its time is over", (
   assert.equal(watchdog.verdict(3_500), "no end within 3 s");
 });
 
-test("a guest that says nothing is given up, from its start and from its last word", () => {
+test("a guest that prints nothing is ended, from its start or its last output", () => {
   const watchdog = new Watchdog(LIMITS, 0);
   assert.equal(watchdog.verdict(999), undefined);
   assert.equal(watchdog.verdict(1_000), "silent for 1 s");

@@ -5,8 +5,8 @@ export interface Limits {
 }
 
 /**
- * Says why a guest is given up: silent for too long (it hangs, or a test in it does), or too long in all (it talks and
- * gets nowhere). The times are the caller's, of any clock that only goes forward.
+ * Decides when to end a guest: after too long without output (it hangs, or a test in it does), or after too long in total. The
+ * times are the caller's, of any monotonic clock.
  */
 export class Watchdog {
   readonly #limits: Limits;
@@ -19,7 +19,7 @@ export class Watchdog {
     this.#heardMs = nowMs;
   }
 
-  /** The guest has said something. */
+  /** The guest has printed something. */
   heard(nowMs: number): void {
     this.#heardMs = nowMs;
   }

@@ -35,7 +35,7 @@ describe("names of chains", () => {
     );
   });
 
-  test("are never two services', nor two ranges', nor a range's of two trees", () => {
+  test("are unique for services, ranges and trees", () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(service, { selector: (s) => JSON.stringify(s), maxLength: 40 }),
@@ -56,7 +56,7 @@ describe("names of chains", () => {
   });
 
   // The kernel keeps these over a restart and an upgrade: a name that changes rewrites everything.
-  test("stay what they were", () => {
+  test("are stable", () => {
     const http = { importKey: "demo/serve", protocol: "TCP", port: 80 } as const;
     assert.equal(serviceChain(http), "CSP-SVC-ZXRW4YYXZOJNWMBM");
     assert.equal(serviceChain({ ...http, protocol: "UDP" }), "CSP-SVC-JCH3VCKZ63MBBBXR");

@@ -3,25 +3,25 @@ import { type Address, addressFromHex } from "../../../api/address.ts";
 import { widthOf } from "../../../api/cidr.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 
-/** What every chain of ours starts with, and no other program's does. */
+/** The prefix of all our chains. */
 export const OWN = "CSP-";
 /** nat: rules for VIPs outside the ClusterSet CIDR. */
 export const EXPLICIT = "CSP-EXPLICIT";
-/** nat: who is masqueraded after our DNAT. */
+/** nat: masquerades some connections after our DNAT. */
 export const MASQUERADE = "CSP-MASQUERADE";
 /** nat: the same for explicit VIPs, when there are too many for a jump each. */
 export const MASQUERADE_EXPLICIT = "CSP-MASQ-EXPLICIT";
-/** filter: refuses what is still addressed to a VIP after DNAT. */
+/** filter: rejects packets that are still addressed to a VIP after DNAT. */
 export const GUARD = "CSP-GUARD";
-/** filter: leads explicit VIPs there, when there are too many for a jump each. */
+/** filter: sends the ports of imports at explicit VIPs to the guard. Other ports are the address owner's. */
 export const GUARD_EXPLICIT = "CSP-GUARD-EXPLICIT";
 
-/** XT_EXTENSION_MAXNAMELEN less the terminating zero. */
+/** XT_EXTENSION_MAXNAMELEN without the terminating zero. */
 const LONGEST = 28;
 
 /**
- * The chain of one port of an import. A hash, because `namespace/name:port` does not fit; 80 bits of SHA-256,
- * because the names come from other clusters, and a collision made on purpose would join two services.
+ * The chain of one service. `namespace/name:port` does not fit, so the name is a hash: 80 bits of SHA-256, because names come
+ * from other clusters, and a collision made on purpose would join two services.
  */
 export function serviceChain(
   service: Pick<VirtualService, "importKey" | "protocol" | "port">,
@@ -31,9 +31,8 @@ export function serviceChain(
 }
 
 /**
- * The chain for all VIPs under a prefix, named by it: `CSP-241.0.16.0/20`. `infix` tells several trees
- * apart. Dots stand for the colons of IPv6, with which `nft -f` could not read its own listing back; a name
- * that is too long gives way to a hash.
+ * The chain for all VIPs under a prefix: `CSP-241.0.16.0/20`. `infix` distinguishes trees. Dots replace the colons of IPv6,
+ * which `nft -f` cannot parse in names; a name that is too long is replaced by a hash.
  */
 export function prefixChain(infix: string, range: string): string {
   const name = `${OWN}${infix}${range.replaceAll(":", ".")}`;
@@ -42,14 +41,14 @@ export function prefixChain(infix: string, range: string): string {
   return `${OWN}${infix}${hash}`;
 }
 
-/** The range that a prefix of `Address.hex` stands for, as iptables-save prints it. */
+/** The range of a prefix of `Address.hex`, as iptables-save prints it. */
 export function rangeOf(prefix: string, family: Address["family"]): string {
   const bits = prefix.length * 4;
   const first = addressFromHex(prefix.padEnd(widthOf(family) / 4, "0"));
   return `${first.text}/${bits}`;
 }
 
-/** RFC 4648 base32 without padding: letters and digits that every tool passes on. */
+/** RFC 4648 base32 without padding. */
 function base32(bytes: Uint8Array): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   let text = "";

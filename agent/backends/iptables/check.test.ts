@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { check } from "./check.ts";
-import { Judge, type ListChains } from "./judge.ts";
-import { type Believed, type ChainKey, digestOf, type Jump } from "./tables.ts";
+import { JumpOrder, type ListChains } from "./jump-order.ts";
+import { SaveParser } from "./parse.ts";
+import { BASES, digestOf, type Jump, type KernelState, TABLES } from "./state.ts";
 
 const TO_A: Jump = "nat OUTPUT -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-A";
 const TO_GUARD: Jump =
   "filter FORWARD -d 241.0.0.0/8 -m comment --comment clusterset-proxy -j CSP-GUARD";
 const TO_M: Jump = "nat POSTROUTING -m conntrack --ctstate DNAT -j CSP-M";
-const BELIEVED: Believed = {
+const CACHED: KernelState = {
   chains: new Map([
     ["nat CSP-A", digestOf(["-A CSP-A -g CSP-B"])],
     ["nat CSP-M", digestOf([])],
@@ -18,58 +19,71 @@ const BELIEVED: Believed = {
   jumps: [TO_GUARD, TO_A, TO_M],
 };
 const line = (jump: Jump) => `-A ${jump.slice(jump.indexOf(" ") + 1)}`;
-const AS_BELIEVED: Readonly<Record<string, readonly string[]>> = {
+const MATCHING: Readonly<Record<string, readonly string[]>> = {
   "nat OUTPUT": [line(TO_A)],
   "nat CSP-A": ["-A CSP-A -g CSP-B"],
   "nat POSTROUTING": [line(TO_M)],
   "nat CSP-M": [],
   "filter FORWARD": [line(TO_GUARD)],
   "filter CSP-GUARD": ["-A CSP-GUARD -j DROP"],
+  "nat CSP-B": ["-A CSP-B -j RETURN"],
 };
 
-/** What a look finds in a kernel that holds these chains, and which it has listed. */
+/** What a check finds in a kernel that holds these chains. */
 async function look(change: Readonly<Record<string, readonly string[] | undefined>>) {
-  const kernel = { ...AS_BELIEVED, ...change };
-  const listed: ChainKey[] = [];
-  const list: ListChains = async (keys, keep) => {
-    listed.push(...keys);
-    return new Map(keys.map((key) => [key, kernel[key]?.filter(keep)]));
-  };
-  return { drift: await check(BELIEVED, list, new Judge(list)), listed };
+  const kernel = { ...MATCHING, ...change };
+  const list: ListChains = async (keys, keep) =>
+    new Map(keys.map((key) => [key, kernel[key]?.filter(keep)]));
+  const state: KernelState = { chains: new Map(), jumps: [] };
+  for (const table of TABLES) {
+    const parser = new SaveParser(table, state);
+    const chains = Object.entries(kernel).filter(([key, lines]) => lines && key.startsWith(table));
+    for (const [key] of chains) parser.line(`:${key.slice(table.length + 1)} - [0:0]`);
+    for (const rule of chains.flatMap(([, lines]) => lines ?? [])) parser.line(rule);
+    parser.end();
+  }
+  const bases = new Map(BASES.map((key) => [key, kernel[key]]));
+  return check(CACHED, { state, bases }, new JumpOrder(list));
 }
 
-describe("a look", () => {
-  test("finds nothing where all is as believed, and lists the first level only", async () => {
-    const { drift, listed } = await look({});
-    assert.deepEqual(drift, []);
-    assert.ok(listed.includes("nat CSP-A") && !listed.includes("nat CSP-B"));
+describe("a drift check", () => {
+  test("finds nothing if the kernel matches the cached state", async () => {
+    assert.deepEqual(await look({}), []);
   });
 
-  test("finds a jump that is gone, and names nobody where others are left", async () => {
-    const { drift } = await look({
+  test("finds a flushed and a changed chain that no built-in chain leads to directly", async () => {
+    for (const rules of [[], ["-A CSP-B -j DNAT --to-destination 10.6.6.6:80"]]) {
+      assert.deepEqual(await look({ "nat CSP-B": rules }), [
+        { reason: "chain-changed", what: "nat CSP-B" },
+      ]);
+    }
+  });
+
+  test("finds a missing jump, and names no suspect while other jumps are left", async () => {
+    const drift = await look({
       "nat OUTPUT": ["-A OUTPUT -j KUBE-SERVICES"],
     });
     assert.deepEqual(drift, [{ reason: "jump-missing", what: TO_A }]);
   });
 
-  test("finds chains that are gone or hold other rules", async () => {
-    const { drift } = await look({ "nat CSP-A": undefined, "filter CSP-GUARD": [] });
+  test("finds missing and changed chains", async () => {
+    const drift = await look({ "nat CSP-A": undefined, "filter CSP-GUARD": [] });
     assert.deepEqual(drift, [
-      { reason: "chain-changed", what: "filter CSP-GUARD" },
       { reason: "chain-missing", what: "nat CSP-A" },
+      { reason: "chain-changed", what: "filter CSP-GUARD" },
     ]);
   });
 
-  test("finds a jump too many, in any chain that it looks at", async () => {
-    const { drift } = await look({ "nat POSTROUTING": [line(TO_M), "-A POSTROUTING -j CSP-A"] });
+  test("finds an additional jump in any chain that it lists", async () => {
+    const drift = await look({ "nat POSTROUTING": [line(TO_M), "-A POSTROUTING -j CSP-A"] });
     assert.deepEqual(drift, [{ reason: "jump-extra", what: "nat POSTROUTING -j CSP-A" }]);
     const doubled = await look({ "nat OUTPUT": [line(TO_A), line(TO_A)] });
-    assert.deepEqual(doubled.drift, [{ reason: "jump-extra", what: TO_A }]);
+    assert.deepEqual(doubled, [{ reason: "jump-extra", what: TO_A }]);
   });
 
-  test("finds a jump behind another program's, and names it", async () => {
+  test("finds a jump behind another program's rule, and names the program", async () => {
     const rule = "-A FORWARD -i eth0 -j DOCKER-USER";
-    const { drift } = await look({
+    const drift = await look({
       "filter FORWARD": [rule, line(TO_GUARD)],
       "filter DOCKER-USER": ["-A DOCKER-USER -s 10.0.0.0/8 -j ACCEPT"],
     });
@@ -77,8 +91,8 @@ describe("a look", () => {
     assert.deepEqual(drift, [{ reason: "jump-behind", what: TO_GUARD, suspect }]);
   });
 
-  test("names who has rules in a table that was flushed, and tells that first", async () => {
-    const { drift } = await look({
+  test("names the owners of rules in a flushed table, and reports that first", async () => {
+    const drift = await look({
       "filter FORWARD": [],
       "filter CSP-GUARD": undefined,
       "nat OUTPUT": ["-A OUTPUT -j ufw-x", "-A OUTPUT -j OUTPUT_direct", "-A OUTPUT -j ACCEPT"],

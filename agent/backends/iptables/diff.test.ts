@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
-import { type Believed, type ChainKey, type Changes, digestOf, type Jump } from "./tables.ts";
+import { type ChainKey, type Changes, digestOf, type Jump, type KernelState } from "./state.ts";
 
 const A: ChainKey = "nat CSP-A";
 const B: ChainKey = "nat CSP-B";
@@ -12,7 +13,7 @@ const TO_GUARD: Jump = "filter FORWARD -d 241.0.0.0/8 -j CSP-GUARD";
 
 type Chains = Readonly<Partial<Record<ChainKey, readonly string[] | undefined>>>;
 
-function believed(chains: Chains = {}, jumps: readonly Jump[] = []): Believed {
+function stateOf(chains: Chains = {}, jumps: readonly Jump[] = []): KernelState {
   const digests = Object.entries(chains).map(
     ([key, rules]) => [key as ChainKey, digestOf(rules ?? [])] as const,
   );
@@ -25,12 +26,12 @@ function changes(chains: Chains, jumps?: readonly Jump[], complete = false): Cha
 }
 
 describe("a transaction", () => {
-  test("puts up the guard before the DNAT", () => {
+  test("adds the guard before the DNAT", () => {
     const wanted = changes({ [A]: ["-A CSP-A -j RETURN"], [GUARD]: ["-A CSP-GUARD -j DROP"] }, [
       TO_GUARD,
       TO_A,
     ]);
-    const tx = diff(believed(), wanted);
+    const tx = finished(diff(stateOf(), wanted));
     assert.equal(
       tx.toString(),
       `*filter
@@ -48,8 +49,10 @@ COMMIT
     assert.deepEqual([tx.writes, tx.deletes, tx.empty], [4, 0, false]);
   });
 
-  test("takes the guard down after the DNAT", () => {
-    const tx = diff(believed({ [A]: [], [GUARD]: [] }, [TO_GUARD, TO_A]), changes({}, [], true));
+  test("deletes the guard after the DNAT", () => {
+    const tx = finished(
+      diff(stateOf({ [A]: [], [GUARD]: [] }, [TO_GUARD, TO_A]), changes({}, [], true)),
+    );
     assert.equal(
       tx.toString(),
       `*nat
@@ -67,10 +70,12 @@ COMMIT
     assert.deepEqual([tx.writes, tx.deletes], [0, 4]);
   });
 
-  test("has a new guard before, and the old one after the change of the DNAT", () => {
-    const text = diff(
-      believed({ "filter CSP-OLD": [] }, ["filter FORWARD -j CSP-OLD"]),
-      changes({ [GUARD]: [], "filter CSP-OLD": undefined, [A]: [] }, [TO_GUARD]),
+  test("adds a new guard before the DNAT changes, and deletes the old one after that", () => {
+    const text = finished(
+      diff(
+        stateOf({ "filter CSP-OLD": [] }, ["filter FORWARD -j CSP-OLD"]),
+        changes({ [GUARD]: [], "filter CSP-OLD": undefined, [A]: [] }, [TO_GUARD]),
+      ),
     ).toString();
     assert.deepEqual(text.match(/^(\*.*|.*(GUARD|OLD|CSP-A).*)$/gm), [
       "*filter",
@@ -85,16 +90,18 @@ COMMIT
     ]);
   });
 
-  test("declares chains in the order of their names, those that it deletes among them", () => {
-    const text = diff(
-      believed({ "nat CSP-C": [] }),
-      changes({
-        "nat CSP-D": ["-A CSP-D -j RETURN"],
-        "nat CSP-a": [],
-        [B]: [],
-        "nat CSP-C": undefined,
-        "nat CSP-241.0.0.0/8": [],
-      }),
+  test("declares chains in the order of their names, deleted ones included", () => {
+    const text = finished(
+      diff(
+        stateOf({ "nat CSP-C": [] }),
+        changes({
+          "nat CSP-D": ["-A CSP-D -j RETURN"],
+          "nat CSP-a": [],
+          [B]: [],
+          "nat CSP-C": undefined,
+          "nat CSP-241.0.0.0/8": [],
+        }),
+      ),
     ).toString();
     assert.deepEqual(text.match(/^:\S+/gm), [
       ":CSP-241.0.0.0/8",
@@ -105,41 +112,46 @@ COMMIT
     ]);
   });
 
-  test("leaves alone a chain that is as it should be", () => {
+  test("skips a chain that is right", () => {
     const rules = ["-A CSP-A -j RETURN"];
-    assert.equal(diff(believed({ [A]: rules }), changes({ [A]: rules })).empty, true);
-    assert.equal(diff(believed({ [A]: rules }), changes({ [A]: [...rules, ...rules] })).writes, 1);
-    assert.equal(diff(believed(), changes({ [A]: undefined })).empty, true);
+    assert.equal(finished(diff(stateOf({ [A]: rules }), changes({ [A]: rules }))).empty, true);
+    assert.equal(
+      finished(diff(stateOf({ [A]: rules }), changes({ [A]: [...rules, ...rules] }))).writes,
+      1,
+    );
+    assert.equal(finished(diff(stateOf(), changes({ [A]: undefined }))).empty, true);
   });
 
-  test("deletes what it does not name only if it names everything", () => {
-    const kernel = believed({ [A]: [], [B]: [] });
-    assert.equal(diff(kernel, changes({ [A]: [] })).empty, true);
+  test("deletes other chains only if the changes are complete", () => {
+    const kernel = stateOf({ [A]: [], [B]: [] });
+    assert.equal(finished(diff(kernel, changes({ [A]: [] }))).empty, true);
     assert.deepEqual(
-      diff(kernel, changes({ [A]: [] }, [], true))
+      finished(diff(kernel, changes({ [A]: [] }, [], true)))
         .toString()
         .match(/^-X .*$/gm),
       ["-X CSP-B"],
     );
   });
 
-  test("leaves the jumps alone if they did not change", () => {
-    assert.equal(diff(believed({}, [TO_A]), changes({})).empty, true);
+  test("keeps the jumps if they did not change", () => {
+    assert.equal(finished(diff(stateOf({}, [TO_A]), changes({}))).empty, true);
   });
 });
 
 describe("jumps", () => {
   const lines = (present: readonly Jump[], wanted: readonly Jump[]) =>
-    diff(believed({}, present), changes({}, wanted)).toString().match(/^-.*$/gm) ?? [];
+    finished(diff(stateOf({}, present), changes({}, wanted)))
+      .toString()
+      .match(/^-.*$/gm) ?? [];
 
-  test("that are missing go to the head of their chain, the first wanted first", () => {
+  test("that are missing are inserted at the head of their chain, in the desired order", () => {
     assert.deepEqual(lines([], ["nat OUTPUT -j CSP-A", "nat OUTPUT -j CSP-B"]), [
       "-I OUTPUT 1 -j CSP-B",
       "-I OUTPUT 1 -j CSP-A",
     ]);
   });
 
-  test("that stand twice stand once", () => {
+  test("that are duplicated are replaced by one at the head", () => {
     assert.deepEqual(lines([TO_A, TO_A, TO_A], [TO_A]), [
       "-D PREROUTING -d 241.0.0.0/8 -j CSP-A",
       "-D PREROUTING -d 241.0.0.0/8 -j CSP-A",
@@ -148,16 +160,16 @@ describe("jumps", () => {
     ]);
   });
 
-  test("that somebody put elsewhere are taken out", () => {
+  test("in other chains are deleted", () => {
     assert.deepEqual(lines([TO_A, "nat INPUT -j CSP-A", "filter CUSTOM -g CSP-GUARD"], [TO_A]), [
       "-D INPUT -j CSP-A",
       "-D CUSTOM -g CSP-GUARD",
     ]);
   });
 
-  test("that stand behind an obstacle go to the head, and nothing else moves", () => {
-    const kernel = { ...believed({}, [TO_GUARD, TO_A]), behind: new Map([[TO_GUARD, "Docker"]]) };
-    const tx = diff(kernel, changes({}, [TO_A, TO_GUARD]));
+  test("behind a shadowing rule move to the head, and no others move", () => {
+    const kernel = { ...stateOf({}, [TO_GUARD, TO_A]), behind: new Map([[TO_GUARD, "Docker"]]) };
+    const tx = finished(diff(kernel, changes({}, [TO_A, TO_GUARD])));
     assert.equal(
       tx.toString(),
       `*filter
@@ -168,15 +180,15 @@ COMMIT
     );
     assert.deepEqual([tx.writes, tx.deletes], [1, 0]);
     tx.settle(kernel);
-    assert.ok(diff(kernel, changes({}, [TO_A, TO_GUARD])).empty);
+    assert.ok(finished(diff(kernel, changes({}, [TO_A, TO_GUARD]))).empty);
   });
 
-  test("in another order are as good", () => {
+  test("may be in any order", () => {
     assert.deepEqual(lines([TO_GUARD, TO_A], [TO_A, TO_GUARD]), []);
   });
 });
 
-test("after it is settled, the same changes are none", () => {
+test("after a transaction is settled, the same changes give an empty one", () => {
   const key = fc.constantFrom<ChainKey>(A, B, GUARD, "filter CSP-A");
   const rules = fc.array(fc.constantFrom("-A CSP-A -j RETURN", "-A CSP-A -j DROP"), {
     maxLength: 2,
@@ -190,10 +202,10 @@ test("after it is settled, the same changes are none", () => {
       jumps,
       fc.boolean(),
       (kernel, present, wanted, jumpsWanted, complete) => {
-        const state = believed(kernel, present);
+        const state = stateOf(kernel, present);
         const change = changes(wanted, jumpsWanted, complete);
-        diff(state, change).settle(state);
-        const again = diff(state, change);
+        finished(diff(state, change)).settle(state);
+        const again = finished(diff(state, change));
         assert.equal(again.toString(), "");
         assert.equal(again.empty, true);
       },

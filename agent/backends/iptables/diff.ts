@@ -1,36 +1,37 @@
-import { finished, type Transaction } from "../backend.ts";
+import type { Transaction } from "../backend.ts";
 import {
-  type Believed,
   type Changes,
   digestOf,
   type Jump,
+  type KernelState,
   linesOf,
   type Rules,
+  TABLES,
   type Table,
   tableOf,
-} from "./tables.ts";
+} from "./state.ts";
 
-/** Characters of a piece of text, about. */
+/** Approximate number of characters of a piece of text. */
 const PIECE = 64_000;
 
-/** A chain that is written. */
+/** A chain to write. */
 type Write = readonly [name: string, rules: Rules, digest: string];
 
 /** One table's part of a transaction. */
 interface Section {
-  /** Chains to write, by name: created if need be, and filled with these rules alone. */
+  /** Chains to write, in order: created if necessary, with exactly these rules. */
   readonly writes: readonly Write[];
   readonly deletes: readonly string[];
   readonly insertJumps: readonly string[];
-  /** Jumps to take out of where they stand, as often as they do, and put at the head. */
+  /** Jumps of which all copies are deleted and one is inserted at the head. */
   readonly moveJumps: readonly (readonly [rule: string, copies: number])[];
   readonly deleteJumps: readonly string[];
 }
 
-/** Input of iptables-restore, and what will be believed once it is accepted. */
+/** Input of iptables-restore, and its effect on the cached state. */
 export class IptablesTransaction implements Transaction {
   readonly #sections: Record<Table, Section>;
-  /** Jumps that stand once this is accepted; undefined if they stay as they are. */
+  /** All jumps after the transaction; undefined if they do not change. */
   readonly jumps: readonly Jump[] | undefined;
 
   constructor(sections: Record<Table, Section>, jumps: readonly Jump[] | undefined) {
@@ -52,38 +53,36 @@ export class IptablesTransaction implements Transaction {
     return this.writes + this.deletes === 0;
   }
 
-  /** Makes `believed` what the kernel holds once it has accepted this. */
-  settle(believed: Believed): void {
-    for (const table of ["filter", "nat"] as const) {
-      for (const name of this.#sections[table].deletes) believed.chains.delete(`${table} ${name}`);
+  /** The number of COMMITs: parts that the kernel accepts one after the other. */
+  get commits(): number {
+    return this.#parts.filter(([, section]) => hasWork(section)).length;
+  }
+
+  /** Updates the cached state after the kernel has accepted the transaction. */
+  settle(state: KernelState): void {
+    for (const table of TABLES) {
+      for (const name of this.#sections[table].deletes) state.chains.delete(`${table} ${name}`);
       for (const [name, , digest] of this.#sections[table].writes) {
-        believed.chains.set(`${table} ${name}`, digest);
+        state.chains.set(`${table} ${name}`, digest);
       }
     }
-    if (this.jumps !== undefined) believed.jumps = this.jumps;
-    delete believed.behind;
+    if (this.jumps !== undefined) state.jumps = this.jumps;
+    delete state.behind;
   }
 
   /**
-   * The guard is up before the first DNAT, and goes after the last: what a table adds to filter is committed
-   * before nat, and what it takes away after it. Each COMMIT is atomic; the three together are not.
+   * The guard is written before the first DNAT, and deleted after the last: additions to filter come before nat, deletions
+   * after it. Each COMMIT is atomic; the three together are not.
    */
   toString(): string {
     return [...this.pieces()].join("");
   }
 
-  /** The same text piece by piece, made as it is asked for: all of it may be more than memory should hold. */
+  /** The same text in pieces that are made while they are read, because all of it may need too much memory. */
   *pieces(): Generator<string> {
-    const { filter, nat } = this.#sections;
-    const additions = { ...filter, deletes: [], deleteJumps: [] };
-    const removals = { ...filter, writes: [], insertJumps: [], moveJumps: [] };
     let piece = "";
-    for (const lines of [
-      printed("filter", additions),
-      printed("nat", nat),
-      printed("filter", removals),
-    ]) {
-      for (const line of lines) {
+    for (const [table, section] of this.#parts) {
+      for (const line of printed(table, section)) {
         piece += `${line}\n`;
         if (piece.length < PIECE) continue;
         yield piece;
@@ -93,35 +92,39 @@ export class IptablesTransaction implements Transaction {
     if (piece !== "") yield piece;
   }
 
+  get #parts(): readonly (readonly [Table, Section])[] {
+    const { filter, nat } = this.#sections;
+    const additions = { ...filter, deletes: [], deleteJumps: [] };
+    const removals = { ...filter, writes: [], insertJumps: [], moveJumps: [] };
+    return [
+      ["filter", additions],
+      ["nat", nat],
+      ["filter", removals],
+    ];
+  }
+
   #count(of: (section: Section) => number): number {
     return of(this.#sections.filter) + of(this.#sections.nat);
   }
 }
 
 /**
- * What makes `believed` hold `changes`. A chain whose digest is right is left alone; of a complete set of
- * changes, every chain of ours that it does not name is deleted.
+ * The transaction that makes the kernel hold `changes`. It skips chains with the right digest; if the changes are complete,
+ * it deletes all other chains of ours.
  */
-export function diff(believed: Believed, changes: Changes): IptablesTransaction {
-  return finished(diffing(believed, changes));
-}
-
-/** The same in short steps: a complete set of changes is long. */
-export function* diffing(
-  believed: Believed,
-  changes: Changes,
-): Generator<void, IptablesTransaction> {
-  const wanted = [...changes.chains];
+export function* diff(state: KernelState, changes: Changes): Generator<void, IptablesTransaction> {
+  const desired = [...changes.chains];
   if (changes.complete) {
-    for (const key of believed.chains.keys()) {
-      if (!changes.chains.has(key) && !changes.kept?.has(key)) wanted.push([key, undefined]);
+    for (const key of state.chains.keys()) {
+      if (!changes.chains.has(key)) desired.push([key, undefined]);
     }
   }
   const writes: Record<Table, Write[]> = { filter: [], nat: [] };
   const deletes: Record<Table, string[]> = { filter: [], nat: [] };
-  for (const [key, rules] of wanted) {
+  for (const [key, rules] of desired) {
+    if (rules === "kept") continue;
     const [table, name] = tableOf(key);
-    const digest = believed.chains.get(key);
+    const digest = state.chains.get(key);
     if (rules === undefined) {
       if (digest !== undefined) deletes[table].push(name);
     } else {
@@ -130,7 +133,7 @@ export function* diffing(
     }
     yield;
   }
-  const { insert, move, remove } = diffJumps(believed, changes.jumps ?? believed.jumps);
+  const { insert, move, remove } = diffJumps(state, changes.jumps ?? state.jumps);
   const section = (table: Table): Section => ({
     writes: writes[table].sort(inOrder),
     deletes: deletes[table].sort(),
@@ -142,45 +145,41 @@ export function* diffing(
 }
 
 /**
- * Compares jumps as sets with doubles: where one stands is nobody's promise, unless it is behind a rule that takes
- * its packets. What stands more often than once is put at the head, too: `-D` takes the first away, and the one
- * that were left may be behind anything.
+ * Compares jumps as multisets: their positions do not matter, unless a rule before one takes its packets. A duplicated jump is
+ * moved to the head, too: `-D` deletes the first copy, and the other may be behind any rule.
  */
-function diffJumps({ jumps: present, behind }: Believed, wanted: readonly Jump[]) {
+function diffJumps({ jumps: present, behind }: KernelState, desired: readonly Jump[]) {
   const insert: Record<Table, string[]> = { filter: [], nat: [] };
   const move: Record<Table, [string, number][]> = { filter: [], nat: [] };
   const remove: Record<Table, string[]> = { filter: [], nat: [] };
   const copies = new Map<Jump, number>();
   for (const jump of present) copies.set(jump, (copies.get(jump) ?? 0) + 1);
-  // Each goes to the head of its chain, so the last comes first.
-  for (const jump of [...new Set(wanted)].reverse()) {
+  // Each is inserted at the head of its chain, so the last comes first.
+  for (const jump of [...new Set(desired)].reverse()) {
     const [table, rule] = tableOf(jump);
-    const standing = copies.get(jump) ?? 0;
+    const existing = copies.get(jump) ?? 0;
     copies.delete(jump);
-    if (standing === 0) insert[table].push(rule);
-    else if (standing > 1 || behind?.has(jump)) move[table].push([rule, standing]);
+    if (existing === 0) insert[table].push(rule);
+    else if (existing > 1 || behind?.has(jump)) move[table].push([rule, existing]);
   }
-  for (const [jump, standing] of copies) {
+  for (const [jump, existing] of copies) {
     const [table, rule] = tableOf(jump);
-    for (let i = 0; i < standing; i++) remove[table].push(rule);
+    for (let i = 0; i < existing; i++) remove[table].push(rule);
   }
   return { insert, move, remove };
 }
 
-/** By name, for whoever reads it; what is not made yet in its own order, in which ports of an import are neighbours. */
+/** By name; chains that are not rendered yet last and in their own order, in which ports of an import are neighbours. */
 function inOrder([a, one]: Write, [b, other]: Write): number {
   const unmade = Number("digest" in one) - Number("digest" in other);
   if (unmade !== 0 || "digest" in one) return unmade;
   return a < b ? -1 : 1;
 }
 
-/**
- * Declarations in name order: iptables-nft keeps its chains sorted and inserts each by walking them, so that
- * any other order costs 1.7 times as much at 10,000 chains (1.8.9).
- */
+/** Declarations are in name order: for iptables-nft, any other order takes 1.7 times as long at 10,000 chains (1.8.9). */
 function* printed(table: Table, section: Section): Generator<string> {
   const { writes, deletes, moveJumps, insertJumps, deleteJumps } = section;
-  if (Object.values(section).every(({ length }) => length === 0)) return;
+  if (!hasWork(section)) return;
   yield `*${table}`;
   for (const name of [...writes.map(([name]) => name), ...deletes].sort()) yield `:${name} - [0:0]`;
   for (const [, rules] of writes) yield* linesOf(rules);
@@ -190,6 +189,10 @@ function* printed(table: Table, section: Section): Generator<string> {
   for (const rule of deleteJumps) yield `-D ${rule}`;
   for (const name of deletes) yield `-X ${name}`;
   yield "COMMIT";
+}
+
+function hasWork(section: Section): boolean {
+  return Object.values(section).some(({ length }) => length > 0);
 }
 
 function atHead(rule: string): string {

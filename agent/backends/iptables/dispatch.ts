@@ -4,15 +4,17 @@ import { prefixChain, rangeOf } from "./chain-name.ts";
 import type { Part, PrefixTree } from "./prefix-tree.ts";
 import { host } from "./rule.ts";
 
-/** How one tree of VIPs becomes chains: where they hang, how they match, and what a VIP leads to. */
+/** How a tree of VIPs is rendered as chains. */
 export interface TreeStyle {
   /** The chain of the root. */
   readonly root: string;
-  /** Tells the chains of this tree from those of another in the same table. */
+  /** How the root continues in a child; the default is `-g`. With `-j`, rules after those of the tree are evaluated, too. */
+  readonly rootTo?: "-j";
+  /** Distinguishes the chains of this tree from those of another in the same table. */
   readonly infix: string;
   /** The match of a range or of a single address, as iptables-save prints it. */
   match(range: string): string;
-  /** The rules that a VIP leads to, without `-A`. */
+  /** The rules of a VIP, without `-A`. */
   entries(vip: string): readonly string[];
 }
 
@@ -21,10 +23,7 @@ export function treeChain(prefix: string, style: TreeStyle, family: Family): str
   return prefix === "" ? style.root : prefixChain(style.infix, rangeOf(prefix, family));
 }
 
-/**
- * The rules of one node. `-g` rather than `-j`: what no rule below takes returns to the kernel's own chain
- * at once, and the way back costs nothing.
- */
+/** The rules of one node. With `-g`, a packet that no rule matches returns directly to the chain before the tree. */
 export function renderNode(
   tree: PrefixTree,
   prefix: string,
@@ -32,10 +31,11 @@ export function renderNode(
   family: Family,
 ): readonly string[] | undefined {
   const name = treeChain(prefix, style, family);
+  const to = prefix === "" ? (style.rootTo ?? "-g") : "-g";
   const rulesOf = (part: Part): readonly string[] => {
     if (part.kind === "vip") return style.entries(part.vip);
     const range = rangeOf(part.prefix, family);
-    return [`${style.match(range)} -g ${treeChain(part.prefix, style, family)}`];
+    return [`${style.match(range)} ${to} ${treeChain(part.prefix, style, family)}`];
   };
   return tree
     .node(prefix)

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { detectFlavour, type FlavourEvidence, toolsOf } from "./flavour.ts";
 
-const evidence = (rules: number, hinted = false): FlavourEvidence => ({ rules, hinted });
+const evidence = (rules: number, hinted = false): FlavourEvidence => ({
+  ...{ rules, hinted },
+  unreadable: false,
+});
+const UNREADABLE: FlavourEvidence = { rules: 0, hinted: false, unreadable: true };
 
 describe("the flavour of a node", () => {
   const CASES = [
@@ -13,6 +17,9 @@ describe("the flavour of a node", () => {
     ["with more rules in legacy", evidence(2), evidence(3), "legacy"],
     ["with as many rules in both", evidence(3), evidence(3), "nft"],
     ["with more rules in nft", evidence(4), evidence(3), "nft"],
+    ["with legacy tables that cannot be read", evidence(4), UNREADABLE, "legacy"],
+    ["with the kubelet's hint in nft, and such tables", evidence(1, true), UNREADABLE, "nft"],
+    ["with nft tables that cannot be read", UNREADABLE, evidence(0), "nft"],
   ] as const;
   for (const [what, nft, legacy, flavour] of CASES) {
     test(`${what} is ${flavour}`, () => assert.equal(detectFlavour({ nft, legacy }), flavour));
@@ -20,7 +27,7 @@ describe("the flavour of a node", () => {
 });
 
 describe("the tools", () => {
-  test("are those of the flavour and the family, whatever iptables stands for", () => {
+  test("are those of the flavour and the family", () => {
     assert.deepEqual(toolsOf("nft", "IPv4"), {
       list: ["iptables-nft"],
       save: ["iptables-nft-save"],
@@ -33,7 +40,7 @@ describe("the tools", () => {
     });
   });
 
-  test("are started through what leads to another network namespace", () => {
+  test("are started with the command that enters another network namespace", () => {
     assert.deepEqual(toolsOf("nft", "IPv4", ["nsenter", "--net=/x"]).save, [
       "nsenter",
       "--net=/x",

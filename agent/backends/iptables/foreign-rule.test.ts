@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parseForeign } from "./foreign-rule.ts";
 
-describe("a rule of somebody else's", () => {
-  test("is read to its target, and no further", () => {
+describe("a foreign rule", () => {
+  test("is parsed up to its target", () => {
     const text =
       '-A FORWARD ! -s 10.0.0.0/8 -i eth0 -p tcp -m tcp --dport 80 -m comment --comment "a \\"b\\" c" -j LOG --log-prefix "-j DROP "';
     assert.deepEqual(parseForeign(text), {
@@ -21,7 +21,7 @@ describe("a rule of somebody else's", () => {
     });
   });
 
-  test("without a target only counts", () => {
+  test("may have no target", () => {
     assert.deepEqual(parseForeign("-A INPUT"), {
       text: "-A INPUT",
       conditions: [],
@@ -29,7 +29,7 @@ describe("a rule of somebody else's", () => {
     });
   });
 
-  test("may ask several things with one option, and negate each", () => {
+  test("may have several conditions, each of them negated or not", () => {
     const rule =
       "-A POSTROUTING -m set ! --match-set all dst,src -m tcp --tcp-flags SYN,RST SYN -g A";
     const { conditions, target } = parseForeign(rule);
@@ -42,7 +42,7 @@ describe("a rule of somebody else's", () => {
     assert.deepEqual(target, { goto: true, name: "A" });
   });
 
-  test("is not read by its comment, whatever that says", () => {
+  test("is parsed without its comment", () => {
     const property = fc.property(
       fc.oneof(
         fc.string({ unit: "grapheme-ascii", maxLength: 40 }),
@@ -63,7 +63,7 @@ describe("a rule of somebody else's", () => {
     fc.assert(property);
   });
 
-  test("never throws, whatever a line holds", () => {
+  test("never makes the parser throw", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => void parseForeign(text)));
   });
 });

@@ -1,15 +1,15 @@
-/** A rule as iptables-save prints it, read as far as it must be to tell whether it takes a packet from us. */
+/** A rule of another program, parsed far enough to evaluate whether it takes packets before our jumps. */
 export interface ForeignRule {
   /** The whole line: `-A CHAIN …`. */
   readonly text: string;
-  /** All must hold; a comment is none. Without any, every packet matches. */
+  /** All must hold; comments are left out. Without any, every packet matches. */
   readonly conditions: readonly Condition[];
   readonly comments: readonly string[];
   /** Absent: the rule only counts. */
   readonly target?: Target;
 }
 
-/** One option of a rule, or one `-m` as such: what it asks may be all in its name. */
+/** One option of a rule, or one `-m`, because some matches have no options. */
 export interface Condition {
   readonly option: string;
   readonly negated: boolean;
@@ -22,7 +22,7 @@ export interface Target {
   readonly name: string;
 }
 
-/** Parses a line of iptables-save, `-A CHAIN …`. What it does not know becomes a condition that nobody can judge. */
+/** Parses a line of iptables-save, `-A CHAIN …`. An unknown option becomes a condition that cannot be evaluated. */
 export function parseForeign(text: string): ForeignRule {
   const words = wordsOf(text).slice(2);
   const conditions: Condition[] = [];
@@ -35,19 +35,15 @@ export function parseForeign(text: string): ForeignRule {
       continue;
     }
     const values: string[] = [];
-    // A comment may look like an option, and is printed without quotes even then.
+    // A comment that looks like an option is printed without quotes.
     const isValue = () =>
       words[i] !== undefined && (words[i]?.quoted || !/^[-!]/.test(words[i]?.word ?? ""));
     if (option === "--comment") comments.push(words[i++]?.word ?? "");
     else while (isValue()) values.push(words[i++]?.word ?? "");
     if (option === "-j" || option === "-g") {
-      // All that follows are options of the target.
-      return {
-        text,
-        conditions,
-        comments,
-        target: { goto: option === "-g", name: values[0] ?? "" },
-      };
+      // Options of the target follow.
+      const target = { goto: option === "-g", name: values[0] ?? "" };
+      return { text, conditions, comments, target };
     }
     const comment = option === "--comment" || (option === "-m" && values[0] === "comment");
     if (!comment) conditions.push({ option, negated, values });
@@ -56,7 +52,7 @@ export function parseForeign(text: string): ForeignRule {
   return { text, conditions, comments };
 }
 
-/** Words between blanks; double quotes keep them together, and a backslash within takes what follows as it is. */
+/** Words between blanks; double quotes keep words together, and a backslash in them escapes the next character. */
 function wordsOf(line: string): { readonly word: string; readonly quoted: boolean }[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|[^ ]+/g)].map(([whole, inside]) =>
     inside === undefined

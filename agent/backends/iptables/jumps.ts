@@ -1,23 +1,17 @@
 import type { Family } from "../../../api/address.ts";
-import { EXPLICIT, GUARD, MASQUERADE } from "./chain-name.ts";
+import { EXPLICIT, GUARD, GUARD_EXPLICIT, MASQUERADE } from "./chain-name.ts";
 import { comment, wasAddressedTo } from "./rule.ts";
-import type { Jump } from "./tables.ts";
+import type { Jump } from "./state.ts";
 
-/** What marks our rules in the kernel's own chains. */
+/** Marks our rules in the built-in chains. */
 const MARK = comment("clusterset-proxy");
 /**
- * An address outside the ClusterSet CIDR may also be somebody's: an endpoint of another import, say. An import
- * that claims it as its VIP must not have the connections reset that DNAT has led there, nor those cut that
- * were there before, whose replies are addressed to it. The CIDR needs no such exception: nothing but
- * ClusterSetIPs is there, and what somebody else DNATs into it is to be refused.
+ * An explicit VIP may also be the address of a host, such as an endpoint of another import. Connections that are DNATed to it, or
+ * were established before, must not be rejected. The ClusterSet CIDR needs no such exception: it contains only ClusterSetIPs.
  */
 const NOBODY_ELSES = "-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT";
 
-/**
- * The jumps for all that is addressed to one range: DNAT for what comes in (PREROUTING) and for the node's
- * own connections (OUTPUT), masquerading after it, and the guard for what was not DNATed. Traffic to other
- * addresses pays one comparison a chain.
- */
+/** The jumps for the ClusterSet CIDR: DNAT for incoming and local connections, masquerading, and the guard. */
 export function baseJumps(range: string, dispatch: string, family: Family): Jump[] {
   return [
     `filter FORWARD -d ${range} ${MARK} -j ${GUARD}`,
@@ -26,16 +20,16 @@ export function baseJumps(range: string, dispatch: string, family: Family): Jump
   ];
 }
 
-/** The same for one explicit VIP, of which the guard sees only what is addressed to it in the first place. */
+/** The jumps for one explicit VIP. */
 export function explicitJumps(vip: string, family: Family): Jump[] {
   return [
-    `filter FORWARD -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD}`,
-    `filter OUTPUT -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD}`,
+    `filter FORWARD -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD_EXPLICIT}`,
+    `filter OUTPUT -d ${vip} ${NOBODY_ELSES} ${MARK} -j ${GUARD_EXPLICIT}`,
     ...natJumps(vip, EXPLICIT, family),
   ];
 }
 
-/** The same for many explicit VIPs, without their addresses: three trees tell what is ours. */
+/** The jumps to the three trees for many explicit VIPs. */
 export function treeJumps(dispatch: string, masquerade: string, guard: string): Jump[] {
   return [
     `filter FORWARD ${NOBODY_ELSES} ${MARK} -j ${guard}`,

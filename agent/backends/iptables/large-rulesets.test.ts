@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ObjectKey } from "../../../api/names.ts";
-import { virtualService } from "../../../test/support/services.ts";
-import { cidr } from "../../../test/support/worlds.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
+import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { IptablesRuleset } from "./ruleset.ts";
-import type { Believed } from "./tables.ts";
+import type { KernelState } from "./state.ts";
 
 const SERVICES = 400;
 
@@ -15,7 +16,7 @@ function newRuleset(): IptablesRuleset {
   return new IptablesRuleset({ family: "IPv4", clusterSetCidr: cidr("241.0.0.0/8"), masquerade });
 }
 
-function nothing(): Believed {
+function nothing(): KernelState {
   return { chains: new Map(), jumps: [] };
 }
 
@@ -36,8 +37,8 @@ function large(i: number): readonly [ObjectKey, VirtualService[]] {
   ];
 }
 
-describe("a ruleset that is larger than what is kept of it", () => {
-  /** `made` counts how often services are asked for again. */
+describe("a ruleset that is larger than what is kept in memory", () => {
+  /** `made` counts how often services are requested again. */
   function rulesets() {
     const [kept, unmade] = [newRuleset(), newRuleset()];
     let made = 0;
@@ -53,10 +54,10 @@ describe("a ruleset that is larger than what is kept of it", () => {
     return { kept, unmade, made: () => made };
   }
 
-  test("is written as if all of it had been kept, whatever the order of its chains", () => {
+  test("is written as if all of it had been kept, in any order of its chains", () => {
     const { kept, unmade, made } = rulesets();
-    const expected = diff(nothing(), kept.take());
-    const tx = diff(nothing(), unmade.take());
+    const expected = finished(diff(nothing(), finished(kept.take())));
+    const tx = finished(diff(nothing(), finished(unmade.take())));
     assert.equal(made(), 0, "only when it is written");
     const sorted = (text: string) => text.split("\n").sort();
     assert.deepEqual(sorted(tx.toString()), sorted(expected.toString()));
@@ -69,73 +70,79 @@ describe("a ruleset that is larger than what is kept of it", () => {
 
   test("declares its chains in the order of their names", () => {
     const { unmade } = rulesets();
-    const names = diff(nothing(), unmade.take())
+    const names = finished(diff(nothing(), finished(unmade.take())))
       .toString()
       .match(/^:CSP-\S+/gm);
     assert.deepEqual(names?.slice(1), [...(names ?? [])].slice(1).sort());
   });
 
-  test("is made again once for all ports of an import", () => {
+  test("is rendered again once for all ports of an import", () => {
     const { unmade, made } = rulesets();
-    assert.ok(diff(nothing(), unmade.take()).toString().length > 1_000_000);
+    assert.ok(finished(diff(nothing(), finished(unmade.take()))).toString().length > 1_000_000);
     assert.ok(made() <= SERVICES, `${made()}`);
   });
 
-  test("comes in pieces of moderate size, which are all of it", () => {
-    const tx = diff(nothing(), rulesets().unmade.take());
+  test("is written completely, in pieces of moderate size", () => {
+    const tx = finished(diff(nothing(), finished(rulesets().unmade.take())));
     const pieces = [...tx.pieces()];
     assert.ok(pieces.every(({ length }) => length < 70_000));
     assert.equal(pieces.join(""), tx.toString());
   });
 
-  test("needs nothing made of it if the kernel has it", () => {
+  test("is not rendered again if the kernel has it", () => {
     const { kept, unmade, made } = rulesets();
-    const believed = nothing();
-    diff(believed, kept.take()).settle(believed);
-    assert.ok(diff(believed, unmade.take()).empty);
+    const state = nothing();
+    finished(diff(state, finished(kept.take()))).settle(state);
+    assert.ok(finished(diff(state, finished(unmade.take()))).empty);
     assert.equal(made(), 0);
   });
 });
 
-describe("a service that is held", () => {
+describe("a service whose rules are kept", () => {
   const [key, both] = large(1);
   const [one, other] = both;
   assert.ok(one && other);
   const gone: VirtualService = { ...other, endpoints: [], reason: "no-endpoint" };
 
-  function live(): Believed {
-    const believed = nothing();
+  function live(): KernelState {
+    const state = nothing();
     const ruleset = newRuleset();
     ruleset.set(key, both);
-    diff(believed, ruleset.take()).settle(believed);
-    return believed;
+    finished(diff(state, finished(ruleset.take()))).settle(state);
+    return state;
   }
 
-  test("keeps its chain and the entry that leads there, in a complete pass too", () => {
+  test("keeps its chain and its entry, in a complete pass too", () => {
     const ruleset = newRuleset();
     ruleset.set(key, [one], { kept: [gone] });
-    assert.equal(diff(live(), ruleset.take()).toString(), "");
+    assert.equal(finished(diff(live(), finished(ruleset.take()))).toString(), "");
   });
 
-  test("keeps them while its neighbours change, and is written when it is let go", () => {
-    const believed = live();
+  test("keeps them while its neighbours change, and is written afterwards", () => {
+    const state = live();
     const ruleset = newRuleset();
     ruleset.set(key, both);
-    diff(believed, ruleset.take());
+    finished(diff(state, finished(ruleset.take())));
     ruleset.set(key, [{ ...one, endpoints: one.endpoints.slice(1) }], { kept: [gone] });
     ruleset.set(...large(2));
-    const text = diff(believed, ruleset.take()).toString();
+    const text = finished(diff(state, finished(ruleset.take()))).toString();
     assert.doesNotMatch(text, /^-X|s1:p81.* (RETURN|DNAT)/m);
     assert.match(text, /s1:p80.*10\.0\.1\.1:8080/);
     ruleset.set(key, [one, gone]);
-    assert.match(diff(believed, ruleset.take()).toString(), /s1:p81 no-endpoint" -j RETURN/);
+    assert.match(
+      finished(diff(state, finished(ruleset.take()))).toString(),
+      /s1:p81 no-endpoint" -j RETURN/,
+    );
   });
 
-  test("goes with its import", () => {
+  test("is deleted with its import", () => {
     const ruleset = newRuleset();
     ruleset.set(key, [one], { kept: [other] });
-    ruleset.take();
+    finished(ruleset.take());
     ruleset.set(key, []);
-    assert.match(diff(live(), ruleset.take()).toString(), /(^-X CSP-SVC-.*\n){2}/m);
+    assert.match(
+      finished(diff(live(), finished(ruleset.take()))).toString(),
+      /(^-X CSP-SVC-.*\n){2}/m,
+    );
   });
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Argv } from "./flavour.ts";
+import type { Argv } from "../../system/program-result.ts";
 import { chainLister } from "./list.ts";
-import { BASES, type ChainKey } from "./tables.ts";
+import { BASES, type ChainKey } from "./state.ts";
 
 const all = () => true;
 const KEYS: readonly ChainKey[] = ["nat OUTPUT", "nat CSP-A", "filter CSP-A", "nat *"];
 
-/** A tool of each flavour that answers as the real one, from a script that knows its arguments. */
+/** A tool of each flavour that answers as the real one, from a script that reads its arguments. */
 function lister(flavour: "nft" | "legacy", script: string) {
   const argv: Argv = ["sh", "-c", script, "tool"];
   return chainLister(flavour, { list: argv, save: argv, restore: ["false"] });
@@ -22,7 +22,7 @@ case "$2 $4" in
 esac`;
 
 describe("chains of the nft flavour", () => {
-  test("are listed by name, and those that there are not told from empty ones", async () => {
+  test("are listed by name; missing ones are distinguished from empty ones", async () => {
     const listing = await lister("nft", NFT)(KEYS, all, undefined);
     assert.deepEqual(
       [...listing],
@@ -35,13 +35,13 @@ describe("chains of the nft flavour", () => {
     );
   });
 
-  test("are listed without the rules that nobody asks for", async () => {
+  test("are listed without rules that are not requested", async () => {
     const list = lister("nft", NFT);
     const listing = await list(["nat OUTPUT"], (line) => line.endsWith("CSP-A"), undefined);
     assert.deepEqual(listing.get("nat OUTPUT"), ["-A OUTPUT -j CSP-A"]);
   });
 
-  test("of the kernel's own that cannot be listed make the table unreadable", async () => {
+  test("that are built-in and cannot be listed make the table unreadable", async () => {
     for (const key of BASES.filter((one) => one !== "nat OUTPUT")) {
       await assert.rejects(lister("nft", NFT)([key], all, undefined), {
         code: "CSP_TABLE_UNREADABLE",
@@ -50,7 +50,7 @@ describe("chains of the nft flavour", () => {
     }
   });
 
-  test("are no answer if the tool fails or is not there", async () => {
+  test("are not returned if the tool fails or is missing", async () => {
     const failing = lister("nft", "echo 'netlink: no memory' >&2; exit 4");
     await assert.rejects(failing(KEYS, all, undefined), {
       code: "CSP_EXEC_FAILED",
@@ -83,12 +83,12 @@ describe("chains of the legacy flavour", () => {
     );
   });
 
-  test("are no answer if the listing breaks off", async () => {
+  test("are not returned if the listing ends early", async () => {
     const broken = lister("legacy", `${SAVE}\nexit 1`);
     await assert.rejects(broken(KEYS, all, undefined), { code: "CSP_EXEC_FAILED" });
   });
 
-  test("are not waited for once nobody wants them any more", async () => {
+  test("are not waited for once the listing is stopped", async () => {
     const stop = new AbortController();
     const listing = lister("legacy", "sleep 60")(KEYS, all, stop.signal);
     stop.abort();

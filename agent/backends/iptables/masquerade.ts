@@ -1,29 +1,19 @@
 import type { Family } from "../../../api/address.ts";
-import type { Cidr } from "../../../api/cidr.ts";
-import type { Masquerade } from "../backend.ts";
+import type { MasqueradePolicy } from "../backend.ts";
 import { MASQUERADE } from "./chain-name.ts";
-import { type Chain, renderHairpin } from "./render.ts";
 import { comment } from "./rule.ts";
 
-/** What decides about masquerading. */
-export interface MasqueradePolicy {
-  readonly mode: Masquerade;
-  /** The cluster's pod ranges; `off-cluster` and `remote` are measured against them. */
-  readonly podCidrs: readonly Cidr[];
-}
-
 /**
- * The chain that every connection passes which we have DNATed, on its first packet. An endpoint that opens a
- * connection to its own VIP would get answers from itself past the NAT, so those are masqueraded whatever the
- * mode; `hairpins` are the addresses that may run on this node. No packet marks: conntrack knows what was
- * DNATed and where to, and marks belong to others (Kubernetes 0x4000, Calico 0xffff0000, Cilium 0x0f00).
+ * The rules for the first packet of each DNATed connection. Connections of endpoints to themselves are masqueraded in every
+ * mode, because replies would bypass NAT: `hairpins` are these rules, or lead to them. The rules match conntrack state, because
+ * other programs use packet marks (Kubernetes 0x4000, Calico 0xffff0000, Cilium 0x0f00).
  */
 export function renderMasquerade(
   hairpins: readonly string[],
   policy: MasqueradePolicy,
   family: Family,
-): Chain {
-  const rules = hairpins.map((address) => renderHairpin(address, family));
+): readonly string[] {
+  const rules: string[] = [];
   const pods = policy.podCidrs.filter((cidr) => cidr.family === family);
   const all = (text: string) => `${comment(text)} -j MASQUERADE --random-fully`;
   const unless = (side: "-s" | "-d", text: string) => [
@@ -33,5 +23,5 @@ export function renderMasquerade(
   if (policy.mode === "off-cluster") rules.push(...unless("-s", "masquerade off-cluster"));
   if (policy.mode === "remote") rules.push(...unless("-d", "masquerade remote"));
   if (policy.mode === "all") rules.push(all("masquerade all"));
-  return { name: MASQUERADE, rules: rules.map((rule) => `-A ${MASQUERADE} ${rule}`) };
+  return [...hairpins, ...rules.map((rule) => `-A ${MASQUERADE} ${rule}`)];
 }

@@ -1,7 +1,7 @@
 import { type ForeignRule, parseForeign } from "./foreign-rule.ts";
-import type { Obstacle } from "./obstacle.ts";
+import type { Shadowing } from "./shadowing-rule.ts";
 
-/** Programs by how the chains begin that they own, and by the comments of their rules. */
+/** Programs by the prefixes of their chains and of their rules' comments. */
 const OWNERS: readonly (readonly [program: string, marks: RegExp])[] = [
   ["kube-router", /^KUBE-(ROUTER|POD-FW|NWPLCY)-/],
   ["ip-masq-agent", /^IP-MASQ-AGENT$/],
@@ -23,23 +23,23 @@ const OWNERS: readonly (readonly [program: string, marks: RegExp])[] = [
   ["Tailscale", /^ts-/],
   ["fail2ban", /^f2b-/],
 ];
-/** Characters of a rule that a log line keeps: comments are as long as their author likes. */
+/** Characters of a rule in a log line, because comments may be long. */
 const LONGEST = 300;
 
-/** The program whose rule this probably is, told by the chain that it leads to, or by its comment. */
+/** The program that probably owns a rule, by its target chain or comment. */
 function ownerOf({ target, comments }: ForeignRule): string | undefined {
   const marks = [target?.name ?? "", ...comments];
   return OWNERS.find(([, pattern]) => marks.some((mark) => pattern.test(mark)))?.[0];
 }
 
-/** Who stands in the way, and how. */
-export function obstacleText({ rule, taker }: Obstacle): string {
+/** The shadowing rule as text, with its owner if known. */
+export function shadowingText({ rule, taker }: Shadowing): string {
   const owner = ownerOf(rule) ?? ownerOf(taker);
   const rules = rule === taker ? rule.text : `${rule.text} … ${taker.text}`;
   return `${owner === undefined ? "" : `${owner}: `}${rules}`.slice(0, LONGEST);
 }
 
-/** Whose rules are in these lines of iptables-save; nothing if they tell of nobody. */
+/** The owners of these lines of iptables-save; undefined if none is known. */
 export function ownersIn(lines: readonly string[]): string | undefined {
   const owners = lines
     .map((line) => ownerOf(parseForeign(line)))

@@ -1,68 +1,62 @@
+import { type ObjectKey, objectKey } from "../../../api/names.ts";
 import { OWN } from "./chain-name.ts";
-import { type Believed, type ChainKey, digestOf, type Jump, type Table } from "./tables.ts";
+import { type ChainKey, digestOf, type KernelState, type Table } from "./state.ts";
 
 const NO_RULES = digestOf([]);
+/** A rule for a VIP, with the import in its comment. */
+const ENTRY = /^-A \S+ -d ([^ /]+)\/\S+ .*--comment "?([^ :/"]+)\/([^ :/"]+):/;
 const LEADS_TO_OURS = new RegExp(` -[jg] ${OWN}`);
 
 /**
- * Reads the listing of one table, line by line, and keeps what is ours: chains of our prefix with a digest of their
- * rules, and rules of other chains that lead to them. Everybody else's lines (kube-proxy may have a hundred
- * thousand) cost one look each.
- *
- * iptables-save prints a chain's rules together, so only one chain's text is in memory, and its digest is made
- * when the next begins: all of them at the end would take a fifth of a second at 10,000 services.
+ * Parses the listing of one table and keeps what is ours: chains with our prefix, with digests of their rules, and jumps to
+ * them. iptables-save prints a chain's rules together, so only one chain's text is in memory.
  */
 export class SaveParser {
   readonly #table: Table;
-  readonly #digests = new Map<string, string>();
-  readonly #jumps: Jump[] = [];
-  /** The chain that is being read, and its rules so far. */
-  #chain = "";
+  readonly #state: KernelState;
+  /** The present chain, and its rules so far. */
+  #chain: ChainKey;
   #rules: string[] = [];
 
-  constructor(table: Table) {
+  /** `state`: where the result is added. */
+  constructor(table: Table, state: KernelState) {
     this.#table = table;
+    this.#state = state;
+    this.#chain = `${table} `;
   }
 
-  /** Takes one line of iptables-save. */
+  /** Parses one line of iptables-save. */
   line(text: string): void {
     if (text.startsWith(`:${OWN}`)) {
-      this.#digests.set(text.slice(1, text.indexOf(" ")), NO_RULES);
+      this.#state.chains.set(`${this.#table} ${text.slice(1, text.indexOf(" "))}`, NO_RULES);
     } else if (text.startsWith(`-A ${OWN}`)) {
-      this.#rule(text.slice(3, text.indexOf(" ", 3)), text);
+      const chain: ChainKey = `${this.#table} ${text.slice(3, text.indexOf(" ", 3))}`;
+      if (chain !== this.#chain) this.end();
+      this.#chain = chain;
+      this.#rules.push(text);
+      if (this.#state.vips !== undefined) this.#addVip(text, this.#state.vips);
     } else if (text.startsWith("-A ") && leadsToOurs(text)) {
-      this.#jumps.push(`${this.#table} ${text.slice(3)}`);
+      this.#state.jumps = [...this.#state.jumps, `${this.#table} ${text.slice(3)}`];
     }
   }
 
-  /** Puts what was read into `believed`. */
-  into(believed: Believed): void {
-    this.#close();
-    for (const [name, digest] of this.#digests) {
-      const key: ChainKey = `${this.#table} ${name}`;
-      believed.chains.set(key, digest);
-    }
-    believed.jumps = [...believed.jumps, ...this.#jumps];
+  #addVip(rule: string, vips: Map<string, ObjectKey>): void {
+    const [, vip, namespace, name] = (this.#table === "nat" && ENTRY.exec(rule)) || [];
+    if (vip === undefined || namespace === undefined || name === undefined) return;
+    vips.set(vip, objectKey(namespace, name));
   }
 
-  #rule(chain: string, text: string): void {
-    if (chain !== this.#chain) this.#close();
-    this.#chain = chain;
-    this.#rules.push(text);
-  }
-
-  #close(): void {
-    if (this.#digests.has(this.#chain)) this.#digests.set(this.#chain, digestOf(this.#rules));
-    this.#chain = "";
+  /** Ends the present chain; also called after the last line. */
+  end(): void {
+    const { chains } = this.#state;
+    if (chains.has(this.#chain)) chains.set(this.#chain, digestOf(this.#rules));
     this.#rules = [];
   }
 }
 
 /**
- * True if a rule, as iptables-save prints it, leads to a chain of ours.
- *
- * Quoted texts are put aside first: a comment or a log prefix that reads `-j CSP-…` must not make another
- * program's rule ours, and so deleted. Unquoted texts hold no blank (xtables_save_string).
+ * True if a rule, as iptables-save prints it, leads to a chain of ours. Ignores quoted texts: another program's comment may
+ * contain `-j CSP-…`. Unquoted texts have no blanks (xtables_save_string).
  */
 export function leadsToOurs(rule: string): boolean {
   if (!rule.includes(OWN)) return false;

@@ -42,7 +42,7 @@ test("every VIP is reached from the root, through nodes of at most 16 parts", ()
   );
 });
 
-test("what add and delete note is all that changes, and the shape forgets the order", () => {
+test("add and delete record all changed nodes, and the shape does not depend on the order", () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -74,7 +74,7 @@ test("what add and delete note is all that changes, and the shape forgets the or
   );
 });
 
-test("no node but a leaf has a single child: the root, too, begins where the VIPs part", () => {
+test("only leaves have a single part: the root, too, branches where its VIPs differ", () => {
   fc.assert(
     fc.property(fc.uniqueArray(vip, { minLength: 17, maxLength: 80 }), (vips) => {
       const tree = treeOf(vips);
@@ -89,7 +89,7 @@ test("no node but a leaf has a single child: the root, too, begins where the VIP
   );
 });
 
-test("the root's branch moves when a VIP far off comes or goes, and says so", () => {
+test("the root branches elsewhere when a distant VIP is added or deleted, and records that", () => {
   const near = Array.from({ length: 20 }, (_, i) => `f100${i.toString(16).padStart(2, "0")}01`);
   const tree = treeOf(near);
   assert.deepEqual([...tree.prefixes()], ["", "f1000", "f1001"]);
@@ -105,7 +105,7 @@ test("the root's branch moves when a VIP far off comes or goes, and says so", ()
   assert.equal(tree.node("f100"), undefined);
 });
 
-test("a VIP that is touched marks the one node that looks at it", () => {
+test("a touched VIP marks the one node that has it", () => {
   const vips = Array.from(
     { length: 40 },
     (_, i) => `f10000${(i * 5).toString(16).padStart(2, "0")}`,

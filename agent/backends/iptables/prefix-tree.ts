@@ -1,56 +1,59 @@
 /**
- * The shape of the dispatch: a tree of address prefixes in which no node looks at more than 16 things, so
- * that a first packet costs the same at 10 and at 10,000 VIPs.
+ * The dispatch tree: address prefixes in which no node has more than 16 parts, so that a first packet costs about the same at 10
+ * and at 10,000 VIPs.
  *
- * 1. The shape depends on the set of VIPs alone, never on the order in which they came: a restarted agent
- *    renders the same chains.
- * 2. A VIP that comes or goes changes a handful of nodes; `add` and `delete` note which.
- * 3. Few nodes, because iptables-nft is slow in the number of chains: up to 16 VIPs share a leaf, a child
- *    with a single VIP is no node, and runs of one-child levels are skipped (a child's prefix is the longest
- *    that its VIPs share; the root branches where all VIPs part, so that it never has a single child).
+ * 1. The shape depends only on the set of VIPs, not on their order: a restarted agent renders the same chains.
+ * 2. Adding or deleting a VIP changes few nodes; `add` and `delete` record which.
+ * 3. It has few nodes, because iptables-nft is slow with many chains: up to 16 VIPs share a leaf, a child with a single VIP is no
+ *    node, and levels with one child are skipped (a node's prefix is the longest that its VIPs share).
  *
- * VIPs and prefixes are hexadecimal digits, as in `Address.hex`; a level is one digit, four bits. The root
- * is the empty prefix. Nothing is stored but the sorted VIPs: every node is found by binary search.
+ * VIPs and prefixes are hexadecimal digits, as in `Address.hex`; a level is one digit. The root is the empty prefix. Only the
+ * sorted VIPs are stored; nodes are found by binary search.
  */
 export class PrefixTree {
   #vips: string[] = [];
   #touched = new Set<string>();
 
+  /** All VIPs, sorted. */
+  get vips(): readonly string[] {
+    return this.#vips;
+  }
+
   get size(): number {
     return this.#vips.length;
   }
 
-  /** Adds a VIP that is not there yet. */
+  /** Adds a VIP that is not in the tree. */
   add(vip: string): void {
     this.#change(vip, () => this.#vips.splice(this.#lowerBound(vip), 0, vip));
   }
 
-  /** Takes a VIP out that is there. */
+  /** Deletes a VIP that is in the tree. */
   delete(vip: string): void {
     this.#change(vip, () => this.#vips.splice(this.#lowerBound(vip), 1));
   }
 
-  /** Notes that what a VIP leads to has changed, though it stays where it is. */
+  /** Records that the rules of a VIP have changed. */
   touch(vip: string): void {
     const holder = this.#path(vip).at(-1);
     if (holder !== undefined) this.#touched.add(holder);
   }
 
-  /** Prefixes whose node may have changed, come or gone since the last call. */
+  /** Prefixes whose node may have been changed, added or deleted since the last call. */
   takeTouched(): ReadonlySet<string> {
     const touched = this.#touched;
     this.#touched = new Set();
     return touched;
   }
 
-  /** Every prefix that is a node, the root first. */
+  /** The prefixes of all nodes, the root first. */
   *prefixes(prefix = ""): IterableIterator<string> {
     yield prefix;
     for (const part of this.#parts(prefix))
       if (part.kind === "node") yield* this.prefixes(part.prefix);
   }
 
-  /** What a node looks at, in order; undefined if `prefix` is no node. */
+  /** The parts of a node, in order; undefined if `prefix` is no node. */
   node(prefix: string): readonly Part[] | undefined {
     return this.#path(prefix).at(-1) === prefix ? this.#parts(prefix) : undefined;
   }
@@ -68,7 +71,7 @@ export class PrefixTree {
     return parts;
   }
 
-  /** The child that holds the VIPs under `prefix`, drawn together to the prefix that they share. */
+  /** The child with the VIPs under `prefix`. */
   #part(prefix: string): Part | undefined {
     const [from, to] = this.#range(prefix);
     const first = this.#vips[from];
@@ -78,12 +81,12 @@ export class PrefixTree {
     return { kind: "node", prefix: shared(first, last) };
   }
 
-  /** Where the children of a node branch off: at its prefix, or at what all VIPs share for the root. */
+  /** The prefix at which the children of a node branch: its own, or for the root the one that all VIPs share. */
   #stem(prefix: string): string {
     return prefix === "" ? shared(this.#vips[0] ?? "", this.#vips.at(-1) ?? "") : prefix;
   }
 
-  /** The nodes on the way from the root to `target` (a VIP, there or not, or a prefix). */
+  /** The nodes on the path from the root to `target`: a prefix or a VIP, in the tree or not. */
   #path(target: string): string[] {
     const path = [""];
     for (;;) {
@@ -103,15 +106,14 @@ export class PrefixTree {
     change();
     const after = this.#stem("");
     this.#note(vip);
-    // Where the root branches has moved: what hung below the longer stem has become a node, or was one.
+    // The root branches elsewhere: the children below the longer stem have become a node, or were one.
     const moved = before !== after && this.size > FAN_OUT;
     if (moved) this.#touched.add(before.length > after.length ? before : after);
   }
 
   /**
-   * Notes the nodes that can differ between the tree before and after `vip` comes or goes; called on both.
-   * Besides the way to it, these are the sibling that it would join (its prefix grows or shrinks), and all
-   * below a node that has just been split, or is about to be joined again.
+   * Records the nodes that adding or deleting `vip` can change; called before and after. Besides the path to it, these are the
+   * sibling that it joins, whose prefix changes, and all nodes below one that is split or joined.
    */
   #note(vip: string): void {
     for (const prefix of this.#path(vip)) {
@@ -127,7 +129,7 @@ export class PrefixTree {
   /** Indexes of the VIPs under `prefix`: from, and one past the last. */
   #range(prefix: string): [from: number, to: number] {
     if (prefix === "") return [0, this.#vips.length];
-    // "g" sorts behind every hexadecimal digit.
+    // "g" sorts after all hexadecimal digits.
     return [this.#lowerBound(prefix), this.#lowerBound(`${prefix}g`)];
   }
 
@@ -143,17 +145,17 @@ export class PrefixTree {
   }
 }
 
-/** The digits that two texts begin with alike; of sorted texts, the first and the last share what all do. */
+/** The common prefix of two texts; in sorted texts, the first and the last share what all do. */
 function shared(a: string, b: string): string {
   let length = 0;
   while (length < a.length && a[length] === b[length]) length++;
   return a.slice(0, length);
 }
 
-/** One thing that a node looks at: a VIP itself, or a further node. */
+/** A part of a node: a VIP or a child. */
 export type Part =
   | { readonly kind: "vip"; readonly vip: string }
   | { readonly kind: "node"; readonly prefix: string };
 
-/** Children of a node, and VIPs of a leaf: one hexadecimal digit. */
+/** The most children of a node, and VIPs of a leaf: one hexadecimal digit. */
 const FAN_OUT = 16;

@@ -16,12 +16,15 @@ function tools(save: string, list = "true"): Pick<Tools, "list" | "save"> {
 }
 
 test("reads both tables of a flavour, one after the other", async () => {
-  const { chains, jumps } = await readBack(tools(SAVE));
+  const { state, bases } = await readBack(tools(SAVE));
+  const { chains, jumps } = state;
   assert.deepEqual([...chains.keys()], ["filter CSP-GUARD", "nat CSP-A"]);
   assert.deepEqual(jumps, ["nat OUTPUT -j CSP-A"]);
+  const rules = [...bases].filter(([, lines]) => lines?.length !== 0);
+  assert.deepEqual(rules, [["nat OUTPUT", ["-A OUTPUT -j CSP-A"]]]);
 });
 
-test("takes a table that iptables cannot express for unreadable, not for empty", async () => {
+test("reports a table that iptables cannot express as unreadable, not as empty", async () => {
   const save = "echo \"# Table \\`$2' is incompatible, use 'nft' tool.\"";
   // Of the chains that are listed one by one, OUTPUT is the one that cannot be.
   const list = '[ "$4" != OUTPUT ]';
@@ -32,7 +35,7 @@ test("takes a table that iptables cannot express for unreadable, not for empty",
   await assert.rejects(readBack(tools(save)), { message: /see nft list table ip filter$/ });
 });
 
-test("believes nothing of a table if a part of it could not be read", async () => {
+test("rejects if a part of a table cannot be read", async () => {
   await assert.rejects(readBack(tools('echo ":CSP-A - [0:0]"; exit 4')), {
     code: "CSP_EXEC_FAILED",
   });

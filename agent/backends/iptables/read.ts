@@ -1,41 +1,39 @@
-import type { Family } from "../../../api/address.ts";
+import type { ObjectKey } from "../../../api/names.ts";
 import { CodedError } from "../../../common/errors.ts";
-import type { VirtualService } from "../../plan/virtual-service.ts";
-import { execLines } from "../../system/exec.ts";
-import { MASQUERADE } from "./chain-name.ts";
-import type { Tools } from "./flavour.ts";
-import type { ListChains } from "./judge.ts";
+import { execLines } from "../../system/run-program.ts";
+import { saveLines, type Tools } from "./flavour.ts";
 import { SaveParser } from "./parse.ts";
-import { StandingServices } from "./standing.ts";
-import { type Believed, type ChainKey, TABLES, type Table } from "./tables.ts";
+import { BASES, type ChainKey, type Found, type KernelState, TABLES, type Table } from "./state.ts";
 
-/** What the nft flavour prints in place of a table that it cannot express, before it ends with status 0 (1.8.9). */
+/** The nft flavour's output for a table that it cannot express; it exits with status 0 (1.8.9). */
 const INCOMPATIBLE = /^# Table `.*' is incompatible/;
 
-/** The chains of each table that the kernel calls. */
+/** The built-in chains of each table. */
 const BUILT_IN = {
   filter: ["INPUT", "FORWARD", "OUTPUT"],
   nat: ["PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"],
 } as const satisfies Record<Table, readonly string[]>;
 
 /**
- * Reads back all of ours with an iptables-save. Rejects as `execLines` does, and with CSP_TABLE_UNREADABLE if the
- * table holds rules of the nft command that iptables cannot express: taking it for empty would pile up jumps, and
- * remove the guard from above rules that still stand.
+ * Reads back everything of ours with iptables-save. Rejects as `saveLines` does, and with CSP_TABLE_UNREADABLE if a table holds
+ * rules that iptables cannot express: treated as empty, it would get duplicate jumps. `vips`: where the import of each VIP is added.
  */
 export async function readBack(
   { list, save }: Pick<Tools, "list" | "save">,
   stop?: AbortSignal,
-): Promise<Believed> {
-  const believed: Believed = { chains: new Map(), jumps: [] };
+  vips?: Map<string, ObjectKey>,
+): Promise<Found> {
+  const state: KernelState = { chains: new Map(), jumps: [], ...(vips && { vips }) };
+  const bases = new Map(BASES.map((key): [ChainKey, string[]] => [key, []]));
   for (const table of TABLES) {
-    const parser = new SaveParser(table);
+    const parser = new SaveParser(table, state);
     let readable = true;
-    await execLines(
+    await saveLines(
       [...save, "-t", table],
       (line) => {
         if (INCOMPATIBLE.test(line)) readable = false;
         parser.line(line);
+        if (line.startsWith("-A ")) bases.get(chainIn(table, line))?.push(line);
       },
       { stop },
     );
@@ -47,29 +45,16 @@ export async function readBack(
         `${save.at(-1)}: ${what}: see nft list ${where}`,
       );
     }
-    parser.into(believed);
+    parser.end();
   }
-  return believed;
+  return { state, bases };
 }
 
-/** Reads which services the kernel leads connections on for, as `Backend.standing` does. */
-export async function readServices(
-  { save }: Pick<Tools, "save">,
-  list: ListChains,
-  family: Family,
-  stop?: AbortSignal,
-): Promise<readonly VirtualService[]> {
-  const masquerade: ChainKey = `nat ${MASQUERADE}`;
-  const listing = await list([masquerade], () => true, stop);
-  const parser = new StandingServices(family, listing.get(masquerade) ?? []);
-  await execLines([...save, "-t", "nat"], (line) => parser.line(line), { stop });
-  return parser.services();
+function chainIn(table: Table, line: string): ChainKey {
+  return `${table} ${line.slice(3, line.indexOf(" ", 3))}`;
 }
 
-/**
- * The part of a table that iptables cannot express, in the words of nft: one of the kernel's own chains, or the
- * table, if it is another program's chain.
- */
+/** The part of a table that iptables cannot express, in nft's syntax: a built-in chain, or the table if it is another chain. */
 async function unreadablePart(
   list: Tools["list"],
   table: Table,
@@ -80,7 +65,6 @@ async function unreadablePart(
     try {
       await execLines([...list, "-t", table, "-S", chain], () => undefined, { stop });
     } catch {
-      // Whatever else may be wrong with it: this is where to look.
       return `chain ${family} ${table} ${chain}`;
     }
   }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { virtualService } from "../../../test/support/services.ts";
-import { cidr } from "../../../test/support/worlds.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
 import { renderGuard } from "./guard.ts";
 import { baseJumps, explicitJumps, treeJumps } from "./jumps.ts";
 import { renderMasquerade } from "./masquerade.ts";
-import { renderEntry, renderHairpin, renderService } from "./render.ts";
+import { guardEntry, renderEntry, renderHairpin, renderService } from "./render.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const LISTS = "CSP-demo.serve";
@@ -18,7 +18,7 @@ const THREE = virtualService({
 });
 
 describe("the chain of a service", () => {
-  test("has its endpoints in line, each with an equal chance, and tells the whole story", () => {
+  test("has all endpoints in order, each with an equal chance and a complete comment", () => {
     assert.deepEqual(renderService(THREE, LISTS), {
       name: CHAIN,
       rules: [
@@ -29,7 +29,7 @@ describe("the chain of a service", () => {
     });
   });
 
-  test("asks with affinity for every endpoint that remembers the client, before it draws", () => {
+  test("with affinity checks the lists of all endpoints before it selects one", () => {
     const two = { ...THREE, endpoints: THREE.endpoints.slice(0, 2), affinitySeconds: 60 };
     const start = `-A ${CHAIN} -p tcp -m comment --comment "demo/serve:http local c1"`;
     const list = (address: string) =>
@@ -42,7 +42,7 @@ describe("the chain of a service", () => {
     ]);
   });
 
-  test("says that the endpoints only serve, and from where nobody knows", () => {
+  test("shows in comments that endpoints only serve, and that their origin is unknown", () => {
     const [rule] = renderService(
       virtualService({
         reason: "nearest-serving",
@@ -77,7 +77,7 @@ describe("the chain of a service", () => {
     );
   });
 
-  test("with the longest names that there are has comments that the kernel takes", () => {
+  test("with the longest possible names has comments that the kernel accepts", () => {
     const long = "x".repeat(63);
     const { rules } = renderService(
       virtualService({
@@ -103,7 +103,7 @@ describe("the entry of a VIP", () => {
   });
 
   for (const reason of ["no-endpoint", "no-endpoint-on-node"] as const) {
-    test(`says ${reason}, and leaves the refusing to the guard`, () => {
+    test(`shows ${reason}, and leaves rejection to the guard`, () => {
       assert.equal(
         renderEntry(virtualService({ reason, endpoints: [] }), "241.0.0.10"),
         `-d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http ${reason}" -j RETURN`,
@@ -117,7 +117,7 @@ describe("the guard", () => {
     ["IPv4", "icmp-port-unreachable"],
     ["IPv6", "icmp6-port-unreachable"],
   ] as const) {
-    test(`of ${family} refuses what is new, and drops what is not`, () => {
+    test(`of ${family} rejects new connections, and drops other packets`, () => {
       const refused =
         '-m conntrack --ctstate NEW -m comment --comment "no endpoint for this ClusterSetIP and port" -j REJECT';
       assert.deepEqual(renderGuard(family), {
@@ -138,14 +138,17 @@ describe("the masquerade chain", () => {
     mode: "none" | "off-cluster" | "remote" | "all",
     family: "IPv4" | "IPv6" = "IPv4",
   ) =>
-    renderMasquerade([family === "IPv4" ? "10.1.0.1" : "fd10::1"], { mode, podCidrs }, family)
-      .rules;
+    renderMasquerade(
+      [`-A CSP-MASQUERADE ${renderHairpin(family === "IPv4" ? "10.1.0.1" : "fd10::1", family)}`],
+      { mode, podCidrs },
+      family,
+    );
   const HAIRPIN =
     "-A CSP-MASQUERADE -s 10.1.0.1/32 -d 10.1.0.1/32 -m comment --comment hairpin -j MASQUERADE --random-fully";
 
   test("of mode none has hairpins only", () => assert.deepEqual(rules("none"), [HAIRPIN]));
 
-  test("of mode off-cluster spares sources among the pods", () => {
+  test("of mode off-cluster excludes sources in pod ranges", () => {
     assert.deepEqual(rules("off-cluster"), [
       HAIRPIN,
       '-A CSP-MASQUERADE -s 10.1.0.0/16 -m comment --comment "masquerade off-cluster" -j RETURN',
@@ -154,14 +157,14 @@ describe("the masquerade chain", () => {
     ]);
   });
 
-  test("of mode remote spares destinations among the pods", () => {
+  test("of mode remote excludes destinations in pod ranges", () => {
     assert.deepEqual(rules("remote").slice(1, 2), [
       '-A CSP-MASQUERADE -d 10.1.0.0/16 -m comment --comment "masquerade remote" -j RETURN',
     ]);
     assert.equal(rules("remote").length, 4);
   });
 
-  test("of mode all spares nobody", () => {
+  test("of mode all has no exclusion", () => {
     assert.deepEqual(rules("all"), [
       HAIRPIN,
       '-A CSP-MASQUERADE -m comment --comment "masquerade all" -j MASQUERADE --random-fully',
@@ -178,15 +181,29 @@ describe("the masquerade chain", () => {
   });
 });
 
-test("the guard of an explicit VIP leaves alone what DNAT has led there", () => {
+test("the guard of an explicit VIP admits connections that are DNATed to it", () => {
   const mark = "-m comment --comment clusterset-proxy";
   assert.deepEqual(explicitJumps("2001:db8::1/128", "IPv6"), [
-    `filter FORWARD -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD`,
-    `filter OUTPUT -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD`,
+    `filter FORWARD -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD-EXPLICIT`,
+    `filter OUTPUT -d 2001:db8::1/128 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT ${mark} -j CSP-GUARD-EXPLICIT`,
     `nat PREROUTING -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
     `nat OUTPUT -d 2001:db8::1/128 ${mark} -j CSP-EXPLICIT`,
     `nat POSTROUTING -m conntrack --ctstate DNAT --ctorigdst 2001:db8::1 ${mark} -j CSP-MASQUERADE`,
   ]);
+});
+
+test("the guard of an explicit VIP has the VIP and port of the dispatch", () => {
+  const service = virtualService({ vips: ["198.51.100.7"] });
+  const none = { ...service, endpoints: [] };
+  const entry = "-d 198.51.100.7/32 -p tcp -m tcp --dport 80 -m comment --comment";
+  assert.equal(
+    guardEntry(renderEntry(service, "198.51.100.7")),
+    `${entry} "demo/serve:http" -g CSP-GUARD`,
+  );
+  assert.equal(
+    guardEntry(renderEntry({ ...none, reason: "no-endpoint" }, "198.51.100.7")),
+    `${entry} "demo/serve:http no-endpoint" -g CSP-GUARD`,
+  );
 });
 
 test("the jumps are guarded by the range; those to the trees by no address", () => {

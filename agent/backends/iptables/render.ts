@@ -4,8 +4,8 @@ import {
   servicePortName,
   type VirtualService,
 } from "../../plan/virtual-service.ts";
-import { serviceChain } from "./chain-name.ts";
-import { recentList } from "./memory.ts";
+import { GUARD, serviceChain } from "./chain-name.ts";
+import { recentList } from "./recent-lists.ts";
 import { comment, dnat, host, oneIn, remember, remembered } from "./rule.ts";
 
 /** A chain and its rules, each a whole line of iptables-save: `-A CHAIN …`. */
@@ -15,9 +15,8 @@ export interface Chain {
 }
 
 /**
- * The chain of one service: its endpoints in line, each taken with equal chance (the i-th of n with
- * probability 1/(n-i), so that all come to 1/n). With affinity, a client that is remembered at one of them
- * goes there before anything is drawn; `recentPrefix` is how the names of its lists begin (`recentPrefixes`).
+ * The chain of one service: its endpoints with equal chances (the i-th of n with probability 1/(n-i)). With affinity, rules for
+ * known clients come first; `recentPrefix` is the prefix of their lists (`recentPrefixes`).
  */
 export function renderService(service: VirtualService, recentPrefix: string): Chain {
   const name = serviceChain(service);
@@ -47,18 +46,23 @@ export function renderService(service: VirtualService, recentPrefix: string): Ch
   return { name, rules };
 }
 
-/** How a dispatch chain leads one VIP and port of a service on: the matches and the target, without `-A`. */
+/** The rule of a dispatch chain for one VIP of a service, without `-A`. */
 export function renderEntry(service: VirtualService, vip: string): string {
   if (service.endpoints.length > 0) return leadOn(service, vip);
-  // A rule that does nothing, so that grep finds the service and why it is refused; the guard refuses it.
+  // The guard rejects it; this rule only makes the service and the reason visible in listings.
   const why = comment(`${servicePortName(service)} ${service.reason}`);
   return `${entryMatch(service, vip)} ${why} -j RETURN`;
 }
 
-/** The same for a service that has a chain, whatever stands in it. */
+/** The same for a service that has a chain. */
 export function leadOn(service: VirtualService, vip: string): string {
   const name = comment(servicePortName(service));
   return `${entryMatch(service, vip)} ${name} -g ${serviceChain(service)}`;
+}
+
+/** The guard's rule for a rule of a dispatch chain: the same VIP, port and comment. */
+export function guardEntry(dispatchEntry: string): string {
+  return dispatchEntry.replace(/ -[gj] \S+$/, ` -g ${GUARD}`);
 }
 
 function entryMatch({ protocol, port, family }: VirtualService, vip: string): string {
@@ -66,14 +70,14 @@ function entryMatch({ protocol, port, family }: VirtualService, vip: string): st
   return `-d ${host(vip, family)} -p ${word} -m ${word} --dport ${port}`;
 }
 
-/** `ns/name:port tier cluster`, and `serving` when only endpoints that are not ready are left. */
+/** `ns/name:port tier cluster`, and `serving` if no endpoint is ready. */
 function endpointComment(service: VirtualService, endpoint: PlannedEndpoint): string {
   const origin = endpoint.cluster ?? "origin-unknown";
   const state = service.reason === "nearest-serving" ? " serving" : "";
   return `${servicePortName(service)} ${service.tier} ${origin}${state}`;
 }
 
-/** How connections that an endpoint opens to its own VIP come back to it: from itself, to itself. */
+/** Masquerades connections of an endpoint to itself. */
 export function renderHairpin(address: string, family: Family): string {
   return `-s ${host(address, family)} -d ${host(address, family)} ${comment("hairpin")} -j MASQUERADE --random-fully`;
 }

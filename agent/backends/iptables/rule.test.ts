@@ -40,7 +40,7 @@ describe("comment", () => {
     assert.equal(comment("a.b"), '-m comment --comment "a.b"');
   });
 
-  test("of 255 characters is kept, and of more is cut to 255 and says so", () => {
+  test("of 255 characters is kept, and a longer one is cut to 255, with an ellipsis", () => {
     const kept = "x".repeat(255);
     assert.equal(comment(kept), `-m comment --comment ${kept}`);
     assert.equal(comment(`${kept}x`), `-m comment --comment "${"x".repeat(252)}..."`);
@@ -61,7 +61,7 @@ test("affinity is one list of each client, by its whole address", () => {
   );
 });
 
-test("addresses are written as each family and each match wants them", () => {
+test("addresses are written in the syntax of each family and match", () => {
   assert.equal(dnat("10.1.0.1", 8080, "IPv4"), "-j DNAT --to-destination 10.1.0.1:8080");
   assert.equal(dnat("fd10::1", 8080, "IPv6"), "-j DNAT --to-destination [fd10::1]:8080");
   assert.equal(host("10.1.0.1", "IPv4"), "10.1.0.1/32");

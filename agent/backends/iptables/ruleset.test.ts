@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { virtualService } from "../../../test/support/services.ts";
-import { cidr } from "../../../test/support/worlds.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
 import type { PlannedEndpoint } from "../../plan/virtual-service.ts";
+import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { IptablesRuleset } from "./ruleset.ts";
-import type { Believed } from "./tables.ts";
+import type { KernelState } from "./state.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1", maybeHere: true };
@@ -21,12 +22,12 @@ function newRuleset(family: "IPv4" | "IPv6" = "IPv4"): IptablesRuleset {
 /** A ruleset and the kernel that follows it. */
 class Stage {
   readonly ruleset = newRuleset();
-  readonly believed: Believed = { chains: new Map(), jumps: [] };
+  readonly state: KernelState = { chains: new Map(), jumps: [] };
 
-  /** What the kernel is told now. */
+  /** The present transaction. */
   text(): string {
-    const tx = diff(this.believed, this.ruleset.take());
-    tx.settle(this.believed);
+    const tx = finished(diff(this.state, finished(this.ruleset.take())));
+    tx.settle(this.state);
     return tx.toString();
   }
 
@@ -40,16 +41,16 @@ class Stage {
   }
 
   chains(infix: string): string[] {
-    return [...this.believed.chains.keys()].filter((key) => key.includes(` CSP-${infix}`)).sort();
+    return [...this.state.chains.keys()].filter((key) => key.includes(` CSP-${infix}`)).sort();
   }
 
   jumpsTo(chain: string): number {
-    return this.believed.jumps.filter((jump) => jump.endsWith(` -j CSP-${chain}`)).length;
+    return this.state.jumps.filter((jump) => jump.endsWith(` -j CSP-${chain}`)).length;
   }
 }
 
 describe("the first take", () => {
-  test("of no import at all is the guard, an empty dispatch and the jumps to them", () => {
+  test("without imports is the guard, an empty dispatch and the jumps to them", () => {
     assert.equal(
       new Stage().text(),
       `*filter
@@ -109,7 +110,7 @@ COMMIT
     );
   });
 
-  test("the entry, too, when the last endpoint goes: it says why, and the chain is gone", () => {
+  test("the entry, too, when the last endpoint is removed: it shows the reason, and the chain is deleted", () => {
     const stage = new Stage();
     stage.ruleset.set("demo/serve", [virtualService()]);
     stage.text();
@@ -126,7 +127,7 @@ COMMIT
     );
   });
 
-  test("the masquerade chain only when who may run here changes", () => {
+  test("the masquerade chain only when the endpoints that may run here change", () => {
     const stage = new Stage();
     stage.ruleset.set("demo/a", [virtualService({ importKey: "demo/a", endpoints: [HERE] })]);
     stage.text();
@@ -139,7 +140,31 @@ COMMIT
     assert.match(stage.text(), /:CSP-MASQUERADE/);
   });
 
-  test("nothing when nothing changes, or what changed came back before it was taken", () => {
+  test("few masquerade rules, however many endpoints may run here", () => {
+    const stage = new Stage();
+    const endpoints = Array.from({ length: 1000 }, (_, i) => ({
+      ...HERE,
+      address: `10.1.${i >> 8}.${i & 255}`,
+    }));
+    stage.ruleset.set("demo/serve", [virtualService({ endpoints })]);
+    const chains = new Map<string, number>();
+    for (const line of stage.text().split("\n")) {
+      const [, chain = ""] = /^-A (CSP-(MASQUERADE|H-)\S*)/.exec(line) ?? [];
+      if (chain !== "") chains.set(chain, (chains.get(chain) ?? 0) + 1);
+    }
+    assert.ok(Math.max(...chains.values()) <= 16, JSON.stringify([...chains]));
+    const one = virtualService({ importKey: "demo/b", vips: ["241.0.0.11"] });
+    const more = { ...HERE, address: "10.1.200.1" };
+    stage.ruleset.set("demo/b", [{ ...one, endpoints: [more] }]);
+    const written = stage.text();
+    assert.match(written, /-A CSP-\S+ -s 10\.1\.200\.1\/32 -d 10\.1\.200\.1\/32 .*-j MASQUERADE/);
+    assert.ok(written.split("\n").length < 50, written);
+    stage.ruleset.set("demo/serve", []);
+    stage.ruleset.set("demo/b", []);
+    assert.match(stage.text(), /-X CSP-H-10\.1\./);
+  });
+
+  test("nothing when nothing changes, or a change is reverted before it is taken", () => {
     const stage = new Stage();
     stage.ruleset.set("demo/serve", [virtualService()]);
     stage.text();
@@ -150,7 +175,7 @@ COMMIT
   });
 });
 
-test("a VIP that passes from one import to another leads to the new one, in whatever order they are set", () => {
+test("a VIP that passes from one import to another leads to the new one, in any order of the calls", () => {
   const young = virtualService({ importKey: "demo/young" });
   const old = virtualService({ importKey: "demo/old" });
   for (const order of ["young first", "old first"]) {
@@ -185,16 +210,17 @@ describe("explicit VIPs", () => {
     const stage = new Stage();
     const text = stage.explicit(16);
     assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.equal(stage.jumpsTo("GUARD"), 2 + 32);
+    assert.equal(stage.jumpsTo("GUARD"), 2);
+    assert.equal(stage.jumpsTo("GUARD-EXPLICIT"), 32);
     assert.equal(stage.jumpsTo("MASQUERADE"), 1 + 16);
     assert.match(text, /-I PREROUTING 1 -d 198\.51\.100\.9\/32 .* -j CSP-EXPLICIT\n/);
     assert.match(text, /-I POSTROUTING 1 .* --ctorigdst 198\.51\.100\.9 .* -j CSP-MASQUERADE\n/);
     assert.deepEqual(stage.chains("EXPLICIT"), ["nat CSP-EXPLICIT"]);
     assert.deepEqual(stage.chains("MASQ-"), []);
-    assert.deepEqual(stage.chains("GUARD-"), []);
+    assert.deepEqual(stage.chains("GUARD-"), ["filter CSP-GUARD-EXPLICIT"]);
   });
 
-  test("beyond sixteen are led by three trees, with one jump in each place, guarded by no address", () => {
+  test("beyond sixteen share three trees, with one jump without an address to each", () => {
     const stage = new Stage();
     stage.explicit(16);
     const text = stage.explicit(17);
@@ -206,8 +232,8 @@ describe("explicit VIPs", () => {
       text,
       /-I FORWARD 1 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -m comment --comment \S+ -j CSP-GUARD-EXPLICIT\n/,
     );
-    assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD\n/);
-    assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -g CSP-GUARD\n/);
+    assert.match(text, /-D FORWARD -d 198\.51\.100\.9\/32 .* -j CSP-GUARD-EXPLICIT\n/);
+    assert.match(text, /-A CSP-G-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-GUARD\n/);
     assert.match(
       text,
       /-A CSP-M-\S+ -m conntrack --ctstate DNAT --ctorigdst 198\.51\.100\.9 -g CSP-MASQUERADE\n/,
@@ -215,7 +241,7 @@ describe("explicit VIPs", () => {
     assert.match(text, /-A CSP-X-\S+ -d 198\.51\.100\.9\/32 -p tcp .* -g CSP-SVC-/);
   });
 
-  test("are guarded before they are dispatched, and the other way round when they go", () => {
+  test("are guarded before they are dispatched, and removed in reverse order", () => {
     const stage = new Stage();
     stage.explicit(16);
     const [grow, shrink] = [stage.explicit(17), stage.explicit(16)];
@@ -228,34 +254,36 @@ describe("explicit VIPs", () => {
     }
   });
 
-  test("back at sixteen have jumps of their own again, and nothing is left of the trees", () => {
+  test("back at sixteen have jumps of their own again, and the trees are deleted", () => {
     const stage = new Stage();
-    const before = [stage.explicit(16), new Map(stage.believed.chains)] as const;
+    const before = [stage.explicit(16), new Map(stage.state.chains)] as const;
     stage.explicit(17);
     const text = stage.explicit(16);
-    assert.deepEqual(stage.believed.chains, before[1]);
+    assert.deepEqual(stage.state.chains, before[1]);
     assert.equal(stage.jumpsTo("EXPLICIT"), 32);
-    assert.match(text, /^-X CSP-GUARD-EXPLICIT$/m);
     assert.match(text, /^-X CSP-MASQ-EXPLICIT$/m);
     assert.match(text, /^-D POSTROUTING -m conntrack --ctstate DNAT -m comment .*-EXPLICIT$/m);
   });
 
-  test("leave nothing when the last one goes", () => {
+  test("leave nothing when the last one is removed", () => {
     const stage = new Stage();
     stage.explicit(3);
     const text = stage.explicit(0);
     assert.deepEqual(stage.chains("EXPLICIT"), []);
     assert.equal(stage.jumpsTo("EXPLICIT"), 0);
     assert.match(text, /^-D PREROUTING -d 198\.51\.100\.9\/32 .*\n(.*\n)*-X CSP-EXPLICIT$/m);
+    assert.match(text, /^-X CSP-GUARD-EXPLICIT$/m);
   });
 });
 
-test("a VIP of IPv6 inside and one outside of the CIDR go their own ways", () => {
+test("IPv6 VIPs inside and outside of the CIDR are dispatched separately", () => {
   const ruleset = newRuleset("IPv6");
   const vips = ["fd00:241::a", "2001:db8::1"];
   const endpoint = { address: "fd10::1", port: 8080, cluster: "c1", maybeHere: true };
   ruleset.set("demo/serve", [virtualService({ family: "IPv6", vips, endpoints: [endpoint] })]);
-  const text = diff({ chains: new Map(), jumps: [] }, ruleset.take()).toString();
+  const text = finished(
+    diff({ chains: new Map(), jumps: [] }, finished(ruleset.take())),
+  ).toString();
   const lead = `-p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g ${CHAIN}`;
   for (const line of [
     `-A CSP-fd00.241../108 -d fd00:241::a/128 ${lead}`,

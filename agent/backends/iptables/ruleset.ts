@@ -2,17 +2,24 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
 import type { ObjectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import { finished, type Ruleset, type WantedExtra } from "../backend.ts";
+import type { MasqueradePolicy, Ruleset, SetOptions } from "../backend.ts";
 import { prefixChain, serviceChain } from "./chain-name.ts";
 import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { ExplicitVips } from "./explicit-vips.ts";
 import { renderGuard } from "./guard.ts";
+import { Hairpins } from "./hairpins.ts";
 import { baseJumps } from "./jumps.ts";
-import { type MasqueradePolicy, renderMasquerade } from "./masquerade.ts";
-import { recentPrefixes } from "./memory.ts";
 import { PrefixTree } from "./prefix-tree.ts";
+import { recentPrefixes } from "./recent-lists.ts";
 import { type Chain, leadOn, renderEntry, renderService } from "./render.ts";
-import { type ChainKey, type Changes, digestOf, type Rules, type Table } from "./tables.ts";
+import {
+  type ChainKey,
+  type Changes,
+  type DesiredChain,
+  digestOf,
+  type Rules,
+  type Table,
+} from "./state.ts";
 
 /** What the ruleset of one family depends on, besides the services. */
 export interface RulesetOptions {
@@ -21,41 +28,37 @@ export interface RulesetOptions {
   readonly masquerade: MasqueradePolicy;
 }
 
-/** What one import has in the ruleset. */
-interface Holding {
+/** The part of the ruleset that belongs to one import. */
+interface ImportRules {
   /** Names of its service chains. */
   readonly chains: ReadonlySet<string>;
-  /** By VIP digits: the rules that dispatch it. */
+  /** Dispatch rules by VIP (`Address.hex`). */
   readonly entries: ReadonlyMap<string, readonly string[]>;
   /** Addresses of its endpoints that may run on this node. */
   readonly hairpins: readonly string[];
 }
 
-/** Characters of rules that are kept from when they are compared to when they are written. */
+/** Characters of rules that are kept in memory until they are written. */
 const MOST_KEPT = 1_000_000;
 
-const NOTHING: Holding = { chains: new Set(), entries: new Map(), hairpins: [] };
+const NOTHING: ImportRules = { chains: new Set(), entries: new Map(), hairpins: [] };
 
 /**
- * The wanted rules of one family. What it keeps is an index (which import has which VIPs, chains and local
- * endpoints); the rules themselves are rendered when an import changes and handed on. The index is a function
- * of the services now set: the same services give the same rules, whatever came before.
+ * The desired rules of one family. It keeps an index of the VIPs, chains and local endpoints of each import; rules are rendered
+ * when an import changes. The same services give the same rules, whatever was set before.
  */
 export class IptablesRuleset implements Ruleset<Changes> {
   readonly #options: RulesetOptions;
-  readonly #holdings = new Map<ObjectKey, Holding>();
+  readonly #imports = new Map<ObjectKey, ImportRules>();
   readonly #entries = new Map<string, readonly string[]>();
-  readonly #holders = new Map<string, ObjectKey>();
+  readonly #owners = new Map<string, ObjectKey>();
   readonly #inside = new PrefixTree();
+  readonly #insideStyle: TreeStyle;
   readonly #explicit: ExplicitVips;
-  #services = new Map<ChainKey, Rules | undefined>();
+  #services = new Map<ChainKey, DesiredChain>();
   /** Characters of rules in `#services`. */
   #size = 0;
-  /** Chains of services that stay as the kernel has them, by import. */
-  readonly #kept = new Map<ObjectKey, readonly ChainKey[]>();
-  /** By address: how many imports have it among their endpoints that may run here. */
-  readonly #hairpins = new Map<string, number>();
-  #hairpinsChanged = false;
+  readonly #hairpins: Hairpins;
   #lastMade:
     | { readonly again: () => unknown; readonly chains: ReadonlyMap<string, readonly string[]> }
     | undefined;
@@ -63,48 +66,49 @@ export class IptablesRuleset implements Ruleset<Changes> {
 
   constructor(options: RulesetOptions) {
     this.#options = options;
-    this.#explicit = new ExplicitVips(options.family, (vip) => this.#entries.get(vip) ?? []);
+    const entries = (vip: string) => this.#entries.get(vip) ?? [];
+    const root = prefixChain("", options.clusterSetCidr.text);
+    this.#insideStyle = { root, infix: "", match: (range) => `-d ${range}`, entries };
+    this.#explicit = new ExplicitVips(options.family, entries);
+    this.#hairpins = new Hairpins(options.family, options.masquerade);
   }
 
-  set(key: ObjectKey, services: readonly VirtualService[], extra: WantedExtra = {}): void {
-    const { again, kept = [] } = extra;
-    const before = this.#holdings.get(key) ?? NOTHING;
+  set(
+    key: ObjectKey,
+    services: readonly VirtualService[],
+    { again, kept = [] }: SetOptions = {},
+  ): void {
+    const before = this.#imports.get(key) ?? NOTHING;
     const chains = chainsOf(services);
-    const standing = kept.map(serviceChain);
-    const after: Holding = {
-      chains: new Set([...chains.map((chain) => chain.name), ...standing]),
+    const keptChains = kept.map(serviceChain);
+    const after: ImportRules = {
+      chains: new Set([...chains.map((chain) => chain.name), ...keptChains]),
       entries: entriesOf(services, kept),
       hairpins: hairpinsOf([...services, ...kept]),
     };
-    if (services.length + kept.length === 0) this.#holdings.delete(key);
-    else this.#holdings.set(key, after);
-    if (kept.length === 0) this.#kept.delete(key);
-    else
-      this.#kept.set(
-        key,
-        standing.map((name): ChainKey => `nat ${name}`),
-      );
+    if (services.length + kept.length === 0) this.#imports.delete(key);
+    else this.#imports.set(key, after);
     for (const name of before.chains) {
       if (!after.chains.has(name)) this.#services.set(`nat ${name}`, undefined);
     }
-    for (const chain of this.#kept.get(key) ?? []) this.#services.delete(chain);
+    for (const name of keptChains) this.#services.set(`nat ${name}`, "kept");
     for (const chain of chains)
       this.#services.set(`nat ${chain.name}`, this.#rulesOf(chain, again));
     this.#setEntries(key, before.entries, after.entries);
-    for (const address of before.hairpins) this.#countHairpin(address, -1);
-    for (const address of after.hairpins) this.#countHairpin(address, 1);
-    if (!sameTexts(before.hairpins, after.hairpins)) this.#hairpinsChanged = true;
+    if (!sameTexts(before.hairpins, after.hairpins)) {
+      this.#hairpins.change(before.hairpins, after.hairpins);
+    }
   }
 
-  /** Few rules are kept as they are; of many only the digest is, if they can be made again. */
-  #rulesOf({ name, rules }: Chain, again: WantedExtra["again"]): Rules {
+  /** Few rules are kept; of many only the digest is, if they can be rendered again. */
+  #rulesOf({ name, rules }: Chain, again: SetOptions["again"]): Rules {
     this.#size += rules.reduce((sum, rule) => sum + rule.length, 0);
     if (again === undefined || this.#size < MOST_KEPT) return rules;
     const lines = () => this.#madeAgain(again).get(name) ?? [];
     return { digest: digestOf(rules), lines };
   }
 
-  /** Chains of one import are asked for one after the other: it is planned once for all. */
+  /** The chains of one import are requested one after the other, so it is planned once for all. */
   #madeAgain(again: () => readonly VirtualService[]): ReadonlyMap<string, readonly string[]> {
     if (this.#lastMade?.again !== again) {
       const chains = chainsOf(again()).map(({ name, rules }) => [name, rules] as const);
@@ -113,37 +117,33 @@ export class IptablesRuleset implements Ruleset<Changes> {
     return this.#lastMade.chains;
   }
 
-  take(): Changes {
-    return finished(this.taking());
-  }
-
-  *taking(): Generator<void, Changes> {
+  *take(): Generator<void, Changes> {
     const complete = !this.#taken;
     this.#taken = true;
     const chains = this.#services;
     this.#services = new Map();
     this.#size = 0;
     this.#lastMade = undefined;
-    const kept = new Set([...this.#kept.values()].flat());
     yield* this.#takeDispatch(complete, chains);
     const explicitChanged = this.#explicit.take(complete, chains);
-    if (complete || this.#hairpinsChanged) put(chains, "nat", this.#masquerade());
-    this.#hairpinsChanged = false;
+    yield* this.#hairpins.take(complete, chains);
     if (complete) put(chains, "filter", renderGuard(this.#options.family));
-    if (!complete && !explicitChanged) return { complete, chains, kept };
-    return { complete, chains, kept, jumps: [...this.#explicit.jumps(), ...this.#ownJumps()] };
+    if (!complete && !explicitChanged) return { complete, chains };
+    const { clusterSetCidr, family } = this.#options;
+    const own = baseJumps(clusterSetCidr.text, this.#insideStyle.root, family);
+    return { complete, chains, jumps: [...this.#explicit.jumps(), ...own] };
   }
 
-  #setEntries(key: ObjectKey, before: Holding["entries"], after: Holding["entries"]): void {
+  #setEntries(key: ObjectKey, before: ImportRules["entries"], after: ImportRules["entries"]): void {
     for (const vip of before.keys()) {
-      // A VIP that passes from one import to another may have been taken over already.
-      if (after.has(vip) || this.#holders.get(vip) !== key) continue;
-      this.#holders.delete(vip);
+      // Another import may have taken over the VIP.
+      if (after.has(vip) || this.#owners.get(vip) !== key) continue;
+      this.#owners.delete(vip);
       this.#entries.delete(vip);
       this.#treeOf(vip).delete(vip);
     }
     for (const [vip, rules] of after) {
-      this.#holders.set(vip, key);
+      this.#owners.set(vip, key);
       const old = this.#entries.get(vip);
       if (old !== undefined && sameTexts(old, rules)) continue;
       this.#entries.set(vip, rules);
@@ -157,43 +157,15 @@ export class IptablesRuleset implements Ruleset<Changes> {
     return contains(cidr, { family, text: "", hex: vip }) ? this.#inside : this.#explicit;
   }
 
-  *#takeDispatch(
-    complete: boolean,
-    chains: Map<ChainKey, Rules | undefined>,
-  ): Generator<void, void> {
+  *#takeDispatch(complete: boolean, chains: Map<ChainKey, DesiredChain>): Generator<void, void> {
     const { family } = this.#options;
-    const style = this.#insideStyle();
+    const style = this.#insideStyle;
     const touched = this.#inside.takeTouched();
     for (const prefix of complete ? this.#inside.prefixes() : touched) {
       const rules = renderNode(this.#inside, prefix, style, family);
       chains.set(`nat ${treeChain(prefix, style, family)}`, rules);
       yield;
     }
-  }
-
-  #insideStyle(): TreeStyle {
-    return {
-      root: prefixChain("", this.#options.clusterSetCidr.text),
-      infix: "",
-      match: (range) => `-d ${range}`,
-      entries: (vip) => this.#entries.get(vip) ?? [],
-    };
-  }
-
-  #ownJumps() {
-    const { clusterSetCidr, family } = this.#options;
-    return baseJumps(clusterSetCidr.text, this.#insideStyle().root, family);
-  }
-
-  #countHairpin(address: string, by: 1 | -1): void {
-    const count = (this.#hairpins.get(address) ?? 0) + by;
-    if (count === 0) this.#hairpins.delete(address);
-    else this.#hairpins.set(address, count);
-  }
-
-  #masquerade(): Chain {
-    const { family, masquerade } = this.#options;
-    return renderMasquerade([...this.#hairpins.keys()].sort(), masquerade, family);
   }
 }
 
@@ -226,7 +198,7 @@ function hairpinsOf(services: readonly VirtualService[]): string[] {
   return [...new Set(here.map((endpoint) => endpoint.address))].sort();
 }
 
-function put(chains: Map<ChainKey, Rules | undefined>, table: Table, chain: Chain): void {
+function put(chains: Map<ChainKey, DesiredChain>, table: Table, chain: Chain): void {
   chains.set(`${table} ${chain.name}`, chain.rules);
 }
 

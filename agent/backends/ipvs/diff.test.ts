@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { virtualService } from "../../../test/support/services.ts";
-import { cidr } from "../../../test/support/worlds.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import { diff, diffIdle } from "./diff.ts";
+import { finished } from "../backend.ts";
+import { diff, diffGarbage } from "./diff.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
 import { SETTINGS } from "./settings.ts";
-import { type Believed, nothing } from "./state.ts";
+import { draining, type KernelState, nothing } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
@@ -20,7 +21,7 @@ const KEY = "demo/serve";
 
 /** A kernel, and the agent that writes to it. */
 class World {
-  readonly believed: Believed = nothing();
+  readonly state: KernelState = nothing();
   #ruleset = new IpvsRuleset("rr");
 
   /** What is done for these services of one import, in the order in which it is done; the table itself left out. */
@@ -29,32 +30,33 @@ class World {
     return this.#apply();
   }
 
-  /** A new process, which wants these. */
+  /** A new process with these desired services. */
   restart(services: readonly VirtualService[], kept: readonly VirtualService[] = []): string[] {
     this.#ruleset = new IpvsRuleset("rr");
     return this.set(services, kept);
   }
 
-  /** The kernel is asked which drained destinations have no connections: these have none. */
+  /** A check finds that these draining destinations have no connections. */
   idle(...keys: readonly string[]): string[] {
-    for (const [name, server] of this.believed.servers) {
+    const found = [...this.state.servers].map(([name, server]) => {
       const destinations = [...server.destinations].map(
         ([key, one]) => [key, { ...one, idle: one.weight === 0 && keys.includes(key) }] as const,
       );
-      this.believed.servers.set(name, { ...server, destinations: new Map(destinations) });
-    }
-    const tx = diffIdle(this.believed, OPTIONS);
-    tx.settle(this.believed);
+      return [name, new Map(destinations)] as const;
+    });
+    const drains = draining(this.state);
+    const tx = diffGarbage(this.state, drains, new Map(found), false, OPTIONS);
+    tx.settle(this.state);
     return linesOf(String(tx));
   }
 
   #apply(): string[] {
-    const tx = diff(this.believed, this.#ruleset.take(), OPTIONS);
+    const tx = finished(diff(this.state, finished(this.#ruleset.take()), OPTIONS));
     const lines = linesOf(String(tx));
     const nothing = lines.length === 0 && !String(tx).includes("table");
     assert.equal(tx.steps.length === 0, nothing);
     assert.ok(nothing || !tx.empty);
-    tx.settle(this.believed);
+    tx.settle(this.state);
     return lines;
   }
 }
@@ -74,8 +76,8 @@ function both(more: Partial<VirtualService> = {}): World {
   return world;
 }
 
-describe("what is done for a change, and in which order", () => {
-  test("a new service: its destinations, its address, and only then the guard lets connections in", () => {
+describe("the steps of a change, in order", () => {
+  test("a new service: its destinations, its address, and only then the guard admits connections", () => {
     assert.deepEqual(new World().set([service([A, B])]), [
       "add element ip csp-ipvs hairpins { 10.1.0.11 . 10.1.0.11 }",
       "new-server TCP 241.0.0.10 80 rr flags 32 timeout 0",
@@ -86,7 +88,7 @@ describe("what is done for a change, and in which order", () => {
     ]);
   });
 
-  test("an explicit VIP is on the device only while the guard knows it", () => {
+  test("an explicit VIP is on the device only while the guard has it", () => {
     const explicit = service([B], { vips: ["1.2.3.4"] });
     const world = new World();
     const lines = world.set([explicit]);
@@ -98,7 +100,7 @@ describe("what is done for a change, and in which order", () => {
     assert.ok(gone.indexOf("address delete 1.2.3.4") < forgotten);
   });
 
-  test("an endpoint that leaves takes nothing new, and keeps what it has, after the others are there", () => {
+  test("an endpoint that leaves is drained after the others are added, and keeps its connections", () => {
     const world = new World();
     world.set([service([A])]);
     assert.deepEqual(world.set([service([B])]), [
@@ -108,7 +110,7 @@ describe("what is done for a change, and in which order", () => {
     ]);
   });
 
-  test("one that returns while it is drained takes connections again, and loses none", () => {
+  test("one that returns while it is drained gets connections again, and loses none", () => {
     const world = both();
     world.set([service([A])]);
     assert.deepEqual(world.set([service([A, B])]), [
@@ -116,7 +118,7 @@ describe("what is done for a change, and in which order", () => {
     ]);
   });
 
-  test("what is drained is deleted when its last connection has ended, and not before", () => {
+  test("a drained destination is deleted when its last connection has ended, and not before", () => {
     const world = both();
     world.set([service([A])]);
     assert.deepEqual(world.idle(), []);
@@ -152,54 +154,58 @@ describe("what is done for a change, and in which order", () => {
       "delete-server TCP 241.0.0.10 80",
       "address delete 241.0.0.10",
     ]);
-    assert.deepEqual(world.believed.servers.size + world.believed.vips.size, 0);
+    assert.deepEqual(world.state.servers.size + world.state.vips.size, 0);
   });
 
-  test("a VIP that is wanted again stays", () => {
+  test("a VIP that is desired again stays", () => {
     const world = both();
     world.set([]);
     world.set([service([A])]);
     assert.deepEqual(world.idle("0a02000b 8080"), [
       "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
     ]);
-    assert.deepEqual([...world.believed.vips], ["f100000a"]);
+    assert.deepEqual([...world.state.vips], ["f100000a"]);
   });
 
-  test("UDP has no connections to keep: what leaves is deleted at once", () => {
-    const world = both({ protocol: "UDP" });
-    assert.deepEqual(world.set([service([A], { protocol: "UDP" })]), [
+  test("UDP destinations drain while they are ready, and are then deleted at once; those of a deleted import, too", () => {
+    const udp = (keeps: readonly string[]) => ({ protocol: "UDP", keeps }) as const;
+    const world = both(udp([]));
+    assert.deepEqual(world.set([service([A], udp(["10.2.0.11:8080"]))]), [
+      "set-destination UDP 241.0.0.10 80 10.2.0.11 8080 weight 0",
+    ]);
+    assert.deepEqual(world.set([service([A], udp([]))]), [
       "delete-destination UDP 241.0.0.10 80 10.2.0.11 8080",
     ]);
-    const last = world.set([service([], { protocol: "UDP" })]);
+    const last = world.set([service([], udp([]))]);
     assert.ok(last.includes("delete-server UDP 241.0.0.10 80"), String(last));
   });
 
-  test("where resets are asked for, what no slice lists is deleted at once, and what one lists is drained", () => {
-    const listed = ["10.1.0.11:8080", "10.2.0.11:8080"];
-    const world = both({ listed });
-    assert.deepEqual(world.set([service([A], { listed })]), [
+  test("if resets are requested, unlisted destinations are deleted at once, and listed ones are drained", () => {
+    const keeps = ["10.1.0.11:8080", "10.2.0.11:8080"];
+    const world = both({ keeps });
+    assert.deepEqual(world.set([service([A], { keeps })]), [
       "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 0",
     ]);
-    assert.deepEqual(world.set([service([A], { listed: ["10.1.0.11:8080"] })]), [
+    assert.deepEqual(world.set([service([A], { keeps: ["10.1.0.11:8080"] })]), [
       "delete-destination TCP 241.0.0.10 80 10.2.0.11 8080",
     ]);
   });
 
-  test("affinity is persistence for as many seconds, and other terms are set, not made anew", () => {
+  test("affinity is persistence for as many seconds, and changed terms do not replace the server", () => {
     const world = both();
     assert.deepEqual(world.set([service([A, B], { affinitySeconds: 600 })]), [
       "set-server TCP 241.0.0.10 80 rr flags 33 timeout 600",
     ]);
   });
 
-  test("a restart that wants what there is does nothing; one that wants less drains it", () => {
+  test("a restart with the same services does nothing; one with fewer drains the others", () => {
     const world = both();
     assert.deepEqual(world.restart([service([A, B])]), []);
     const lines = world.restart([]);
     assert.ok(lines.includes("set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 0"));
   });
 
-  test("what is kept is neither written nor drained, whatever else is done", () => {
+  test("kept servers are neither written nor drained", () => {
     const world = both();
     assert.deepEqual(world.restart([], [service([A, B])]), []);
     const other = service([A], { port: 81 });
@@ -207,24 +213,24 @@ describe("what is done for a change, and in which order", () => {
     assert.ok(!lines.some((line) => line.includes(" 80 ")), String(lines));
   });
 
-  test("a switch that somebody has turned off is set when all else is done, and then it is right", () => {
+  test("a changed sysctl is set as the last step, and then has the right value", () => {
     const world = both();
     const setting = SETTINGS[0] ?? assert.fail();
-    world.believed.wrong = [setting];
+    world.state.wrong = [setting];
     const lines = world.set([service([A])]);
     assert.equal(lines.at(-1), "sysctl net.ipv4.vs.conntrack=1");
     assert.ok(lines.length > 1);
     assert.deepEqual(world.set([service([A])]), []);
   });
 
-  test("a server of somebody else on a VIP of ours is let be, also if its port is wanted", () => {
+  test("a foreign server on a VIP of ours is left alone, also if its port is desired", () => {
     const world = both();
     const foreign = { terms: { scheduler: "rr", flags: 0, timeout: 0 }, destinations: new Map() };
-    world.believed.servers.set("f100000a TCP 30080", foreign);
+    world.state.servers.set("f100000a TCP 30080", foreign);
     assert.deepEqual(world.restart([service([A, B])]), []);
     assert.deepEqual(world.idle(), []);
     const lines = world.set([service([A, B]), service([A], { port: 30080 })]);
     assert.deepEqual(lines, []);
-    assert.deepEqual(world.believed.servers.get("f100000a TCP 30080"), foreign);
+    assert.deepEqual(world.state.servers.get("f100000a TCP 30080"), foreign);
   });
 });

@@ -1,159 +1,173 @@
-import type { Family } from "../../../api/address.ts";
-import { type Cidr, cidrOf } from "../../../api/cidr.ts";
+import { contains } from "../../../api/cidr.ts";
 import type { Command, ServerName } from "../../system/ipvs/object.ts";
+import { finished } from "../backend.ts";
+import { changesOf } from "../nft/elements.ts";
 import type { GuardOptions } from "./guard.ts";
-import { changesOf, type SetChanges } from "./set-changes.ts";
+import { marksOf } from "./nft-tables.ts";
 import {
-  type Believed,
   type Blocked,
   type Changes,
+  type DesiredServer,
   type DestinationKey,
   destinationOf,
   destinationText,
+  isImportKey,
   isOurs,
+  type KernelDestination,
+  type KernelServer,
+  type KernelState,
   type ServerKey,
-  type StandingDestination,
-  type StandingServer,
+  sameTerms,
   serverName,
   vipOf,
-  type WantedServer,
 } from "./state.ts";
-import { marksOf } from "./tables.ts";
-import { IpvsTransaction } from "./transaction.ts";
+import { IpvsTransaction, type SetChanges } from "./transaction.ts";
 
-/** What takes new connections, with the schedulers that we use, all alike. */
+/** The weight of all destinations that get new connections. */
 const FULL = 1;
 
-/** What becomes of one virtual server. */
+/** The changes of one virtual server. */
 interface ServerDiff {
-  /** What gives it destinations: before new connections are let in. */
+  /** Commands that add destinations: before the guard admits new connections. */
   readonly gains: readonly Command[];
-  /** What takes them away: after. */
+  /** Commands that drain or delete destinations: afterwards. */
   readonly losses: readonly Command[];
-  /** As it is then; undefined if it is gone. */
-  readonly after: StandingServer | undefined;
+  /** The server after both; undefined if it is deleted. */
+  readonly after: KernelServer | undefined;
 }
 
 /**
- * What makes `believed` hold `changes`. A destination that leaves keeps its connections: it takes no new ones, and is
- * deleted when the last has ended; a server that nobody wants waits for that, too. Deleted at once is what has no
- * connection to lose: UDP's, and what an import asks to be reset. PURE.
+ * The transaction that makes the kernel hold `changes`. A destination that is no longer desired is drained: it gets no new
+ * connections, and is deleted, as is its server, when the last has ended. Destinations whose connections are not kept
+ * are deleted at once. PURE.
  */
-export function diff(believed: Believed, changes: Changes, options: GuardOptions): IpvsTransaction {
+export function* diff(
+  state: KernelState,
+  changes: Changes,
+  node: GuardOptions,
+): Generator<void, IpvsTransaction> {
+  const options = state.shared ? { ...node, unbound: true } : node;
   const { family, clusterSetCidr } = options;
-  const servers = new Map<ServerKey, StandingServer | undefined>();
+  const servers = new Map<ServerKey, KernelServer | undefined>();
   const gains: Command[] = [];
   const losses: Command[] = [];
   const served = new Map<ServerKey, string | undefined>();
   const serve = (key: ServerKey, importKey: string | undefined) => {
-    if (believed.sets.served.get(key) !== importKey) served.set(key, importKey);
+    if (state.sets.served.get(key) !== importKey) served.set(key, importKey);
   };
   const blocked = new Map<ServerKey, Blocked | undefined>();
-  for (const [key, wanted] of all(believed, changes)) {
-    const standing = believed.servers.get(key);
-    if (standing !== undefined && !isOurs(believed, key)) {
-      // Somebody else's: it stays, and whoever wants its place has to wait.
-      blocked.set(key, wanted);
+  for (const [key, desired] of all(state, changes)) {
+    const existing = state.servers.get(key);
+    if (existing !== undefined && !isOurs(state, key)) {
+      // Another program's server stays; ours waits.
+      blocked.set(key, desired);
       serve(key, undefined);
       continue;
     }
     blocked.set(key, undefined);
-    const one = diffServer(serverName(key, family), standing, wanted);
+    const one = diffServer(serverName(key, family), existing, desired);
     gains.push(...one.gains);
     losses.push(...one.losses);
     if (one.gains.length + one.losses.length > 0) servers.set(key, one.after);
-    serve(key, wanted && wanted.endpoints.length > 0 ? wanted.importKey : undefined);
+    serve(key, desired && desired.endpoints.length > 0 ? desired.importKey : undefined);
+    yield;
   }
-  const { vips, leaving } = diffVips(believed, changes, servers);
+  const { vips, leaving } = diffVips(state, changes, servers);
   const { complete } = changes;
-  const isExplicit = (vip: string) => !isInside(vip, clusterSetCidr, family);
-  const explicit = new Map([...vips].filter(([vip]) => isExplicit(vip)));
+  const isInside = (hex: string) => contains(clusterSetCidr, { family, text: "", hex });
+  const explicit = new Map([...vips].filter(([vip]) => !isInside(vip)));
   const sets: SetChanges = {
     served,
-    // All that is on the device then, if all is compared: somebody may have taken an element away.
-    explicit: changesOf(believed.sets.explicit, explicit, complete),
-    hairpins: changesOf(believed.sets.hairpins, changes.hairpins, complete),
+    // A complete diff names all addresses, because another program may have deleted elements.
+    explicit: changesOf(state.sets.explicit, explicit, complete),
+    hairpins: changesOf(state.sets.hairpins, changes.hairpins, complete),
   };
   const rules = marksOf(options);
   return new IpvsTransaction({
-    believed,
-    options,
-    gains,
-    losses,
-    servers,
-    vips: changesOf(believed.vips, vips, complete),
-    leaving,
-    blocked,
-    sets,
-    rules,
+    ...{ state, options, gains, losses, servers, leaving, blocked, sets, rules },
+    vips: changesOf(state.vips, vips, complete),
   });
 }
 
-/** What is kept only for connections, and has none left: what removes it. PURE. */
-export function diffIdle(believed: Believed, options: GuardOptions): IpvsTransaction {
-  const servers = new Map<ServerKey, WantedServer | undefined>();
-  for (const [key, standing] of believed.servers) {
-    if (![...standing.destinations.values()].some(({ idle }) => idle)) continue;
-    if (!isOurs(believed, key) || standing.far) continue;
-    const wanted = asItTakes(standing, believed.sets.served.get(key));
-    servers.set(key, wanted);
+/**
+ * The transaction that removes drained destinations without connections, and servers that were kept only for these. `found`: the
+ * destinations of the servers `drains`, as just read; a missing one has no connection. `bind`: the rules of other backends of
+ * ours are removed. PURE.
+ */
+export function diffGarbage(
+  state: KernelState,
+  drains: readonly ServerKey[],
+  found: ReadonlyMap<ServerKey, ReadonlyMap<DestinationKey, KernelDestination>>,
+  bind: boolean,
+  options: GuardOptions,
+): IpvsTransaction {
+  const servers = new Map(state.servers);
+  const changed = new Map<ServerKey, DesiredServer | undefined>();
+  for (const key of drains) {
+    const server = servers.get(key);
+    if (server === undefined) continue;
+    const now = markIdle(server, found.get(key) ?? new Map());
+    if (![...now.destinations.values()].some(({ idle }) => idle)) continue;
+    servers.set(key, now);
+    changed.set(key, asDesired(now, state.sets.served.get(key)));
   }
   const none = new Map<string, boolean>();
-  const changes: Changes = {
-    complete: false,
-    servers,
-    kept: new Set(),
-    vips: none,
-    hairpins: none,
-  };
-  return diff(believed, changes, options);
+  const changes: Changes = { complete: false, servers: changed, vips: none, hairpins: none };
+  const shared = state.shared && !bind;
+  return finished(diff({ ...state, servers, shared }, changes, options));
 }
 
-/** What would be wanted if those who take connections now were all that is. */
-function asItTakes(
-  standing: StandingServer,
-  importKey: string | undefined,
-): WantedServer | undefined {
-  const { terms, destinations } = standing;
-  if (importKey === undefined || !isImportKey(importKey)) return undefined;
+/** The server with those of its draining destinations marked idle that have no connection left. PURE. */
+export function markIdle(
+  before: KernelServer,
+  found: ReadonlyMap<DestinationKey, KernelDestination>,
+): KernelServer {
+  const destinations = [...before.destinations].map(([key, one]) => {
+    if (one.weight !== 0) return [key, one] as const;
+    return [key, { ...one, idle: found.get(key)?.idle ?? true }] as const;
+  });
+  return { ...before, destinations: new Map(destinations) };
+}
+
+/** The server as a desired one, with only the destinations that get new connections now. */
+function asDesired(existing: KernelServer, importKey = ""): DesiredServer | undefined {
+  const { terms, destinations } = existing;
+  if (!isImportKey(importKey)) return undefined;
   const endpoints = [...destinations].flatMap(([key, { weight }]) => (weight > 0 ? [key] : []));
-  return { importKey, servicePort: importKey, terms, endpoints };
+  const keeps = new Set([...destinations.keys()].map(destinationText));
+  return { importKey, servicePort: importKey, terms, endpoints, keeps };
 }
 
-function isImportKey(text: string): text is `${string}/${string}` {
-  return text.includes("/");
-}
-
-/** What is named, and, if that is all that is wanted, what the kernel has beside it. */
+/** The servers that `changes` names, without kept ones; if it is complete, also all others of ours. */
 function* all(
-  believed: Believed,
-  { complete, servers: named, kept }: Changes,
-): Generator<readonly [ServerKey, WantedServer | undefined]> {
-  const { servers, sets } = believed;
-  yield* named;
+  state: KernelState,
+  { complete, servers: named }: Changes,
+): Generator<readonly [ServerKey, DesiredServer | undefined]> {
+  const { servers, sets } = state;
+  for (const [key, server] of named) if (server !== "kept") yield [key, server];
   if (!complete) return;
-  const ours = [...servers.keys()].filter((key) => isOurs(believed, key) && !servers.get(key)?.far);
+  const ours = [...servers.keys()].filter((key) => isOurs(state, key) && !servers.get(key)?.far);
   for (const key of new Set([...ours, ...sets.served.keys()])) {
-    if (!named.has(key) && !kept.has(key)) yield [key, undefined];
+    if (!named.has(key)) yield [key, undefined];
   }
 }
 
 function diffServer(
   server: ServerName,
-  standing: StandingServer | undefined,
-  wanted: WantedServer | undefined,
+  existing: KernelServer | undefined,
+  desired: DesiredServer | undefined,
 ): ServerDiff {
   const gains: Command[] = [];
   const losses: Command[] = [];
-  const endpoints = new Set(wanted?.endpoints);
-  if (standing === undefined && endpoints.size === 0) return { gains, losses, after: undefined };
-  const terms = wanted?.terms ?? standing?.terms;
+  const endpoints = new Set(desired?.endpoints);
+  if (existing === undefined && endpoints.size === 0) return { gains, losses, after: undefined };
+  const terms = desired?.terms ?? existing?.terms;
   if (terms === undefined) return { gains, losses, after: undefined };
-  if (standing === undefined) gains.push({ kind: "new-server", server: { ...server, ...terms } });
-  else if (!sameTerms(standing.terms, terms))
+  if (existing === undefined) gains.push({ kind: "new-server", server: { ...server, ...terms } });
+  else if (!sameTerms(existing.terms, terms))
     gains.push({ kind: "set-server", server: { ...server, ...terms } });
-  const before = standing?.destinations ?? new Map<DestinationKey, StandingDestination>();
-  const after = new Map<DestinationKey, StandingDestination>();
+  const before = existing?.destinations ?? new Map<DestinationKey, KernelDestination>();
+  const after = new Map<DestinationKey, KernelDestination>();
   for (const key of endpoints) {
     const destination = destinationOf(key, FULL);
     const found = before.get(key);
@@ -165,7 +179,7 @@ function diffServer(
   for (const [key, found] of before) {
     if (endpoints.has(key)) continue;
     const destination = destinationOf(key, 0);
-    if (found.idle || endsAtOnce(server, key, wanted)) {
+    if (found.idle || endsAtOnce(server, key, desired)) {
       losses.push({ kind: "delete-destination", server, destination });
       continue;
     }
@@ -177,61 +191,53 @@ function diffServer(
   return { gains, losses, after: undefined };
 }
 
-/** Whoever gives up an import gives up its policy, too: its connections are kept. */
+/** Whether connections to a destination end at once. Of a deleted import, TCP's are kept, because its policy is deleted, too. */
 function endsAtOnce(
   { protocol }: ServerName,
   key: DestinationKey,
-  wanted: WantedServer | undefined,
+  desired: DesiredServer | undefined,
 ): boolean {
-  if (protocol === "UDP") return true;
-  const listed = wanted?.listed;
-  return protocol === "TCP" && listed !== undefined && !listed.has(destinationText(key));
+  if (protocol === "SCTP") return false;
+  const keeps = desired?.keeps;
+  return keeps === undefined ? protocol === "UDP" : !keeps.has(destinationText(key));
 }
 
 /**
- * Addresses of the device: those that are wanted, and those that connections still lead to. Named are all of them if
- * `changes` is complete, else those that may have changed.
+ * Whether addresses belong on the device: desired ones do, and those with connections. Complete if `changes` is, else only the
+ * addresses that may have changed.
  */
 function diffVips(
-  believed: Believed,
+  state: KernelState,
   changes: Changes,
-  servers: ReadonlyMap<ServerKey, StandingServer | undefined>,
+  servers: ReadonlyMap<ServerKey, KernelServer | undefined>,
 ): { vips: Map<string, boolean>; leaving: Set<string> } {
-  const given = new Set<string>(believed.leaving);
-  for (const [vip, wanted] of changes.vips) {
-    if (wanted) given.delete(vip);
+  const given = new Set<string>(state.leaving);
+  for (const [vip, desired] of changes.vips) {
+    if (desired) given.delete(vip);
     else given.add(vip);
   }
   if (changes.complete) {
-    for (const vip of believed.vips) if (!changes.vips.has(vip)) given.add(vip);
+    for (const vip of state.vips) if (!changes.vips.has(vip)) given.add(vip);
   }
-  const used = usedOf(given, believed, servers);
+  const used = usedOf(given, state, servers);
   const vips = new Map(changes.vips);
   for (const vip of given) vips.set(vip, used.has(vip));
   return { vips, leaving: used };
 }
 
-/** Those of these addresses on which servers of ours stay. */
+/** The addresses on which servers of ours stay. */
 function usedOf(
   vips: ReadonlySet<string>,
-  believed: Believed,
-  servers: ReadonlyMap<ServerKey, StandingServer | undefined>,
+  state: KernelState,
+  servers: ReadonlyMap<ServerKey, KernelServer | undefined>,
 ): Set<string> {
   const used = new Set<string>();
   if (vips.size === 0) return used;
-  for (const key of believed.servers.keys()) {
+  for (const key of state.servers.keys()) {
     const vip = vipOf(key);
     if (!vips.has(vip) || used.has(vip)) continue;
     const goes = servers.has(key) && servers.get(key) === undefined;
-    if (!goes && isOurs(believed, key)) used.add(vip);
+    if (!goes && isOurs(state, key)) used.add(vip);
   }
   return used;
-}
-
-function sameTerms(a: StandingServer["terms"], b: StandingServer["terms"]): boolean {
-  return a.scheduler === b.scheduler && a.flags === b.flags && a.timeout === b.timeout;
-}
-
-function isInside(vip: string, cidr: Cidr, family: Family): boolean {
-  return cidrOf({ family, text: "", hex: vip }, cidr.bits).hex === cidr.hex;
 }

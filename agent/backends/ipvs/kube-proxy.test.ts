@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cidr } from "../../../test/support/worlds.ts";
+import { cidr } from "../../../test/generators/facts.ts";
 import { excludedCidrs, kubeProxyObjection } from "./kube-proxy.ts";
 
 const OURS = [cidr("241.0.0.0/8"), cidr("fd00:241::/32")];
@@ -19,16 +19,16 @@ function configz(excluded: readonly string[] | null): string {
 
 describe("beside kube-proxy", () => {
   for (const mode of ["iptables", "nftables", "iptables\n"]) {
-    test(`in ${mode.trim()} mode there is no objection, whatever an earlier one has left behind`, () => {
+    test(`in ${mode.trim()} mode there is no objection, even if the device of an earlier one exists`, () => {
       assert.equal(kubeProxyObjection({ mode, device: true }, OURS, []), undefined);
     });
   }
 
-  test("no kube-proxy, no objection", () => {
+  test("without kube-proxy there is no objection", () => {
     assert.equal(kubeProxyObjection({ device: false }, OURS, []), undefined);
   });
 
-  test("in ipvs mode it has to leave our ranges alone: the line is named", () => {
+  test("in ipvs mode it must exclude our ranges; the objection names the configuration line", () => {
     const said = kubeProxyObjection(
       { mode: "ipvs", configz: configz(null), device: true },
       OURS,
@@ -39,24 +39,24 @@ describe("beside kube-proxy", () => {
     assert.doesNotMatch(said ?? "", /--kube-proxy-exclude-cidrs/);
   });
 
-  test("of two ranges, the one that it does not leave alone is named", () => {
-    const sight = { mode: "ipvs", configz: configz(["240.0.0.0/4"]), device: true };
-    assert.match(kubeProxyObjection(sight, OURS, []) ?? "", /servers in fd00:241::\/32\./);
+  test("of two ranges, the objection names the one that is not excluded", () => {
+    const report = { mode: "ipvs", configz: configz(["240.0.0.0/4"]), device: true };
+    assert.match(kubeProxyObjection(report, OURS, []) ?? "", /servers in fd00:241::\/32\./);
   });
 
-  test("wider ranges will do, narrower ones will not", () => {
-    const sight = (...list: string[]) => ({ mode: "ipvs", configz: configz(list), device: true });
-    assert.equal(kubeProxyObjection(sight("240.0.0.0/4", SIX), OURS, []), undefined);
-    assert.ok(kubeProxyObjection(sight("241.0.0.0/9", SIX), OURS, []));
+  test("excluding a wider range is enough, excluding a narrower one is not", () => {
+    const report = (...list: string[]) => ({ mode: "ipvs", configz: configz(list), device: true });
+    assert.equal(kubeProxyObjection(report("240.0.0.0/4", SIX), OURS, []), undefined);
+    assert.ok(kubeProxyObjection(report("241.0.0.0/9", SIX), OURS, []));
   });
 
-  test("where it does not tell, its device counts, and the operator may say what it is told", () => {
-    const sight = { device: true };
-    assert.match(kubeProxyObjection(sight, OURS, []) ?? "", /--kube-proxy-exclude-cidrs/);
-    assert.equal(kubeProxyObjection(sight, OURS, OURS), undefined);
+  test("without an answer its device counts, and the flag may say what it excludes", () => {
+    const report = { device: true };
+    assert.match(kubeProxyObjection(report, OURS, []) ?? "", /--kube-proxy-exclude-cidrs/);
+    assert.equal(kubeProxyObjection(report, OURS, OURS), undefined);
   });
 
-  test("what is no configuration of kube-proxy tells nothing", () => {
+  test("a page that is no configuration of kube-proxy has no excludeCIDRs", () => {
     for (const text of [
       "",
       "{",

@@ -1,54 +1,50 @@
 import { addressFromHex } from "../../../api/address.ts";
 import { type Cidr, contains, isCidr, parseCidr } from "../../../api/cidr.ts";
+import { isFields } from "../../../api/parse/fields.ts";
+import { jsonOf } from "../../../api/parse/json-text.ts";
 
-/** What is known of a kube-proxy on this node. */
-export interface KubeProxySight {
-  /** What it says at /proxyMode: `iptables`, `ipvs`, `nftables`; absent if it says nothing there. */
+/** What a kube-proxy on this node reports about itself. */
+export interface KubeProxyReport {
+  /** The page /proxyMode: `iptables`, `ipvs`, `nftables`; absent if it does not respond. */
   readonly mode?: string;
-  /** What it says at /configz; absent if it says nothing there. */
+  /** The page /configz; absent if it does not respond. */
   readonly configz?: string;
-  /** True if the device is there that it keeps its VIPs on in ipvs mode; it may have been left behind. */
+  /** True if the device for its VIPs in ipvs mode exists; an earlier kube-proxy may have left it. */
   readonly device: boolean;
 }
 
-/** Where kube-proxy answers, unless its --metrics-bind-address says otherwise. */
+/** The port of kube-proxy's pages, unless its --metrics-bind-address is set. */
 export const KUBE_PROXY_PORT = 10249;
 /** The device of its ipvs mode. */
 export const KUBE_PROXY_DEVICE = "kube-ipvs0";
 
 /**
- * Why we must not write to IPVS beside it, with the line that mends it; undefined if we may. In ipvs mode it deletes each
- * virtual server that it does not know, at every sync, but for those in its excludeCIDRs. `asserted`: what the operator
- * says of these, for where it does not tell. PURE.
+ * Why the agent must not write to IPVS beside this kube-proxy, with the configuration line that fixes it; undefined if it may. In
+ * ipvs mode, kube-proxy deletes foreign virtual servers at every sync, except in its excludeCIDRs. `asserted`: the excludeCIDRs
+ * according to a flag, in case /configz does not respond. PURE.
  */
 export function kubeProxyObjection(
-  { mode, configz, device }: KubeProxySight,
+  { mode, configz, device }: KubeProxyReport,
   ours: readonly Cidr[],
   asserted: readonly Cidr[],
 ): string | undefined {
   const isIpvs = mode === undefined ? device : mode.trim() === "ipvs";
   if (!isIpvs) return undefined;
-  const told = configz === undefined ? undefined : excludedCidrs(configz);
-  const excluded = [...(told ?? []), ...asserted];
+  const reported = configz === undefined ? undefined : excludedCidrs(configz);
+  const excluded = [...(reported ?? []), ...asserted];
   const open = ours.filter((cidr) => !excluded.some((range) => covers(range, cidr)));
   if (open.length === 0) return undefined;
   const line = `ipvs: {excludeCIDRs: [${ours.map(({ text }) => JSON.stringify(text)).join(", ")}]}`;
-  const unheard =
-    "If it says so already, and does not tell at 127.0.0.1:10249/configz, say so with --kube-proxy-exclude-cidrs.";
-  return `kube-proxy on this node is in ipvs mode and deletes virtual servers in ${open.map(({ text }) => text).join(" and ")}. Add to its configuration: ${line}${told === undefined ? `. ${unheard}` : ""}`;
+  const unreported =
+    ". If it has this line, and 127.0.0.1:10249/configz does not answer, set --kube-proxy-exclude-cidrs.";
+  return `kube-proxy on this node is in ipvs mode and deletes virtual servers in ${open.map(({ text }) => text).join(" and ")}. Add to its configuration: ${line}${reported === undefined ? unreported : ""}`;
 }
 
-/** The ranges that kube-proxy leaves alone, of its page /configz; undefined if it does not tell. PURE. */
+/** The excludeCIDRs on the page /configz; undefined if it does not have them. PURE. */
 export function excludedCidrs(configz: string): Cidr[] | undefined {
-  let found: unknown;
-  try {
-    found = JSON.parse(configz);
-  } catch {
-    return undefined;
-  }
-  // Its internal type is shown, without the names that its files have: IPVS.ExcludeCIDRs.
+  // The page uses the names of the internal type, not those of configuration files: IPVS.ExcludeCIDRs.
   const list = property(
-    property(property(found, "kubeproxy.config.k8s.io"), "ipvs"),
+    property(property(jsonOf(configz), "kubeproxy.config.k8s.io"), "ipvs"),
     "excludecidrs",
   );
   if (list === null) return [];
@@ -59,9 +55,9 @@ export function excludedCidrs(configz: string): Cidr[] | undefined {
   });
 }
 
-/** A property by its name in lower case, however it is spelt. */
+/** The property with this name, in any case; `name` is in lower case. */
 function property(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
+  if (!isFields(value)) return undefined;
   return Object.entries(value).find(([key]) => key.toLowerCase() === name)?.[1];
 }
 

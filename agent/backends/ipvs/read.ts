@@ -1,127 +1,87 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import { type Cidr, contains } from "../../../api/cidr.ts";
-import { isLabelName, type ObjectKey, objectKey } from "../../../api/names.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { VIP_DEVICE } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
-import type {
-  StandingDestination as CountedDestination,
-  Server,
-} from "../../system/ipvs/object.ts";
+import type { ListedDestination, Server } from "../../system/ipvs/object.ts";
 import { DummyDevice } from "../../system/link/dummy-device.ts";
-import { readSetting } from "../../system/setting.ts";
+import { readSysctl } from "../../system/sysctl.ts";
 import type { DestinationCount } from "../backend.ts";
+import { digitsOf } from "../nft/digits.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
-import { type GuardListing, listGuard } from "./list.ts";
+import type { GuardListing } from "./list.ts";
 import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
 import {
-  type Believed,
+  type Depth,
   type DestinationKey,
   destinationKey,
-  destinationOf,
   destinationText,
-  digitsOf,
   isMarked,
+  type KernelDestination,
+  type KernelState,
   nothing,
   type ServerKey,
-  type StandingDestination,
-  type StandingServer,
   serverKey,
   serverName,
 } from "./state.ts";
 
-/** The device that has the VIPs. */
-export const DEVICE = VIP_DEVICE;
+/** The device with the VIPs. */
+export const vipDevice = new DummyDevice(VIP_DEVICE);
 
 /**
- * Reads back all of ours. A virtual server is on an address of ours if that lies in the ClusterSet CIDR, is on our device, or
- * is known to the guard: it is there before its address, and after a device that was deleted. Whether it is ours, its
- * mark tells (`isOurs`). All others are named, too: one of them may stand where an import's has to. Rejects as `IpvsTable`,
- * `DummyDevice` and `listGuard` do.
+ * Reads back everything of ours, and all foreign virtual servers, because one may be in the place of ours (`isOurs`). An address
+ * is ours if it is in the ClusterSet CIDR, on our device or in the guard, which has it before the device does. `guard`: our tables.
+ * Rejects as `IpvsTable` and `DummyDevice` do, and with the signal's reason.
  */
 export async function readBack(
   family: Family,
   clusterSetCidr: Cidr,
+  { sets, rules }: Pick<GuardListing, "sets" | "rules">,
+  depth: Depth,
   stop?: AbortSignal,
-): Promise<Believed> {
-  const believed = nothing();
-  believed.wrong = await wrongSettings();
-  believed.kubeProxy = await isBesideKubeProxy();
-  const guard = await listGuard(family, "elements", stop);
-  if (guard !== undefined) take(believed, guard);
-  const vips = new Set((await new DummyDevice(DEVICE).addresses(family)).filter(isVip));
-  for (const vip of vips) believed.vips.add(vip);
+): Promise<KernelState> {
+  const vips = new Set(await vipDevice.addresses(family));
   const table = new IpvsTable();
-  const own = new Set([...vips, ...believed.sets.explicit]);
   const isNear = ({ address }: Server) =>
-    own.has(address) || contains(clusterSetCidr, { family, text: "", hex: address });
-  const servers = await serversOf(table, family);
-  const looked = await table.destinations(
-    servers.filter((one) => isNear(one) || isMarked(one)),
-    stop,
-  );
+    vips.has(address) ||
+    sets.explicit.has(address) ||
+    contains(clusterSetCidr, { family, text: "", hex: address });
+  const isRead = (one: Server) =>
+    depth === "all" ? isNear(one) || isMarked(one) : depth.has(serverKey(one));
+  const servers = (await table.servers()).filter((one) => one.family === family);
+  const read = await table.destinations(servers.filter(isRead), stop);
+  const [wrong, kubeProxy] = [await wrongSettings(), await isBesideKubeProxy()];
+  stop?.throwIfAborted();
+  const state: KernelState = { ...nothing(), wrong, kubeProxy, sets, rules, vips };
   for (const server of servers) {
     const { scheduler, flags, timeout } = server;
-    believed.servers.set(serverKey(server), {
+    state.servers.set(serverKey(server), {
       terms: { scheduler, flags, timeout },
-      destinations: destinationsOf(looked.get(server) ?? []),
+      destinations: destinationsOf(read.get(server) ?? []),
       ...(!isNear(server) && { far: true }),
     });
   }
-  return believed;
+  return state;
 }
 
-/** Whether the device is there on which a kube-proxy in ipvs mode keeps its VIPs. */
+/** Whether the device for the VIPs of a kube-proxy in ipvs mode exists. */
 export async function isBesideKubeProxy(): Promise<boolean> {
   return (await new DummyDevice(KUBE_PROXY_DEVICE).find()) !== undefined;
 }
 
-/**
- * Looks again at servers with destinations that we drain, and notes in `believed` which of these are idle now. What the
- * kernel says of all others there is not ours to believe: it is somebody else's doing, and found when all is compared.
- */
-export async function lookForConnections(
-  family: Family,
-  believed: Believed,
-  stop?: AbortSignal,
-): Promise<void> {
-  const draining = [...believed.servers].flatMap(([key, { destinations }]) =>
-    [...destinations.values()].some(({ weight }) => weight === 0) ? [key] : [],
-  );
-  for (const [key, found] of await readDestinations(draining, family, stop)) {
-    const before = believed.servers.get(key);
-    if (before !== undefined) believed.servers.set(key, drained(before, found));
-  }
-}
-
-/**
- * The server as it was, and of those that we drain, which have no connection left: who is gone has none, and who was given
- * a weight by somebody else is not looked at. PURE.
- */
-export function drained(
-  before: StandingServer,
-  found: ReadonlyMap<DestinationKey, StandingDestination>,
-): StandingServer {
-  const destinations = [...before.destinations].map(([key, one]) => {
-    if (one.weight !== 0) return [key, one] as const;
-    return [key, { ...one, idle: found.get(key)?.idle ?? true }] as const;
-  });
-  return { ...before, destinations: new Map(destinations) };
-}
-
-/** The destinations of these servers; none of one that is gone. Rejects as `IpvsTable.destinations` does. */
+/** The destinations of these servers; none of a deleted one. Rejects as `IpvsTable.destinations` does. */
 export async function readDestinations(
   servers: readonly ServerKey[],
   family: Family,
   stop?: AbortSignal,
-): Promise<Map<ServerKey, Map<DestinationKey, StandingDestination>>> {
+): Promise<Map<ServerKey, Map<DestinationKey, KernelDestination>>> {
   if (servers.length === 0) return new Map();
   const names = servers.map((key) => serverName(key, family));
   const found = await new IpvsTable().destinations(names, stop);
   return new Map([...found].map(([name, some]) => [serverKey(name), destinationsOf(some)]));
 }
 
-/** What the kernel counts for these services. Rejects as `IpvsTable.destinations` does. */
+/** The kernel's counters for these services. Rejects as `IpvsTable.destinations` does. */
 export async function readCounts(
   family: Family,
   services: readonly VirtualService[],
@@ -141,8 +101,8 @@ export async function readCounts(
 }
 
 function destinationsOf(
-  found: readonly CountedDestination[],
-): Map<DestinationKey, StandingDestination> {
+  found: readonly ListedDestination[],
+): Map<DestinationKey, KernelDestination> {
   return new Map(
     found.map(({ weight, plain, active, inactive, ...rest }) => {
       const idle = weight === 0 && active + inactive === 0;
@@ -151,78 +111,11 @@ function destinationsOf(
   );
 }
 
-/** Switches that are not as they should be, now. */
+/** Sysctls that have the wrong value. */
 export async function wrongSettings(
-  read: (name: string) => Promise<string | undefined> = readSetting,
+  read: (name: string) => Promise<string | undefined> = readSysctl,
 ): Promise<Setting[]> {
   const release = releaseOf(await read("kernel.osrelease"));
   const values = await Promise.all(SETTINGS.map(({ name }) => read(name)));
   return SETTINGS.filter((setting, i) => !isRight(setting, values[i], release));
-}
-
-/** False for the link-local address that the kernel gives each device. */
-export function isVip(address: string): boolean {
-  return address.length === 8 || !/^fe[89ab]/.test(address);
-}
-
-/** All virtual servers of a family, whoever made them. */
-export async function serversOf(table: IpvsTable, family: Family): Promise<Server[]> {
-  return (await table.servers()).filter((one) => one.family === family);
-}
-
-function take(believed: Believed, { sets, rules }: GuardListing): void {
-  for (const [key, value] of sets.served) believed.sets.served.set(key, value);
-  for (const vip of sets.explicit) believed.sets.explicit.add(vip);
-  for (const address of sets.hairpins) believed.sets.hairpins.add(address);
-  believed.rules = rules;
-}
-
-/** The services that take new connections, as far as the kernel tells. PURE. */
-export function servicesOf({ servers, sets }: Believed, family: Family): VirtualService[] {
-  const found = new Map<string, VirtualService & { readonly vips: string[] }>();
-  for (const [key, text] of sets.served) {
-    const importKey = importOf(text);
-    const standing = servers.get(key);
-    if (importKey === undefined || standing === undefined) continue;
-    const { address, protocol, port } = serverName(key, family);
-    const id = `${text} ${protocol} ${port}`;
-    const vip = addressFromHex(address).text;
-    const before = found.get(id);
-    if (before !== undefined) {
-      before.vips.push(vip);
-      continue;
-    }
-    const endpoints = [...standing.destinations.keys()]
-      .map((one) => destinationOf(one, 0))
-      .filter((one) => sets.hairpins.has(one.address))
-      .map((one) => ({
-        address: addressFromHex(one.address).text,
-        port: one.port,
-        maybeHere: true,
-      }));
-    found.set(id, {
-      ...{ importKey, portName: "", protocol, port, family, vips: [vip], endpoints },
-      reason: "nearest-ready",
-    });
-  }
-  return [...found.values()];
-}
-
-/** Of how many services servers take new connections. PURE. */
-export function countServices({ servers, sets }: Believed): number {
-  const found = new Set<string>();
-  for (const [key, text] of sets.served) {
-    if (servers.has(key) && importOf(text) !== undefined) found.add(serviceId(text, key));
-  }
-  return found.size;
-}
-
-function serviceId(text: string, key: ServerKey): string {
-  return `${text} ${key.slice(key.indexOf(" ") + 1)}`;
-}
-
-function importOf(text: string): ObjectKey | undefined {
-  const [namespace = "", name = "", ...rest] = text.split("/");
-  if (rest.length > 0 || !isLabelName(namespace) || !isLabelName(name)) return undefined;
-  return objectKey(namespace, name);
 }

@@ -4,17 +4,16 @@ import { codeOf } from "../../../common/errors.ts";
 import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { Server } from "../../system/ipvs/object.ts";
-import { DummyDevice } from "../../system/link/dummy-device.ts";
 import type { Link } from "../../system/link/encoding.ts";
-import { renderUnbound, tableOf } from "./guard.ts";
+import { nft } from "./apply.ts";
 import { listGuard } from "./list.ts";
-import { DEVICE, isVip } from "./read.ts";
-import { nft } from "./restore.ts";
+import { guardTable, renderUnbound } from "./nft-tables.ts";
+import { vipDevice } from "./read.ts";
 import { isMarked, serverKey, vipOf } from "./state.ts";
 
-/** Where to look, and what stays. */
+/** What to remove. */
 export interface RemoveOptions {
-  /** The ClusterSet CIDRs, as far as anybody said. */
+  /** The ClusterSet CIDRs, if known. */
   readonly ranges: readonly Cidr[];
   /** True if the other family uses the device, which therefore stays. */
   readonly keepDevice?: boolean;
@@ -23,27 +22,26 @@ export interface RemoveOptions {
 }
 
 /**
- * Removes exactly what is ours of one family, and returns how many objects that were: 0 the second time. Ours are the
- * virtual servers with our mark on VIPs of our device or of our table, or in `ranges`, where these are known: somebody may
- * have deleted device and table. Nothing is flushed. First others may translate VIPs
- * again: where another backend has its rules, connections go by these from then on. Then addresses go, so that nothing of
- * the node is open on them for a moment, and the guard last. Connections through the servers end. Needs no memory of what
- * was programmed. Rejects as reading back does, also for want of a tool if there is something to remove.
+ * Removes all objects of ours in one family, and returns their number: 0 the second time. Ours are the virtual servers with our
+ * flag on VIPs of our device or table, or in `ranges`, because other programs may have deleted the device and the table.
+ *
+ * The rules that keep other programs from translating VIPs are removed first, so that another backend takes over new connections;
+ * then the addresses, so that no local program can be reached at them; the guard last. Established connections end. Rejects as
+ * reading back does, also if a tool is missing and there is something to remove.
  */
 export async function removeOwn(
   family: Family,
   { ranges, keepDevice = false, stop }: RemoveOptions,
 ): Promise<number> {
-  const device = new DummyDevice(DEVICE);
   let found: Link | undefined;
   try {
-    found = await device.find();
+    found = await vipDevice.find();
   } catch (error) {
-    // Who has no netlink has not written by it; another agent of ours may have.
-    if (codeOf(error) === "CSP_NETLINK_UNAVAILABLE" && !hasInterface(DEVICE)) return 0;
+    // Without netlink this agent has programmed nothing, but an earlier one may have.
+    if (codeOf(error) === "CSP_NETLINK_UNAVAILABLE" && !hasInterface(vipDevice.name)) return 0;
     throw error;
   }
-  const vips = (await device.addresses(family)).filter(isVip);
+  const vips = await vipDevice.addresses(family);
   const guard = await missingIsNone(listGuard(family, "elements", stop), found === undefined);
   if (stop?.aborted) return 0;
   const served = guard?.sets.served ?? new Map();
@@ -59,13 +57,13 @@ export async function removeOwn(
     return isMarked(one) || served.has(serverKey(one));
   };
   const tables = guard?.tables ?? [];
-  if (tables.includes(tableOf(family))) await nft(renderUnbound(family));
-  await device.delete(family, vips);
+  if (tables.includes(guardTable(family))) await nft(renderUnbound(family));
+  await vipDevice.delete(family, vips);
   const servers = named.size + ranges.length > 0 ? await removeServers(isOwn) : 0;
   if (tables.length > 0) await nft(tables.map((name) => `delete table ${name}\n`).join(""));
-  const left = await Promise.all(FAMILIES.map((each) => device.addresses(each)));
-  const isIdle = found !== undefined && !keepDevice && !left.flat().some(isVip);
-  const empty = isIdle && (await device.remove());
+  const left = await Promise.all(FAMILIES.map((each) => vipDevice.addresses(each)));
+  const isIdle = found !== undefined && !keepDevice && left.flat().length === 0;
+  const empty = isIdle && (await vipDevice.remove());
   return vips.length + servers + tables.length + (empty ? 1 : 0);
 }
 
@@ -78,7 +76,7 @@ async function removeServers(isOwn: (server: Server) => boolean): Promise<number
   return ours.length;
 }
 
-/** A kernel without IPVS has nothing of ours; nor has a node without nft or nf_tables, if our device is `absent`. */
+/** Undefined on a kernel without IPVS; also on a node without nft or nf_tables, if our device is `absent`. */
 async function missingIsNone<Found>(
   found: Promise<Found>,
   absent = false,

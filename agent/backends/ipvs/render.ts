@@ -1,41 +1,41 @@
 import type { Scheduler } from "../../../api/scheduler.ts";
 import { servicePortName, type VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf } from "../nft/digits.ts";
 import {
+  type DesiredServer,
   type DestinationKey,
   destinationKey,
-  digitsOf,
   MARK,
   type ServerKey,
   serverKey,
   type Terms,
-  type WantedServer,
 } from "./state.ts";
 
 /** IP_VS_SVC_F_PERSISTENT. */
 const PERSISTENT = 0x1;
 /**
- * IP_VS_SVC_F_SCHED_SH_FALLBACK and IP_VS_SVC_F_SCHED_MH_FALLBACK: a client whose destination takes nothing new gets
- * another one; it would be refused.
+ * IP_VS_SVC_F_SCHED_SH_FALLBACK and IP_VS_SVC_F_SCHED_MH_FALLBACK: a client whose destination drains gets another one, instead
+ * of being rejected.
  */
 const FALLBACK = 0x8;
 
-/** The virtual servers of one service: one for each of its VIPs. `scheduler`: unless it names one itself. */
+/** The virtual servers of one service: one for each of its VIPs. `scheduler` is the default. */
 export function renderServers(
   service: VirtualService,
   scheduler: Scheduler,
-): (readonly [ServerKey, WantedServer])[] {
-  const { protocol, port, importKey, listed } = service;
-  const wanted: WantedServer = {
+): (readonly [ServerKey, DesiredServer])[] {
+  const { protocol, port, importKey, keeps } = service;
+  const desired: DesiredServer = {
     importKey,
     servicePort: servicePortName(service),
     terms: termsOf(service, service.scheduler ?? scheduler),
     endpoints: endpointsOf(service),
-    ...(listed !== undefined && { listed: new Set(listed) }),
+    ...(keeps !== undefined && { keeps: new Set(keeps) }),
   };
-  return digitsOf(service.vips).map((address) => [serverKey({ address, protocol, port }), wanted]);
+  return digitsOf(service.vips).map((address) => [serverKey({ address, protocol, port }), desired]);
 }
 
-/** Kernels count persistence in 1/100 s or finer and refuse none; a day is the longest that an import may ask for. */
+/** The kernel accepts any timeout that an import can have: at most a day. */
 function termsOf({ affinitySeconds }: VirtualService, scheduler: Scheduler): Terms {
   const byClient = scheduler === "sh" || scheduler === "mh";
   const flags = MARK | (byClient ? FALLBACK : 0);

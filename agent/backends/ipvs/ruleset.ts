@@ -1,56 +1,32 @@
 import type { ObjectKey } from "../../../api/names.ts";
 import type { Scheduler } from "../../../api/scheduler.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
-import type { Ruleset, WantedExtra } from "../backend.ts";
+import type { Ruleset, SetOptions } from "../backend.ts";
+import { Claims } from "../nft/claims.ts";
+import { digitsOf } from "../nft/digits.ts";
 import { renderServers } from "./render.ts";
-import { type Changes, digitsOf, type ServerKey, serverKey, type WantedServer } from "./state.ts";
+import { type Changes, type DesiredServer, type ServerKey, serverKey } from "./state.ts";
 
-/** What one import has in the ruleset. */
-interface Holding {
+/** The part of the ruleset that belongs to one import. */
+interface ImportServers {
   readonly servers: readonly ServerKey[];
   readonly vips: readonly string[];
   readonly hairpins: readonly string[];
 }
 
-const NOTHING: Holding = { servers: [], vips: [], hairpins: [] };
-
-/** Addresses that several imports may want, and those of which it has changed whether any does. */
-class Claims {
-  readonly #counts = new Map<string, number>();
-  #changed = new Map<string, boolean>();
-
-  change(before: readonly string[], after: readonly string[]): void {
-    for (const address of before) this.#count(address, -1);
-    for (const address of after) this.#count(address, 1);
-  }
-
-  /** All that are wanted if it is `complete`, else what has changed since the last call. */
-  take(complete: boolean): Map<string, boolean> {
-    const changed = this.#changed;
-    this.#changed = new Map();
-    return complete ? new Map([...this.#counts.keys()].map((one) => [one, true])) : changed;
-  }
-
-  #count(address: string, by: 1 | -1): void {
-    const count = (this.#counts.get(address) ?? 0) + by;
-    if (count === 0) this.#counts.delete(address);
-    else this.#counts.set(address, count);
-    this.#changed.set(address, count > 0);
-  }
-}
+const NOTHING: ImportServers = { servers: [], vips: [], hairpins: [] };
 
 /**
- * The wanted virtual servers of one family. What it keeps is an index: which import has which servers, VIPs and local
- * endpoints. The same services give the same changes, whatever came before.
+ * The desired virtual servers of one family. It keeps an index of the servers, VIPs and local endpoints of each import. The same
+ * services give the same changes, whatever was set before.
  */
 export class IpvsRuleset implements Ruleset<Changes> {
   readonly #scheduler: Scheduler;
-  readonly #holdings = new Map<ObjectKey, Holding>();
-  readonly #holders = new Map<ServerKey, ObjectKey>();
-  readonly #kept = new Map<ObjectKey, readonly ServerKey[]>();
+  readonly #imports = new Map<ObjectKey, ImportServers>();
+  readonly #owners = new Map<ServerKey, ObjectKey>();
   readonly #vips = new Claims();
   readonly #hairpins = new Claims();
-  #servers = new Map<ServerKey, WantedServer | undefined>();
+  #servers = new Map<ServerKey, DesiredServer | "kept" | undefined>();
   #taken = false;
 
   /** `scheduler`: of imports that name none. */
@@ -58,36 +34,34 @@ export class IpvsRuleset implements Ruleset<Changes> {
     this.#scheduler = scheduler;
   }
 
-  set(key: ObjectKey, services: readonly VirtualService[], extra: WantedExtra = {}): void {
-    const { kept = [] } = extra;
-    const before = this.#holdings.get(key) ?? NOTHING;
-    const wanted = new Map(services.flatMap((one) => renderServers(one, this.#scheduler)));
-    const standing = kept.flatMap(keysOf);
+  set(key: ObjectKey, services: readonly VirtualService[], { kept = [] }: SetOptions = {}): void {
+    const before = this.#imports.get(key) ?? NOTHING;
+    const desired = new Map(services.flatMap((one) => renderServers(one, this.#scheduler)));
+    const keptServers = kept.flatMap(keysOf);
     const all = [...services, ...kept];
-    const after: Holding = {
-      servers: [...wanted.keys(), ...standing],
+    const after: ImportServers = {
+      servers: [...desired.keys(), ...keptServers],
       vips: [...new Set(all.flatMap(({ vips }) => digitsOf(vips)))],
       hairpins: [...new Set(all.flatMap(hairpinsOf))],
     };
-    if (all.length === 0) this.#holdings.delete(key);
-    else this.#holdings.set(key, after);
-    if (standing.length === 0) this.#kept.delete(key);
-    else this.#kept.set(key, standing);
+    if (all.length === 0) this.#imports.delete(key);
+    else this.#imports.set(key, after);
     const left = new Set(after.servers);
     for (const server of before.servers) {
-      // A VIP that passes from one import to another may have been taken over already.
-      if (left.has(server) || this.#holders.get(server) !== key) continue;
-      this.#holders.delete(server);
+      // Another import may have taken over the server.
+      if (left.has(server) || this.#owners.get(server) !== key) continue;
+      this.#owners.delete(server);
       this.#servers.set(server, undefined);
     }
-    for (const server of after.servers) this.#holders.set(server, key);
-    for (const [server, one] of wanted) this.#servers.set(server, one);
-    for (const server of standing) this.#servers.delete(server);
+    for (const server of after.servers) this.#owners.set(server, key);
+    for (const [server, one] of desired) this.#servers.set(server, one);
+    for (const server of keptServers) this.#servers.set(server, "kept");
     this.#vips.change(before.vips, after.vips);
     this.#hairpins.change(before.hairpins, after.hairpins);
   }
 
-  take(): Changes {
+  *take(): Generator<void, Changes> {
+    yield;
     const complete = !this.#taken;
     this.#taken = true;
     const servers = this.#servers;
@@ -95,7 +69,6 @@ export class IpvsRuleset implements Ruleset<Changes> {
     return {
       complete,
       servers,
-      kept: new Set([...this.#kept.values()].flat()),
       vips: this.#vips.take(complete),
       hairpins: this.#hairpins.take(complete),
     };

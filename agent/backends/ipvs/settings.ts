@@ -1,66 +1,64 @@
-/** A switch of the kernel that the backend relies on. */
+/** A sysctl that the backend relies on. */
 export interface Setting {
-  /** As sysctl names it. */
+  /** As in sysctl(8). */
   readonly name: string;
   readonly value: string;
-  /** Other values that are as good on a kernel of this release, and stay. */
+  /** Other values that work on a kernel of this release, and are left as they are. */
   readonly asGood?: (release: Release) => readonly string[];
-  /** What goes wrong otherwise. */
+  /** What does not work otherwise. */
   readonly why: string;
-  /** True if this kernel may be without, because it does by itself what the switch asks for, or because it came later. */
+  /** True if a kernel without this sysctl is fine: it behaves so anyway, or is older. */
   readonly optional?: boolean;
 }
 
 /** Major and minor number of a kernel. */
 export type Release = readonly [number, number];
 
-/** A kernel of which nothing else is known. */
+/** An unknown release. */
 const NEWEST: Release = [999, 0];
 
-/** What is set where it is otherwise; all of it belongs to IPVS in the node's network namespace. */
+/** The sysctls that the agent sets. All of them are IPVS's, in the node's network namespace. */
 export const SETTINGS: readonly Setting[] = [
   {
     name: "net.ipv4.vs.conntrack",
     value: "1",
-    why: "connection tracking knows nothing of what IPVS leads on, so nothing can be masqueraded or judged",
+    why: "connections that IPVS forwards are not in connection tracking, so they cannot be masqueraded or cleaned up",
   },
   {
     name: "net.ipv4.vs.expire_nodest_conn",
     value: "1",
-    why: "connections to a destination that is gone hang, and a SYN stays with one that is drained",
+    why: "connections to a deleted destination hang, and a SYN of a known connection goes to a draining destination",
   },
   {
     name: "net.ipv4.vs.expire_quiescent_template",
     value: "1",
-    why: "affinity leads a client to a destination that is drained",
+    why: "affinity sends a client to a draining destination",
   },
   {
     name: "net.ipv4.vs.conn_reuse_mode",
     value: "1",
     asGood: reuseAsGood,
-    why: "a client's port that is used again stays with the destination that it had, drained or not",
+    why: "a new connection from a reused client port goes to the destination of the old one, also if that is draining",
     optional: true,
   },
 ];
 
 /**
- * Values of conn_reuse_mode that are as good as 1: a port that is used again is scheduled anew. Bit 2 asks for more of the
- * same (Documentation/networking/ipvs-sysctl.rst). With 0, the port stays with its destination: below 5.9 the lesser evil,
- * because 1 costs a second for each reuse there (f0a5e4d7a594), which is why kube-proxy sets it; from 5.16 on the kernel
- * looks with 0, too, whether the destination is drained (c95c07836fa4); between, nothing speaks for it.
+ * Values of conn_reuse_mode that work as well as 1, which schedules a reused port anew; bit 2 does so in more cases
+ * (Documentation/networking/ipvs-sysctl.rst). 0 keeps the port's destination, but from 5.16 on no draining one (c95c07836fa4).
+ * Older kernels that need 0 lack nftables that the backend needs, too (before 5.9, f0a5e4d7a594).
  */
 function reuseAsGood([major, minor]: Release): readonly string[] {
-  const at = major * 1000 + minor;
-  return at < 5009 || at >= 5016 ? ["0", "2", "3"] : ["2", "3"];
+  return major * 1000 + minor >= 5016 ? ["0", "2", "3"] : ["2", "3"];
 }
 
-/** The numbers of `uname -r`: `6.1.0-56-cloud-amd64`; what is no release counts as the newest. PURE. */
+/** The numbers of `uname -r`: `6.1.0-56-cloud-amd64`; anything else counts as the newest. PURE. */
 export function releaseOf(text: string | undefined): Release {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(text ?? "") ?? [];
   return major === undefined ? NEWEST : [Number(major), Number(minor)];
 }
 
-/** True if the setting is as it should be, or as good. PURE. */
+/** True if the sysctl has the desired value, or one that works as well. PURE. */
 export function isRight(
   { value, asGood, optional }: Setting,
   now: string | undefined,

@@ -1,5 +1,5 @@
-import { addressFromHex, type Family, isAddress, parseAddress } from "../../../api/address.ts";
-import type { ObjectKey } from "../../../api/names.ts";
+import { addressFromHex, type Family } from "../../../api/address.ts";
+import { isLabelName, type ObjectKey } from "../../../api/names.ts";
 import { isProtocol, type Protocol } from "../../../api/protocol.ts";
 import { destination } from "../../plan/virtual-service.ts";
 import type { Destination, Server, ServerName } from "../../system/ipvs/object.ts";
@@ -11,55 +11,58 @@ export type ServerKey = `${string} ${Protocol} ${number}`;
 /** A destination as one text: `0a01000b 8080`. */
 export type DestinationKey = `${string} ${number}`;
 
-/** How a virtual server picks destinations. */
+/** How a virtual server selects destinations. */
 export type Terms = Pick<Server, "scheduler" | "flags" | "timeout">;
 
-/** A virtual server as it should be. */
-export interface WantedServer {
+/** Whether two virtual servers have the same terms. */
+export function sameTerms(a: Terms, b: Terms): boolean {
+  return a.scheduler === b.scheduler && a.flags === b.flags && a.timeout === b.timeout;
+}
+
+/** A desired virtual server. */
+export interface DesiredServer {
   readonly importKey: ObjectKey;
   /** `ns/name:port`. */
   readonly servicePort: string;
   readonly terms: Terms;
-  /** Who takes new connections; empty means that the guard refuses them. */
+  /** Destinations of new connections; if there are none, the guard rejects connections. */
   readonly endpoints: readonly DestinationKey[];
-  /** Present if connections to others are to be reset: every endpoint that a slice lists, as `destination` spells it. */
-  readonly listed?: ReadonlySet<string>;
+  /** Present if connections to other endpoints end at once; as `destination` spells them. */
+  readonly keeps?: ReadonlySet<string>;
 }
 
-/** A destination that the kernel is believed to have. */
-export interface StandingDestination {
+/** A destination in the cached state. */
+export interface KernelDestination {
   readonly weight: number;
-  /** False if somebody else has set it up otherwise. */
+  /** False if another program has changed its settings. */
   readonly plain: boolean;
-  /** True if it takes nothing new, and had no connection when it was last looked at. */
+  /** True if it drains, and had no connection when it was last read. */
   readonly idle: boolean;
 }
 
-/** A virtual server that the kernel is believed to have. */
-export interface StandingServer {
+/** A virtual server in the cached state. */
+export interface KernelServer {
   readonly terms: Terms;
-  readonly destinations: ReadonlyMap<DestinationKey, StandingDestination>;
-  /** True if nothing says that its address is ours: it matters only if the address is wanted. */
+  readonly destinations: ReadonlyMap<DestinationKey, KernelDestination>;
+  /** True if its address is not ours; the server then matters only if an import needs the address. */
   readonly far?: true;
 }
 
 /** What the kernel should hold. */
 export interface Changes {
-  /** True if all that is wanted is named; else what may differ from before. */
+  /** True if it has everything that is desired; else what may differ from before. */
   readonly complete: boolean;
-  /** Virtual servers; undefined for one that is not wanted any more. */
-  readonly servers: ReadonlyMap<ServerKey, WantedServer | undefined>;
-  /** Virtual servers that stay as they are, whether they are there or not. */
-  readonly kept: ReadonlySet<ServerKey>;
-  /** By address: whether it is wanted on the device. */
+  /** Virtual servers; `kept` for one that stays as it is, whether it exists or not; undefined for one that is no longer desired. */
+  readonly servers: ReadonlyMap<ServerKey, DesiredServer | "kept" | undefined>;
+  /** By address: whether it belongs on the device. */
   readonly vips: ReadonlyMap<string, boolean>;
-  /** By address: whether an endpoint that may run here has it. */
+  /** By address: whether it is that of an endpoint that may run here. */
   readonly hairpins: ReadonlyMap<string, boolean>;
 }
 
-/** The part of the netfilter rules that changes: elements of sets. */
+/** The elements of the guard's sets. */
 export interface GuardSets {
-  /** Virtual servers that take new connections, and the import of each. */
+  /** Virtual servers that get new connections, and the import of each. */
   readonly served: Map<ServerKey, string>;
   /** VIPs outside of the ClusterSet CIDR. */
   readonly explicit: Set<string>;
@@ -67,43 +70,60 @@ export interface GuardSets {
   readonly hairpins: Set<string>;
 }
 
-/** A wanted server that is not there, because somebody else's is. */
-export type Blocked = Pick<WantedServer, "importKey" | "servicePort">;
+/** A desired server with another program's server in its place. */
+export type Blocked = Pick<DesiredServer, "importKey" | "servicePort">;
 
-/** What the agent thinks the kernel holds of one family. */
-export interface Believed {
-  /** All virtual servers, those of others included (`isOurs`); of those that are far and not ours without destinations. */
-  readonly servers: Map<ServerKey, StandingServer>;
+/** The cached state of the kernel, for one family. */
+export interface KernelState {
+  /** All virtual servers, foreign ones included (`isOurs`); foreign ones that are far have no destinations. */
+  readonly servers: Map<ServerKey, KernelServer>;
   /** Addresses of the device. */
   readonly vips: Set<string>;
-  /** VIPs that nobody wants, and that stay until the last connection to them has ended. */
+  /** VIPs that are no longer desired, and stay until the last connection to them has ended. */
   readonly leaving: Set<string>;
   readonly sets: GuardSets;
-  /** Wanted servers in whose place somebody else's stands; empty after reading back. */
+  /** Desired servers with another program's server in their place; empty after reading back. */
   readonly blocked: Map<ServerKey, Blocked>;
-  /** What is written in the comments of our rules, in their order; empty if there are none. */
+  /** The comments of our rules, in order; empty if there are none. */
   rules: readonly string[];
-  /** Switches of the kernel that are not as they should be. */
+  /** Sysctls that have the wrong value. */
   wrong: readonly Setting[];
-  /** True if the device of a kube-proxy in ipvs mode was there: that deletes what it does not know. */
+  /** True while rules of another backend of ours may translate VIPs, so that the guard must not bind them. */
+  shared: boolean;
+  /** True if the device of a kube-proxy in ipvs mode existed, which deletes foreign servers. */
   kubeProxy: boolean;
 }
 
-/** What is believed of a kernel that holds nothing of ours. */
-export function nothing(): Believed {
+/** How much to read: everything; or no elements of sets, and the destinations of these servers only. */
+export type Depth = "all" | ReadonlySet<ServerKey>;
+
+/** The state of a kernel that holds nothing of ours. */
+export function nothing(): KernelState {
   return {
     servers: new Map(),
     vips: new Set(),
     leaving: new Set(),
-    sets: { served: new Map(), explicit: new Set(), hairpins: new Set() },
+    sets: noSets(),
     blocked: new Map(),
     rules: [],
     wrong: [],
+    shared: false,
     kubeProxy: false,
   };
 }
 
-/** The bit of `Server.flags` that says whose a virtual server is: none of the kernel's schedulers has a use for it. */
+/** Sets without elements. */
+export function noSets(): GuardSets {
+  return { served: new Map(), explicit: new Set(), hairpins: new Set() };
+}
+
+/** False for a comment of the guard's set that another program wrote. */
+export function isImportKey(text: string): text is ObjectKey {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  return rest.length === 0 && isLabelName(namespace) && isLabelName(name);
+}
+
+/** The bit of `Server.flags` that marks our virtual servers: no scheduler of the kernel uses it. */
 export const MARK = 0x20;
 
 /** Whether a virtual server carries our mark. */
@@ -112,12 +132,21 @@ export function isMarked({ flags }: Terms): boolean {
 }
 
 /**
- * Whether a virtual server on an address of ours is ours: it carries our mark, or somebody has taken that from it, and the
- * guard leads connections to it: it never does to somebody else's.
+ * Whether a virtual server on an address of ours is ours: it has our mark, or another program removed that and the guard admits
+ * connections to it.
  */
-export function isOurs({ servers, sets }: Pick<Believed, "servers" | "sets">, key: ServerKey) {
+export function isOurs({ servers, sets }: Pick<KernelState, "servers" | "sets">, key: ServerKey) {
   const server = servers.get(key);
   return server !== undefined && (isMarked(server.terms) || sets.served.has(key));
+}
+
+/** Our servers with draining destinations. */
+export function draining(state: KernelState): ServerKey[] {
+  return [...state.servers].flatMap(([key, { destinations, far }]) =>
+    !far && isOurs(state, key) && [...destinations.values()].some(({ weight }) => weight === 0)
+      ? [key]
+      : [],
+  );
 }
 
 /** The key of a virtual server. */
@@ -125,7 +154,7 @@ export function serverKey({ address, protocol, port }: Omit<ServerName, "family"
   return `${address} ${protocol} ${port}`;
 }
 
-/** What such a key stands for. */
+/** The server of a key. */
 export function serverName(key: ServerKey, family: Family): ServerName {
   const [address = "", protocol, port] = key.split(" ");
   if (!isProtocol(protocol)) throw new TypeError(`no key of a virtual server: ${key}`);
@@ -142,7 +171,7 @@ export function destinationKey({ address, port }: Omit<Destination, "weight">): 
   return `${address} ${port}`;
 }
 
-/** What such a key stands for, with a weight. */
+/** The destination of a key, with a weight. */
 export function destinationOf(key: DestinationKey, weight: number): Destination {
   const [address = "", port] = key.split(" ");
   return { address, port: Number(port), weight };
@@ -152,12 +181,4 @@ export function destinationOf(key: DestinationKey, weight: number): Destination 
 export function destinationText(key: DestinationKey): string {
   const { address, port } = destinationOf(key, 0);
   return destination(addressFromHex(address).text, port);
-}
-
-/** The digits of canonical addresses. */
-export function digitsOf(addresses: readonly string[]): string[] {
-  return addresses.flatMap((text) => {
-    const address = parseAddress(text);
-    return isAddress(address) ? [address.hex] : [];
-  });
 }

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { CodedError } from "../../../common/errors.ts";
-import { lackOfSwitches, type Switchboard, sentencesOf, setSwitches } from "./support.ts";
+import { type Sysctls, sentencesOf, setSysctls, unwritableSysctls } from "./support.ts";
 
 const CONNTRACK = "net.ipv4.vs.conntrack";
 const NODEST = "net.ipv4.vs.expire_nodest_conn";
 const TEMPLATE = "net.ipv4.vs.expire_quiescent_template";
 const REUSE = "net.ipv4.vs.conn_reuse_mode";
 
-/** A kernel just after the module was loaded; `stuck` cannot be written, and `late` are those of which that shows only then. */
+/** The sysctls just after ip_vs was loaded. `stuck` cannot be written; nor can `late`, which only writing them shows. */
 function kernel(stuck: readonly string[] = [], late: readonly string[] = []) {
   const values = new Map([CONNTRACK, NODEST, TEMPLATE].map((name) => [name, "0"]));
   values.set(REUSE, "1").set("kernel.osrelease", "6.1.0-56-cloud-amd64");
@@ -16,7 +16,7 @@ function kernel(stuck: readonly string[] = [], late: readonly string[] = []) {
   const refuse = (name: string) => {
     throw new CodedError("CSP_SETTING_REFUSED", `${name} cannot be set: /proc/sys is read-only`);
   };
-  const board: Switchboard = {
+  const sysctls: Sysctls = {
     read: async (name) => values.get(name),
     try: async (name) => (stuck.includes(name) ? refuse(name) : undefined),
     write: async (name, value) => {
@@ -25,14 +25,14 @@ function kernel(stuck: readonly string[] = [], late: readonly string[] = []) {
       values.set(name, value);
     },
   };
-  return { board, values, writes };
+  return { sysctls, values, writes };
 }
 
-describe("setting switches", () => {
-  test("those that are otherwise are set, and told; the others are not written", async () => {
-    const { board, values, writes } = kernel();
+describe("setting sysctls", () => {
+  test("sets and reports the sysctls with a wrong value, and does not write the others", async () => {
+    const { sysctls, values, writes } = kernel();
     values.set(NODEST, "1");
-    assert.deepEqual(await setSwitches(board), {
+    assert.deepEqual(await setSysctls(sysctls), {
       lacks: [],
       changed: [
         { name: CONNTRACK, before: "0", after: "1" },
@@ -40,30 +40,30 @@ describe("setting switches", () => {
       ],
     });
     assert.deepEqual(writes, [`${CONNTRACK}=1`, `${TEMPLATE}=1`]);
-    assert.deepEqual((await setSwitches(board)).changed, []);
+    assert.deepEqual((await setSysctls(sysctls)).changed, []);
   });
 
-  test("all that cannot be set are named at once, with what goes wrong without, and what mends it", async () => {
-    const { board, writes } = kernel([CONNTRACK, TEMPLATE]);
-    const lacks = await lackOfSwitches(board);
+  test("names all sysctls that cannot be set together, with the consequence and the fix", async () => {
+    const { sysctls, writes } = kernel([CONNTRACK, TEMPLATE]);
+    const lacks = await unwritableSysctls(sysctls);
     assert.deepEqual(
       lacks.map((one) => one.split(" ")[0]),
       [CONNTRACK, TEMPLATE],
     );
     assert.match(lacks[0] ?? "", /cannot be set: \/proc\/sys is read-only; it must be 1, or else/);
-    assert.match(lacks[0] ?? "", /nothing can be masqueraded.*\/etc\/sysctl\.d/);
+    assert.match(lacks[0] ?? "", /cannot be masqueraded.*\/etc\/sysctl\.d/);
     assert.deepEqual(writes, []);
   });
 
-  test("what is right already need not be writable", async () => {
-    const { board, values } = kernel([CONNTRACK]);
+  test("a sysctl with the right value need not be writable", async () => {
+    const { sysctls, values } = kernel([CONNTRACK]);
     values.set(CONNTRACK, "1");
-    assert.deepEqual(await lackOfSwitches(board), []);
+    assert.deepEqual(await unwritableSysctls(sysctls), []);
   });
 
-  test("if one cannot be set after all, those before it are put back", async () => {
-    const { board, values } = kernel([], [TEMPLATE]);
-    const { lacks, changed } = await setSwitches(board);
+  test("restores those before one that cannot be set", async () => {
+    const { sysctls, values } = kernel([], [TEMPLATE]);
+    const { lacks, changed } = await setSysctls(sysctls);
     assert.deepEqual(changed, []);
     assert.equal(lacks.length, 1);
     assert.match(lacks[0] ?? "", new RegExp(`^${TEMPLATE} cannot be set`));
@@ -73,42 +73,36 @@ describe("setting switches", () => {
     );
   });
 
-  test("a kernel without a switch that is needed is told of, one without a newer one is not", async () => {
-    const { board, values } = kernel([], []);
+  test("names a missing sysctl that is needed, but not one that only newer kernels have", async () => {
+    const { sysctls, values } = kernel([], []);
     values.delete(REUSE);
-    assert.deepEqual(await lackOfSwitches(board), []);
+    assert.deepEqual(await unwritableSysctls(sysctls), []);
     const gone = kernel([CONNTRACK]);
     gone.values.delete(CONNTRACK);
-    assert.match((await lackOfSwitches(gone.board))[0] ?? "", new RegExp(`^${CONNTRACK} `));
+    assert.match((await unwritableSysctls(gone.sysctls))[0] ?? "", new RegExp(`^${CONNTRACK} `));
   });
 });
 
 describe("what is missing", () => {
-  test("without rights that is said once, with what was refused, and so is all else", () => {
+  test("missing rights are one sentence, with everything that was rejected for them", () => {
     const said = sentencesOf([
-      new CodedError(
-        "CSP_IPVS_MISSING",
-        "IPVS: the kernel does not offer it: the module ip_vs is not loaded",
-      ),
-      new CodedError(
-        "CSP_NETLINK_FAILED",
-        "netlink: device csp-ipvs0: making it: the kernel says EPERM",
-      ),
+      new CodedError("CSP_IPVS_MISSING", "IPVS: not available: the module ip_vs is not loaded"),
+      new CodedError("CSP_NETLINK_FAILED", "netlink: device csp-ipvs0: create: EPERM"),
       new CodedError(
         "CSP_EXEC_FAILED",
         "nft: exit status 1: Operation not permitted\nnetlink: Error: cache",
       ),
     ]);
     assert.deepEqual(said, [
-      "The agent needs CAP_NET_ADMIN in the node's network: netlink: device csp-ipvs0: making it: the kernel says EPERM; nft: exit status 1: Operation not permitted netlink: Error: cache.",
-      "IPVS: the kernel does not offer it: the module ip_vs is not loaded. Load it on the host: modprobe ip_vs ip_vs_rr.",
+      "The agent needs CAP_NET_ADMIN in the node's network: netlink: device csp-ipvs0: create: EPERM; nft: exit status 1: Operation not permitted netlink: Error: cache.",
+      "IPVS: not available: the module ip_vs is not loaded. Load it on the host: modprobe ip_vs ip_vs_rr.",
     ]);
   });
 
-  test("each comes with what mends it", () => {
+  test("each comes with a fix", () => {
     const device = new CodedError(
       "CSP_NETLINK_FAILED",
-      "netlink: device csp-ipvs0: the kernel says ENOTSUP",
+      "netlink: device csp-ipvs0: create: ENOTSUP",
     );
     assert.match(
       sentencesOf([device])[0] ?? "",

@@ -1,30 +1,45 @@
 import { addressFromHex } from "../../../api/address.ts";
 import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
-import type { GuardOptions } from "./guard.ts";
-import { change, changeSets, type ElementChanges, type SetChanges, those } from "./set-changes.ts";
+import { change, type ElementChanges, elementsOf } from "../nft/elements.ts";
+import { type GuardOptions, isBound } from "./guard.ts";
+import { renderElements, renderTables } from "./nft-tables.ts";
 import type { Setting } from "./settings.ts";
-import type { Believed, Blocked, GuardSets, ServerKey, StandingServer } from "./state.ts";
-import { renderElements, renderTables } from "./tables.ts";
+import {
+  type Blocked,
+  type GuardSets,
+  type KernelServer,
+  type KernelState,
+  noSets,
+  type ServerKey,
+} from "./state.ts";
 
-/** What a transaction is made of: what changes, and how things stand after it. */
+/** Changes of the guard's sets. */
+export interface SetChanges {
+  /** The import of a virtual server; undefined for one that gets no new connections any more. */
+  readonly served: ReadonlyMap<ServerKey, string | undefined>;
+  readonly explicit: ElementChanges;
+  readonly hairpins: ElementChanges;
+}
+
+/** The parts of a transaction: the changes, and the state after them. */
 export interface TransactionParts {
-  readonly believed: Believed;
+  readonly state: KernelState;
   readonly options: GuardOptions;
   readonly gains: readonly Command[];
   readonly losses: readonly Command[];
-  /** Servers that change, as they are then. */
-  readonly servers: ReadonlyMap<ServerKey, StandingServer | undefined>;
-  /** Of the device. */
+  /** Changed servers, as they are afterwards. */
+  readonly servers: ReadonlyMap<ServerKey, KernelServer | undefined>;
+  /** Addresses of the device. */
   readonly vips: ElementChanges;
   readonly leaving: ReadonlySet<string>;
-  /** Wanted servers in whose place somebody else's stands; undefined for one that can be there, or is not wanted. */
+  /** Desired servers with another program's in their place; undefined for servers that are not blocked. */
   readonly blocked: ReadonlyMap<ServerKey, Blocked | undefined>;
   readonly sets: SetChanges;
   readonly rules: readonly string[];
 }
 
-/** One step. The kernel makes an nft step as a whole, and all others object by object. */
+/** One step. An nft step is atomic; the others change one object after the other. */
 export type Step =
   | { readonly kind: "settings"; readonly settings: readonly Setting[] }
   | { readonly kind: "nft"; readonly text: string }
@@ -32,14 +47,14 @@ export type Step =
   | { readonly kind: "add-vips" | "delete-vips"; readonly vips: readonly string[] };
 
 /**
- * A change of three things that no kernel changes at once. Their order keeps two promises at each moment between: what
- * is let in finds a destination, and no address is on the node without the guard.
+ * A change of nftables, IPVS and the device, which the kernel cannot change atomically. The order of the steps ensures that
+ * admitted connections have a destination, and that no address is on the node without the guard.
  *
- * 1. The guard closes what has no destination any more, and knows each new address.
+ * 1. The guard rejects connections to ports without a destination, and gets new addresses.
  * 2. Servers get their destinations, and the device its addresses.
- * 3. The guard opens.
- * 4. Destinations are drained or deleted, and what nobody wants goes: addresses, then what the guard knew of them.
- * 5. Switches of the kernel that somebody has set otherwise are set: if that is refused, all else is done.
+ * 3. The guard admits connections to new ports.
+ * 4. Destinations are drained or deleted; old addresses are deleted from the device, then from the guard.
+ * 5. Sysctls are set last, so that nothing else depends on their success.
  */
 export class IpvsTransaction implements Transaction {
   readonly #parts: TransactionParts;
@@ -51,117 +66,106 @@ export class IpvsTransaction implements Transaction {
   }
 
   get empty(): boolean {
-    const { blocked, believed } = this.#parts;
-    const same = [...blocked].every(
-      ([key, one]) => believed.blocked.has(key) === (one !== undefined),
-    );
+    const { blocked, state } = this.#parts;
+    const same = [...blocked].every(([key, one]) => state.blocked.has(key) === (one !== undefined));
     return this.steps.length === 0 && same;
   }
 
   get writes(): number {
-    return this.#count((kind) => !kind.startsWith("delete"));
+    return this.#lines.length - this.deletes;
   }
 
   get deletes(): number {
-    return this.#count((kind) => kind.startsWith("delete"));
+    return this.#lines.filter((line) => /^(address )?delete/.test(line)).length;
   }
 
-  /** Makes `believed` what the kernel holds once it has accepted this. */
-  settle(believed: Believed): void {
+  /** Updates the cached state after the kernel has accepted the transaction. */
+  settle(state: KernelState): void {
     const { servers, vips, leaving, blocked, sets, rules } = this.#parts;
-    for (const [key, server] of servers) {
-      if (server === undefined) believed.servers.delete(key);
-      else believed.servers.set(key, server);
-    }
-    change(believed.vips, vips);
-    believed.leaving.clear();
-    for (const vip of leaving) believed.leaving.add(vip);
-    changeSets(believed.sets, sets);
-    believed.rules = rules;
-    believed.wrong = [];
-    for (const [key, one] of blocked) {
-      if (one === undefined) believed.blocked.delete(key);
-      else believed.blocked.set(key, one);
-    }
+    update(state.servers, servers);
+    change(state.vips, vips);
+    state.leaving.clear();
+    for (const vip of leaving) state.leaving.add(vip);
+    update(state.sets.served, sets.served);
+    change(state.sets.explicit, sets.explicit);
+    change(state.sets.hairpins, sets.hairpins);
+    state.rules = rules;
+    if (isBound(rules)) state.shared = false;
+    state.wrong = [];
+    update(state.blocked, blocked);
   }
 
-  /** As somebody would type it, who had one tool for all of it. */
+  /** As text, in the syntax of nft for its steps. */
   toString(): string {
     return this.steps.map(stepText).join("\n");
   }
 
-  #count(counts: (kind: string) => boolean): number {
-    return this.steps
-      .flatMap((step) => {
-        if (step.kind === "ipvs") return step.commands.map(({ kind }) => kind);
-        if (step.kind === "nft")
-          return step.text
-            .trim()
-            .split("\n")
-            .map((line) => line.trim());
-        if (step.kind === "settings") return step.settings.map(() => step.kind);
-        return step.vips.map(() => step.kind);
-      })
-      .filter(counts).length;
+  get #lines(): string[] {
+    return this.steps.flatMap((step) => stepText(step).split(/\s*\n\s*/));
   }
 }
 
-function stepsOf({
-  believed,
-  options,
-  gains,
-  losses,
-  vips,
-  sets,
-  rules,
-}: TransactionParts): Step[] {
-  // What is closed is so at first, what is opened at last; addresses are known as long as they are there.
+function stepsOf({ state, options, gains, losses, vips, sets, rules }: TransactionParts): Step[] {
   const changed = [...sets.served];
   const closed = changed.flatMap(([key, to]) => (to === undefined ? [key] : []));
   const opened = changed.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const]));
   const known = (are: boolean) => ({
-    explicit: those(sets.explicit, are),
-    hairpins: those(sets.hairpins, are),
+    explicit: elementsOf(sets.explicit, are),
+    hairpins: elementsOf(sets.hairpins, are),
   });
-  const standing = (keys: readonly ServerKey[]) => ({ ...NONE, served: of(believed, keys) });
+  const existing = (keys: readonly ServerKey[]) => ({ ...NONE, served: of(state, keys) });
   const same =
-    rules.length === believed.rules.length && rules.every((rule, i) => rule === believed.rules[i]);
+    rules.length === state.rules.length && rules.every((rule, i) => rule === state.rules[i]);
   const first = same
-    ? renderElements(options, standing(closed), { ...NONE, ...known(true) })
-    : [renderTables(options, between(believed.sets, sets))];
-  const open = renderElements(options, standing(opened.map(([key]) => key)), {
+    ? renderElements(options.family, existing(closed), { ...NONE, ...known(true) })
+    : [renderTables(options, between(state.sets, sets))];
+  const open = renderElements(options.family, existing(opened.map(([key]) => key)), {
     ...NONE,
     served: new Map(opened),
   });
   const steps: Step[] = [
     { kind: "nft", text: textOf(first) },
     { kind: "ipvs", commands: gains },
-    { kind: "add-vips", vips: [...those(vips, true)] },
+    { kind: "add-vips", vips: [...elementsOf(vips, true)] },
     { kind: "nft", text: textOf(open) },
     { kind: "ipvs", commands: losses },
-    { kind: "delete-vips", vips: [...those(vips, false)] },
-    { kind: "nft", text: textOf(renderElements(options, { ...NONE, ...known(false) }, NONE)) },
-    { kind: "settings", settings: believed.wrong },
+    { kind: "delete-vips", vips: [...elementsOf(vips, false)] },
+    {
+      kind: "nft",
+      text: textOf(renderElements(options.family, { ...NONE, ...known(false) }, NONE)),
+    },
+    { kind: "settings", settings: state.wrong },
   ];
   return steps.filter((step) => !isNothing(step));
 }
 
 /** No element at all. */
-const NONE: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+const NONE = noSets();
 
-/** What these are believed to be served for. */
-function of({ sets }: Believed, keys: readonly ServerKey[]): Map<ServerKey, string> {
+/** Sets what has a value and deletes the rest. */
+function update<Key, Value>(
+  state: Map<Key, Value>,
+  changes: ReadonlyMap<Key, Value | undefined>,
+): void {
+  for (const [key, value] of changes) {
+    if (value === undefined) state.delete(key);
+    else state.set(key, value);
+  }
+}
+
+/** The imports that these servers are served for in the cached state. */
+function of({ sets }: KernelState, keys: readonly ServerKey[]): Map<ServerKey, string> {
   const entries = keys.map((key) => [key, sets.served.get(key)] as const);
   return new Map(entries.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const])));
 }
 
-/** All that the sets hold after the first step: what is closed is gone, and nothing else. */
+/** The elements after the first step: closed servers are deleted, new addresses are added. */
 function between(before: GuardSets, { served, explicit, hairpins }: SetChanges): GuardSets {
   const isClosed = (key: ServerKey) => served.has(key) && served.get(key) === undefined;
   return {
     served: new Map([...before.served].filter(([key]) => !isClosed(key))),
-    explicit: new Set([...before.explicit, ...those(explicit, true)]),
-    hairpins: new Set([...before.hairpins, ...those(hairpins, true)]),
+    explicit: new Set([...before.explicit, ...elementsOf(explicit, true)]),
+    hairpins: new Set([...before.hairpins, ...elementsOf(hairpins, true)]),
   };
 }
 
@@ -177,14 +181,11 @@ function textOf(lines: readonly string[]): string {
 
 function stepText(step: Step): string {
   if (step.kind === "nft") return step.text.trimEnd();
-  if (step.kind === "settings") return step.settings.map(settingText).join("\n");
+  if (step.kind === "settings")
+    return step.settings.map(({ name, value }) => `sysctl ${name}=${value}`).join("\n");
   if (step.kind === "ipvs") return step.commands.map(commandText).join("\n");
   const verb = step.kind === "add-vips" ? "add" : "delete";
   return step.vips.map((vip) => `address ${verb} ${addressFromHex(vip).text}`).join("\n");
-}
-
-function settingText({ name, value }: Setting): string {
-  return `sysctl ${name}=${value}`;
 }
 
 function commandText(command: Command): string {

@@ -1,31 +1,32 @@
 import assert from "node:assert/strict";
 import { describe, mock, test } from "node:test";
 import { PROPERTY_CLUSTER_ID } from "../../../api/keys.ts";
-import type { ReflectorState } from "../../../common/kubernetes/reflector-events.ts";
-import { FakeFollowing } from "../../../test/support/fake-following.ts";
-import { serviceImport } from "../../../test/support/hostile-imports.ts";
-import { clusterProperty, nodeObject } from "../../../test/support/hostile-nodes.ts";
-import { endpointSlice } from "../../../test/support/hostile-slices.ts";
-import { Told } from "../../../test/support/told.ts";
-import { cidr } from "../../../test/support/worlds.ts";
+import { type ReflectorState, Untaken } from "../../../common/kubernetes/reflector-events.ts";
+import { FakeFollowing } from "../../../test/doubles/fake-following.ts";
+import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { serviceImport } from "../../../test/generators/hostile-imports.ts";
+import { clusterProperty, nodeObject } from "../../../test/generators/hostile-nodes.ts";
+import { endpointSlice } from "../../../test/generators/hostile-slices.ts";
 import { KubernetesSource } from "./kubernetes-source.ts";
 import { RESOURCES } from "./queries.ts";
 
-function started() {
+function started(mostEndpoints?: number) {
   const fake = new FakeFollowing();
-  const told = new Told();
+  const told = new SourceRecorder();
   const states: string[] = [];
   const source = new KubernetesSource({
     follow: fake.follow,
     nodeName: "n1",
     clusterSetCidrs: [cidr("241.0.0.0/8")],
+    ...(mostEndpoints !== undefined && { mostEndpoints }),
     observe: (resource, { reason }) => states.push(`${resource} ${reason}`),
   });
   source.start(told);
   return { fake, told, source, states };
 }
 
-test("asks for labelled slices and for its own Node only, and for properties where there are any", async () => {
+test("requests only labelled slices and its own Node, and optional properties", async () => {
   const { fake, source } = started();
   assert.deepEqual([...fake.queries.keys()], [...RESOURCES]);
   const slices = fake.queries.get("endpointslices");
@@ -33,14 +34,27 @@ test("asks for labelled slices and for its own Node only, and for properties whe
   assert.equal(fake.queries.get("nodes")?.fieldSelector, "metadata.name=n1");
   assert.deepEqual(
     RESOURCES.filter((resource) => fake.queries.get(resource)?.optional === true),
-    ["clusterproperties"],
+    ["clusterproperties", "ipaddresses"],
   );
-  assert.equal(fake.started, 4);
+  assert.equal(fake.started, 5);
   await source.stop();
-  assert.equal(fake.stopped, 4);
+  assert.equal(fake.stopped, 5);
 });
 
-test("has listed when all four have, whatever their order", () => {
+test("of slices that wait for their import, keeps a bounded number of endpoints, and asks for the rest again", () => {
+  const { fake, told } = started(1);
+  const slices = fake.tell("endpointslices");
+  slices.changed("demo/serve-c2", endpointSlice(), 1);
+  const other = endpointSlice({}, {}, { name: "serve-c3" });
+  assert.throws(() => slices.changed("demo/serve-c3", other, 2), Untaken);
+  assert.equal(told.slices.get("demo/serve-c3")?.endpoints.length, 0);
+  fake.tell("serviceimports").changed("demo/serve", serviceImport(), 3);
+  slices.removed("demo/serve-c2", 4);
+  slices.changed("demo/serve-c3", other, 5);
+  assert.equal(told.slices.get("demo/serve-c3")?.endpoints.length, 1);
+});
+
+test("is listed when all five are, in any order", () => {
   const { fake, told } = started();
   for (const resource of [...RESOURCES].reverse()) {
     assert.deepEqual(told.news(), []);
@@ -50,7 +64,7 @@ test("has listed when all four have, whatever their order", () => {
 });
 
 describe("an object", () => {
-  test("is told as a fact, with the time that it was learned at; and when it is gone", () => {
+  test("is reported as a fact with its time of arrival, and when it is removed", () => {
     const { fake, told } = started();
     fake.tell("serviceimports").changed("demo/serve", serviceImport(), 7);
     fake.tell("endpointslices").changed("demo/serve-c2", endpointSlice(), 8);
@@ -64,7 +78,7 @@ describe("an object", () => {
     assert.deepEqual(told.news(), []);
   });
 
-  test("that changed in nothing the agent reads is not told again, and its fact stays the same value", () => {
+  test("without a relevant change is not reported again, and its fact stays the same value", () => {
     const { fake, told } = started();
     fake.tell("endpointslices").changed("demo/serve-c2", endpointSlice(), 1);
     const before = told.slices.get("demo/serve-c2");
@@ -79,7 +93,7 @@ describe("an object", () => {
     assert.notEqual(told.slices.get("demo/serve-c2"), before);
   });
 
-  test("that becomes unusable is a problem and keeps nothing of its old self, until it is mended", () => {
+  test("that becomes invalid is a problem and loses its fact, until it is valid again", () => {
     const { fake, told } = started();
     const slices = fake.tell("endpointslices");
     slices.changed("demo/serve-c2", endpointSlice(), 1);
@@ -92,7 +106,7 @@ describe("an object", () => {
     assert.deepEqual(told.news(), [`problems ${object}: 0`, "slice demo/serve-c2"]);
   });
 
-  test("that was not taken is told again when it comes again, with what is wrong with it", () => {
+  test("that a handler rejected is reported again when it arrives again, with its problems", () => {
     const { fake, told } = started();
     const slices = fake.tell("endpointslices");
     const slice = endpointSlice({ endpoints: [{ addresses: ["10.2.0.1"] }, { addresses: ["x"] }] });
@@ -107,7 +121,7 @@ describe("an object", () => {
     assert.equal(told.wrong.size, 1);
   });
 
-  test("that is gone takes its problems along, also if its own name was one", () => {
+  test("that is deleted loses its problems, also if its name was one", () => {
     const { fake, told } = started();
     const imports = fake.tell("serviceimports");
     imports.changed("demo/a.b", serviceImport({}, { name: "a.b" }), 1);
@@ -121,7 +135,7 @@ describe("an object", () => {
     assert.equal(told.wrong.size, 0);
   });
 
-  test("that carries no multi-cluster label is nobody's business", () => {
+  test("without the multi-cluster label is ignored", () => {
     const { fake, told, source } = started();
     const unlabelled = { metadata: { namespace: "demo", name: "x" }, addressType: "FQDN" };
     fake.tell("endpointslices").changed("demo/x", unlabelled, 1);
@@ -131,7 +145,7 @@ describe("an object", () => {
 });
 
 describe("the node", () => {
-  test("is told as it is, and that it is gone", () => {
+  test("is reported, and its removal, too", () => {
     const { fake, told } = started();
     fake.tell("nodes").changed("n1", nodeObject(), 1);
     assert.equal(told.node?.zone, "eu-west-a");
@@ -140,7 +154,7 @@ describe("the node", () => {
     assert.deepEqual(told.news(), ["node", "node"]);
   });
 
-  test("is not another one, should a server ignore what it was asked", () => {
+  test("is not another node if a server ignores the field selector", () => {
     const { fake, told } = started();
     fake.tell("nodes").changed("n2", nodeObject({}, { name: "n2" }), 1);
     fake.tell("nodes").removed("n2", 2);
@@ -148,7 +162,7 @@ describe("the node", () => {
   });
 });
 
-test("properties are told all together, those that are wrong left out", () => {
+test("properties are reported all together, without invalid ones", () => {
   const { fake, told } = started();
   const properties = fake.tell("clusterproperties");
   properties.changed(PROPERTY_CLUSTER_ID, clusterProperty(PROPERTY_CLUSTER_ID, "c1"), 1);
@@ -167,9 +181,9 @@ test("properties are told all together, those that are wrong left out", () => {
   assert.deepEqual([...told.wrong.keys()], [`ClusterProperty ${PROPERTY_CLUSTER_ID}`]);
 });
 
-test("the state of each connection is told from the start on, and kept for whoever asks", () => {
+test("the state of each connection is reported from the start, and can be read", () => {
   const { fake, source, states } = started();
-  const unanswered: ReflectorState = { reason: "listing", detail: "no answer yet" };
+  const unanswered: ReflectorState = { reason: "listing", detail: "no response yet" };
   assert.deepEqual(source.states, new Map(RESOURCES.map((resource) => [resource, unanswered])));
   fake.tell("nodes").state({ reason: "watching" });
   assert.deepEqual(states, [...RESOURCES.map((one) => `${one} listing`), "nodes watching"]);

@@ -1,38 +1,53 @@
 import type { Cidr } from "../../../api/cidr.ts";
-import type {
-  ReflectorEvents,
-  ReflectorState,
+import { Interner } from "../../../api/parse/interner.ts";
+import { parseIpAddress } from "../../../api/parse/parse-ip-address.ts";
+import {
+  type ReflectorEvents,
+  type ReflectorState,
+  Untaken,
 } from "../../../common/kubernetes/reflector-events.ts";
 import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
+import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
+import { parseImport } from "../../model/parse-import.ts";
+import { parseNode } from "../../model/parse-node.ts";
+import { parseSlice } from "../../model/parse-slice.ts";
+import { type FactTables, factTables } from "../fact-tables.ts";
+import type { ParsedObject } from "../object-table.ts";
+import { SliceQuota } from "../slice-quota.ts";
 import type { Source, SourceEvents } from "../source.ts";
 import { queries, RESOURCES, type Resource } from "./queries.ts";
-import { type Filled, tablesFor } from "./tables.ts";
 
-/** What follows the objects of one query: a Reflector. */
+/** Lists and watches the objects of one query: a Reflector. */
 export interface Following {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** What a `KubernetesSource` is made of. */
+/** Options of a `KubernetesSource`. */
 export interface KubernetesOptions {
-  /** Makes what follows a query. It tells nothing before it is started. */
+  /** Creates a reflector; it reports nothing before it is started. */
   readonly follow: (query: ResourceQuery, events: ReflectorEvents) => Following;
-  /** This node, as its Node object is called. */
+  /** Name of this node's Node object. */
   readonly nodeName: string;
-  /** Ranges that no endpoint may lie in. */
+  /** Endpoints in these ranges are rejected. */
   readonly clusterSetCidrs?: readonly Cidr[];
-  /** Is told how the connection for a resource is from now on. */
+  /** Maximum endpoints of the slices of one namespace; default: no limit. */
+  readonly mostEndpoints?: number;
+  /** Called when the state of a resource changes. */
   readonly observe?: (resource: Resource, state: ReflectorState) => void;
 }
 
-/** Until the first word of the server. */
-const UNANSWERED: ReflectorState = { reason: "listing", detail: "no answer yet" };
+/** Takes what was parsed; false if it must be read again. */
+interface Table {
+  set(key: string, next: ParsedObject<unknown> | undefined, at: number): unknown;
+}
+
+/** State before the first response. */
+const UNANSWERED: ReflectorState = { reason: "listing", detail: "no response yet" };
 
 /**
- * ServiceImports, their EndpointSlices, this node's Node and the ClusterProperties of an API server, for as
- * long as it runs. It is for the reflectors to get through the faults of the server; a source that is told
- * nothing tells nothing, so that what was last true stays. README.md says what is read.
+ * ServiceImports, their EndpointSlices, this node's Node, ClusterProperties and IPAddresses of VIPs of an API server. The reflectors
+ * handle faults of the server; without events, the last known state stays. README.md lists the requests.
  */
 export class KubernetesSource implements Source {
   readonly name = "kubernetes";
@@ -40,43 +55,52 @@ export class KubernetesSource implements Source {
   readonly #following: Following[] = [];
   readonly #states = new Map<Resource, ReflectorState>();
   readonly #unlisted = new Set<Resource>(RESOURCES);
-  #tables: Readonly<Record<Resource, Filled>> | undefined;
+  #tables: FactTables | undefined;
 
   constructor(options: KubernetesOptions) {
     this.#options = options;
   }
 
-  /** How the connection for each resource is; empty before the start. */
+  /** State of each resource; empty before the start. */
   get states(): ReadonlyMap<Resource, ReflectorState> {
     return this.#states;
   }
 
-  /** Usable objects of each resource. */
+  /** Number of valid objects of each resource. */
   get sizes(): ReadonlyMap<Resource, number> {
     return new Map(RESOURCES.map((resource) => [resource, this.#tables?.[resource].size ?? 0]));
   }
 
   start(events: SourceEvents): void {
-    const { nodeName, clusterSetCidrs = [], follow } = this.#options;
-    const tables = tablesFor(events, clusterSetCidrs);
+    const { nodeName, follow, mostEndpoints = Number.POSITIVE_INFINITY } = this.#options;
+    const tables = factTables(events);
+    const parse = this.#parsers();
     const wanted = queries(nodeName);
+    const slices = new SliceQuota(tables.endpointslices, mostEndpoints, (object, problems) =>
+      events.problems(object, problems),
+    );
     for (const resource of RESOURCES) {
-      const table = tables[resource];
-      // A server that ignores the field selector must not give this node the place of another one.
+      const table: Table = resource === "endpointslices" ? slices : tables[resource];
+      // A server that ignores the field selector must not report another node as this one.
       const foreign = (key: string): boolean => resource === "nodes" && key !== nodeName;
       const following = follow(wanted[resource], {
-        changed: (key, object, at) => (foreign(key) ? undefined : table.changed(key, object, at)),
-        removed: (key, at) => table.removed(key, at),
+        changed: (key, object, at) => {
+          if (foreign(key)) return;
+          const taken = table.set(key, parse[resource](object), at);
+          if (taken === false)
+            throw new Untaken(`The slices of ${key}'s namespace have too many endpoints`);
+        },
+        removed: (key, at) => void table.set(key, undefined, at),
         listed: () => {
           if (this.#unlisted.delete(resource) && this.#unlisted.size === 0) events.listed();
         },
-        state: (state) => this.#is(resource, state),
+        state: (state) => this.#setState(resource, state),
       });
       this.#following.push(following);
     }
     this.#tables = tables;
-    // A server that takes connections and says nothing is found out only after half a minute.
-    for (const resource of RESOURCES) this.#is(resource, UNANSWERED);
+    // A server that accepts connections but never responds is detected only after half a minute.
+    for (const resource of RESOURCES) this.#setState(resource, UNANSWERED);
     for (const following of this.#following) following.start();
   }
 
@@ -84,7 +108,19 @@ export class KubernetesSource implements Source {
     await Promise.all(this.#following.map((following) => following.stop()));
   }
 
-  #is(resource: Resource, state: ReflectorState): void {
+  #parsers(): Readonly<Record<Resource, (object: unknown) => ParsedObject<unknown>>> {
+    const { clusterSetCidrs } = this.#options;
+    const interner = new Interner();
+    return {
+      serviceimports: (object) => parseImport(object, interner),
+      endpointslices: (object) => parseSlice(object, clusterSetCidrs, interner),
+      nodes: parseNode,
+      clusterproperties: parseClusterProperty,
+      ipaddresses: parseIpAddress,
+    };
+  }
+
+  #setState(resource: Resource, state: ReflectorState): void {
     this.#states.set(resource, state);
     this.#options.observe?.(resource, state);
   }

@@ -1,6 +1,8 @@
 import {
   ABOUT_GROUP,
   ABOUT_VERSIONS,
+  CONTROLLER_NAME,
+  LABEL_ADDRESS_MANAGED_BY,
   LABEL_RECORD,
   LABEL_SERVICE_NAME,
   MCS_GROUP,
@@ -8,27 +10,28 @@ import {
 } from "../../../api/keys.ts";
 import type { ResourceQuery } from "../../../common/kubernetes/resource-query.ts";
 
-/** What the agent reads of an API server, by the name of the resource. Never a Pod, a Service or a Secret. */
+/** The resources that the agent reads from an API server. Never Pods, Services or Secrets. */
 export const RESOURCES = [
   "serviceimports",
   "endpointslices",
   "nodes",
   "clusterproperties",
+  "ipaddresses",
 ] as const;
 /** One of `RESOURCES`. */
 export type Resource = (typeof RESOURCES)[number];
 
-/** What is asked for of each resource, on the node `nodeName`. README.md names the rights that this takes. */
+/** The query of each resource, on the node `nodeName`. README.md lists the RBAC rules. */
 export function queries(nodeName: string): Readonly<Record<Resource, ResourceQuery>> {
   return {
-    // Records of exports, which a registry on this API server holds, are nothing to serve.
+    // Excludes records of exports in a registry on this API server.
     serviceimports: {
       group: MCS_GROUP,
       versions: MCS_VERSIONS,
       resource: "serviceimports",
       labelSelector: `!${LABEL_RECORD}`,
     },
-    // A cluster's own slices may be a hundred times as many, and change all the time.
+    // Excludes slices of the cluster's own Services: often a hundred times as many, and changing constantly.
     endpointslices: {
       group: "discovery.k8s.io",
       versions: ["v1"],
@@ -41,11 +44,19 @@ export function queries(nodeName: string): Readonly<Record<Resource, ResourceQue
       resource: "nodes",
       fieldSelector: `metadata.name=${nodeName}`,
     },
-    // Few clusters have the kind: flags say what it would.
+    // Few clusters have this CRD; flags replace it.
     clusterproperties: {
       group: ABOUT_GROUP,
       versions: ABOUT_VERSIONS,
       resource: "clusterproperties",
+      optional: true,
+    },
+    // Excludes those of Services.
+    ipaddresses: {
+      group: "networking.k8s.io",
+      versions: ["v1", "v1beta1"],
+      resource: "ipaddresses",
+      labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
       optional: true,
     },
   };

@@ -4,8 +4,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { ApiFault } from "../../../common/kubernetes/api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer } from "../../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../../common/kubernetes/recovery.ts";
-import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { ServiceCidrs } from "./service-cidrs.ts";
+import { FakeClock } from "../../../test/doubles/fake-clock.ts";
+import { serviceCidrs } from "./service-cidrs.ts";
 
 const MINUTE = 60_000;
 const LISTED = ["10.96.0.0/12", "fd00:10:96::/112"];
@@ -57,96 +57,103 @@ function answer(status: number, text: string): ApiResponse {
   };
 }
 
-describe("the Service ranges that an API server tells of", () => {
+describe("the Service ranges of an API server", () => {
   let [server, clock] = [new Server(), new FakeClock()];
-  let cidrs = new ServiceCidrs({ api: server, clock });
+  let cidrs = serviceCidrs(server, clock);
+  /** The reported ranges, one text for each report. */
+  let reported: string[] = [];
   beforeEach(() => {
     [server, clock] = [new Server(), new FakeClock()];
-    cidrs = new ServiceCidrs({ api: server, clock });
+    cidrs = serviceCidrs(server, clock);
+    reported = [];
   });
-  afterEach(() => cidrs.stop());
-
-  async function known(): Promise<string[]> {
-    return (await cidrs.latest(new AbortController().signal)).map(({ text }) => text);
-  }
-
-  test("are known with the first answer", async () => {
-    assert.deepEqual(await known(), LISTED);
-  });
-
-  test("are waited for for two seconds, not by who is in a hurry, and known once they come", async () => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.answers = promise;
-    const [waiting, hurried, hurry] = [known(), new AbortController(), new AbortController()];
-    const stopped = cidrs.latest(hurry.signal);
-    hurry.abort();
-    assert.deepEqual(await stopped, []);
-    hurried.abort();
-    assert.deepEqual(await cidrs.latest(hurried.signal), []);
-    clock.advance(2_000);
-    assert.deepEqual(await waiting, []);
-    resolve();
-    await turn();
-    assert.deepEqual(await known(), LISTED);
-    assert.equal(server.asked.length, 1);
+  afterEach(async () => {
+    await cidrs.stop();
     assert.equal(clock.pending, 0);
   });
 
-  test("are asked for once in 15 minutes, however often they are looked at", async () => {
-    for (let i = 0; i < 14; i++) {
-      await known();
-      clock.advance(MINUTE);
-    }
+  async function pass(ms: number): Promise<void> {
+    clock.advance(ms);
+    for (let i = 0; i < 10; i++) await turn();
+  }
+
+  async function start(): Promise<void> {
+    cidrs.start((ranges) => reported.push(ranges.map(({ text }) => text).join()));
+    await pass(0);
+  }
+
+  function known(): string[] | undefined {
+    return cidrs.latest?.map(({ text }) => text);
+  }
+
+  test("are known with the first response", async () => {
+    await start();
+    assert.deepEqual(known(), LISTED);
+    assert.deepEqual(reported, [LISTED.join()]);
+  });
+
+  test("are requested once in 15 minutes, and reported only after a change", async () => {
+    await start();
+    await pass(14 * MINUTE);
     assert.equal(server.asked.length, 1);
-    clock.advance(MINUTE);
-    server.cidrs = ["10.43.0.0/16"];
-    assert.deepEqual(await known(), ["10.43.0.0/16"]);
+    await pass(MINUTE);
     assert.equal(server.asked.length, 2);
+    server.cidrs = ["10.43.0.0/16"];
+    await pass(15 * MINUTE);
+    assert.deepEqual(reported, [LISTED.join(), "10.43.0.0/16"]);
+    assert.equal(server.asked.length, 3);
   });
 
   test("of a cluster before 1.33 are those of v1beta1", async () => {
     server.served = ["v1beta1"];
-    assert.deepEqual(await known(), LISTED);
+    await start();
+    assert.deepEqual(known(), LISTED);
     assert.equal(server.asked.length, 2);
   });
 
-  test("are none where the cluster has no such objects", async () => {
+  test("are unknown where the cluster has no such objects", async () => {
     server.served = [];
-    assert.deepEqual(await known(), []);
+    await start();
+    assert.equal(known(), undefined);
   });
 
   for (const fault of [403, 404, 401, 429, 500, "unreachable", "{nonsense", "[]"] as const) {
-    test(`are unknown after ${fault}, asked for again in 5 minutes, and then stay known through the same`, async () => {
+    test(`are unknown after ${fault}, requested again in 5 minutes, and then stay known after the same`, async () => {
       server.fault = fault;
-      assert.deepEqual(await known(), []);
+      await start();
+      assert.equal(known(), undefined);
       const asked = server.asked.length;
-      clock.advance(4 * MINUTE);
-      await known();
+      await pass(4 * MINUTE);
       assert.equal(server.asked.length, asked);
-      clock.advance(MINUTE);
       server.fault = undefined;
-      assert.deepEqual(await known(), LISTED);
-      clock.advance(15 * MINUTE);
+      await pass(MINUTE);
+      assert.deepEqual(known(), LISTED);
       server.fault = fault;
-      assert.deepEqual(await known(), LISTED);
+      await pass(15 * MINUTE);
+      assert.deepEqual(known(), LISTED);
     });
   }
 
-  test("that are no ranges are left out", async () => {
-    for (const wrong of [
-      ["10.96.0.1/12", 7, null, "x", "10.96.0.0/12"],
-      "10.96.0.0/12",
-      undefined,
-    ]) {
+  test("that are invalid are ignored", async () => {
+    server.cidrs = ["10.96.0.1/12", 7, null, "x", "10.96.0.0/12"];
+    await start();
+    assert.deepEqual(known(), ["10.96.0.0/12"]);
+    for (const wrong of ["10.96.0.0/12", undefined]) {
       server.cidrs = wrong;
-      clock.advance(15 * MINUTE);
-      assert.deepEqual(await known(), Array.isArray(wrong) ? ["10.96.0.0/12"] : []);
+      await pass(15 * MINUTE);
+      assert.deepEqual(known(), []);
     }
   });
 
-  test("are not asked for any more once it is stopped", async () => {
-    await cidrs.stop();
-    assert.deepEqual(await known(), []);
-    assert.deepEqual(server.asked, []);
+  test("are not requested or reported after stop", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.answers = promise;
+    await start();
+    const stopped = cidrs.stop();
+    resolve();
+    await stopped;
+    await pass(15 * MINUTE);
+    assert.equal(server.asked.length, 1);
+    assert.deepEqual(reported, []);
   });
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { importText, ManifestStage, unprivileged } from "../../../test/support/manifest-stage.ts";
+import { importText, ManifestsStage, unprivileged } from "../../../test/stages/manifests-stage.ts";
+import { UNREAD_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
 
 describe("a broken file", () => {
-  it("keeps its last good content, is told once, and recovers", async () => {
-    using stage = new ManifestStage();
+  it("keeps its last valid content, is logged once, and recovers", async () => {
+    using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
     await stage.start();
     stage.told.news();
@@ -25,8 +26,8 @@ describe("a broken file", () => {
     assert.deepEqual(stage.source.brokenFiles(), []);
   });
 
-  it("may go for good, and its objects with it", async () => {
-    using stage = new ManifestStage();
+  it("may be deleted, with its objects", async () => {
+    using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
     await stage.start();
     stage.place("a.yaml", "a: [");
@@ -39,7 +40,7 @@ describe("a broken file", () => {
   });
 
   const BROKEN: Record<string, (path: string) => void> = {
-    "alias-bomb": (path) => writeFileSync(path, "a: &a [*a]"),
+    "alias-bomb": (path) => writeFileSync(path, `a: &a 1\nb: [${"*a, ".repeat(10_000)}]`),
     empty: (path) => writeFileSync(path, ""),
     binary: (path) => writeFileSync(path, Buffer.from([0x61, 0xff])),
     "too-deep": (path) => writeFileSync(path, "[".repeat(200_000)),
@@ -48,8 +49,8 @@ describe("a broken file", () => {
     unreadable: (path) => symlinkSync("nowhere", path),
   };
   for (const [fault, make] of Object.entries(BROKEN)) {
-    it(`may be so by ${fault}`, async () => {
-      using stage = new ManifestStage();
+    it(`may have the fault ${fault}`, async () => {
+      using stage = new ManifestsStage();
       stage.place("a.yaml", importText("serve"));
       stage.place("b.yaml", importText("other"));
       await stage.start();
@@ -67,15 +68,16 @@ describe("a broken file", () => {
     });
   }
 
-  it("is read again when it becomes readable, though no event says so", async () => {
-    using stage = new ManifestStage();
+  it("is read again when it becomes readable, even without an event", async () => {
+    using stage = new ManifestsStage();
     stage.place("a.yaml", importText("serve"));
     chmodSync(stage.root, 0o755);
     chmodSync(stage.directory, 0o755);
     chmodSync(stage.path("a.yaml"), 0);
     await unprivileged(() => stage.start());
+    await unprivileged(() => stage.wait(UNREAD_MS));
     assert.deepEqual(stage.told.news(), ["listed"]);
-    assert.deepEqual(stage.logged(), ["warn unreadable a.yaml"]);
+    assert.deepEqual(stage.logged(), ["warn unreadable a.yaml", "warn unreadable a.yaml"]);
     await unprivileged(() => stage.settle());
     assert.deepEqual(stage.logged(), []);
     // As root, if it is root that runs the tests: nothing about the file itself has changed.
@@ -86,7 +88,7 @@ describe("a broken file", () => {
   });
 
   it("does not pollute any prototype", async () => {
-    using stage = new ManifestStage();
+    using stage = new ManifestsStage();
     const polluted = '"__proto__": { "polluted": true }';
     stage.place(
       "a.json",

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { REASONS } from "../../../api/reasons.ts";
 import type { Logger } from "../../../common/log.ts";
-import type { FileError } from "./mistake.ts";
+import type { FileError, FileFault } from "./mistake.ts";
 
-/** The log as far as it is needed here. */
+/** The log of file errors. */
 export type FileLog = Pick<Logger, "info" | "warn">;
 
-/** The errors of files as of now. What becomes different is logged, once; what stays is not. */
+/** The current errors of files. Logs each change once. */
 export class BrokenFiles {
   readonly #log: FileLog;
   #errors: ReadonlyMap<string, FileError> = new Map();
@@ -19,18 +18,29 @@ export class BrokenFiles {
     return [...this.#errors.values()];
   }
 
-  /** `errors`: all there are now, at most one of a file. */
+  /** Files that were not read in time at a start: their objects count as deleted. */
+  ignored(files: readonly string[]): void {
+    const fields = { reason: "unreadable", files: files.length, file: files[0] };
+    this.#log.warn("Manifests are still not readable; continuing without them", fields);
+  }
+
+  /** `errors`: all current ones, at most one per file. */
   replace(errors: readonly FileError[]): void {
     const before = this.#errors;
     this.#errors = new Map(errors.map((error) => [error.file, error]));
     for (const error of errors) {
       if (isDeepStrictEqual(error, before.get(error.file))) continue;
       const { fault, ...fields } = error;
-      this.#log.warn(REASONS[fault], { reason: fault, ...fields });
+      this.#log.warn(messageOf(fault), { reason: fault, ...fields });
     }
     for (const { file, fault } of before.values()) {
       if (!this.#errors.has(file))
-        this.#log.info("The manifest is no longer broken.", { reason: fault, file });
+        this.#log.info("Manifest is valid again", { reason: fault, file });
     }
   }
+}
+
+function messageOf(fault: FileFault): string {
+  if (fault === "unwatched") return "Watching manifests failed; checking them periodically";
+  return "Manifest is not usable; using its last valid content";
 }

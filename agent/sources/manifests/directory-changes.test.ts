@@ -4,19 +4,14 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../common/clock.ts";
-import {
-  importText,
-  ManifestStage,
-  MOST_AT_ONCE,
-  unprivileged,
-} from "../../../test/support/manifest-stage.ts";
-import { Told } from "../../../test/support/told.ts";
-import { ManifestsSource, NET_MS, RETRY_MS } from "./manifests-source.ts";
+import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
+import { importText, ManifestsStage, unprivileged } from "../../../test/stages/manifests-stage.ts";
+import { ManifestsSource, RESYNC_MS, RETRY_MS } from "./manifests-source.ts";
 import { REST_MS } from "./settling.ts";
 
 describe("the directory", () => {
-  it("may vanish: everything is kept, and what is there when it is back counts", async () => {
-    using stage = new ManifestStage();
+  it("may be deleted: its objects are kept until it exists again", async () => {
+    using stage = new ManifestsStage();
     stage.place("a.yaml", importText("a"));
     stage.place("b.yaml", importText("b"));
     await stage.start();
@@ -33,16 +28,15 @@ describe("the directory", () => {
     assert.deepEqual(stage.logged(), ["info unreadable /manifests"]);
   });
 
-  it("may be unreadable for a while: what events told of in the meantime is not lost", async () => {
-    using stage = new ManifestStage();
-    for (let i = 0; i < MOST_AT_ONCE; i++) stage.place(`${i}.yaml`, "# none");
+  it("may be unreadable for a while: changes with events in the meantime are not lost", async () => {
+    using stage = new ManifestsStage();
     stage.place("z.yaml", "# none");
     await stage.start();
     stage.told.news();
     chmodSync(stage.root, 0o755);
     chmodSync(stage.directory, 0o311);
     stage.place("z.yaml", importText("a"));
-    await unprivileged(async () => stage.clock.advance(NET_MS));
+    await unprivileged(async () => stage.clock.advance(RESYNC_MS));
     assert.deepEqual(stage.logged(), ["warn unreadable /manifests"]);
     chmodSync(stage.directory, 0o755);
     await stage.wait(RETRY_MS);
@@ -51,22 +45,22 @@ describe("the directory", () => {
   });
 
   it("may be another one under the same path", async () => {
-    using stage = new ManifestStage();
+    using stage = new ManifestsStage();
     stage.place("a.yaml", importText("a"));
     await stage.start();
     stage.told.news();
     renameSync(stage.directory, join(stage.root, "old"));
     mkdirSync(stage.directory);
     writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));
-    await stage.wait(NET_MS + REST_MS);
+    await stage.wait(RESYNC_MS + REST_MS);
     assert.deepEqual(stage.told.news(), ["import demo/a"]);
     stage.place("a.yaml", importText("a", "241.0.0.3"));
     await stage.look();
     assert.deepEqual(stage.told.news(), ["import demo/a"]);
   });
 
-  it("may be a mounted ConfigMap, whose files all change by one renaming of ..data", async () => {
-    using stage = new ManifestStage();
+  it("may be a mounted ConfigMap, whose files all change when ..data is renamed", async () => {
+    using stage = new ManifestsStage();
     const project = (version: string, files: Record<string, string>) => {
       mkdirSync(stage.path(version));
       for (const [name, text] of Object.entries(files)) {
@@ -90,11 +84,11 @@ describe("the directory", () => {
 });
 
 describe("inotify", () => {
-  it("tells of files that come, change and go, through the directory's own replacement", {
+  it("reports files that are created, changed and deleted, also after the directory was replaced", {
     timeout: 60_000,
   }, async () => {
-    using stage = new ManifestStage();
-    const told = new Told();
+    using stage = new ManifestsStage();
+    const told = new SourceRecorder();
     const source = new ManifestsSource({
       directory: stage.directory,
       clock: systemClock,
@@ -126,10 +120,10 @@ describe("inotify", () => {
     }
   });
 
-  it("is told of as missing where the kernel gives no watch, and changes are found all the same", async () => {
-    using stage = new ManifestStage();
+  it("is reported as missing if the kernel allows no watch; changes are still found", async () => {
+    using stage = new ManifestsStage();
     const warnings: unknown[] = [];
-    const told = new Told();
+    const told = new SourceRecorder();
     const source = new ManifestsSource({
       directory: stage.directory,
       clock: stage.clock,

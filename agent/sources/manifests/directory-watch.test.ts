@@ -39,7 +39,7 @@ describe("DirectoryWatch", () => {
     assert.equal(open.length, 0);
   });
 
-  it("opens another when the path leads to another directory, though no event said so", () => {
+  it("opens another when another directory is at the path, even without an event", () => {
     const followed = following(directory);
     followed.renew();
     renameSync(directory, join(root, "old"));
@@ -61,7 +61,7 @@ describe("DirectoryWatch", () => {
     }
   });
 
-  it("says why there is no directory, and finds it when it is back", () => {
+  it("reports why there is no directory, and finds it when it exists again", () => {
     const followed = following(directory);
     followed.renew();
     rmSync(directory, { recursive: true });
@@ -72,7 +72,7 @@ describe("DirectoryWatch", () => {
     assert.deepEqual(followed.renew(), { value: true });
   });
 
-  it("says why there are no events, at the start or later, until there are again", () => {
+  it("reports why there are no events, at the start or later, until there are again", () => {
     let fail: ((error: Error) => void) | undefined;
     const error = Object.assign(new Error(), { code: "ENOSPC" });
     const failing: WatchDirectory = (path, onEvent, onError) => {

@@ -4,17 +4,17 @@ import { isManifestName } from "./manifest-files.ts";
 import { type Mistake, type Outcome, unreadable } from "./mistake.ts";
 import type { FileEvent } from "./settling.ts";
 
-/** Hears what happened to a name in the directory; null if the kernel named none. */
+/** Receives an event for a name in the directory; null if the kernel names none. */
 export type OnEvent = (event: FileEvent, name: string | null) => void;
 
-/** Makes a directory's events arrive until the returned function is called. May throw. */
+/** Watches a directory until the returned function is called. May throw. */
 export type WatchDirectory = (
   path: string,
   onEvent: OnEvent,
   onError: (error: Error) => void,
 ) => () => void;
 
-/** inotify, by way of Node. */
+/** Watches by inotify. */
 export const watchDirectory: WatchDirectory = (path, onEvent, onError) => {
   const watcher = watch(path, (type, name) => {
     onEvent(type === "change" ? "modified" : "renamed", name);
@@ -23,10 +23,7 @@ export const watchDirectory: WatchDirectory = (path, onEvent, onError) => {
   return () => watcher.close();
 };
 
-/**
- * Follows a directory by its path, through its removal and replacement: a watch holds on to the directory
- * that was there when it began, which need not be the one that the path leads to now.
- */
+/** Watches a directory by its path: an inotify watch alone would stay with a directory that was replaced. */
 export class DirectoryWatch {
   readonly #path: string;
   readonly #watch: WatchDirectory;
@@ -41,19 +38,16 @@ export class DirectoryWatch {
     this.#onEvent = onEvent;
   }
 
-  /** Why no events arrive (out of inotify watches, for instance); undefined if they do. */
+  /** Why there are no events, such as inotify limits; undefined if there are. */
   get unwatched(): Mistake | undefined {
     return this.#unwatched;
   }
 
-  /**
-   * Makes sure that the directory which the path leads to is the one that is watched. Gives true if it was
-   * not until now, so that anything in it may have changed.
-   */
+  /** Watches the directory that is at the path now. True if it was not watched before: any file may have changed. */
   renew(): Outcome<boolean> {
     try {
       const { dev, ino, birthtimeNs } = statSync(this.#path, { bigint: true });
-      // ext4 gives a new directory the inode of the one that was just removed.
+      // ext4 reuses the inode of a removed directory.
       const inode = `${dev}:${ino}:${birthtimeNs}`;
       if (this.#close !== undefined && inode === this.#inode) return { value: false };
       this.close();
@@ -66,7 +60,7 @@ export class DirectoryWatch {
     return { value: true };
   }
 
-  /** The names of manifests in the directory, in no order. */
+  /** Names of manifests in the directory, unordered. */
   list(): Outcome<readonly string[]> {
     try {
       return { value: readdirSync(this.#path).filter(isManifestName) };
@@ -87,15 +81,15 @@ export class DirectoryWatch {
       this.close();
     };
     try {
-      this.#close = this.#watch(this.#path, (event, name) => this.#hear(event, name), fail);
+      this.#close = this.#watch(this.#path, (event, name) => this.#forward(event, name), fail);
     } catch (error) {
-      // Not fatal: what no event tells, the periodic look finds, and `unwatched` says so.
+      // Not fatal: resyncs find changes without events.
       fail(error);
     }
   }
 
-  /** An event of its own name means the directory itself: it was removed or moved, or its mode changed. */
-  #hear(event: FileEvent, name: string | null): void {
+  /** An event with the name of the directory is about the directory itself, such as its removal. */
+  #forward(event: FileEvent, name: string | null): void {
     const own = name === basename(this.#path);
     if (own) this.close();
     this.#onEvent(event, own ? null : name);

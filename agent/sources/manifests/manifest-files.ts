@@ -2,13 +2,13 @@ import { join } from "node:path";
 import type { Cidr } from "../../../api/cidr.ts";
 import { decodeText } from "./decode.ts";
 import { parseDocuments } from "./document.ts";
+import { readManifest, statManifest } from "./file-state.ts";
 import { type ManifestObject, manifestObjects } from "./manifest-object.ts";
 import { type FileError, type Mistake, mistake, type Outcome } from "./mistake.ts";
 import type { FileObjects } from "./object-index.ts";
 import { type FileEvent, REST_MS, type Settling, settle } from "./settling.ts";
-import { lookAt, readManifest } from "./sight.ts";
 
-/** True for the names that are read: `kubectl apply -f DIR` takes the same, and no dot-files either. */
+/** True for names of manifests: the same as `kubectl apply -f DIR`, without dot-files. */
 export function isManifestName(name: string): boolean {
   return /^[^.].*\.(yaml|yml|json)$/s.test(name);
 }
@@ -16,60 +16,62 @@ export function isManifestName(name: string): boolean {
 interface ManifestFile {
   readonly settling: Settling;
   readonly link: boolean;
-  /** The last good content. */
+  /** The last valid content. */
   readonly objects: readonly ManifestObject[];
-  /** Why the content that is there now is not that. */
+  /** Why the current content is not used. */
   readonly mistake?: Mistake;
 }
 
 const UNKNOWN: ManifestFile = { settling: {}, link: false, objects: [] };
 
-/** What is known of the files of one directory, each with its last good content. Reads files; keeps no time. */
+/** The files of one directory, each with its last valid content. Reads files; has no timers. */
 export class ManifestFiles {
   readonly #directory: string;
   readonly #clusterSetCidrs: readonly Cidr[];
   readonly #files = new Map<string, ManifestFile>();
-  /** Of them, those that have yet to rest, that are symbolic links, and that are broken. */
-  readonly #waiting = new Set<string>();
-  readonly #links = new Set<string>();
-  readonly #broken = new Map<string, Mistake>();
 
   constructor(directory: string, clusterSetCidrs: readonly Cidr[]) {
     this.#directory = directory;
     this.#clusterSetCidrs = clusterSetCidrs;
   }
 
-  /** Every name that is known, the one whose last look is the longest ago first. */
+  /** All known names. */
   names(): string[] {
     return [...this.#files.keys()];
   }
 
   /** The names that are symbolic links, whose content may change without an event for the name. */
-  links(): ReadonlySet<string> {
-    return this.#links;
+  links(): string[] {
+    return this.names().filter((name) => this.#files.get(name)?.link);
   }
 
-  /** When the first waiting name will have rested, by the clock; undefined if none waits. */
+  /** When the first waiting name settles, by the clock; undefined if none waits. */
   nextRest(): number | undefined {
-    const times = [...this.#waiting].map((name) => this.#restOf(name));
+    const times = [...this.#files.values()].flatMap((file) => restOf(file) ?? []);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** The waiting names that will have rested at `now` if they are still the same. */
+  /** The waiting names that settle by `now` if unchanged. */
   rested(now: number): string[] {
-    return [...this.#waiting].filter((name) => this.#restOf(name) <= now);
+    return this.names().filter((name) => (restOf(this.#files.get(name)) ?? now + 1) <= now);
   }
 
-  /** The files that could not be taken as they stand. */
+  /** The files of which no content is known yet: they cannot be read, or may still be written. */
+  unread(): string[] {
+    const isUnread = ({ objects, mistake }: ManifestFile) =>
+      objects === UNKNOWN.objects && (mistake === undefined || mistake.fault === "unreadable");
+    return [...this.#files].flatMap(([name, file]) => (isUnread(file) ? [name] : []));
+  }
+
+  /** The files whose current content is not used. */
   errors(): FileError[] {
-    const errors = [...this.#broken].map(([file, mistake]) => ({ file, ...mistake }));
+    const errors = [...this.#files].flatMap(([file, { mistake }]) =>
+      mistake === undefined ? [] : [{ file, ...mistake }],
+    );
     return errors.sort((a, b) => (a.file < b.file ? -1 : 1));
   }
 
-  /**
-   * Looks at `names`, given the events since the last look. Gives the content of the files that changed;
-   * undefined for one that is gone.
-   */
+  /** Checks `names` after these events. Returns the content of changed files; undefined for deleted ones. */
   look(
     names: Iterable<string>,
     events: ReadonlyMap<string, FileEvent>,
@@ -78,65 +80,57 @@ export class ManifestFiles {
     const changes = new Map<string, FileObjects | undefined>();
     for (const name of names) {
       const before = this.#files.get(name);
-      const after = this.#lookAt(name, before ?? UNKNOWN, events.get(name), now);
-      this.#keep(name, after);
+      const after = this.#check(name, before ?? UNKNOWN, events.get(name), now);
+      if (after === undefined) this.#files.delete(name);
+      else this.#files.set(name, after);
       if (before?.objects === after?.objects && isLeaving(before) === isLeaving(after)) continue;
       changes.set(name, after && { objects: after.objects, leaving: isLeaving(after) });
     }
     return changes;
   }
 
-  /** What to remember of one name; undefined if it is to be forgotten. */
-  #lookAt(
+  /** The new state of one name; undefined if it is deleted. */
+  #check(
     name: string,
     before: ManifestFile,
     event: FileEvent | undefined,
     now: number,
   ): ManifestFile | undefined {
     const path = join(this.#directory, name);
-    const { sight, link } = lookAt(path);
-    const { step, after } = settle(before.settling, sight, event, now);
+    const { state, link } = statManifest(path);
+    const { step, after } = settle(before.settling, state, event, now);
     const same = { ...before, settling: after, link };
     if (step !== "take") return after.known || after.waiting ? same : undefined;
-    if (sight.kind === "gone") return undefined;
-    if (sight.kind === "fault") return { ...same, mistake: sight.mistake };
+    if (state.kind === "gone") return undefined;
+    if (state.kind === "fault") return { ...same, mistake: state.mistake };
     return this.#read(name, path, same, now);
   }
 
   #read(name: string, path: string, before: ManifestFile, now: number): ManifestFile {
-    const { sight, bytes } = readManifest(path);
-    // A fault that is remembered in place of the file makes every later look try again.
-    if (sight.kind === "fault") {
-      return { ...before, settling: { known: sight }, mistake: sight.mistake };
+    const { state, bytes } = readManifest(path);
+    // With a fault as the known state, each later check reads the file again.
+    if (state.kind === "fault") {
+      return { ...before, settling: { known: state }, mistake: state.mistake };
     }
     if (bytes === undefined) {
-      return { ...before, settling: { ...before.settling, waiting: { sight, since: now } } };
+      return { ...before, settling: { ...before.settling, waiting: { state, since: now } } };
     }
     const { objects, link } = before;
-    const settling = { known: sight };
+    const settling = { known: state };
     const content = parseFile(name, bytes, this.#clusterSetCidrs);
     if (content.mistake !== undefined) return { settling, link, objects, mistake: content.mistake };
     return { settling, link, objects: content.value };
   }
+}
 
-  #keep(name: string, file: ManifestFile | undefined): void {
-    // Deleted and set again, the name goes to the end of `names`.
-    for (const names of [this.#files, this.#waiting, this.#links, this.#broken]) names.delete(name);
-    if (file === undefined) return;
-    this.#files.set(name, file);
-    if (file.settling.waiting !== undefined) this.#waiting.add(name);
-    if (file.link) this.#links.add(name);
-    if (file.mistake !== undefined) this.#broken.set(name, file.mistake);
-  }
-
-  #restOf(name: string): number {
-    const since = this.#files.get(name)?.settling.waiting?.since ?? Number.NEGATIVE_INFINITY;
-    return since + REST_MS;
-  }
+/** When a waiting file settles, by the clock; undefined if it does not wait. */
+function restOf(file: ManifestFile | undefined): number | undefined {
+  const since = file?.settling.waiting?.since;
+  return since === undefined ? undefined : since + REST_MS;
 }
 
 function isLeaving(file: ManifestFile | undefined): boolean {
-  return file?.settling.waiting?.sight.kind === "gone";
+  return file?.settling.waiting?.state.kind === "gone";
 }
 
 /** The objects in the bytes of the file `name`. */
@@ -145,7 +139,7 @@ function parseFile(
   bytes: Buffer,
   clusterSetCidrs: readonly Cidr[],
 ): Outcome<readonly ManifestObject[]> {
-  // Whoever wants a file's objects gone removes the file.
+  // To remove its objects, delete the file.
   if (bytes.length === 0) return { mistake: mistake("empty", "0 bytes") };
   const text = decodeText(bytes);
   if (text.mistake !== undefined) return text;

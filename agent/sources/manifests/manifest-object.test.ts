@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { importObject, sliceObject } from "../../../test/support/objects.ts";
+import { importObject, sliceObject } from "../../../test/generators/objects.ts";
 import { manifestObjects } from "./manifest-object.ts";
 
 const IMPORT = importObject("demo/serve", ["241.0.0.1"], [{ port: 80 }]);
 const SLICE = sliceObject("serve-x", "demo/serve", {}, [{ port: 8080 }], ["10.0.0.1"]);
 
-/** Each object with its kind of fact, or with what is wrong with it. */
+/** Each object with the table of its fact, or with what is wrong with it. */
 function read(...documents: unknown[]): string[] {
-  return manifestObjects("a.yaml", documents).map(({ object, content, problems }) => {
+  return manifestObjects("a.yaml", documents).map(({ object, fact, table, problems }) => {
     const wrong = problems.map(({ reason, field }) => `${reason} ${field}`);
-    return [object, content?.kind ?? "-", ...wrong].join(" | ");
+    return [object, fact === undefined ? "-" : table, ...wrong].join(" | ");
   });
 }
 
@@ -19,9 +19,9 @@ describe("manifestObjects", () => {
   it("reads imports of both versions, and slices", () => {
     const old = { ...IMPORT, apiVersion: "multicluster.x-k8s.io/v1alpha1" };
     assert.deepEqual(read(IMPORT, SLICE, old), [
-      "ServiceImport demo/serve | ServiceImport",
-      "EndpointSlice demo/serve-x | EndpointSlice",
-      "ServiceImport demo/serve | ServiceImport",
+      "ServiceImport demo/serve | serviceimports",
+      "EndpointSlice demo/serve-x | endpointslices",
+      "ServiceImport demo/serve | serviceimports",
     ]);
   });
 
@@ -33,8 +33,8 @@ describe("manifestObjects", () => {
       spec: { value },
     });
     assert.deepEqual(read(property("europe"), property("europe", "v1alpha1"), property(5)), [
-      "ClusterProperty continent.example.com | ClusterProperty",
-      "ClusterProperty continent.example.com | ClusterProperty",
+      "ClusterProperty continent.example.com | clusterproperties",
+      "ClusterProperty continent.example.com | clusterproperties",
       "ClusterProperty continent.example.com | - | invalid-object spec.value",
     ]);
     assert.deepEqual(read(property("europe", "v1")), [
@@ -42,7 +42,7 @@ describe("manifestObjects", () => {
     ]);
   });
 
-  it("leaves out what is not the agent's business", () => {
+  it("ignores objects that the agent does not use", () => {
     const others = [
       { apiVersion: "v1", kind: "Service", metadata: { name: "serve" } },
       { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport", metadata: {} },
@@ -52,17 +52,17 @@ describe("manifestObjects", () => {
     assert.deepEqual(read(...others), []);
   });
 
-  it("says of a document that is no object what it lacks, and reads the others", () => {
+  it("reports what an invalid document lacks, and reads the others", () => {
     assert.deepEqual(read("text", [IMPORT], {}, { kind: "ServiceImport" }, IMPORT), [
       "manifest a.yaml document 1 | - | invalid-object document",
       "manifest a.yaml document 2 | - | invalid-object document",
       "manifest a.yaml document 3 | - | invalid-object kind",
       "manifest a.yaml document 4 | - | invalid-object apiVersion",
-      "ServiceImport demo/serve | ServiceImport",
+      "ServiceImport demo/serve | serviceimports",
     ]);
   });
 
-  it("says of an object of ours that its version is not served", () => {
+  it("reports an unsupported version of a supported kind", () => {
     const objects = [
       { ...IMPORT, apiVersion: "multicluster.x-k8s.io/v1" },
       { ...SLICE, apiVersion: "discovery.k8s.io/v1beta1" },
@@ -73,7 +73,7 @@ describe("manifestObjects", () => {
     ]);
   });
 
-  it("takes lists apart, those whose items do not name their kind included", () => {
+  it("splits lists, including those whose items do not name their kind", () => {
     const list = {
       apiVersion: "v1",
       kind: "List",
@@ -82,10 +82,10 @@ describe("manifestObjects", () => {
     const { apiVersion: _, kind: __, ...bare } = { apiVersion: "", kind: "", ...SLICE };
     const typed = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSliceList", items: [bare] };
     assert.deepEqual(read(list, typed, { apiVersion: "v1", kind: "List", items: 7 }), [
-      "ServiceImport demo/serve | ServiceImport",
+      "ServiceImport demo/serve | serviceimports",
       "manifest a.yaml document 1 items[1] | - | invalid-object document",
-      "EndpointSlice demo/serve-x | EndpointSlice",
-      "EndpointSlice demo/serve-x | EndpointSlice",
+      "EndpointSlice demo/serve-x | endpointslices",
+      "EndpointSlice demo/serve-x | endpointslices",
       "manifest a.yaml document 3 | - | invalid-object items",
     ]);
   });
@@ -93,16 +93,16 @@ describe("manifestObjects", () => {
   it("puts an object without a namespace into default", () => {
     for (const namespace of [undefined, null, ""]) {
       const object = { ...IMPORT, metadata: { name: "serve", namespace } };
-      assert.deepEqual(read(object), ["ServiceImport default/serve | ServiceImport"]);
+      assert.deepEqual(read(object), ["ServiceImport default/serve | serviceimports"]);
     }
   });
 
-  it("says so if an object has no usable name", () => {
+  it("reports an object without a valid name", () => {
     const [line] = read({ ...IMPORT, metadata: 7 });
     assert.match(line ?? "", /^ServiceImport .* \| - \| invalid-name metadata.namespace/);
   });
 
-  it("gives objects for any value, with printable names, and throws nothing", () => {
+  it("returns objects with printable names for any value, and never throws", () => {
     const key = fc.constantFrom(
       "kind",
       "apiVersion",

@@ -2,41 +2,66 @@ import type { Cidr } from "../../../api/cidr.ts";
 import {
   ABOUT_GROUP,
   ABOUT_VERSIONS,
-  DISCOVERY_V1,
+  CONTROLLER_NAME,
+  LABEL_ADDRESS_MANAGED_BY,
   MCS_GROUP,
   MCS_VERSIONS,
 } from "../../../api/keys.ts";
-import { field, fieldAt, isFields, isUnset } from "../../../api/parse/fields.ts";
+import { type Fields, field, fieldAt, isFields, isUnset } from "../../../api/parse/fields.ts";
+import { parseIpAddress } from "../../../api/parse/parse-ip-address.ts";
 import type { Parsed } from "../../../api/parse/parsed.ts";
 import { type Problem, shown } from "../../../api/problem.ts";
-import type { ImportFact, PropertyFact, SliceFact } from "../../model/facts.ts";
 import { parseClusterProperty } from "../../model/parse-cluster-property.ts";
 import { parseImport } from "../../model/parse-import.ts";
 import { parseSlice } from "../../model/parse-slice.ts";
+import type { FactTables } from "../fact-tables.ts";
+import type { ParsedObject } from "../object-table.ts";
 import { printable } from "./mistake.ts";
 
-/** A fact with its kind, since all share a source but not a type. */
-export type ManifestFact =
-  | { readonly kind: "ServiceImport"; readonly fact: ImportFact }
-  | { readonly kind: "EndpointSlice"; readonly fact: SliceFact }
-  | { readonly kind: "ClusterProperty"; readonly fact: PropertyFact };
-
-/** One object of a manifest file that is the agent's business, or a document that is no object at all. */
-export interface ManifestObject {
-  /** What `Problem.object` says: two with the same text claim to be the same object. */
-  readonly object: string;
-  /** False if nothing says which object this is; then it rivals no other. */
+/** An object of a manifest file that the agent uses, or an invalid document. */
+export interface ManifestObject extends ParsedObject<unknown> {
+  /** False if the object has no valid name; it is then no duplicate of another. */
   readonly named: boolean;
   /** File and position, for people. */
   readonly place: string;
-  readonly content?: ManifestFact;
-  readonly problems: readonly Problem[];
+  /** The table of its fact and problems. An invalid document has no fact: any table reports its problems. */
+  readonly table: keyof FactTables;
 }
 
-/**
- * The objects in the documents of one file, lists taken apart, in the order of the file. Kinds and groups
- * that the agent does not use are left out, and so are slices that belong to no import.
- */
+/** A kind of object that the agent uses. */
+interface Kind {
+  readonly table: keyof FactTables;
+  readonly versions: readonly string[];
+  readonly parse: (object: Fields, cidrs: readonly Cidr[]) => Parsed<unknown>;
+}
+
+const NOTHING: Parsed<never> = { object: "", problems: [] };
+
+/** By group and kind. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  [`${MCS_GROUP} ServiceImport`]: {
+    table: "serviceimports",
+    versions: MCS_VERSIONS,
+    parse: (object) => parseImport(inNamespace(object)),
+  },
+  "discovery.k8s.io EndpointSlice": {
+    table: "endpointslices",
+    versions: ["v1"],
+    parse: (object, cidrs) => parseSlice(inNamespace(object), cidrs),
+  },
+  [`${ABOUT_GROUP} ClusterProperty`]: {
+    table: "clusterproperties",
+    versions: ABOUT_VERSIONS,
+    parse: parseClusterProperty,
+  },
+  "networking.k8s.io IPAddress": {
+    table: "ipaddresses",
+    versions: ["v1", "v1beta1"],
+    parse: (object) => (isOfVip(object) ? parseIpAddress(object) : NOTHING),
+  },
+};
+
+/** The objects of a file, including items of lists, in order. Skips other kinds, and slices without an import. */
 export function manifestObjects(
   file: string,
   documents: readonly unknown[],
@@ -56,40 +81,22 @@ function objectsOf(value: unknown, place: string, cidrs: readonly Cidr[]): Manif
   if (kind.endsWith("List") && Object.hasOwn(value, "items")) {
     return itemsOf(value, apiVersion, kind, place, cidrs);
   }
-  switch (`${groupOf(apiVersion)} ${kind}`) {
-    case `${MCS_GROUP} ServiceImport`: {
-      if (!MCS_API.includes(apiVersion)) return [refused(place, "apiVersion", apiVersion)];
-      const parsed = parseImport(inNamespace(value));
-      const { fact } = parsed;
-      return parsedObject(parsed, place, fact && { kind: "ServiceImport", fact });
-    }
-    case `${groupOf(DISCOVERY_V1)} EndpointSlice`: {
-      if (apiVersion !== DISCOVERY_V1) return [refused(place, "apiVersion", apiVersion)];
-      const parsed = parseSlice(inNamespace(value), cidrs);
-      const { fact } = parsed;
-      return parsedObject(parsed, place, fact && { kind: "EndpointSlice", fact });
-    }
-    case `${ABOUT_GROUP} ClusterProperty`: {
-      if (!ABOUT_API.includes(apiVersion)) return [refused(place, "apiVersion", apiVersion)];
-      const parsed = parseClusterProperty(value);
-      const { fact } = parsed;
-      return parsedObject(parsed, place, fact && { kind: "ClusterProperty", fact });
-    }
-    default:
-      return [];
+  const [group = ""] = apiVersion.split("/", 1);
+  const known = KINDS[`${group} ${kind}`];
+  if (known === undefined) return [];
+  const { table, versions, parse } = known;
+  if (!versions.some((version) => apiVersion === `${group}/${version}`)) {
+    return [refused(place, "apiVersion", apiVersion)];
   }
+  const { key, ...parsed } = parse(value, cidrs);
+  if (parsed.fact === undefined && parsed.problems.length === 0) return [];
+  const named = key !== undefined || parsed.fact !== undefined;
+  return [{ ...parsed, named, place, table }];
 }
 
-const MCS_API: readonly string[] = MCS_VERSIONS.map((version) => `${MCS_GROUP}/${version}`);
-const ABOUT_API: readonly string[] = ABOUT_VERSIONS.map((version) => `${ABOUT_GROUP}/${version}`);
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.split("/", 1)[0] ?? "";
-}
-
-/** The items of `List` name their kinds themselves; those of `EndpointSliceList` take it from the list. */
+/** Items of a `List` have their own kinds; items of an `EndpointSliceList` need not. */
 function itemsOf(
-  list: Readonly<Record<string, unknown>>,
+  list: Fields,
   apiVersion: string,
   kind: string,
   place: string,
@@ -104,27 +111,21 @@ function itemsOf(
   );
 }
 
-/** The namespace of an object that names none is `default`, as with kubectl. */
-function inNamespace(object: Readonly<Record<string, unknown>>): unknown {
+/** Services have IPAddresses, too. */
+function isOfVip(object: Fields): boolean {
+  return fieldAt(object, "metadata", "labels", LABEL_ADDRESS_MANAGED_BY) === CONTROLLER_NAME;
+}
+
+/** Sets the namespace `default` if there is none, as kubectl does. */
+function inNamespace(object: Fields): unknown {
   const { metadata } = object;
   const namespace = fieldAt(metadata, "namespace");
   if (!isFields(metadata) || !(isUnset(namespace) || namespace === "")) return object;
   return { ...object, metadata: { ...metadata, namespace: "default" } };
 }
 
-function parsedObject(
-  parsed: Parsed<unknown>,
-  place: string,
-  content: ManifestFact | undefined,
-): ManifestObject[] {
-  const { object, problems } = parsed;
-  if (content === undefined && problems.length === 0) return [];
-  const named = parsed.key !== undefined || content?.kind === "ClusterProperty";
-  return [{ object, named, place, problems, ...(content && { content }) }];
-}
-
 function refused(place: string, name: string, value: unknown): ManifestObject {
   const object = `manifest ${place}`;
   const problem: Problem = { reason: "invalid-object", object, field: name, value: shown(value) };
-  return { object, named: false, place, problems: [problem] };
+  return { object, named: false, place, problems: [problem], table: "serviceimports" };
 }

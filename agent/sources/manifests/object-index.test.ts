@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Problem } from "../../../api/problem.ts";
-import { importObject } from "../../../test/support/objects.ts";
+import { SourceRecorder } from "../../../test/doubles/source-recorder.ts";
+import { importObject } from "../../../test/generators/objects.ts";
+import { factTables } from "../fact-tables.ts";
 import { type ManifestObject, manifestObjects } from "./manifest-object.ts";
-import { type Delta, type FileObjects, ObjectIndex } from "./object-index.ts";
+import { type FileObjects, ObjectIndex } from "./object-index.ts";
 
 /** The objects of a file, each written as `name=vip`; `name=` has a VIP that is none. */
 function objects(file: string, ...texts: readonly string[]): readonly ManifestObject[] {
@@ -15,105 +16,111 @@ function objects(file: string, ...texts: readonly string[]): readonly ManifestOb
   return manifestObjects(file, documents);
 }
 
-/** An update of files by name: what they hold, or undefined if they are gone. */
-function update(
-  index: ObjectIndex,
-  files: Readonly<Record<string, readonly string[] | undefined>>,
-  leaving = false,
-): Delta {
-  const changes = Object.entries(files).map(([file, texts]): [string, FileObjects | undefined] => [
-    file,
-    texts && { objects: objects(file, ...texts), leaving },
-  ]);
-  return index.update(new Map(changes));
-}
+/** Files by name: their objects, or undefined for a deleted file. */
+type Files = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** `+a=241.0.0.1` for a change, `-a` for a removal, `!a duplicate-object,…` for problems; in this order. */
-function told({ problems, changed, removed }: Delta): string[] {
-  return [
-    ...problems.map((each) => `!${short(each.object)} ${reasons(each.problems)}`),
-    ...changed.map((each) => `+${short(keyOf(each))}${vipOf(each)}`),
-    ...removed.map((each) => `-${short(keyOf(each))}`),
-  ];
-}
+/** An index, and a recorder of what its updates report. */
+class Stage {
+  readonly recorder = new SourceRecorder();
+  readonly #tables = factTables(this.recorder);
+  readonly #index = new ObjectIndex();
 
-const keyOf = ({ fact }: Delta["changed"][number]) => ("key" in fact ? fact.key : fact.name);
-const short = (key: string) => key.slice(key.indexOf("/") + 1);
-const reasons = (problems: readonly Problem[]) => problems.map(({ reason }) => reason).join();
-const vipOf = (content: Delta["changed"][number]) =>
-  content.kind === "ServiceImport" ? `=${content.fact.vips[0]?.text ?? ""}` : "";
+  /** `+a=241.0.0.1` for a change, `-a` for a removal, `!a duplicate-object,…` for problems; in this order. */
+  update(files: Files, leaving = false): string[] {
+    const changes = Object.entries(files).map(
+      ([file, texts]): [string, FileObjects | undefined] => [
+        file,
+        texts && { objects: objects(file, ...texts), leaving },
+      ],
+    );
+    return this.updateObjects(new Map(changes));
+  }
+
+  updateObjects(changes: ReadonlyMap<string, FileObjects | undefined>): string[] {
+    this.#index.update(changes, this.#tables, 0);
+    return this.recorder.news().map((word) => this.#short(word));
+  }
+
+  #short(word: string): string {
+    const name = word.slice(word.indexOf("/") + 1);
+    if (word.startsWith("no import")) return `-${name}`;
+    if (word.startsWith("import")) {
+      const vip = this.recorder.imports.get(`demo/${name}`)?.vips[0]?.text ?? "";
+      return `+${name}=${vip}`;
+    }
+    const [, object = ""] = /^problems (.*): \d+$/.exec(word) ?? [];
+    const reasons = this.recorder.wrong.get(object)?.map(({ reason }) => reason) ?? [];
+    return `!${object.slice(object.indexOf("/") + 1)} ${reasons.join()}`;
+  }
+}
 
 describe("ObjectIndex", () => {
-  it("tells what is new, what is different and what is gone, and nothing else", () => {
-    const index = new ObjectIndex();
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.1", "b=1.0.0.2", "c=1.0.0.3"] })), [
+  it("reports exactly the added, changed and removed objects", () => {
+    const stage = new Stage();
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.1", "b=1.0.0.2", "c=1.0.0.3"] }), [
       "+a=1.0.0.1",
       "+b=1.0.0.2",
       "+c=1.0.0.3",
     ]);
-    assert.deepEqual(told(update(index, { f: ["c=1.0.0.3", "b=1.0.0.9"] })), ["+b=1.0.0.9", "-a"]);
-    assert.deepEqual(told(update(index, { f: undefined })), ["-c", "-b"]);
+    assert.deepEqual(stage.update({ f: ["c=1.0.0.3", "b=1.0.0.9"] }), ["-a", "+b=1.0.0.9"]);
+    assert.deepEqual(stage.update({ f: undefined }), ["-c", "-b"]);
   });
 
-  it("tells problems when they come, change and go", () => {
-    const index = new ObjectIndex();
-    assert.deepEqual(told(update(index, { f: ["a="] })), ["!a invalid-address", "+a="]);
-    assert.deepEqual(told(update(index, { f: ["a="] })), []);
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.1"] })), ["!a ", "+a=1.0.0.1"]);
-    update(index, { f: ["a="] });
-    assert.deepEqual(told(update(index, { f: undefined })), ["!a ", "-a"]);
+  it("reports problems when they appear, change and disappear", () => {
+    const stage = new Stage();
+    assert.deepEqual(stage.update({ f: ["a="] }), ["!a invalid-address", "+a="]);
+    assert.deepEqual(stage.update({ f: ["a="] }), []);
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.1"] }), ["!a ", "+a=1.0.0.1"]);
+    stage.update({ f: ["a="] });
+    assert.deepEqual(stage.update({ f: undefined }), ["!a ", "-a"]);
   });
 
-  it("lets the first file by name win, whichever came first, and the first within a file", () => {
-    const index = new ObjectIndex();
-    update(index, { g: ["a=1.0.0.2"] });
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.1", "a=1.0.0.3"] })), [
+  it("uses the first definition by file name, then by position, in any order of arrival", () => {
+    const stage = new Stage();
+    stage.update({ g: ["a=1.0.0.2"] });
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.1", "a=1.0.0.3"] }), [
       "!a duplicate-object,duplicate-object",
       "+a=1.0.0.1",
     ]);
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.3"] })), [
-      "!a duplicate-object",
-      "+a=1.0.0.3",
-    ]);
-    assert.deepEqual(told(update(index, { f: undefined })), ["!a ", "+a=1.0.0.2"]);
-    assert.deepEqual(told(update(index, { g: undefined })), ["-a"]);
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.3"] }), ["!a duplicate-object", "+a=1.0.0.3"]);
+    assert.deepEqual(stage.update({ f: undefined }), ["!a ", "+a=1.0.0.2"]);
+    assert.deepEqual(stage.update({ g: undefined }), ["-a"]);
   });
 
-  it("does not tell an object as removed that moved to another file", () => {
-    const index = new ObjectIndex();
-    update(index, { f: ["a=1.0.0.1", "b=1.0.0.2"], g: [] });
-    assert.deepEqual(told(update(index, { f: ["b=1.0.0.2"], g: ["a=1.0.0.1"] })), []);
-    assert.deepEqual(told(update(index, { g: undefined, e: ["a=1.0.0.9"] })), ["+a=1.0.0.9"]);
+  it("does not report an object as removed that moved to another file", () => {
+    const stage = new Stage();
+    stage.update({ f: ["a=1.0.0.1", "b=1.0.0.2"], g: [] });
+    assert.deepEqual(stage.update({ f: ["b=1.0.0.2"], g: ["a=1.0.0.1"] }), []);
+    assert.deepEqual(stage.update({ g: undefined, e: ["a=1.0.0.9"] }), ["+a=1.0.0.9"]);
   });
 
-  it("lets a file that is leaving yield without a word about duplicates", () => {
-    const index = new ObjectIndex();
-    update(index, { f: ["a=1.0.0.1"] });
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.1"] }, true)), []);
-    assert.deepEqual(told(update(index, { g: ["a=1.0.0.2"] })), ["+a=1.0.0.2"]);
-    assert.deepEqual(told(update(index, { f: ["a=1.0.0.1"] })), [
-      "!a duplicate-object",
-      "+a=1.0.0.1",
-    ]);
+  it("uses another definition in place of one in a file that is being deleted, without a duplicate", () => {
+    const stage = new Stage();
+    stage.update({ f: ["a=1.0.0.1"] });
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.1"] }, true), []);
+    assert.deepEqual(stage.update({ g: ["a=1.0.0.2"] }), ["+a=1.0.0.2"]);
+    assert.deepEqual(stage.update({ f: ["a=1.0.0.1"] }), ["!a duplicate-object", "+a=1.0.0.1"]);
   });
 
-  it("joins what is wrong with objects that no one can tell apart", () => {
-    const index = new ObjectIndex();
+  it("joins the problems of objects without a valid name", () => {
+    const stage = new Stage();
     const nameless = manifestObjects("f", [
       { apiVersion: "discovery.k8s.io/v1beta1", kind: "EndpointSlice" },
     ]);
     const twice = { objects: [...nameless, ...nameless], leaving: false };
-    const delta = index.update(new Map([["f", twice]]));
-    assert.deepEqual(told(delta), ["!manifest f document 1 invalid-object,invalid-object"]);
+    assert.deepEqual(stage.updateObjects(new Map([["f", twice]])), [
+      "!manifest f document 1 invalid-object,invalid-object",
+    ]);
   });
 
-  it("holds as many problems of one object as a parser would", () => {
-    const index = new ObjectIndex();
+  it("keeps at most as many problems of an object as a parser", () => {
+    const stage = new Stage();
     const many = Array.from({ length: 500 }, () => "a=1.0.0.1");
-    assert.equal(update(index, { f: many }).problems[0]?.problems.length, 100);
+    stage.update({ f: many });
+    assert.equal(stage.recorder.wrong.get("ServiceImport demo/a")?.length, 100);
   });
 
-  it("comes to the same world by any way", () => {
+  it("ends in the same state after any history", () => {
     const text = fc
       .tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom("1.0.0.1", "1.0.0.2", ""))
       .map(([name, vip]) => `${name}=${vip}`);
@@ -123,27 +130,17 @@ describe("ObjectIndex", () => {
     });
     fc.assert(
       fc.property(fc.array(fc.array(change, { minLength: 1, maxLength: 3 })), (updates) => {
-        const index = new ObjectIndex();
-        const world = new Map<string, unknown>();
+        const stage = new Stage();
         const files: Record<string, string[] | undefined> = {};
         for (const changes of updates) {
           const next = Object.fromEntries(changes.map(({ file, texts }) => [file, texts]));
           Object.assign(files, next);
-          apply(world, update(index, next));
+          stage.update(next);
         }
-        const fresh = new Map<string, unknown>();
-        apply(fresh, update(new ObjectIndex(), files));
-        assert.deepEqual(world, fresh);
+        const fresh = new Stage();
+        fresh.update(files);
+        assert.deepEqual(stage.recorder.world(), fresh.recorder.world());
       }),
     );
   });
 });
-
-function apply(world: Map<string, unknown>, { problems, changed, removed }: Delta): void {
-  for (const each of problems) {
-    if (each.problems.length === 0) world.delete(`! ${each.object}`);
-    else world.set(`! ${each.object}`, each.problems);
-  }
-  for (const each of changed) world.set(keyOf(each), each.fact);
-  for (const each of removed) assert.ok(world.delete(keyOf(each)));
-}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { importText, ManifestStage, sliceText } from "../../../test/support/manifest-stage.ts";
+import { importText, ManifestsStage, sliceText } from "../../../test/stages/manifests-stage.ts";
 
 const NAMES = ["a.yaml", "b.yml", "c.json", "d.yaml"];
 
@@ -29,7 +29,7 @@ const operation = fc.record({
 });
 type Operation = typeof operation extends fc.Arbitrary<infer O> ? O : never;
 
-async function perform(stage: ManifestStage, step: number, what: Operation): Promise<void> {
+async function perform(stage: ManifestsStage, step: number, what: Operation): Promise<void> {
   const { act, name, other, ms, share } = what;
   // Of a length of its own: stat cannot tell two contents of one length within one tick of its clock.
   const text = what.content === "" ? "" : `${what.content}#${"#".repeat(step)}\n`;
@@ -54,17 +54,17 @@ async function perform(stage: ManifestStage, step: number, what: Operation): Pro
 }
 
 describe("a source that watches a directory through any changes", () => {
-  it("ends where one ends that starts on the last state, broken files aside", async () => {
+  it("ends in the same state as a new start, except for broken files", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(operation, { maxLength: 25 }), async (operations) => {
-        using stage = new ManifestStage();
+        using stage = new ManifestsStage();
         await stage.start();
         for (const [step, what] of operations.entries()) await perform(stage, step, what);
         // What is broken keeps its last good content, which depends on the way; a fresh start has none.
         await stage.settle();
         for (const { file } of stage.source.brokenFiles()) stage.remove(file);
         await stage.settle();
-        using fresh = new ManifestStage(stage.directory);
+        using fresh = new ManifestsStage(stage.directory);
         await fresh.start();
         await fresh.settle();
         assert.deepEqual(stage.told.world(), fresh.told.world());

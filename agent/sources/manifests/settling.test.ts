@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { FileState } from "./file-state.ts";
 import { mistake } from "./mistake.ts";
 import { type FileEvent, REST_MS, type Settling, settle } from "./settling.ts";
-import type { Sight } from "./sight.ts";
 
-const file = (inode: string, version = "1", size = 9): Sight => {
+const file = (inode: string, version = "1", size = 9): FileState => {
   return { kind: "file", inode, version, size };
 };
-const GONE: Sight = { kind: "gone" };
-const BAD: Sight = { kind: "fault", mistake: mistake("unreadable", "EACCES") };
+const GONE: FileState = { kind: "gone" };
+const BAD: FileState = { kind: "fault", mistake: mistake("unreadable", "EACCES") };
 
-/** What is done at each of several looks, one every `ms` milliseconds. */
-function steps(ms: number, ...looks: readonly [sight: Sight, event?: FileEvent][]): string[] {
-  let state: Settling = { known: file("a") };
-  return looks.map(([sight, event], i) => {
-    const { step, after } = settle(state, sight, event, i * ms);
-    state = after;
+/** The step of each of several checks, one every `ms` milliseconds. */
+function steps(ms: number, ...checks: readonly [state: FileState, event?: FileEvent][]): string[] {
+  let settling: Settling = { known: file("a") };
+  return checks.map(([state, event], i) => {
+    const { step, after } = settle(settling, state, event, i * ms);
+    settling = after;
     return step;
   });
 }
@@ -94,7 +94,7 @@ describe("settle", () => {
     });
   }
 
-  it("knows nothing of a name that was never there", () => {
+  it("ignores a name that never existed", () => {
     assert.deepEqual(settle({}, GONE, "renamed", 0), { step: "nothing", after: {} });
   });
 });

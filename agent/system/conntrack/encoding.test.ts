@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PROTOCOLS } from "../../../api/protocol.ts";
-import { decodeEntry, encodeEntry, encodeEverything, encodeFilter } from "./encoding.ts";
+import { encodeEntry } from "../../../test/conntrack/encode-entry.ts";
+import { decodeEntry, encodeEverything, encodeFilter } from "./encoding.ts";
 import { type Entry, TCP_STATES } from "./entry.ts";
 
 /** A UDP entry of 127.0.0.1 as Linux 6.18 sent it, without the message's header. */
@@ -53,13 +54,13 @@ const entries = fc.constantFrom("IPv4" as const, "IPv6" as const).chain((family)
     .map((one) => lean(one) as Entry);
 });
 
-test("an entry that is written is read as it was", () => {
+test("an entry is read as it was written", () => {
   fc.assert(
     fc.property(entries, (entry) => assert.deepEqual(decodeEntry(encodeEntry(entry)), entry)),
   );
 });
 
-test("any bytes are an entry or are not, and reading ends", () => {
+test("reading ends for any bytes", () => {
   fc.assert(fc.property(fc.uint8Array(), (some) => void decodeEntry(Buffer.from(some))));
 });
 
@@ -79,12 +80,12 @@ test("an entry with a byte changed or cut off is another entry or none, and read
   );
 });
 
-test("a filter is what the kernel takes", () => {
+test("a filter is encoded for the kernel", () => {
   const hex = (bytes: Buffer) => bytes.toString("hex");
   assert.equal(hex(encodeEverything()), "00000000");
   assert.equal(hex(encodeFilter({ family: "IPv6" })), "0a000000");
   const six = { family: "IPv6", destination: "fd000241000000000000000000000010" } as const;
-  assert.equal(hex(encodeFilter(six)), "0a000000", "which the kernel would turn into its opposite");
+  assert.equal(hex(encodeFilter(six)), "0a000000", "the kernel would invert the address");
   assert.equal(
     hex(encodeFilter({ family: "IPv4", protocol: "UDP" })),
     "02000000" +

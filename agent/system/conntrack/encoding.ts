@@ -1,25 +1,31 @@
-import { FAMILIES, type Family } from "../../../api/address.ts";
-import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
+import type { Family } from "../../../api/address.ts";
+import type { Protocol } from "../../../api/protocol.ts";
 import { attribute, locate, nested, type Span } from "../netlink/attributes.ts";
+import {
+  ADDRESS_FAMILY,
+  familyOf,
+  IP_PROTOCOL,
+  protocolOf,
+  readAddress,
+  readUint8,
+  readUint16BE,
+  readUint32BE,
+  uint16BE,
+  uint32,
+  uint32BE,
+} from "../netlink/values.ts";
 import { type Entry, TCP_STATES, type Tuple } from "./entry.ts";
 import type { EntryFilter } from "./table.ts";
 
-/**
- * The messages of ctnetlink (linux/netfilter/nfnetlink_conntrack.h), of which this is the part that we use. All
- * numbers are in network byte order.
- */
+/** The messages of ctnetlink (linux/netfilter/nfnetlink_conntrack.h) that we use. Numbers are in network byte order. */
 
-/** NFNL_SUBSYS_CTNETLINK << 8, and the message's own number. */
+/** NFNL_SUBSYS_CTNETLINK << 8, and the message's number. */
 export const NEW = 0x100;
 export const GET = 0x101;
 export const DELETE = 0x102;
 
 /** `struct nfgenmsg`: family, version 0, resource id 0. */
 const HEADER = 4;
-/** AF_INET and AF_INET6. */
-const FAMILY = { IPv4: 2, IPv6: 10 } as const satisfies Record<Family, number>;
-const PROTOCOL = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
-
 /** `enum ctattr_type`. */
 const CTA = {
   original: 1,
@@ -42,32 +48,28 @@ const ADDRESSES = { IPv4: [1, 2], IPv6: [3, 4] } as const satisfies Record<
 const L4 = { number: 1, sourcePort: 2, destinationPort: 3 } as const;
 /** CTA_PROTOINFO_TCP, and in it CTA_PROTOINFO_TCP_STATE. */
 const TCP = { info: 1, state: 1 } as const;
-/** `enum ctattr_filter`, and the bits that say which parts of the tuple count (linux/netfilter, 5.8). */
+/** `enum ctattr_filter`, and the bits that select parts of the tuple (linux/netfilter, 5.8). */
 const FILTER = { originalFlags: 1, replyFlags: 2, destination: 1 << 1, protocol: 1 << 3 } as const;
 /** IPS_SEEN_REPLY. */
 const SEEN_REPLY = 1 << 1;
 
-/**
- * Reads one entry: the payload of a NEW message. Undefined if it is none, or of another protocol or family, or
- * of a form that is not known.
- */
+/** Reads the payload of a NEW message. Undefined if it is malformed, or of another protocol or family. */
 export function decodeEntry(payload: Buffer): Entry | undefined {
   if (payload.length < HEADER) return undefined;
-  const family = FAMILIES.find((one) => FAMILY[one] === payload[0]);
+  const family = familyOf(payload[0]);
   if (family === undefined) return undefined;
   const all = { from: HEADER, to: payload.length };
   const inTuple = locate(payload, all, CTA.original);
-  const protocol = protocolOf(payload, inTuple);
+  const protocol = decodeProtocol(payload, inTuple);
   const original = decodeTuple(payload, inTuple, family, protocol);
   const reply = decodeTuple(payload, locate(payload, all, CTA.reply), family, protocol);
-  const status = word(payload, locate(payload, all, CTA.status));
+  const status = readUint32BE(payload, all, CTA.status);
   if (protocol === undefined || original === undefined || reply === undefined) return undefined;
   if (status === undefined) return undefined;
-  const id = word(payload, locate(payload, all, CTA.id));
-  const zone = short(payload, locate(payload, all, CTA.zone));
+  const id = readUint32BE(payload, all, CTA.id);
+  const zone = readUint16BE(payload, all, CTA.zone);
   const info = locate(payload, locate(payload, all, CTA.protoinfo), TCP.info);
-  const state = byte(payload, locate(payload, info, TCP.state));
-  const tcp = state === undefined ? undefined : TCP_STATES[state];
+  const tcp = TCP_STATES[readUint8(payload, info, TCP.state) ?? -1];
   return {
     ...{ family, protocol, original, reply },
     replied: (status & SEEN_REPLY) !== 0,
@@ -83,10 +85,9 @@ export function encodeEverything(): Buffer {
 }
 
 /**
- * The payload of a request for entries: of the whole family, or with the kernel's own filter (5.8). Not by IPv6
- * addresses: there the kernel gives every entry but those that are asked for (`ctnetlink_filter_match_tuple` takes
- * the result of a comparison for its opposite, 5.8 to at least 6.18). Whoever does not know the mask of the status
- * (before 5.15) gives the answered entries, too.
+ * The payload of a request for entries of a family, with the kernel's own filter (5.8). Without the address for IPv6: there
+ * the kernel returns every other entry (`ctnetlink_filter_match_tuple` inverts the comparison, 5.8 to at least 6.18). A
+ * kernel without the status mask (before 5.15) returns answered entries, too.
  */
 export function encodeFilter({ family, protocol, destination, unanswered }: EntryFilter): Buffer {
   const header = headerOf(family);
@@ -95,139 +96,92 @@ export function encodeFilter({ family, protocol, destination, unanswered }: Entr
   const flags =
     (protocol === undefined ? 0 : FILTER.protocol) |
     (address === undefined ? 0 : FILTER.destination);
-  const to = ADDRESSES.IPv4[1];
+  const tuple = [
+    ...(address === undefined
+      ? []
+      : [nested(TUPLE.addresses, addressOf(ADDRESSES.IPv4[1], address))]),
+    ...(protocol === undefined ? [] : [nested(TUPLE.protocol, protocolNumber(protocol))]),
+  ];
   return Buffer.concat([
     header,
-    nested(
-      CTA.original,
-      ...(address === undefined
-        ? []
-        : [nested(TUPLE.addresses, attribute(to, Buffer.from(address, "hex")))]),
-      ...(protocol === undefined
-        ? []
-        : [nested(TUPLE.protocol, attribute(L4.number, Buffer.from([PROTOCOL[protocol]])))]),
-    ),
-    // The flags, alone among our numbers, are in the byte order of the machine.
+    nested(CTA.original, ...tuple),
+    // The flags alone are in the byte order of the machine.
     nested(
       CTA.filter,
-      attribute(FILTER.originalFlags, little(flags)),
-      attribute(FILTER.replyFlags, little(0)),
+      attribute(FILTER.originalFlags, uint32(flags)),
+      attribute(FILTER.replyFlags, uint32(0)),
     ),
     ...(unanswered === undefined
       ? []
-      : [attribute(CTA.status, big32(0)), attribute(CTA.statusMask, big32(SEEN_REPLY))]),
+      : [attribute(CTA.status, uint32BE(0)), attribute(CTA.statusMask, uint32BE(SEEN_REPLY))]),
   ]);
 }
 
-/**
- * The payload of a request that names this one entry: its tuple and zone, and its id, so that a newer entry of
- * the same tuple is not hit.
- */
+/** The payload of a request that names one entry. With the id, it does not hit a newer entry of the same tuple. */
 export function encodeName({ family, protocol, original, zone, id }: Entry): Buffer {
   return Buffer.concat([
     headerOf(family),
     encodeTuple(CTA.original, family, protocol, original),
-    ...(zone === undefined ? [] : [attribute(CTA.zone, big16(zone))]),
-    ...(id === undefined ? [] : [attribute(CTA.id, big32(id))]),
+    ...(zone === undefined ? [] : [attribute(CTA.zone, uint16BE(zone))]),
+    ...(id === undefined ? [] : [attribute(CTA.id, uint32BE(id))]),
   ]);
 }
 
-/** The payload of a NEW message: what `decodeEntry` reads. */
-export function encodeEntry(entry: Entry): Buffer {
-  const state = entry.tcp === undefined ? [] : [TCP_STATES.indexOf(entry.tcp)];
-  return Buffer.concat([
-    encodeName(entry),
-    encodeTuple(CTA.reply, entry.family, entry.protocol, entry.reply),
-    attribute(CTA.status, big32(entry.replied ? SEEN_REPLY : 0)),
-    ...state.map((one) =>
-      nested(CTA.protoinfo, nested(TCP.info, attribute(TCP.state, Buffer.from([one])))),
-    ),
-  ]);
-}
-
-/** Undefined, too, if it is not of this protocol. */
+/** Undefined, too, if the tuple is of another protocol. */
 function decodeTuple(
   bytes: Buffer,
   within: Span | undefined,
   family: Family,
   protocol: Protocol | undefined,
 ): Tuple | undefined {
-  if (protocol === undefined || protocolOf(bytes, within) !== protocol) return undefined;
+  if (protocol === undefined || decodeProtocol(bytes, within) !== protocol) return undefined;
   const addresses = locate(bytes, within, TUPLE.addresses);
   const l4 = locate(bytes, within, TUPLE.protocol);
   const [from, to] = ADDRESSES[family];
-  const source = address(bytes, locate(bytes, addresses, from), family);
-  const destination = address(bytes, locate(bytes, addresses, to), family);
-  const sourcePort = short(bytes, locate(bytes, l4, L4.sourcePort));
-  const destinationPort = short(bytes, locate(bytes, l4, L4.destinationPort));
+  const source = readAddress[family](bytes, addresses, from);
+  const destination = readAddress[family](bytes, addresses, to);
+  const sourcePort = readUint16BE(bytes, l4, L4.sourcePort);
+  const destinationPort = readUint16BE(bytes, l4, L4.destinationPort);
   if (source === undefined || destination === undefined) return undefined;
   if (sourcePort === undefined || destinationPort === undefined) return undefined;
-  const zone = short(bytes, locate(bytes, within, TUPLE.zone));
+  const zone = readUint16BE(bytes, within, TUPLE.zone);
   const tuple = { source, destination, sourcePort, destinationPort };
   return zone === undefined ? tuple : { ...tuple, zone };
 }
 
-function protocolOf(bytes: Buffer, tuple: Span | undefined): Protocol | undefined {
-  const number = byte(bytes, locate(bytes, locate(bytes, tuple, TUPLE.protocol), L4.number));
-  return PROTOCOLS.find((protocol) => PROTOCOL[protocol] === number);
+function decodeProtocol(bytes: Buffer, tuple: Span | undefined): Protocol | undefined {
+  return protocolOf(readUint8(bytes, locate(bytes, tuple, TUPLE.protocol), L4.number));
 }
 
-function encodeTuple(type: number, family: Family, protocol: Protocol, tuple: Tuple): Buffer {
+/** A tuple as an attribute of this type. */
+export function encodeTuple(
+  type: number,
+  family: Family,
+  protocol: Protocol,
+  tuple: Tuple,
+): Buffer {
   const [from, to] = ADDRESSES[family];
   return nested(
     type,
-    nested(
-      TUPLE.addresses,
-      attribute(from, Buffer.from(tuple.source, "hex")),
-      attribute(to, Buffer.from(tuple.destination, "hex")),
-    ),
+    nested(TUPLE.addresses, addressOf(from, tuple.source), addressOf(to, tuple.destination)),
     nested(
       TUPLE.protocol,
-      attribute(L4.number, Buffer.from([PROTOCOL[protocol]])),
-      attribute(L4.sourcePort, big16(tuple.sourcePort)),
-      attribute(L4.destinationPort, big16(tuple.destinationPort)),
+      protocolNumber(protocol),
+      attribute(L4.sourcePort, uint16BE(tuple.sourcePort)),
+      attribute(L4.destinationPort, uint16BE(tuple.destinationPort)),
     ),
-    ...(tuple.zone === undefined ? [] : [attribute(TUPLE.zone, big16(tuple.zone))]),
+    ...(tuple.zone === undefined ? [] : [attribute(TUPLE.zone, uint16BE(tuple.zone))]),
   );
 }
 
 function headerOf(family: Family): Buffer {
-  return Buffer.from([FAMILY[family], 0, 0, 0]);
+  return Buffer.of(ADDRESS_FAMILY[family], 0, 0, 0);
 }
 
-function address(bytes: Buffer, at: Span | undefined, family: Family): string | undefined {
-  return holds(at, family === "IPv4" ? 4 : 16) ? bytes.toString("hex", at.from, at.to) : undefined;
+function addressOf(type: number, hex: string): Buffer {
+  return attribute(type, Buffer.from(hex, "hex"));
 }
 
-function byte(bytes: Buffer, at: Span | undefined): number | undefined {
-  return holds(at, 1) ? bytes.readUInt8(at.from) : undefined;
-}
-
-function short(bytes: Buffer, at: Span | undefined): number | undefined {
-  return holds(at, 2) ? bytes.readUInt16BE(at.from) : undefined;
-}
-
-function word(bytes: Buffer, at: Span | undefined): number | undefined {
-  return holds(at, 4) ? bytes.readUInt32BE(at.from) : undefined;
-}
-
-/** True if something is there, and of just this length. */
-function holds(at: Span | undefined, length: number): at is Span {
-  return at !== undefined && at.to - at.from === length;
-}
-
-function big16(value: number): Buffer {
-  return Buffer.from([value >> 8, value & 0xff]);
-}
-
-function big32(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32BE(value, 0);
-  return bytes;
-}
-
-function little(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32LE(value, 0);
-  return bytes;
+function protocolNumber(protocol: Protocol): Buffer {
+  return attribute(L4.number, Buffer.of(IP_PROTOCOL[protocol]));
 }

@@ -24,7 +24,7 @@ test("lines as conntrack prints them", () => {
   assert.equal(tcp?.original.destination, "fd000241000000000000000000000010");
 });
 
-test("lines that are no entries of ours are none", () => {
+test("other lines are ignored", () => {
   for (const line of [
     "",
     "icmp     1 29 src=10.0.0.1 dst=10.0.0.2 type=8 code=0 id=7 src=10.0.0.2 dst=10.0.0.1 type=0 code=0 id=7",
@@ -38,7 +38,7 @@ test("lines that are no entries of ours are none", () => {
   assert.equal(parseLine(UDP, "IPv6"), undefined);
 });
 
-test("any line is an entry or is not", () => {
+test("parsing ends for any line", () => {
   const word = fc.oneof(
     fc.string(),
     fc.constantFrom(...UDP.split(" "), ...TCP.split(" "), "src=", "id=x"),
@@ -50,7 +50,7 @@ test("any line is an entry or is not", () => {
   );
 });
 
-test("clients of the same endpoint are deleted by one call, and UDP that was never translated by one", () => {
+test("all clients of an endpoint are deleted by one call, and so is untranslated UDP", () => {
   const entry = parseLine(UDP, "IPv4");
   assert.ok(entry);
   const other = { ...entry, original: { ...entry.original, sourcePort: 4001 } };
@@ -80,7 +80,7 @@ test("clients of the same endpoint are deleted by one call, and UDP that was nev
   assert.deepEqual(zoned[0]?.slice(-2), ["-w", "7"]);
 });
 
-test("what is asked for becomes arguments", () => {
+test("a filter becomes arguments", () => {
   const all = listArguments({ family: "IPv6" });
   assert.equal(all.join(" "), "-L -f ipv6 -o id");
   const one = listArguments({ family: "IPv4", protocol: "UDP", destination: "f100000a" });

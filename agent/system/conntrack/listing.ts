@@ -3,7 +3,7 @@ import type { Protocol } from "../../../api/protocol.ts";
 import { type Entry, TCP_STATES, type Tuple } from "./entry.ts";
 import type { EntryFilter } from "./table.ts";
 
-/** What the program conntrack (1.4) prints and takes. */
+/** Output and arguments of the program conntrack (1.4). */
 
 const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ["tcp", "TCP"],
@@ -11,26 +11,25 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ["sctp", "SCTP"],
 ]);
 const FAMILY = { IPv4: "ipv4", IPv6: "ipv6" } as const satisfies Record<Family, string>;
-/** The fields of a tuple, which a line has twice. */
+/** The fields of a tuple; a line has each twice. */
 const TWICE = ["src", "dst", "sport", "dport"];
-/** TCP that nobody has answered. */
+/** TCP without a reply. */
 const UNANSWERED = ["--state", "SYN_SENT"];
 
-/** Arguments that list what `filter` asks for. */
+/** Arguments that list the entries of `filter`. */
 export function listArguments(filter: EntryFilter): string[] {
   const { family, protocol, destination, unanswered } = filter;
   return [
     ...["-L", "-f", FAMILY[family], "-o", "id"],
     ...(protocol === undefined ? [] : ["-p", protocol.toLowerCase()]),
-    // Only of TCP can it tell them apart.
+    // The program can select unanswered entries for TCP only.
     ...(unanswered && protocol === "TCP" ? UNANSWERED : []),
     ...(destination === undefined ? [] : ["--orig-dst", addressFromHex(destination).text]),
   ];
 }
 
 /**
- * Reads a line of `conntrack -L -o id`. Undefined if it is not of a protocol that ServicePorts have, or of a form
- * that is not known.
+ * Parses a line of `conntrack -L -o id`. Undefined if it is malformed, or of another protocol or family.
  *
  *     udp 17 29 src=10.1.0.11 dst=241.0.0.1 sport=4000 dport=53 [UNREPLIED] src=10.1.0.12 … mark=0 zone=7 id=42
  */
@@ -65,10 +64,9 @@ export function parseLine(line: string, family: Family): Entry | undefined {
 }
 
 /**
- * Argument lists that delete these entries. What has been translated is deleted by destination and endpoint, for
- * all clients in one call: each call walks the whole table. So is UDP that was not translated: if one entry of it is
- * wrong, all are. Of TCP and SCTP only some are, those that are still waiting; and of TCP that was translated, those
- * that nobody has answered may be wrong where others are not.
+ * Argument lists that delete these entries. Each call scans the whole table, so DNATed entries are deleted by destination and
+ * endpoint, for all clients at once, and so are untranslated UDP entries: if one is stale, all are. Of untranslated TCP and
+ * SCTP entries only some are, so each is named; of DNATed TCP entries, unanswered ones have a call of their own.
  */
 export function deleteArguments(entries: readonly Entry[]): string[][] {
   const calls = new Map<string, string[]>();

@@ -2,29 +2,29 @@ import type { Family } from "../../../api/address.ts";
 import type { Protocol } from "../../../api/protocol.ts";
 import type { Entry } from "./entry.ts";
 
-/** Which entries are asked for. Whoever lists may give more: what is looked for is for the asker to check. */
+/** Which entries to list. A table may list more; the caller checks each entry. */
 export interface EntryFilter {
   readonly family: Family;
-  /** Absent means all. */
+  /** Absent: any. */
   readonly protocol?: Protocol;
-  /** Original destination, as `Address.hex`; absent means any. */
+  /** Original destination, as `Address.hex`; absent: any. */
   readonly destination?: string;
-  /** Present if only such are wanted that nobody has answered. */
+  /** Present: only entries without a reply. */
   readonly unanswered?: true;
 }
 
-/** The kernel's connection tracking table, by one way to reach it. */
+/** The kernel's connection tracking table, by one access method. */
 export interface ConntrackTable {
-  /** What it is called in logs: the way, not the table. */
+  /** The access method, in logs and metrics. */
   readonly name: "netlink" | "conntrack";
   /**
-   * Gives every entry that the filter wants to `onEntry`, as it arrives: a table of a million costs no memory.
-   * One that changes meanwhile may be given twice. Rejects with a coded error, and soon when `stop` is aborted.
+   * Passes every matching entry to `onEntry` as it arrives, without keeping it; an entry that changes meanwhile may come
+   * twice. Rejects with a coded error, and soon after `stop` is aborted.
    */
   list(filter: EntryFilter, onEntry: (entry: Entry) => void, stop?: AbortSignal): Promise<void>;
   /**
-   * Deletes entries, and gives how many of them were still there. The kernel forgets the connection; nothing is
-   * sent to anybody. Rejects with a coded error; when `stop` is aborted, soon, with some of them left.
+   * Deletes entries and returns how many still existed. No packet is sent for it. Rejects with a coded error; ends soon after
+   * `stop` is aborted, with some entries left.
    */
   delete(entries: readonly Entry[], stop?: AbortSignal): Promise<number>;
 }

@@ -1,13 +1,13 @@
 import { CodedError } from "../../../common/errors.ts";
-import { execLines } from "../exec.ts";
+import { execLines } from "../run-program.ts";
 import type { Entry } from "./entry.ts";
 import { deleteArguments, listArguments, parseLine } from "./listing.ts";
 import type { ConntrackTable, EntryFilter } from "./table.ts";
 
-/** What conntrack says, with exit status 1, when what is to be deleted is gone already. */
+/** Printed, with exit status 1, if the entries do not exist. */
 const NOTHING_LEFT = " 0 flow entries have been deleted";
 
-/** The table by way of the program conntrack: slower, and a process for each call, but without native code. */
+/** The table, accessed by the program conntrack: slower, with a process per call, but without native code. */
 export class ToolTable implements ConntrackTable {
   readonly name = "conntrack";
 

@@ -1,12 +1,27 @@
-import { FAMILIES, type Family } from "../../../api/address.ts";
-import { PROTOCOLS, type Protocol } from "../../../api/protocol.ts";
+import type { Family } from "../../../api/address.ts";
 import { attribute, locate, nested, type Span } from "../netlink/attributes.ts";
 import { GENERIC_HEADER, genericPayload } from "../netlink/generic.ts";
-import type { Command, Destination, Server, ServerName, StandingDestination } from "./object.ts";
+import {
+  ADDRESS_FAMILY,
+  familyOf,
+  IP_PROTOCOL,
+  protocolOf,
+  readAddress,
+  readText,
+  readUint16,
+  readUint16BE,
+  readUint32,
+  readUint64,
+  text,
+  uint16,
+  uint16BE,
+  uint32,
+} from "../netlink/values.ts";
+import type { Command, Destination, ListedDestination, Server, ServerName } from "./object.ts";
 
 /**
- * The messages of the generic netlink family IPVS (linux/ip_vs.h), of which this is the part that we use. Ports and
- * the IPv4 mask are in network byte order, all else in that of the machine.
+ * The messages of the generic netlink family IPVS (linux/ip_vs.h) that we use. Ports and the IPv4 mask are in network byte
+ * order, all else in that of the machine.
  */
 
 /** IPVS_GENL_NAME. */
@@ -14,7 +29,7 @@ export const IPVS = "IPVS";
 /** IPVS_GENL_VERSION. */
 const VERSION = 1;
 
-/** IPVS_CMD_…: what is done. */
+/** IPVS_CMD_… */
 const COMMAND = {
   "new-server": 1,
   "set-server": 2,
@@ -28,7 +43,7 @@ const GET_DEST = 8;
 const SET_CONFIG = 12;
 const GET_CONFIG = 13;
 
-/** IPVS_CMD_ATTR_…: what a message holds. */
+/** IPVS_CMD_ATTR_… */
 const PART = { service: 1, dest: 2, tcpTimeout: 4 } as const;
 /** IPVS_SVC_ATTR_… */
 const SERVICE = {
@@ -52,26 +67,20 @@ const DEST = {
   lower: 6,
   active: 7,
   inactive: 8,
-  stats: 10,
   family: 11,
   stats64: 12,
 } as const;
 /** IPVS_STATS_ATTR_CONNS. */
 const CONNECTIONS = 1;
 
-/** AF_INET and AF_INET6. */
-const FAMILY = { IPv4: 2, IPv6: 10 } as const satisfies Record<Family, number>;
-const PROTOCOL = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<Protocol, number>;
-/** Bytes of `union nf_inet_addr`: an IPv4 address is its first four. */
+/** Bytes of `union nf_inet_addr`; an IPv4 address is its first four. */
 const ADDRESS = 16;
 /** IP_VS_CONN_F_MASQ: by NAT. */
 const NAT = 0;
-/** IP_VS_CONN_F_LOCALNODE: what kernels before 2.6.37 made of NAT to an address of the node's own. */
-const LOCAL = 1;
-/** IP_VS_SVC_F_HASHED: the kernel's own mark. */
+/** IP_VS_SVC_F_HASHED: added by the kernel. */
 const HASHED = 0x2;
 
-/** The payload of a request for all virtual servers, of both families. */
+/** The payload of a request for all virtual servers of both families. */
 export function encodeServersRequest(): Buffer {
   return genericPayload(GET_SERVICE, VERSION);
 }
@@ -86,48 +95,43 @@ export function encodeTimeoutsRequest(): Buffer {
   return genericPayload(GET_CONFIG, VERSION);
 }
 
-/** The payload of a change of the timeout of established TCP connections, in seconds; of the others nothing changes. */
+/** The payload of a change of the timeout of established TCP connections, in seconds; others do not change. */
 export function encodeTcpTimeout(seconds: number): Buffer {
-  return genericPayload(SET_CONFIG, VERSION, attribute(PART.tcpTimeout, word(seconds)));
+  return genericPayload(SET_CONFIG, VERSION, attribute(PART.tcpTimeout, uint32(seconds)));
 }
 
-/** Reads the timeout of established TCP connections, in seconds. Undefined if the message tells of none. */
+/** Reads the timeout of established TCP connections, in seconds; undefined if the message has none. */
 export function decodeTcpTimeout(payload: Buffer): number | undefined {
-  if (payload.length < GENERIC_HEADER) return undefined;
-  const all = { from: GENERIC_HEADER, to: payload.length };
-  const at = sized(payload, all, PART.tcpTimeout, 4);
-  return at === undefined ? undefined : payload.readUInt32LE(at);
+  return readUint32(payload, attributesOf(payload), PART.tcpTimeout);
 }
 
 /** The payload of a change. */
 export function encodeCommand(command: Command): Buffer {
-  const { kind } = command;
-  const parts: Buffer[] = [];
-  if (kind === "new-server" || kind === "set-server") {
-    parts.push(nested(PART.service, ...nameOf(command.server), ...termsOf(command.server)));
-  } else parts.push(nested(PART.service, ...nameOf(command.server)));
-  if ("destination" in command) parts.push(encodeDestination(command.server, command.destination));
+  const { kind, server } = command;
+  const terms = kind === "new-server" || kind === "set-server" ? termsOf(command.server) : [];
+  const parts = [nested(PART.service, ...nameOf(server), ...terms)];
+  if ("destination" in command) parts.push(encodeDestination(server, command.destination));
   return genericPayload(COMMAND[kind], VERSION, ...parts);
 }
 
 function nameOf({ family, protocol, address, port }: ServerName): Buffer[] {
   return [
-    attribute(SERVICE.family, short(FAMILY[family])),
-    attribute(SERVICE.protocol, short(PROTOCOL[protocol])),
+    attribute(SERVICE.family, uint16(ADDRESS_FAMILY[family])),
+    attribute(SERVICE.protocol, uint16(IP_PROTOCOL[protocol])),
     attribute(SERVICE.address, addressBytes(address)),
-    attribute(SERVICE.port, bigShort(port)),
+    attribute(SERVICE.port, uint16BE(port)),
   ];
 }
 
 function termsOf({ family, scheduler, flags, timeout }: Server): Buffer[] {
-  // `struct ip_vs_flags`: the bits, and which of them count.
-  const bits = Buffer.concat([word(flags), word(0xffffffff)]);
-  // One client is one address. For IPv6 it is a length, in the byte order of the machine.
-  const mask = family === "IPv4" ? word(0xffffffff) : word(128);
+  // `struct ip_vs_flags`: the bits, and a mask of those that count.
+  const bits = Buffer.concat([uint32(flags), uint32(0xffffffff)]);
+  // Persistence per client address. For IPv6 the mask is a prefix length, in the byte order of the machine.
+  const mask = uint32(family === "IPv4" ? 0xffffffff : 128);
   return [
-    attribute(SERVICE.scheduler, Buffer.from(`${scheduler}\0`, "latin1")),
+    attribute(SERVICE.scheduler, text(scheduler)),
     attribute(SERVICE.flags, bits),
-    attribute(SERVICE.timeout, word(timeout)),
+    attribute(SERVICE.timeout, uint32(timeout)),
     attribute(SERVICE.netmask, mask),
   ];
 }
@@ -136,124 +140,60 @@ function encodeDestination({ family }: ServerName, destination: Destination): Bu
   return nested(
     PART.dest,
     attribute(DEST.address, addressBytes(destination.address)),
-    attribute(DEST.port, bigShort(destination.port)),
-    attribute(DEST.method, word(NAT)),
-    attribute(DEST.weight, word(destination.weight)),
-    attribute(DEST.upper, word(0)),
-    attribute(DEST.lower, word(0)),
-    attribute(DEST.family, short(FAMILY[family])),
+    attribute(DEST.port, uint16BE(destination.port)),
+    attribute(DEST.method, uint32(NAT)),
+    attribute(DEST.weight, uint32(destination.weight)),
+    attribute(DEST.upper, uint32(0)),
+    attribute(DEST.lower, uint32(0)),
+    attribute(DEST.family, uint16(ADDRESS_FAMILY[family])),
   );
 }
 
-/** Reads a virtual server. Undefined if it is one by firewall mark, or of a form that is not known. */
+/** Reads a virtual server. Undefined if it is malformed, or one by firewall mark. */
 export function decodeServer(payload: Buffer): Server | undefined {
-  const within = partOf(payload, PART.service);
-  const at = (type: number, length: number) => sized(payload, within, type, length);
-  const [family, protocol] = [at(SERVICE.family, 2), at(SERVICE.protocol, 2)];
-  const [address, port] = [at(SERVICE.address, ADDRESS), at(SERVICE.port, 2)];
-  const [flags, timeout] = [at(SERVICE.flags, 8), at(SERVICE.timeout, 4)];
-  const scheduler = locate(payload, within, SERVICE.scheduler);
-  if (family === undefined || protocol === undefined || address === undefined) return undefined;
-  if (port === undefined || flags === undefined || timeout === undefined) return undefined;
-  if (scheduler === undefined) return undefined;
-  const familyName = FAMILIES.find((one) => FAMILY[one] === payload.readUInt16LE(family));
-  const protocolName = PROTOCOLS.find((one) => PROTOCOL[one] === payload.readUInt16LE(protocol));
-  if (familyName === undefined || protocolName === undefined) return undefined;
-  return {
-    family: familyName,
-    protocol: protocolName,
-    address: addressText(payload, address, familyName),
-    port: payload.readUInt16BE(port),
-    scheduler: textAt(payload, scheduler),
-    flags: (payload.readUInt32LE(flags) & ~HASHED) >>> 0,
-    timeout: payload.readUInt32LE(timeout),
-  };
+  const within = locate(payload, attributesOf(payload), PART.service);
+  const family = familyOf(readUint16(payload, within, SERVICE.family));
+  const protocol = protocolOf(readUint16(payload, within, SERVICE.protocol));
+  if (family === undefined || protocol === undefined) return undefined;
+  const address = decodeAddress(payload, within, SERVICE.address, family);
+  const port = readUint16BE(payload, within, SERVICE.port);
+  const scheduler = readText(payload, within, SERVICE.scheduler);
+  const bits = readUint64(payload, within, SERVICE.flags);
+  const timeout = readUint32(payload, within, SERVICE.timeout);
+  if (address === undefined || port === undefined || scheduler === undefined) return undefined;
+  if (bits === undefined || timeout === undefined) return undefined;
+  const flags = (Number(bits & 0xffffffffn) & ~HASHED) >>> 0;
+  return { family, protocol, address, port, scheduler, flags, timeout };
 }
 
-/** Reads a destination of a server of this family. Undefined if it is of another, or of a form that is not known. */
-export function decodeDestination(
-  payload: Buffer,
-  family: Family,
-): StandingDestination | undefined {
-  const within = partOf(payload, PART.dest);
-  const number = (type: number) => {
-    const at = sized(payload, within, type, 4);
-    return at === undefined ? undefined : payload.readUInt32LE(at);
-  };
-  const address = sized(payload, within, DEST.address, ADDRESS);
-  const port = sized(payload, within, DEST.port, 2);
-  const own = sized(payload, within, DEST.family, 2);
+/** Reads a destination of a server of this family. Undefined if it is malformed, or of another family. */
+export function decodeDestination(payload: Buffer, family: Family): ListedDestination | undefined {
+  const within = locate(payload, attributesOf(payload), PART.dest);
+  const number = (type: number) => readUint32(payload, within, type);
+  const address = decodeAddress(payload, within, DEST.address, family);
+  const port = readUint16BE(payload, within, DEST.port);
+  const own = readUint16(payload, within, DEST.family);
   const [weight, method] = [number(DEST.weight), number(DEST.method)];
   const [active, inactive] = [number(DEST.active), number(DEST.inactive)];
   if (address === undefined || port === undefined || weight === undefined) return undefined;
   if (method === undefined || active === undefined || inactive === undefined) return undefined;
-  if (own !== undefined && payload.readUInt16LE(own) !== FAMILY[family]) return undefined;
+  if (own !== undefined && own !== ADDRESS_FAMILY[family]) return undefined;
   const limited = (number(DEST.upper) ?? 0) !== 0 || (number(DEST.lower) ?? 0) !== 0;
-  return {
-    address: addressText(payload, address, family),
-    port: payload.readUInt16BE(port),
-    weight: weight | 0,
-    plain: (method === NAT || method === LOCAL) && !limited,
-    active,
-    inactive,
-    total: connectionsOf(payload, within),
-  };
+  const plain = method === NAT && !limited;
+  const total = readUint64(payload, locate(payload, within, DEST.stats64), CONNECTIONS) ?? 0n;
+  return { address, port, weight: weight | 0, plain, active, inactive, total };
 }
 
-/** Kernels since 4.0 count in 64 bits. */
-function connectionsOf(payload: Buffer, within: Span | undefined): bigint {
-  const wide = sized(payload, locate(payload, within, DEST.stats64), CONNECTIONS, 8);
-  if (wide !== undefined) return payload.readBigUInt64LE(wide);
-  const narrow = sized(payload, locate(payload, within, DEST.stats), CONNECTIONS, 4);
-  return narrow === undefined ? 0n : BigInt(payload.readUInt32LE(narrow));
+function attributesOf(payload: Buffer): Span {
+  return { from: GENERIC_HEADER, to: payload.length };
 }
 
-function partOf(payload: Buffer, type: number): Span | undefined {
-  if (payload.length < GENERIC_HEADER) return undefined;
-  return locate(payload, { from: GENERIC_HEADER, to: payload.length }, type);
-}
-
-/** Where a value of at least so many bytes begins. */
-function sized(
-  payload: Buffer,
-  within: Span | undefined,
-  type: number,
-  length: number,
-): number | undefined {
-  const at = locate(payload, within, type);
-  return at === undefined || at.to - at.from < length ? undefined : at.from;
+function decodeAddress(bytes: Buffer, within: Span | undefined, type: number, family: Family) {
+  return readAddress.IPv6(bytes, within, type)?.slice(0, family === "IPv4" ? 8 : undefined);
 }
 
 function addressBytes(hex: string): Buffer {
   const bytes = Buffer.alloc(ADDRESS);
   bytes.write(hex, "hex");
-  return bytes;
-}
-
-function addressText(payload: Buffer, from: number, family: Family): string {
-  return payload.toString("hex", from, from + (family === "IPv4" ? 4 : ADDRESS));
-}
-
-function textAt(payload: Buffer, { from, to }: Span): string {
-  const text = payload.toString("latin1", from, to);
-  const end = text.indexOf("\0");
-  return end < 0 ? text : text.slice(0, end);
-}
-
-function short(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16LE(value);
-  return bytes;
-}
-
-function bigShort(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16BE(value);
-  return bytes;
-}
-
-function word(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value >>> 0);
   return bytes;
 }

@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { addressFromHex } from "../../../api/address.ts";
 import { CodedError } from "../../../common/errors.ts";
 import { CONTROL, familyNumber, familyRequest } from "../netlink/generic.ts";
-import { MOST_AT_ONCE, NETLINK, NetlinkSocket, nameOf } from "../netlink/socket.ts";
+import { NETLINK, NetlinkSocket, nameOf, rejected } from "../netlink/socket.ts";
 import {
   decodeDestination,
   decodeServer,
@@ -15,18 +15,18 @@ import {
   encodeTimeoutsRequest,
   IPVS,
 } from "./encoding.ts";
-import type { Command, Server, ServerName, StandingDestination } from "./object.ts";
+import type { Command, ListedDestination, Server, ServerName } from "./object.ts";
 
-/** The kernel's virtual servers, by way of generic netlink: a conversation for each piece of work. */
+/** The kernel's virtual servers, accessed by generic netlink, with a socket per call. */
 export class IpvsTable {
-  /** Whether the kernel has IPVS now. Whoever asks IPVS itself has the kernel load it, on nodes that never had it. */
+  /** Whether the module is loaded. A request to IPVS itself would load it. */
   get loaded(): boolean {
     return existsSync("/proc/net/ip_vs");
   }
 
-  /** All virtual servers, whoever made them. Rejects with CSP_IPVS_MISSING, CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
+  /** All virtual servers, also foreign ones. Rejects with CSP_IPVS_MISSING, CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
   servers(): Promise<Server[]> {
-    return conversation(async (socket, family) => {
+    return withSocket(async (socket, family) => {
       const servers: Server[] = [];
       await socket.dump(family, encodeServersRequest(), (payload) => {
         const server = decodeServer(payload);
@@ -36,19 +36,16 @@ export class IpvsTable {
     });
   }
 
-  /**
-   * The destinations of each of these; none for a server that is gone. The kernel gives those of one server in one
-   * dump. Rejects as `servers` does.
-   */
+  /** The destinations of each server, one dump per server; none if the server does not exist. Rejects as `servers` does. */
   destinations<Name extends ServerName>(
     servers: readonly Name[],
     stop?: AbortSignal,
-  ): Promise<Map<Name, StandingDestination[]>> {
-    return conversation(async (socket, family) => {
-      const found = new Map<Name, StandingDestination[]>();
+  ): Promise<Map<Name, ListedDestination[]>> {
+    return withSocket(async (socket, family) => {
+      const found = new Map<Name, ListedDestination[]>();
       for (const server of servers) {
         if (stop?.aborted) break;
-        const destinations: StandingDestination[] = [];
+        const destinations: ListedDestination[] = [];
         found.set(server, destinations);
         await socket.dump(family, encodeDestinationsRequest(server), (payload) => {
           const destination = decodeDestination(payload, server.family);
@@ -59,46 +56,38 @@ export class IpvsTable {
     });
   }
 
-  /** Seconds after which a TCP connection is forgotten that stands and is silent. Rejects as `servers` does. */
+  /** Idle timeout of established TCP connections in seconds. Rejects as `servers` does. */
   tcpTimeout(): Promise<number> {
-    return conversation(async (socket, family) => {
+    return withSocket(async (socket, family) => {
       let seconds: number | undefined;
       const errno = await socket.ask(family, encodeTimeoutsRequest(), (payload) => {
         seconds = decodeTcpTimeout(payload);
       });
       if (seconds !== undefined) return seconds;
-      throw new CodedError("CSP_NETLINK_FAILED", `IPVS: its timeouts: ${nameOf(errno)}`);
+      throw rejected("get IPVS timeouts", errno);
     });
   }
 
-  /** Sets it for all TCP connections of the network namespace, whosever they are. Rejects as `servers` does. */
+  /** Sets it for all TCP connections of the network namespace, also foreign ones. Rejects as `servers` does. */
   setTcpTimeout(seconds: number): Promise<void> {
-    return conversation(async (socket, family) => {
-      const errno = await socket.ask(family, encodeTcpTimeout(seconds), () => undefined);
-      if (errno === 0) return;
-      throw new CodedError("CSP_NETLINK_FAILED", `IPVS: its TCP timeout: ${nameOf(errno)}`);
+    return withSocket(async (socket, family) => {
+      const errno = await socket.ask(family, encodeTcpTimeout(seconds));
+      if (errno !== 0) throw rejected("set IPVS TCP timeout", errno);
     });
   }
 
   /**
-   * Makes changes, in their order. What is to be deleted and is gone already is no error. Rejects as `servers` does, and
-   * with CSP_IPVS_REFUSED, or CSP_SERVER_GONE, at the first batch that holds something the kernel refuses: those before
-   * it are made, and of that batch all that it does not refuse.
+   * Makes changes in order. Deleting what does not exist is no error. Rejects as `servers` does, and with CSP_IPVS_REFUSED or
+   * CSP_SERVER_GONE after the first batch with a change that the kernel rejects; all other changes up to there are made.
    */
   run(commands: readonly Command[]): Promise<void> {
     if (commands.length === 0) return Promise.resolve();
-    return conversation(async (socket, family) => {
-      for (let i = 0; i < commands.length; i += MOST_AT_ONCE) {
-        const batch = commands.slice(i, i + MOST_AT_ONCE);
-        const answers = await socket.batch(family, batch.map(encodeCommand));
-        for (const [k, errno] of answers.entries()) {
-          const command = batch[k];
-          if (command === undefined || errno === 0) continue;
-          if (command.kind.startsWith("delete") && isGone(errno)) continue;
-          throw refusal(command, errno);
-        }
-      }
-    });
+    return withSocket((socket, family) =>
+      socket.askEach(family, commands, encodeCommand, (errno, command) => {
+        if (errno === 0 || (command.kind.startsWith("delete") && isGone(errno))) return;
+        throw errorOf(command, errno);
+      }),
+    );
   }
 }
 
@@ -108,33 +97,29 @@ function isGone(errno: number): boolean {
 }
 
 /**
- * What is not the object's fault must not pass for it: whole services are set aside for that. EEXIST and ESRCH tell of
- * somebody else who writes, ENOMEM and EPERM of the node.
+ * CSP_IPVS_REFUSED quarantines a service, so errors with another cause have another code: EEXIST and ESRCH come from another
+ * writer, ENOMEM and EPERM from the node.
  */
-function refusal(command: Command, errno: number): CodedError {
+function errorOf(command: Command, errno: number): CodedError {
   const { EEXIST, ESRCH, ENOENT, ENOMEM, EPERM } = constants.errno;
   const { protocol, address, port } = command.server;
   const what = `${command.kind} ${protocol} ${addressFromHex(address).text} ${port}`;
-  const message = `IPVS: ${what}: the kernel says ${nameOf(errno)}`;
+  const message = `IPVS: ${what}: ${nameOf(errno)}`;
   if (errno === ESRCH) return new CodedError("CSP_SERVER_GONE", message);
-  // Only for a new server ENOENT is a refusal: its scheduler is not there.
+  // For a server, ENOENT means that its scheduler is not available.
   const gone = errno === ENOENT && command.kind !== "new-server" && command.kind !== "set-server";
   const others = [EEXIST, ENOMEM, EPERM].includes(errno) || gone;
-  return new CodedError(others ? "CSP_NETLINK_FAILED" : "CSP_IPVS_REFUSED", message);
+  if (others) return new CodedError("CSP_NETLINK_FAILED", message);
+  return new CodedError("CSP_IPVS_REFUSED", message, { rejected: true });
 }
 
-async function conversation<Result>(
-  talk: (socket: NetlinkSocket, family: number) => Promise<Result>,
+function withSocket<Result>(
+  work: (socket: NetlinkSocket, family: number) => Promise<Result>,
 ): Promise<Result> {
-  const socket = await NetlinkSocket.open(NETLINK.generic);
-  try {
-    return await talk(socket, await familyOf(socket));
-  } finally {
-    socket.close();
-  }
+  return NetlinkSocket.use(NETLINK.generic, async (socket) => work(socket, await familyOf(socket)));
 }
 
-/** The number may be another after the module was loaded anew: it is asked for each time, in 0.1 ms. */
+/** The number may change when the module is loaded again, so it is resolved each time (0.1 ms). */
 async function familyOf(socket: NetlinkSocket): Promise<number> {
   let number: number | undefined;
   const errno = await socket.ask(CONTROL, familyRequest(IPVS), (payload) => {
@@ -142,5 +127,5 @@ async function familyOf(socket: NetlinkSocket): Promise<number> {
   });
   if (number !== undefined) return number;
   const why = errno === constants.errno.ENOENT ? "the module ip_vs is not loaded" : nameOf(errno);
-  throw new CodedError("CSP_IPVS_MISSING", `IPVS: the kernel does not offer it: ${why}`);
+  throw new CodedError("CSP_IPVS_MISSING", `IPVS: not available: ${why}`);
 }

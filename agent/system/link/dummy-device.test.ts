@@ -6,7 +6,7 @@ import { encodeAddress } from "./encoding.ts";
 const [ONE, TWO] = ["f1000001", "f1000002"];
 const OURS = 7;
 
-/** What is read where the kernel answers each dump with these addresses, the last ever after; and how often it was asked. */
+/** The addresses that are read if the kernel answers each dump with these, and all later ones with the last; and the number of dumps. */
 async function read(dumps: readonly { addresses: readonly string[]; interrupted: boolean }[]) {
   let asked = 0;
   const dump = async (_type: number, _payload: Uint8Array, onData: (payload: Buffer) => void) => {
@@ -22,12 +22,12 @@ async function read(dumps: readonly { addresses: readonly string[]; interrupted:
 }
 
 describe("addresses of a device", () => {
-  test("are those of its index alone", async () => {
+  test("are those of its index only", async () => {
     const { found } = await read([{ addresses: [ONE, TWO], interrupted: false }]);
     assert.deepEqual(found, [ONE, TWO]);
   });
 
-  test("are asked for again if interfaces came or went meanwhile: none is passed over, and none is there twice", async () => {
+  test("are dumped again if interfaces changed meanwhile, each listed once", async () => {
     const { found, asked } = await read([
       { addresses: [ONE], interrupted: true },
       { addresses: [ONE, TWO], interrupted: false },
@@ -36,7 +36,7 @@ describe("addresses of a device", () => {
     assert.equal(asked, 2);
   });
 
-  test("are what was found in the end, where interfaces never stop to come and go", async () => {
+  test("are those of the last dump if interfaces never stop changing", async () => {
     const { found, asked } = await read([{ addresses: [ONE], interrupted: true }]);
     assert.deepEqual({ found, asked }, { found: [ONE], asked: 5 });
   });

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type { Family } from "../../../api/address.ts";
-import { CodedError } from "../../../common/errors.ts";
-import { MOST_AT_ONCE, NETLINK, NetlinkSocket, nameOf } from "../netlink/socket.ts";
+import type { CodedError } from "../../../common/errors.ts";
+import { NETLINK, NetlinkSocket, rejected } from "../netlink/socket.ts";
 import {
   CREATE,
   decodeAddress,
@@ -16,16 +16,13 @@ import {
 } from "./encoding.ts";
 
 const { EADDRNOTAVAIL, EEXIST, ENODEV } = constants.errno;
-/** What adding, and deleting, finds done already. */
+/** Errors for a change that is made already. */
 const DONE = { newAddress: EEXIST, deleteAddress: EADDRNOTAVAIL } as const;
 
-/** How often addresses are asked for that change meanwhile. */
+/** Dumps of addresses, if they change during each. */
 const DUMPS = 5;
 
-/**
- * A dummy device, whose addresses are the node's own without anybody beside it on a link. All of its methods reject with
- * CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED.
- */
+/** A dummy device, which makes addresses local to the node. All methods reject with CSP_NETLINK_UNAVAILABLE or CSP_NETLINK_FAILED. */
 export class DummyDevice {
   readonly name: string;
 
@@ -35,40 +32,44 @@ export class DummyDevice {
 
   /** The device; undefined if there is none. */
   find(): Promise<Link | undefined> {
-    return conversation((socket) => this.#find(socket));
+    return withSocket((socket) => this.#find(socket));
   }
 
-  /** The addresses (`Address.hex`) of one family that it has; none if it is not there, or not up. */
+  /**
+   * Its addresses (`Address.hex`) of one family, without the link-local one that the kernel gives each device; none if the device does
+   * not exist or is down.
+   */
   addresses(family: Family): Promise<string[]> {
-    return conversation(async (socket) => {
+    return withSocket(async (socket) => {
       const link = await this.#find(socket);
-      return link?.up ? addressesOf(socket, link.index, family) : [];
+      const all = link?.up ? await addressesOf(socket, link.index, family) : [];
+      return all.filter((address) => family === "IPv4" || !/^fe[89ab]/.test(address));
     });
   }
 
-  /** Adds addresses. The device is made, and turned up, if need be. */
+  /** Adds addresses. Creates the device and sets it up, if necessary. */
   add(family: Family, addresses: readonly string[]): Promise<void> {
-    return conversation(async (socket) => {
-      const { index } = await this.#made(socket);
+    return withSocket(async (socket) => {
+      const { index } = await this.#create(socket);
       await this.#change(socket, "newAddress", index, family, addresses);
     });
   }
 
   /** Deletes addresses; the device stays. */
   delete(family: Family, addresses: readonly string[]): Promise<void> {
-    return conversation(async (socket) => {
+    return withSocket(async (socket) => {
       const link = await this.#find(socket);
       if (link === undefined) return;
       await this.#change(socket, "deleteAddress", link.index, family, addresses);
     });
   }
 
-  /** Removes the device with all its addresses. True if there was one. */
+  /** Deletes the device with all its addresses. True if there was one. */
   remove(): Promise<boolean> {
-    return conversation(async (socket) => {
+    return withSocket(async (socket) => {
       if ((await this.#find(socket)) === undefined) return false;
-      const errno = await socket.ask(ROUTE.deleteLink, encodeLinkName(this.name), () => undefined);
-      if (errno !== 0 && errno !== ENODEV) throw this.#refused("removing it", errno);
+      const errno = await socket.ask(ROUTE.deleteLink, encodeLinkName(this.name));
+      if (errno !== 0 && errno !== ENODEV) throw this.#rejected("delete", errno);
       return errno === 0;
     });
   }
@@ -78,21 +79,21 @@ export class DummyDevice {
     const errno = await socket.ask(ROUTE.getLink, encodeLinkName(this.name), (payload) => {
       link = decodeLink(payload);
     });
-    if (errno !== 0 && errno !== ENODEV) throw this.#refused("looking for it", errno);
+    if (errno !== 0 && errno !== ENODEV) throw this.#rejected("get", errno);
     return link;
   }
 
-  async #made(socket: NetlinkSocket): Promise<Link> {
+  async #create(socket: NetlinkSocket): Promise<Link> {
     const before = await this.#find(socket);
     if (before?.up) return before;
-    const [errno = 0] =
+    const errno =
       before === undefined
-        ? await socket.batch(ROUTE.newLink, [encodeDummy(this.name)], CREATE)
-        : await socket.batch(ROUTE.newLink, [encodeUp(before.index)]);
-    // The other family may have made it in the same moment.
-    if (errno !== 0 && errno !== EEXIST) throw this.#refused("making it", errno);
+        ? await socket.ask(ROUTE.newLink, encodeDummy(this.name), undefined, CREATE)
+        : await socket.ask(ROUTE.newLink, encodeUp(before.index));
+    // The backend of the other family may have created it meanwhile.
+    if (errno !== 0 && errno !== EEXIST) throw this.#rejected("create", errno);
     const link = await this.#find(socket);
-    if (link === undefined) throw this.#refused("making it", ENODEV);
+    if (link === undefined) throw this.#rejected("create", ENODEV);
     return link;
   }
 
@@ -103,23 +104,20 @@ export class DummyDevice {
     family: Family,
     addresses: readonly string[],
   ): Promise<void> {
-    for (let i = 0; i < addresses.length; i += MOST_AT_ONCE) {
-      const batch = addresses.slice(i, i + MOST_AT_ONCE);
-      const payloads = batch.map((address) => encodeAddress({ index, family, address }));
-      const flags = what === "newAddress" ? CREATE : 0;
-      const answers = await socket.batch(ROUTE[what], payloads, flags);
-      const fault = answers.find((errno) => errno !== 0 && errno !== DONE[what]);
-      if (fault !== undefined) throw this.#refused("its addresses", fault);
-    }
+    const encode = (address: string) => encodeAddress({ index, family, address });
+    const onAnswer = (errno: number) => {
+      if (errno !== 0 && errno !== DONE[what]) throw this.#rejected("change addresses", errno);
+    };
+    const flags = what === "newAddress" ? CREATE : 0;
+    await socket.askEach(ROUTE[what], addresses, encode, onAnswer, { flags });
   }
 
-  #refused(what: string, errno: number): CodedError {
-    const message = `netlink: device ${this.name}: ${what}: the kernel says ${nameOf(errno)}`;
-    return new CodedError("CSP_NETLINK_FAILED", message);
+  #rejected(what: string, errno: number): CodedError {
+    return rejected(`device ${this.name}: ${what}`, errno);
   }
 }
 
-/** The addresses (`Address.hex`) of one family that the device of this index has. */
+/** The addresses (`Address.hex`) of one family of the device with this index. */
 export async function addressesOf(
   socket: Pick<NetlinkSocket, "dump">,
   index: number,
@@ -132,18 +130,11 @@ export async function addressesOf(
       const one = decodeAddress(payload);
       if (one?.index === index && one.family === family) found.push(one.address);
     });
-    // Pods that come and go add and take away interfaces, and the kernel may have passed some over.
+    // Interfaces of pods were added or deleted meanwhile, so addresses may be missing.
     if (!interrupted || tries === DUMPS) return found;
   }
 }
 
-async function conversation<Result>(
-  talk: (socket: NetlinkSocket) => Promise<Result>,
-): Promise<Result> {
-  const socket = await NetlinkSocket.open(NETLINK.route);
-  try {
-    return await talk(socket);
-  } finally {
-    socket.close();
-  }
+function withSocket<Result>(work: (socket: NetlinkSocket) => Promise<Result>): Promise<Result> {
+  return NetlinkSocket.use(NETLINK.route, work);
 }

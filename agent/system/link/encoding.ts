@@ -1,12 +1,13 @@
-import { FAMILIES, type Family } from "../../../api/address.ts";
-import { attribute, locate, nested } from "../netlink/attributes.ts";
+import type { Family } from "../../../api/address.ts";
+import { attribute, nested } from "../netlink/attributes.ts";
+import { ADDRESS_FAMILY, familyOf, readAddress, text, uint32 } from "../netlink/values.ts";
 
 /**
- * The messages of rtnetlink (linux/rtnetlink.h, if_link.h, if_addr.h) that make a dummy device and its addresses.
- * Numbers are in the byte order of the machine, addresses as on the wire.
+ * The messages of rtnetlink (linux/rtnetlink.h, if_link.h, if_addr.h) for a dummy device and its addresses. Numbers are in the
+ * byte order of the machine, addresses in network byte order.
  */
 
-/** RTM_…: types of messages. */
+/** RTM_… */
 export const ROUTE = {
   newLink: 16,
   deleteLink: 17,
@@ -27,25 +28,19 @@ const LINK = { name: 3, info: 18, kind: 1 } as const;
 const ADDRESS = { address: 1, local: 2, lifetimes: 6, flags: 8 } as const;
 /** IFF_UP. */
 const UP = 0x1;
-/** IFA_F_NODAD: nobody else on a dummy's link may have it. IFA_F_NOPREFIXROUTE: its local route is all. */
+/** IFA_F_NODAD: a dummy's link has no other host. IFA_F_NOPREFIXROUTE: the local route is enough. */
 const ADDRESS_FLAGS = { IPv4: 0x200, IPv6: 0x202 } as const satisfies Record<Family, number>;
-/** Seconds that an address lasts: for ever. */
-const EVER = 0xffffffff;
+const FOREVER = 0xffffffff;
 /**
- * `struct ifa_cacheinfo`: valid for ever, and preferred no more. Where a link has no IPv6 address of its own, the kernel calls
- * from any of the node's (RFC 6724), and every node has this one: the answer would go to whichever is nearest.
+ * `struct ifa_cacheinfo`: valid forever and never preferred. Otherwise the kernel could choose the VIP as a source address on
+ * links without an IPv6 address (RFC 6724), and replies would go to the nearest node that has it.
  */
-const DEPRECATED = Buffer.concat([0, EVER, 0, 0].map(word));
-/** AF_INET and AF_INET6. */
-const FAMILY = { IPv4: 2, IPv6: 10 } as const satisfies Record<Family, number>;
+const DEPRECATED = Buffer.concat([0, FOREVER, 0, 0].map(uint32));
 
 /** A network device. */
 export interface Link {
   readonly index: number;
-  readonly name: string;
   readonly up: boolean;
-  /** `dummy`, `veth`, …; absent for hardware. */
-  readonly kind?: string;
 }
 
 /** An address of a device. */
@@ -56,99 +51,67 @@ export interface LinkAddress {
   readonly address: string;
 }
 
-/** The payload of a request to make a dummy device that is up. */
+/** The payload of a request to create a dummy device that is up. */
 export function encodeDummy(name: string): Buffer {
-  return Buffer.concat([linkHeader(0, UP), linkName(name), nested(LINK.info, kind("dummy"))]);
+  const kind = nested(LINK.info, attribute(LINK.kind, text("dummy")));
+  return Buffer.concat([linkHeader(0, UP), attribute(LINK.name, text(name)), kind]);
 }
 
-/** The payload of a request to turn a device up. */
+/** The payload of a request to set a device up. */
 export function encodeUp(index: number): Buffer {
   return linkHeader(index, UP);
 }
 
-/** The payload of a request for, or to delete, the device of this name. */
+/** The payload of a request to get or delete the device of this name. */
 export function encodeLinkName(name: string): Buffer {
-  return Buffer.concat([linkHeader(0, 0), linkName(name)]);
+  return Buffer.concat([linkHeader(0, 0), attribute(LINK.name, text(name))]);
 }
 
-/** The payload of a request to add or delete an address, alone in its range. */
+/** The payload of a request to add or delete an address, as /32 or /128. */
 export function encodeAddress({ index, family, address }: LinkAddress): Buffer {
-  const header = Buffer.alloc(ADDRESS_HEADER);
-  header.writeUInt8(FAMILY[family], 0);
-  header.writeUInt8(family === "IPv4" ? 32 : 128, 1);
-  header.writeUInt32LE(index, 4);
   const bytes = Buffer.from(address, "hex");
   return Buffer.concat([
-    header,
+    addressHeader(family, bytes.length * 8, index),
     attribute(ADDRESS.local, bytes),
     attribute(ADDRESS.address, bytes),
-    attribute(ADDRESS.flags, word(ADDRESS_FLAGS[family])),
+    attribute(ADDRESS.flags, uint32(ADDRESS_FLAGS[family])),
     ...(family === "IPv6" ? [attribute(ADDRESS.lifetimes, DEPRECATED)] : []),
   ]);
 }
 
 /** The payload of a request for all addresses of a family. */
 export function encodeAddressesRequest(family: Family): Buffer {
-  const header = Buffer.alloc(ADDRESS_HEADER);
-  header.writeUInt8(FAMILY[family], 0);
-  return header;
+  return addressHeader(family, 0, 0);
 }
 
-/** Reads a device. Undefined if the payload is none. */
+/** Reads a device; undefined if the payload is malformed. */
 export function decodeLink(payload: Buffer): Link | undefined {
   if (payload.length < LINK_HEADER) return undefined;
-  const all = { from: LINK_HEADER, to: payload.length };
-  const name = textOf(payload, locate(payload, all, LINK.name));
-  if (name === undefined) return undefined;
-  const kind = textOf(payload, locate(payload, locate(payload, all, LINK.info), LINK.kind));
-  return {
-    index: payload.readInt32LE(4),
-    name,
-    up: (payload.readUInt32LE(8) & UP) !== 0,
-    ...(kind !== undefined && { kind }),
-  };
+  return { index: payload.readInt32LE(4), up: (payload.readUInt32LE(8) & UP) !== 0 };
 }
 
-/** Reads an address. Undefined if it is of another family than these. */
+/** Reads an address; undefined if the payload is malformed, or of another family. */
 export function decodeAddress(payload: Buffer): LinkAddress | undefined {
   if (payload.length < ADDRESS_HEADER) return undefined;
-  const family = FAMILIES.find((one) => FAMILY[one] === payload[0]);
+  const family = familyOf(payload[0]);
+  if (family === undefined) return undefined;
   const all = { from: ADDRESS_HEADER, to: payload.length };
-  // IPv6 says IFA_ADDRESS only; where IPv4 says both, they differ on links that have a peer.
-  const at = locate(payload, all, ADDRESS.local) ?? locate(payload, all, ADDRESS.address);
-  if (family === undefined || at === undefined) return undefined;
-  if (at.to - at.from !== (family === "IPv4" ? 4 : 16)) return undefined;
-  return {
-    index: payload.readUInt32LE(4),
-    family,
-    address: payload.toString("hex", at.from, at.to),
-  };
+  const read = readAddress[family];
+  // IPv6 has IFA_ADDRESS only; IPv4 has both, and on links with a peer IFA_LOCAL is the node's own.
+  const address = read(payload, all, ADDRESS.local) ?? read(payload, all, ADDRESS.address);
+  return address === undefined ? undefined : { index: payload.readUInt32LE(4), family, address };
 }
 
+/** `struct ifinfomsg`, with the flags to set as its mask. */
 function linkHeader(index: number, flags: number): Buffer {
   const header = Buffer.alloc(LINK_HEADER);
   header.writeInt32LE(index, 4);
   header.writeUInt32LE(flags, 8);
-  // Which flags are meant.
   header.writeUInt32LE(flags, 12);
   return header;
 }
 
-function linkName(name: string): Buffer {
-  return attribute(LINK.name, Buffer.from(`${name}\0`, "latin1"));
-}
-
-function kind(name: string): Buffer {
-  return attribute(LINK.kind, Buffer.from(`${name}\0`, "latin1"));
-}
-
-function textOf(payload: Buffer, at: { from: number; to: number } | undefined): string | undefined {
-  if (at === undefined) return undefined;
-  return payload.toString("latin1", at.from, at.to).split("\0", 1)[0];
-}
-
-function word(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+/** `struct ifaddrmsg`. */
+function addressHeader(family: Family, prefix: number, index: number): Buffer {
+  return Buffer.concat([Buffer.of(ADDRESS_FAMILY[family], prefix, 0, 0), uint32(index)]);
 }

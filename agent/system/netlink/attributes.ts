@@ -1,25 +1,25 @@
 /**
- * Netlink attributes (linux/netlink.h, `struct nlattr`): a length that counts its own four bytes, a type, and a
- * value, padded to four bytes. Lengths and types are in the byte order of the machine, which is little-endian
- * wherever Node runs on Linux with our native part; values of netfilter are in network byte order.
+ * Netlink attributes (linux/netlink.h, `struct nlattr`): a length that includes the header of four bytes, a type, and a
+ * value, padded to four bytes. Lengths and types are in the byte order of the machine, which is little-endian wherever the
+ * native part of the package netlink runs.
  */
 
 const HEADER = 4;
-/** NLA_F_NESTED: the value is attributes again. */
+/** NLA_F_NESTED: the value consists of attributes. */
 const NESTED = 0x8000;
 /** NLA_TYPE_MASK: the type without NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
 const TYPE = 0x3fff;
 
-/** A part of a message: from the first of its bytes to before the one after its last. */
+/** A part of a message; `to` is exclusive. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Where the value of the attribute `type` is, among the attributes that are `within`. Undefined if there is none,
- * or if not all of it is attributes: a length that is too short or too long, or bytes left over. Of two with the
- * same type the last counts, as in the kernel. It makes nothing but the answer: tables have a million entries.
+ * Where the value of the attribute `type` is, among the attributes `within`. Undefined if there is none, or if any of them is
+ * malformed. Of two with the same type the last counts, as in the kernel. Nothing else is allocated, because tables have up
+ * to a million entries.
  */
 export function locate(bytes: Buffer, within: Span | undefined, type: number): Span | undefined {
   if (within === undefined) return undefined;
@@ -35,10 +35,23 @@ export function locate(bytes: Buffer, within: Span | undefined, type: number): S
   return found;
 }
 
+/** Where the values of all attributes `within` are, up to one that is malformed. */
+export function children(bytes: Buffer, within: Span | undefined): Span[] {
+  const found: Span[] = [];
+  let at = within?.from ?? 0;
+  while (within !== undefined && within.to - at >= HEADER) {
+    const to = at + bytes.readUInt16LE(at);
+    if (to < at + HEADER || to > within.to) break;
+    found.push({ from: at + HEADER, to });
+    at += aligned(to - at);
+  }
+  return found;
+}
+
 /** One attribute, padded. */
 export function attribute(type: number, value: Uint8Array): Buffer {
   const length = HEADER + value.length;
-  // From Buffer's pool, as all small ones here: thousands of allocations of their own cost memory for long.
+  // From Buffer's pool: thousands of separate allocations would keep memory for long.
   const bytes = Buffer.allocUnsafe(aligned(length));
   bytes.writeUInt16LE(length, 0);
   bytes.writeUInt16LE(type, 2);
@@ -51,7 +64,7 @@ export function nested(type: number, ...values: readonly Buffer[]): Buffer {
   return attribute(type | NESTED, Buffer.concat(values));
 }
 
-/** Up to the next multiple of four: how netlink pads. */
+/** Rounds up to a multiple of four, as netlink pads. */
 export function aligned(length: number): number {
   return (length + 3) & ~3;
 }

@@ -4,14 +4,14 @@ import { attribute } from "./attributes.ts";
 import { CONTROL, familyNumber, familyRequest, genericPayload } from "./generic.ts";
 import { NETLINK, NetlinkSocket } from "./socket.ts";
 
-test("a family's number is read from what the kernel says of it, and from nothing else", () => {
+test("a family's number is read from the kernel's answer only", () => {
   assert.equal(familyNumber(genericPayload(1, 2, attribute(1, Buffer.of(0x21, 0)))), 0x21);
   assert.equal(familyNumber(genericPayload(1, 2, attribute(2, Buffer.of(0x21, 0)))), undefined);
   assert.equal(familyNumber(genericPayload(1, 2, attribute(1, Buffer.of(0x21)))), undefined);
   assert.equal(familyNumber(Buffer.alloc(3)), undefined);
 });
 
-test("the kernel of this machine knows its own family by name, and none of a name that nobody has", async () => {
+test("the kernel resolves its control family by name, and no unknown name", async () => {
   const socket = await NetlinkSocket.open(NETLINK.generic);
   const ask = async (name: string) => {
     const numbers: (number | undefined)[] = [];

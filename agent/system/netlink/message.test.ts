@@ -6,11 +6,11 @@ import { ACK, readMessages, request } from "./message.ts";
 
 const bytes = fc.uint8Array({ maxLength: 80 }).map((value) => Buffer.from(value));
 
-test("any bytes are messages or are not, and reading ends", () => {
+test("reading messages ends for any bytes", () => {
   fc.assert(fc.property(bytes, (some) => void readMessages(some)));
 });
 
-test("any bytes have an attribute or have not, and looking ends", () => {
+test("locating an attribute ends for any bytes", () => {
   fc.assert(
     fc.property(bytes, fc.nat(40), (some, type) => {
       const found = locate(some, { from: 0, to: some.length }, type);
@@ -20,7 +20,7 @@ test("any bytes have an attribute or have not, and looking ends", () => {
   );
 });
 
-test("what is written as messages is read as messages", () => {
+test("messages are read as they were written", () => {
   const one = fc.record({ type: fc.integer({ min: 16, max: 0xffff }), payload: bytes });
   fc.assert(
     fc.property(fc.array(one), (messages) => {
@@ -35,7 +35,7 @@ test("what is written as messages is read as messages", () => {
   );
 });
 
-test("what is written as attributes is found among them, the last of its type", () => {
+test("an attribute is found among others, the last of its type", () => {
   const one = fc.tuple(fc.integer({ min: 1, max: 5 }), bytes);
   fc.assert(
     fc.property(fc.array(one), (attributes) => {
@@ -51,7 +51,7 @@ test("what is written as attributes is found among them, the last of its type", 
   );
 });
 
-test("among attributes that do not end where they should, nothing is found", () => {
+test("nothing is found among malformed attributes", () => {
   const good = attribute(1, Buffer.of(1, 2, 3, 4));
   const span = (of: Buffer) => ({ from: 0, to: of.length });
   assert.ok(locate(good, span(good), 1));
@@ -61,7 +61,7 @@ test("among attributes that do not end where they should, nothing is found", () 
   }
 });
 
-test("an acknowledgement, a refusal and the end of a dump", () => {
+test("an acknowledgement, an error and the end of a dump", () => {
   const error = (number: number) => {
     const payload = Buffer.alloc(4);
     payload.writeInt32LE(number);

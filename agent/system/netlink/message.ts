@@ -2,11 +2,11 @@ import { aligned } from "./attributes.ts";
 
 /** Bytes of `struct nlmsghdr`. */
 const HEADER = 16;
-/** NLMSG_ERROR: an error, or, with number 0, an acknowledgement. */
+/** NLMSG_ERROR: an error, or with number 0 an acknowledgement. */
 const ERROR = 2;
 /** NLMSG_DONE: the end of a dump. */
 const DONE = 3;
-/** NLMSG_MIN_TYPE: below are the control messages. */
+/** NLMSG_MIN_TYPE: lower types are control messages. */
 const LEAST_TYPE = 16;
 
 /** Flags of a request. */
@@ -14,10 +14,10 @@ export const REQUEST = 0x1;
 export const ACK = 0x4;
 /** NLM_F_ROOT | NLM_F_MATCH. */
 export const DUMP = 0x300;
-/** NLM_F_DUMP_INTR: what was dumped changed meanwhile, and some of it may be missing. */
+/** NLM_F_DUMP_INTR: the table changed during the dump, so messages may be missing. */
 const INTERRUPTED = 0x10;
 
-/** What one message of the kernel says. `sequence` is that of the request that it answers. */
+/** A message from the kernel. `sequence` is that of the request. */
 export type Reply =
   | {
       readonly kind: "data";
@@ -26,7 +26,7 @@ export type Reply =
       readonly payload: Buffer;
       readonly interrupted: boolean;
     }
-  /** The end of a dump, or the answer to a request. `errno`: 0 if it went well, else a positive number. */
+  /** The end of a dump, or the answer to a request. `errno`: 0 or a positive number. */
   | {
       readonly kind: "end";
       readonly sequence: number;
@@ -34,10 +34,7 @@ export type Reply =
       readonly interrupted: boolean;
     };
 
-/**
- * The messages of one datagram. Undefined if the bytes are not messages. Control messages without meaning
- * (NLMSG_NOOP) are passed over.
- */
+/** The messages of one datagram; undefined if it is malformed. Other control messages (NLMSG_NOOP) are skipped. */
 export function readMessages(bytes: Buffer): Reply[] | undefined {
   const replies: Reply[] = [];
   let at = 0;
@@ -51,7 +48,7 @@ export function readMessages(bytes: Buffer): Reply[] | undefined {
     const payload = bytes.subarray(at + HEADER, at + length);
     if (type >= LEAST_TYPE) replies.push({ kind: "data", sequence, type, payload, interrupted });
     else if (type === ERROR || type === DONE) {
-      // A dump's end may come without a number (before 4.15); an error's never does.
+      // Before 4.15, the end of a dump may have no number; an error always has one.
       if (payload.length < 4 && type === ERROR) return undefined;
       const number = payload.length < 4 ? 0 : payload.readInt32LE(0);
       replies.push({ kind: "end", sequence, errno: Math.max(0, -number), interrupted });
@@ -74,7 +71,7 @@ export function request(
   bytes.writeUInt16LE(type, 4);
   bytes.writeUInt16LE(flags | REQUEST, 6);
   bytes.writeUInt32LE(sequence, 8);
-  // Our own port: 0 leaves that to the kernel.
+  // Our port; 0: the kernel assigns it.
   bytes.writeUInt32LE(0, 12);
   bytes.set(payload, HEADER);
   return bytes.fill(0, length);

@@ -7,7 +7,7 @@ const DUAL = { ipFamilyPolicy: "RequireDualStack" };
 
 /** ClusterSetIPs: how many, of which families, and for how long. */
 export function addressItems(stage: () => ControllerStage): void {
-  test("items 29 to 31: an import has a VIP out of the range, which stays when the oldest of its exports goes", async () => {
+  test("items 29 to 31: an import has a VIP of the range, which stays when its oldest export is deleted", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -31,7 +31,7 @@ export function addressItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("items 18, 21 and 31: an import becomes headless with its last Service, without a VIP, and has the same one again", async () => {
+  test("items 18, 21 and 31: an import becomes headless when its last Service does, without a VIP, and later gets the same VIP", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");
@@ -68,7 +68,7 @@ export function addressItems(stage: () => ControllerStage): void {
     });
   }
 
-  test("items 12 and 31: a Service that becomes dual-stack gets the VIP that it lacks, and keeps the one that it has", async () => {
+  test("items 12 and 31: a Service that becomes dual-stack gets a VIP of the new family, and keeps the other", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");

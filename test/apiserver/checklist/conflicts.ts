@@ -25,59 +25,59 @@ const DISAGREEMENTS: readonly Disagreement[] = [
   {
     reason: "PortConflict",
     younger: { ports: [{ name: "http", port: 81, protocol: "TCP" }] },
-    message: 'ports are united, the oldest export\'s (c1: "http 80/TCP") first; 1/3 clusters',
+    message: 'ports are merged, the oldest export\'s (c1: "http 80/TCP") first; 1/3 clusters',
   },
   {
     reason: "TypeConflict",
     younger: { clusterIP: "None" },
-    message: 'type is that of the oldest export, "ClusterSetIP" of c1; 1/3 clusters',
+    message: 'type is taken from the oldest export, "ClusterSetIP" of c1; 1/3 clusters',
   },
   {
     reason: "SessionAffinityConflict",
     younger: CLIENT_IP,
-    message: 'sessionAffinity is that of the oldest export, "None" of c1; 1/3 clusters',
+    message: 'sessionAffinity is taken from the oldest export, "None" of c1; 1/3 clusters',
   },
   {
     reason: "SessionAffinityConfigConflict",
     oldest: seconds(10),
     younger: seconds(20),
-    message: "sessionAffinityConfig is that of the oldest export, timeoutSeconds 10 of c1; 1/3",
+    message: "sessionAffinityConfig is taken from the oldest export, timeoutSeconds 10 of c1; 1/3",
   },
   {
     reason: "InternalTrafficPolicyConflict",
     younger: { internalTrafficPolicy: "Local" },
-    message: 'internalTrafficPolicy is that of the oldest export, "Cluster" of c1; 1/3 clusters',
+    message: 'internalTrafficPolicy is taken from the oldest export, "Cluster" of c1; 1/3 clusters',
   },
   {
     reason: "TrafficDistributionConflict",
     oldest: { trafficDistribution: "PreferClose" },
-    message: 'trafficDistribution is that of the oldest export, "PreferSameZone" of c1; 1/3',
+    message: 'trafficDistribution is taken from the oldest export, "PreferSameZone" of c1; 1/3',
   },
   {
     reason: "LabelsConflict",
     exporting: [{ exportedLabels: { team: "shop" } }, { exportedLabels: { team: "other" } }],
-    message: "exportedLabels is that of the oldest export, ",
+    message: "exportedLabels is taken from the oldest export, ",
   },
   {
     reason: "AnnotationsConflict",
     exporting: [{ exportedAnnotations: { a: "1" } }, {}],
-    message: "exportedAnnotations is that of the oldest export, ",
+    message: "exportedAnnotations is taken from the oldest export, ",
   },
   {
     reason: "IPFamilyConflict",
     oldest: DUAL,
     younger: { ipFamilyPolicy: "SingleStack", ipFamilies: ["IPv4"] },
-    message: 'ipFamilies is that of the oldest export, "IPv4, IPv6" of c1; 1/3 clusters',
+    message: 'ipFamilies is taken from the oldest export, "IPv4, IPv6" of c1; 1/3 clusters',
   },
   {
     reason: "TypeConflict,LabelsConflict",
     younger: { clusterIP: "None" },
     exporting: [{}, { exportedLabels: { team: "other" } }],
-    message: "type is that of the oldest export, ",
+    message: "type is taken from the oldest export, ",
   },
 ];
 
-/** Conflicts: the oldest export wins, and every exporter is told. */
+/** Conflicts: the oldest export wins, and every exporter gets a condition. */
 export function conflictItems(stage: () => ControllerStage): void {
   for (const {
     reason,
@@ -86,7 +86,7 @@ export function conflictItems(stage: () => ControllerStage): void {
     exporting: [first, last] = [{}, {}],
     message,
   } of DISAGREEMENTS) {
-    test(`conflicts: ${reason} is told to every exporter, with the winner and how many disagree, and the import stays as it was`, async () => {
+    test(`conflicts: every exporter's condition has ${reason}, the winner and the number of conflicting exports, and the import does not change`, async () => {
       const story = await ServiceCase.open(stage());
       for (const id of ["c1", "c2"]) {
         await story.serve(id, oldest);
@@ -120,7 +120,7 @@ export function conflictItems(stage: () => ControllerStage): void {
     });
   }
 
-  test("conflicts: when the winner leaves, the next oldest wins, and those who are left hear so", async () => {
+  test("conflicts: when the winner is deleted, the next oldest wins, and the conditions of the others name it", async () => {
     const story = await ServiceCase.open(stage());
     for (const [id, port] of [
       ["c3", 83],
@@ -133,7 +133,7 @@ export function conflictItems(stage: () => ControllerStage): void {
     }
     const won = async (winner: string, port: number, told: readonly string[], share: string) => {
       for (const id of told) {
-        const words = `ports are united, the oldest export's (${winner}: "http ${port}/TCP") first; ${share}`;
+        const words = `ports are merged, the oldest export's (${winner}: "http ${port}/TCP") first; ${share}`;
         await story.untilCondition(id, "Conflict", `True PortConflict ${words}`);
       }
       for (const id of story.clusters) {

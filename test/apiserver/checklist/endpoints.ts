@@ -13,7 +13,7 @@ const ENDPOINTS: readonly Endpoint[] = [
 
 /** Imported slices: whose they are, and what they say of endpoints. */
 export function endpointItems(stage: () => ControllerStage): void {
-  test("items 47 to 50: a slice holds the endpoints of one cluster, and says which, of which region and import, and who manages it", async () => {
+  test("items 47 to 50: a slice has the endpoints of one cluster, and labels for cluster, region, import and manager", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -39,7 +39,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("trap 6: no slice but the Service's own has kubernetes.io/service-name, not even in a registry", async () => {
+  test("trap 6: only the Service's own slices have kubernetes.io/service-name, also in a registry", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -61,7 +61,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("item 53 and trap 11: endpoints travel with all conditions, zone, node and hostname, not ready ones too; hints do not", async () => {
+  test("item 53 and trap 11: endpoints are copied with all conditions, zone, node and hostname, also unready ones; hints are not", async () => {
     const story = await ServiceCase.open(stage());
     const where = { nodeName: "n1", zone: "z1" };
     const expected = ENDPOINTS.map((one, i) => ({ ...one, ...where, hostname: `h${i}` }));
@@ -75,7 +75,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("trap 11: an endpoint that does not say whether it is ready is ready", async () => {
+  test("trap 11: an endpoint without a ready condition is ready", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.1"] }]);
@@ -89,7 +89,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     });
   });
 
-  test("items 18 and 40: a headless Service's endpoints travel with their hostnames, in every cluster (C26)", async () => {
+  test("items 18 and 40: a headless Service's endpoints are copied with their hostnames to every cluster (C26)", async () => {
     const story = await ServiceCase.open(stage());
     const pods = ["hello-0", "hello-1"].map((hostname, i) => {
       return { addresses: [`10.1.0.${i}`], conditions: { ready: true }, hostname };
@@ -117,7 +117,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     await story.untilSlices("c2", ([slice]) => assert.equal(slice?.endpoints.length, 1));
   });
 
-  test("item 47: readiness is followed; with the last endpoint the slice is empty, and the import stays", async () => {
+  test("item 47: readiness is copied; without endpoints the slice is empty, and the import stays", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     const endpoint = (ready: boolean) => [{ addresses: ["10.1.0.1"], conditions: { ready } }];
@@ -145,7 +145,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     assert.deepEqual((await story.imported("c2"))?.spec, seen.spec);
   });
 
-  test("item 47: a hundred endpoints are one slice, one more is two", async () => {
+  test("item 47: a hundred endpoints are in one slice, and 101 in two", async () => {
     const story = await ServiceCase.open(stage());
     const pods = Array.from({ length: 101 }, (_, i) => ({ addresses: [`10.1.1.${i}`] }));
     await story.serve("c1");
@@ -163,7 +163,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     assert.equal(kept?.metadata.resourceVersion, first?.metadata.resourceVersion, "not written");
   });
 
-  test("item 52: a slice that somebody deletes or edits is put back", async () => {
+  test("item 52: a slice that another client deletes or edits is restored", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -188,7 +188,7 @@ export function endpointItems(stage: () => ControllerStage): void {
     });
   });
 
-  test("item 51: un-exporting takes a cluster's slices away everywhere, and nobody else's", async () => {
+  test("item 51: when an export is deleted, its cluster's slices are deleted everywhere, and no others", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);

@@ -5,7 +5,7 @@ import { ServiceCase } from "../service-case.ts";
 
 /** What becomes of a ServiceExport, and of what it asks for. */
 export function exportingItems(stage: () => ControllerStage): void {
-  test("items 8 and 28: a Service without an export in its own cluster contributes nothing", async () => {
+  test("items 8 and 28: a Service that its own cluster does not export contributes nothing", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -26,7 +26,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("item 9: what changes in the Service changes in the import, and the VIP stays", async () => {
+  test("item 9: a change of the Service changes the import, and the VIP stays", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");
@@ -53,7 +53,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     });
   });
 
-  test("item 10: exported labels and annotations come from the export's spec alone, go when they go from there, and pass for nobody else's", async () => {
+  test("item 10: exported labels and annotations come only from the export's spec, are deleted with it, and are not mistaken for those of another exporter", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1", {}, { labels: { of: "service" }, annotations: { of: "service" } });
     await story.in("c1").plane.admin.apply({
@@ -71,7 +71,11 @@ export function exportingItems(stage: () => ControllerStage): void {
           "kubernetes.io/service-name": "another",
           "multicluster.kubernetes.io/source-cluster": "another",
         },
-        exportedAnnotations: { "example.com/a": "1", "clusterset-proxy.io/import": "adopted" },
+        exportedAnnotations: {
+          note: "1",
+          "example.com/a": "1",
+          "clusterset-proxy.io/import": "adopted",
+        },
       },
     });
     for (const id of story.clusters) {
@@ -81,7 +85,7 @@ export function exportingItems(stage: () => ControllerStage): void {
           tier: "front",
           "app.kubernetes.io/name": "hello",
         });
-        assert.deepEqual(foreignAnnotations(metadata.annotations), { "example.com/a": "1" });
+        assert.deepEqual(foreignAnnotations(metadata.annotations), { note: "1" });
       });
     }
     await story.export("c1", { exportedLabels: { team: "shop" } });
@@ -94,7 +98,7 @@ export function exportingItems(stage: () => ControllerStage): void {
   });
 
   for (const type of ["NodePort", "LoadBalancer"]) {
-    test(`item 19: a ${type} Service is exported as ClusterSetIP, and stays what it is`, async () => {
+    test(`item 19: a ${type} Service is exported as ClusterSetIP, and is not changed`, async () => {
       const story = await ServiceCase.open(stage());
       await story.serve("c1", { type });
       await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -116,7 +120,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     });
   }
 
-  test("item 20: an exported Service that becomes an ExternalName is withdrawn, and exported again when it is none", async () => {
+  test("item 20: an exported Service that becomes an ExternalName is withdrawn, and exported again after it changes back", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");
@@ -137,7 +141,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     for (const id of story.clusters) await story.untilImported(id, () => {});
   });
 
-  test("conditions: an export may come before its Service, and stays when it goes; the import follows the Service", async () => {
+  test("conditions: an export can be created before its Service and outlive it; the import follows the Service", async () => {
     const story = await ServiceCase.open(stage());
     await story.export("c1");
     await story.untilCondition("c1", "Valid", "False NoService");
@@ -157,7 +161,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("trap 8: of two exporters one loses its Service: the import stays as it is, with the other's endpoints", async () => {
+  test("trap 8: when one of two exporters deletes its Service, the import stays, with the other's endpoints", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -186,7 +190,7 @@ export function exportingItems(stage: () => ControllerStage): void {
     );
   });
 
-  test("conditions: an export has all three conditions, of the generation that they speak of, with the time of their last transition", async () => {
+  test("conditions: an export has all three conditions, with the generation that they describe and the time of the last transition", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");

@@ -5,7 +5,7 @@ import { ServiceCase } from "../service-case.ts";
 
 /** Where imports are, what they say of themselves, and whose they are. */
 export function importingItems(stage: () => ControllerStage): void {
-  test("items 22 and 23: every cluster with the namespace has one import of the name, also the exporter; others have none", async () => {
+  test("items 22 and 23: every cluster with the namespace has one import of the name, also the exporter; other clusters have none", async () => {
     const story = await ServiceCase.open(stage(), { without: ["c3"] });
     await story.serve("c1");
     await story.export("c1");
@@ -24,7 +24,7 @@ export function importingItems(stage: () => ControllerStage): void {
     assert.equal(status, 404, "and the namespace is not made for it");
   });
 
-  test("item 22: a namespace that appears later has the import then, with its slices", async () => {
+  test("item 22: a namespace that is created later gets the import, with its slices", async () => {
     const story = await ServiceCase.open(stage(), { without: ["c2"] });
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -35,7 +35,7 @@ export function importingItems(stage: () => ControllerStage): void {
     await story.untilSlices("c2", ([slice]) => assert.equal(slice?.endpoints.length, 1));
   });
 
-  test("item 22: a namespace that is deleted takes the import with it, is not fought for, and has it again when it is back", async () => {
+  test("item 22: when a namespace is deleted, its import is deleted, not recreated during the deletion, and recreated with the namespace", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -56,7 +56,7 @@ export function importingItems(stage: () => ControllerStage): void {
     assert.deepEqual(await story.changesSince("c3", elsewhere), [], "nothing happened there");
   });
 
-  test("item 22: a namespace that is deleted where it is exported takes the export with it, everywhere", async () => {
+  test("item 22: when an exporter's namespace is deleted, its export is withdrawn everywhere", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.slice("c1", [{ addresses: ["10.1.0.7"] }]);
@@ -66,7 +66,7 @@ export function importingItems(stage: () => ControllerStage): void {
     for (const id of story.clusters) await story.untilGone(id);
   });
 
-  test("items 26, 27 and 28: an import says that it is ready, in which generation, that its slices are objects, and who exports, oldest first", async () => {
+  test("items 26, 27 and 28: an import's status has its readiness, generation, slices and exporters, oldest first", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c2", "c1"]) {
       await story.serve(id);
@@ -86,7 +86,7 @@ export function importingItems(stage: () => ControllerStage): void {
     }
   });
 
-  test("item 25: what somebody else writes into an import's spec is put back, and a deleted import is made anew, with the same VIP", async () => {
+  test("item 25: other clients' changes of an import's spec are reverted, and a deleted import is recreated with the same VIP", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1");
@@ -111,7 +111,7 @@ export function importingItems(stage: () => ControllerStage): void {
     });
   });
 
-  test("trap 15: labels, annotations and conditions of others stay, on imports and exports", async () => {
+  test("trap 15: labels, annotations and conditions of other managers stay, on imports and exports", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("c1");
     await story.export("c1", { exportedLabels: { team: "shop" } });

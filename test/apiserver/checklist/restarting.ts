@@ -5,7 +5,7 @@ import { ServiceCase } from "../service-case.ts";
 
 /** What stays when controllers start again. */
 export function restartingItems(stage: () => ControllerStage): void {
-  test("items 23 and 31: a controller that starts again writes not one import, slice or VIP anew, and goes on where it was", async () => {
+  test("items 23 and 31: a restarted controller writes no import, slice or VIP, and processes later changes", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of ["c1", "c2"]) {
       await story.serve(id);
@@ -30,7 +30,7 @@ export function restartingItems(stage: () => ControllerStage): void {
     assert.ok(before.length > 2);
     await story.in(id).stop();
     await story.in(id).launch();
-    await story.in(id).untilLogged("this replica works");
+    await story.in(id).untilLogged("this replica reconciles");
     await story.in(id).atRest();
     assert.deepEqual(await versions(), before);
     await story.settle("c2");

@@ -5,7 +5,7 @@ import { exported, exportedTwice, HELLO, hello } from "./fixture.ts";
 
 /** Cases of the suite about imports that come, stay and go. */
 export function lifeCases(stage: () => CaseStage): void {
-  test("C01 (required): with one of two exports gone the import stays, untouched by a delete; with the last one it goes", async () => {
+  test("C01 (required): when one of two exports is deleted the import stays; with the last one it is deleted", async () => {
     const story = await exportedTwice(stage());
     const both = await story.untilImported("cluster-1", ({ status }) =>
       assert.deepEqual(status?.clusters, [{ cluster: "cluster-1" }, { cluster: "cluster-2" }]),
@@ -21,7 +21,7 @@ export function lifeCases(stage: () => CaseStage): void {
     for (const id of story.clusters) await story.untilGone(id);
   });
 
-  test("C02 (required): a ClusterIP Service is imported as ClusterSetIP by every cluster, until it is not exported", async () => {
+  test("C02 (required): every cluster imports a ClusterIP Service as ClusterSetIP until the export is deleted", async () => {
     const story = await exported(stage());
     await story.untilCondition("cluster-1", "Valid", "True Valid");
     for (const id of story.clusters) {
@@ -31,7 +31,7 @@ export function lifeCases(stage: () => CaseStage): void {
     for (const id of story.clusters) await story.untilGone(id);
   });
 
-  test("C10 (required): a headless Service is imported as Headless, with its families, until it is not exported", async () => {
+  test("C10 (required): a headless Service is imported as Headless, with its families, until the export is deleted", async () => {
     const story = await exported(stage(), {
       ...HELLO,
       clusterIP: "None",
@@ -59,7 +59,7 @@ export function lifeCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C12 (required): an ExternalName Service is not valid to export, and imported nowhere", async () => {
+  test("C12 (required): an ExternalName Service is not valid for export, and no cluster imports it", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("cluster-1", { type: "ExternalName", externalName: "example.com" });
     await story.export("cluster-1");
@@ -68,7 +68,7 @@ export function lifeCases(stage: () => CaseStage): void {
     for (const id of story.clusters) assert.equal(await story.imported(id), undefined);
   });
 
-  test("C14 (required): a Service that nobody exports is imported nowhere", async () => {
+  test("C14 (required): no cluster imports a Service without an export", async () => {
     const story = await ServiceCase.open(stage());
     for (const id of story.clusters) await hello(story, id);
     for (const id of story.clusters) await story.settle(id);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { CaseStage } from "../service-case.ts";
 import { exported, exportedTwice, HELLO, PORTS, portText } from "./fixture.ts";
 
-/** Cases of the suite about what an import says, and what exports must agree on. */
+/** Cases of the suite about fields of imports, and conflicts of exports. */
 export function propertyCases(stage: () => CaseStage): void {
   test("C03 (required): session affinity and its timeout are the Service's", async () => {
     const story = await exported(stage());
@@ -60,7 +60,7 @@ export function propertyCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C08 (required): different ports are united, and both exporters hear of the conflict", async () => {
+  test("C08 (required): different ports are merged, and both exporters have the conflict condition", async () => {
     const younger = {
       ports: [
         { name: "tcp", port: 42, protocol: "TCP" },
@@ -80,7 +80,7 @@ export function propertyCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C09 (required): of two numbers of one port the older export's counts, and both hear of the conflict", async () => {
+  test("C09 (required): of two numbers of one port the older export's is used, and both exporters have the conflict condition", async () => {
     const story = await exportedTwice(stage(), {
       ...HELLO,
       ports: [{ name: "tcp", port: 43, protocol: "TCP" }],
@@ -94,7 +94,7 @@ export function propertyCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C13 (required): a younger headless export does not make the import headless, and both hear of the conflict", async () => {
+  test("C13 (required): a younger headless export does not make the import headless, and both exporters have the conflict condition", async () => {
     const headless = { clusterIP: "None" };
     const story = await exportedTwice(stage(), { ...HELLO, ...headless });
     for (const id of story.clusters) {
@@ -106,24 +106,24 @@ export function propertyCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C15 (optional): an import carries what the export asks for, and no metadata of Service or export", async () => {
+  test("C15 (optional): an import has the labels and annotations of the export's spec, and no metadata of Service or export", async () => {
     const story = await exported(stage(), HELLO, {
       exportedLabels: { team: "shop" },
-      exportedAnnotations: { "example.com/owner": "jane" },
+      exportedAnnotations: { owner: "jane" },
     });
     for (const id of story.clusters) {
       const { metadata } = await story.untilImported(id, ({ metadata }) => {
         assert.deepEqual(metadata.labels, { team: "shop" });
-        assert.equal(annotationsOf(metadata)["example.com/owner"], "jane");
+        assert.equal(annotationsOf(metadata).owner, "jane");
       });
       assert.equal(annotationsOf(metadata)["example.com/dummy"], undefined);
     }
   });
 
-  test("C16 (optional): of two exports' labels and annotations the older one's count, and both hear of the conflict", async () => {
+  test("C16 (optional): of two exports' labels and annotations the older export's are used, and both have the conflict condition", async () => {
     const [first = {}, second = {}] = ["cluster-1", "cluster-2"].map((id) => ({
       exportedLabels: { [id]: "label" },
-      exportedAnnotations: { [`example.com/${id}`]: "annotation" },
+      exportedAnnotations: { [id]: "annotation" },
     }));
     const story = await exportedTwice(stage(), HELLO, [first, second]);
     for (const id of story.clusters) {
@@ -131,8 +131,8 @@ export function propertyCases(stage: () => CaseStage): void {
       await story.untilImported(id, ({ metadata, status }) => {
         assert.equal(status?.clusters?.length, 2);
         assert.deepEqual(metadata.labels, { "cluster-1": "label" });
-        assert.equal(annotationsOf(metadata)["example.com/cluster-1"], "annotation");
-        assert.equal(annotationsOf(metadata)["example.com/cluster-2"], undefined);
+        assert.equal(annotationsOf(metadata)["cluster-1"], "annotation");
+        assert.equal(annotationsOf(metadata)["cluster-2"], undefined);
       });
     }
   });

@@ -5,7 +5,7 @@ import { exported } from "./fixture.ts";
 
 /** Cases of the suite about imported slices. */
 export function sliceCases(stage: () => CaseStage): void {
-  test("C17 (optional): every cluster has a slice of each family, with the labels that say whose it is, until it is not exported", async () => {
+  test("C17 (optional): every cluster has a slice of each family, with labels for its origin, until the export is deleted", async () => {
     const story = await exported(stage());
     for (const id of story.clusters) {
       await story.until(id, async () => {

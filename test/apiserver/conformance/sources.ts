@@ -18,7 +18,7 @@ export function sourceCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C20 (its control plane): a port that another number was overruled for has no endpoint of that cluster", async () => {
+  test("C20 (its control plane): a port whose number conflicts with the older export's has no endpoint of that cluster", async () => {
     const story = await exportedTwice(stage(), {
       ...HELLO,
       ports: [{ name: "tcp", port: 4242, protocol: "TCP" }],
@@ -32,7 +32,7 @@ export function sourceCases(stage: () => CaseStage): void {
     }
   });
 
-  test("C21 (its control plane): a port that one cluster alone exposes has that cluster's endpoints alone", async () => {
+  test("C21 (its control plane): a port that one cluster exposes has only that cluster's endpoints", async () => {
     const story = await exportedTwice(stage(), {
       ...HELLO,
       ports: [{ name: "tcp2", port: 4242, protocol: "TCP" }],

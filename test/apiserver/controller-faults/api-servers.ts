@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { registryNamespace } from "../../../controller/registry/names.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import { apiServerFiles } from "../api-server.ts";
 import { peerSecret } from "../controller-stage.ts";
 import { ImportWitness } from "../import-witness.ts";
@@ -21,7 +21,7 @@ const ADDRESS = "10.1.251.1";
 /** The service account by which c2 reads what c1 publishes. */
 const ACCOUNT = { apiVersion: "v1", kind: "ServiceAccount", metadata: READER };
 
-/** The service account appears in c1, and c2 is told a token of it. */
+/** Creates the service account in c1, and gives c2 its token. */
 async function introduce(c1: StagedCluster, c2: StagedCluster): Promise<void> {
   const { admin, directory, url } = c1.plane;
   await admin.apply(ACCOUNT);
@@ -49,14 +49,14 @@ async function introduce(c1: StagedCluster, c2: StagedCluster): Promise<void> {
 
 /** Faults of the API server of c1, as its own controller and c2's see them. */
 export function apiServerItems(pair: () => Pair): void {
-  test("an API server that is killed in the midst of a burst of exports loses none of them, and the peer nothing that it had", async () => {
+  test("when an API server is killed during a burst of exports, no export is lost, and the peer keeps its imports", async () => {
     const { c1, c2, churn } = pair();
     await using witness = new ImportWitness(c2);
     const keys = Array.from({ length: BURST }, (_, i) => `burst/web-${i}`);
     for (const cluster of [c1, c2]) await cluster.namespace("burst");
     const burst = (async () => {
       for (const key of keys) {
-        // What is asked of an API server that is away is asked again.
+        // Requests to an API server that is down are repeated.
         await eventually(async () => {
           await c1.serve(key, ["10.1.252.1"]);
           await c1.export(key);
@@ -80,7 +80,7 @@ export function apiServerItems(pair: () => Pair): void {
     assert.deepEqual(witness.faults, []);
   });
 
-  test("a token that is revoked makes a peer grow old in place, and says why; with another, all is as before", async () => {
+  test("with a revoked token a peer becomes stale, with the reason; with another token, all is as before", async () => {
     const { c1, c2 } = pair();
     for (const cluster of [c1, c2]) await cluster.namespace("token");
     await c1.serve(KEY, [ADDRESS]);
@@ -89,7 +89,7 @@ export function apiServerItems(pair: () => Pair): void {
     await c2.untilReady(KEY, { [ADDRESS]: "ready" });
     await using witness = new ImportWitness(c2);
     await c1.plane.admin.delete(ACCOUNT);
-    // A watch that is open goes on: an API server looks at tokens when a request begins.
+    // Open watches continue: an API server checks tokens when a request begins.
     await c1.plane.stop();
     await c1.plane.start();
     await c2.untilReady(KEY, { [ADDRESS]: "serving" });

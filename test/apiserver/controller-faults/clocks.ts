@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { registryNamespace } from "../../../controller/registry/names.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import { IMPORT, type StagedCluster } from "../staged-cluster.ts";
 import { HOUR, type Pair } from "./pair.ts";
 
@@ -22,7 +22,7 @@ async function renewed({ id, plane }: StagedCluster): Promise<number> {
 
 /** What clusters make of each other whose clocks are two hours apart. */
 export function clockItems(pair: () => Pair): void {
-  test("clusters with clocks an hour behind and an hour ahead are not stale while they renew, and the older export counts", async () => {
+  test("clusters with clocks an hour behind and an hour ahead are not stale while they renew their Leases, and the older export wins", async () => {
     const { c1, c2 } = pair();
     const began = await eventually(async () => {
       const times = [await renewed(c1), await renewed(c2)];
@@ -52,7 +52,7 @@ export function clockItems(pair: () => Pair): void {
     }
   });
 
-  test("one that is silent is stale, whatever hour its last renewal told, and comes back by the next", async () => {
+  test("a cluster that does not renew its Lease is stale, whatever its clock, until the next renewal", async () => {
     const { c1, c2 } = pair();
     for (const [silent, judge] of [
       [c1, c2],

@@ -29,14 +29,14 @@ async function allowAnyLease({ plane: { admin } }: StagedCluster): Promise<void>
 
 /** Two controllers of one cluster. */
 export function leaderItems(pair: () => Pair): void {
-  test("a controller that elects by another Lease than its fellow has no right to, and says so; with it, both end alike, and rest", async () => {
+  test("a controller with another Lease name lacks the right and logs that; with the right, both controllers write the same state and become idle", async () => {
     const { c1, churn } = pair();
     await using fellow = pair().fellow("--leader-election-id", "by-mistake");
     await fellow.launch();
-    await fellow.untilLogged("The Lease of the election is not reached");
+    await fellow.untilLogged("Cannot reach the election Lease");
     assert.match(await fellow.page("/readyz"), /\[-\]election failed: not-listed/);
     await allowAnyLease(c1);
-    await fellow.untilLogged("this replica works");
+    await fellow.untilLogged("this replica reconciles");
 
     await using witness = new ImportWitness(c1);
     await pair().change(CHANGES);
@@ -52,9 +52,9 @@ export function leaderItems(pair: () => Pair): void {
     assert.deepEqual(witness.faults, []);
   });
 
-  test("a leader that stood still in the midst of its work, until another took over, changes nothing when it goes on", async () => {
+  test("a leader that was stopped during its work until another took over changes nothing after SIGCONT", async () => {
     const { c1, churn } = pair();
-    await c1.untilLogged("this replica works");
+    await c1.untilLogged("this replica reconciles");
     await using fellow = pair().fellow();
     await fellow.launch();
     await fellow.untilLogged('"reason":"standby"');
@@ -65,7 +65,7 @@ export function leaderItems(pair: () => Pair): void {
     await witness.writesMore(UNDER_WAY, REST_MS);
     c1.process.signal("SIGSTOP");
     await burst;
-    await fellow.untilLogged("this replica works");
+    await fellow.untilLogged("this replica reconciles");
     await pair().change(CHANGES);
     const before = c1.writes();
     c1.process.signal("SIGCONT");

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { BundledController } from "../../support/bundled-controller.ts";
-import { Chance } from "../../support/chance.ts";
+import { Chance } from "../../generators/chance.ts";
+import { BundledController } from "../../stages/bundled-controller.ts";
 import { Churn } from "../churn.ts";
 import { meshRights } from "../controller-rights.ts";
 import { ControllerStage, StagedCluster } from "../controller-stage.ts";
@@ -9,7 +9,7 @@ import { ControllerStage, StagedCluster } from "../controller-stage.ts";
 export const FELLOW = "fellow";
 /** Seconds by which clocks are off. */
 export const HOUR = 3600;
-const CLOCK = fileURLToPath(new URL("../../support/turned-clock.ts", import.meta.url));
+const CLOCK = fileURLToPath(new URL("../../stages/programs/turned-clock.ts", import.meta.url));
 
 /** Starts a program of ours with a clock that is wrong by so many seconds. */
 function clockOff(seconds: number): string[] {
@@ -63,8 +63,9 @@ export class Pair implements AsyncDisposable {
   fellow(...flags: readonly string[]): StagedCluster {
     const { plane } = this.c1;
     const own = ["--kubeconfig", plane.kubeconfig({ user: FELLOW }), "--cluster-id", "c1"];
-    const argv = [...this.#controller.program, ...own, "--lease-duration", "6s", ...flags];
-    return new StagedCluster({ id: "c1", plane, argv, user: FELLOW });
+    const all = [...own, "--lease-duration", "6s", ...flags];
+    const { program } = this.#controller;
+    return new StagedCluster({ id: "c1", plane, program, flags: all, user: FELLOW });
   }
 
   /** Starts a cluster's controller, with its clock. No other leads there. */

@@ -3,7 +3,7 @@ import { IMPORT, SLICE } from "../../apiserver/controller-stage.ts";
 import { now } from "../../demo/attempt.ts";
 import { NAMESPACE } from "../shape.ts";
 
-/** What is imported into a cluster, as a watch is told of it: imports that have a VIP, and imported slices. */
+/** Imports with a VIP and imported slices of a cluster, as received by a watch. */
 export class Arrivals implements AsyncDisposable {
   readonly #client: ApiClient;
   readonly #imports = new Set<string>();
@@ -23,7 +23,7 @@ export class Arrivals implements AsyncDisposable {
     ]).catch((error: unknown) => {
       if (!this.#stopped) throw error;
     });
-    // Whoever waits for arrivals hears of it; nobody has to wait.
+    // The error is reported only to a caller that waits for arrivals.
     this.#watching.catch(() => undefined);
   }
 
@@ -61,7 +61,7 @@ export class Arrivals implements AsyncDisposable {
   ): Promise<void> {
     const query = labelSelector === "" ? {} : { labelSelector };
     const objects = { ...kind, metadata: { namespace: NAMESPACE } };
-    // Of whoever reads too slowly an API server ends the watch. The next one begins with all that there is.
+    // An API server ends the watch of a slow reader. The next one begins with all objects.
     while (!this.#stopped) {
       names.clear();
       for await (const { type, object } of this.#client.watch(objects, query)) {

@@ -68,7 +68,7 @@ export async function bareImport(from: ApiClient, to: ApiClient): Promise<number
   return took;
 }
 
-/** What somebody would write: neither status nor what the API server adds. Nobody takes it for an import of ours. */
+/** An import as a client would write it, without status and server fields, and without our label. */
 function bared(object: ApiObject): object {
   const metadata = { namespace: BARE, name: object.metadata.name, labels: { [COPY]: "" } };
   return { ...object, metadata, status: undefined };

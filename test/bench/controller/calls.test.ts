@@ -21,7 +21,7 @@ const ASKED = [
   { verb: "watch", uri: `${SLICES}?watch=true`, code: 200 },
 ];
 
-test("a path is about a resource, whatever its group, namespace, name and query", () => {
+test("the resource of a path is found with any group, namespace, name and query", () => {
   const of = {
     [`${SLICES}/web-1?force=true`]: "endpointslices",
     "/api/v1/namespaces/shop/services": "services",
@@ -34,7 +34,7 @@ test("a path is about a resource, whatever its group, namespace, name and query"
   for (const [uri, resource] of Object.entries(of)) assert.equal(resourceOf(uri), resource);
 });
 
-test("calls are counted by verb and resource, refused ones, too, and told by what they were for", () => {
+test("requests are counted by verb and resource, also rejected ones, and reported by purpose", () => {
   const calls = callsIn(ASKED);
   assert.equal(
     callsText(calls, 2),
@@ -44,13 +44,13 @@ test("calls are counted by verb and resource, refused ones, too, and told by wha
   assert.equal(callsText(new Map()), "nothing");
 });
 
-test("watches and Leases are what a controller at rest may ask for, and nothing else is", () => {
+test("an idle controller may only send requests for watches and Leases", () => {
   assert.equal(sumOf(restlessOf(callsIn(ASKED))), 3);
   const quiet = ASKED.filter(({ verb, uri }) => verb === "watch" || uri === LEASE);
   assert.equal(sumOf(restlessOf(callsIn(quiet))), 0);
 });
 
-test("what has come since is what is more than before, and nothing that is not", () => {
+test("the difference of two counts has only the requests in between", () => {
   const before = callsIn(ASKED.slice(0, 2));
   assert.equal(
     callsText(callsSince(before, callsIn(ASKED))),

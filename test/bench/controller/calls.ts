@@ -1,10 +1,10 @@
 import type { Asked } from "../../apiserver/audit.ts";
 
-/** How often each thing was asked: by `patch endpointslices`, `update leases`, `patch serviceimports/status`. */
+/** Numbers of requests by verb and resource: `patch endpointslices`, `update leases`, `patch serviceimports/status`. */
 export type Calls = ReadonlyMap<string, number>;
 
 const READS = new Set(["get", "list", "watch"]);
-/** What is written as long as a controller lives, whatever happens. */
+/** What a controller always writes. */
 const LEASES = "leases";
 
 /** Counts requests by verb and resource, the most frequent first. */

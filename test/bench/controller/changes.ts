@@ -14,9 +14,9 @@ const REST = 60;
 
 /** One change that was alone. Times in milliseconds from when c1's API server acknowledged it. */
 export interface CrossedChange extends Followed {
-  /** Until a watch of c1's registry was told of it. */
+  /** Until a watch of c1's registry received it. */
   readonly published: number;
-  /** Until a watch of c2's imported slices was told of it. */
+  /** Until a watch of c2's imported slices received it. */
   readonly imported: number;
 }
 
@@ -62,13 +62,13 @@ export async function crossedChanges(
   return { changes, writes: new Map(since), connections };
 }
 
-/** Milliseconds from when a change was acknowledged until this watch was told of it; 0 if that was before. */
+/** Milliseconds from the acknowledgement of a change until this watch received it; 0 if that was before. */
 export async function sinceIn(watch: SliceWatch, change: Change): Promise<number> {
   const [first = ""] = addressesOf(Number(change.place));
   return Math.max(0, (await watch.seen(first)) - change.acknowledged);
 }
 
-/** What controllers have asked of a cluster's API server so far, whoever's they are. */
+/** Requests of all controllers to a cluster's API server so far. */
 export function callsOf(stage: MeshStage, name: ClusterName): Calls {
   const { plane } = stage.cluster(name);
   return callsIn([...plane.asked(USER), ...plane.asked(PEER)]);

@@ -3,7 +3,7 @@ import { registryNamespace } from "../../../controller/registry/names.ts";
 import type { ApiObject } from "../../apiserver/api-client.ts";
 import type { StagedCluster } from "../../apiserver/controller-stage.ts";
 import { now } from "../../demo/attempt.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import { count } from "../figures.ts";
 import { effortOf, exportsOf, type Options } from "../options.ts";
 import { LIVE, NAMESPACE } from "../shape.ts";
@@ -43,10 +43,10 @@ export interface Measured {
   readonly idle: Taken;
   readonly loaded: Taken;
   readonly restarted: Taken;
-  /** Milliseconds until one that was started over its own objects says that it is ready, and what it wrote in all. */
+  /** Milliseconds until a controller restarted with existing objects is ready, and its writes. */
   readonly ready: number;
   readonly rewritten: Calls;
-  /** What was asked while nothing happened, and for how many seconds. */
+  /** Requests while nothing changed, and the duration in seconds. */
   readonly rest: { readonly seconds: number; readonly calls: Calls; readonly share: number };
 }
 

@@ -11,7 +11,7 @@ export interface Taken {
   readonly peak: number;
   /** Of V8's heap, what is in use: garbage that was not collected yet included. */
   readonly heap: number;
-  /** The longest that the event loop was held since that was last asked, in milliseconds, as far as samples show. */
+  /** The longest block of the event loop since the last call, in milliseconds, by samples. */
   readonly held: number;
   /** Processor time so far, in seconds. */
   readonly cpuSeconds: number;

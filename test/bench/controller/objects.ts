@@ -3,7 +3,7 @@ import { endpointOf } from "../object-server.ts";
 import { ENDPOINTS } from "../options.ts";
 import { LIVE, NAMESPACE, nameOf, SERVICES } from "../shape.ts";
 
-/** Sets of addresses that the service which changes goes through: so many changes are told apart. */
+/** Sets of addresses of the service that changes, so that this many changes can be distinguished. */
 export const PLACES = 60;
 /** Where those addresses are: on one node of cluster c1. */
 export const SERVERS_CIDR = "10.1.128.0/17";

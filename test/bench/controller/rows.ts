@@ -34,7 +34,7 @@ function changeRows(
   const failed = [...connections.failed].map(([why, n]) => `${n} ${why}`).join(", ");
   return [
     {
-      what: `slice acknowledged in c1 -> imported slice seen in c2, ${exports}: p50 / p99`,
+      what: `slice acknowledged in c1 -> imported slice received in c2, ${exports}: p50 / p99`,
       ours: time(imported.p50, imported.p99),
       beside: `${time(beside.p50, beside.p99)} bare watch and apply`,
       ratio: imported.p50 / beside.p50,
@@ -44,7 +44,7 @@ function changeRows(
       ),
     },
     {
-      what: "  of it to c1's registry / to c2: p50",
+      what: "  of which to c1's registry / to c2: p50",
       ours: time(
         p50((change) => change.published),
         p50((change) => change.imported - change.published),
@@ -52,7 +52,7 @@ function changeRows(
       beside: `${time(ofKube.p50, ofKube.p99)} from a pod to its slice in one cluster, by Kubernetes`,
     },
     {
-      what: "  -> first answer of the new endpoints in c2: p50 / p99",
+      what: "  -> first response of the new endpoints in c2: p50 / p99",
       ours: time(first.p50, first.p99),
       target: atMostMs("p99", MOST.p99, first.p99),
     },
@@ -60,12 +60,12 @@ function changeRows(
       .filter(([, calls]) => calls.size > 0)
       .map(
         ([cluster, calls]): Row => ({
-          what: `  written for a change to ${cluster}'s API server`,
+          what: `  writes per change to ${cluster}'s API server`,
           ours: callsText(calls, changes.length),
         }),
       ),
     {
-      what: "  writes for a change in all",
+      what: "  writes per change in total",
       ours: rounded(all),
       target: atMost("", MOST.writes, "writes", all),
     },
@@ -81,12 +81,12 @@ function importRows({ exports, inStep, fresh, bareImport }: Measured): Row[] {
   const all = `${count(exports)} exports each`;
   return [
     {
-      what: `two clusters start -> in step, ${all}`,
+      what: `two clusters start -> in sync, ${all}`,
       ours: time(inStep),
       ...(exports >= 1_000 && { target: atMost("", 2 * MOST.seconds, "s", inStep / 1_000) }),
     },
     {
-      what: `third cluster starts -> has imported two, ${all}`,
+      what: `third cluster starts -> has imported both others, ${all}`,
       ours: time(fresh),
       beside: `${time(bareImport)} bare apply of the same`,
       ratio: fresh / bareImport,
@@ -110,21 +110,21 @@ function memoryRows({ exports, idle, loaded, restarted, ready, rewritten }: Meas
       target: atMost("", MOST.loadedMB, "MB", loaded.resident),
     },
     {
-      what: "  at most, while all that was exported and imported",
+      what: "  maximum during export and import",
       ours: megabytes(loaded.peak),
     },
     {
-      what: "  event loop held then, at most",
+      what: "  longest block of the event loop",
       ours: time(loaded.held),
       target: atMostMs("", MOST.heldMs, loaded.held),
     },
     {
-      what: "started over what is there -> ready",
+      what: "restart with existing objects -> ready",
       ours: `${time(ready)}, ${callsText(rewritten)} written`,
       target: { text: "writes nothing", met: rewritten.size === 0 },
     },
     {
-      what: "  resident memory / heap in use / at most",
+      what: "  resident memory / heap in use / maximum",
       ours: megabytes(restarted.resident, restarted.heap, restarted.peak),
       target: atMost("", MOST.loadedMB, "MB", restarted.resident),
     },
@@ -134,7 +134,7 @@ function memoryRows({ exports, idle, loaded, restarted, ready, rewritten }: Meas
 function restRows({ rest: { seconds, calls, share } }: Measured): Row[] {
   return [
     {
-      what: `nothing changes, ${seconds} s: asked of c2's API server by all controllers`,
+      what: `idle for ${seconds} s: requests of all controllers to c2's API server`,
       ours: callsText(calls),
       target: { text: "watches, Leases", met: restlessOf(calls).size === 0 },
     },

@@ -1,9 +1,9 @@
 import type { ApiClient } from "../../apiserver/api-client.ts";
 import { SLICE } from "../../apiserver/controller-stage.ts";
 import { now } from "../../demo/attempt.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 
-/** When a watch of ours, beside everybody else's, is told of addresses in slices. */
+/** When a separate watch receives addresses in slices. */
 export class SliceWatch implements AsyncDisposable {
   readonly #client: ApiClient;
   readonly #seen = new Map<string, number>();
@@ -16,7 +16,7 @@ export class SliceWatch implements AsyncDisposable {
     this.#watching = this.#watch(namespace, labelSelector).catch((error: unknown) => {
       if (!this.#stopped) throw error;
     });
-    // Whoever waits for an address hears of it, or else whoever ends this.
+    // The error is reported to a caller that waits for an address, or else at the end.
     this.#watching.catch(() => undefined);
   }
 

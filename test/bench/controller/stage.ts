@@ -6,7 +6,7 @@ import { ControllerStage, type StagedCluster } from "../../apiserver/controller-
 import { now } from "../../demo/attempt.ts";
 import { Lab } from "../../lab/lab.ts";
 import { serve } from "../../lab/programs.ts";
-import { AgentProcess } from "../../support/agent-process.ts";
+import { AgentProcess } from "../../stages/agent-process.ts";
 import { Client } from "../client.ts";
 import type { Change } from "../followed.ts";
 import { NAMESPACE } from "../shape.ts";

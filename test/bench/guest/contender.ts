@@ -1,8 +1,9 @@
 /**
- * One backend in the network namespace of this process, which nobody else has used: a cold sync, a start over what is there
+ * One backend in the network namespace of this process, which nobody else has used: a cold sync, a restart with existing rules
  * then, and changes of one endpoint, each alone. Prints a `Sync`. Arguments: backend, services, endpoints of each, changes.
  */
 import { setUp } from "../../../agent/backends/ipvs/support.ts";
+import { backendConfig } from "../../generators/facts.ts";
 import { iptables, ipvs, Pipeline } from "../pipeline.ts";
 import { services, without } from "../services.ts";
 import { backendOf, type Sync } from "./sync.ts";
@@ -13,7 +14,7 @@ const [count = 0, endpoints = 0, rounds = 0] = numbers.map(Number);
 const world = services({ services: count, endpoints });
 
 if (backend === "ipvs") {
-  const { lacks } = await setUp({ families: ["IPv4"], ranges: [], excluded: [], scheduler: "rr" });
+  const { lacks } = await setUp(backendConfig("241.0.0.0/8"));
   if (lacks.length > 0) throw new Error(lacks.join(" "));
 }
 const cold = started();

@@ -17,7 +17,7 @@ const ENDPOINTS = 3;
 /** IPVS takes a destination only if it is one host's, which a namespace without any address cannot tell. */
 const ALIVE = 'ip link set lo up && exec "$0" "$@"';
 
-test("what either needs of the kernel is loaded, which is nobody's time", () => {
+test("kernel modules are loaded before the measurement", () => {
   for (const backend of CONTENDERS) compete(backend, 1, 2);
 });
 

@@ -20,7 +20,7 @@ export class Heard implements Stage {
   readonly syncs: Sync[] = [];
   readonly errors: unknown[] = [];
 
-  /** Does not reject: the run goes on to its end, which may tell more. */
+  /** Does not reject: the run continues to its end, which may show more. */
   async test(_name: string, body: (stage: Stage) => Promise<void>): Promise<void> {
     await body(this).catch((error: unknown) => {
       this.errors.push(error);

@@ -10,12 +10,12 @@ const IPVS: Sync = {
 };
 const IPTABLES: Sync = { ...IPVS, backend: "iptables", cold: 2_000, changes: [40, 80, 120] };
 
-test("what the guest says is what was measured, and other diagnostics are left to others", () => {
+test("diagnostics of the guest with figures are parsed, and others are ignored", () => {
   assert.deepEqual(parseSync(syncText(IPVS)), IPVS);
   assert.equal(parseSync("Linux 6.1, up in 7 ms"), undefined);
 });
 
-test("half a figure is none", () => {
+test("an incomplete figure is ignored", () => {
   for (const part of [
     { backend: "nftables" },
     { cold: -1 },
@@ -31,7 +31,7 @@ test("half a figure is none", () => {
   assert.throws(() => parseSync(syncText(IPVS).slice(0, -1)));
 });
 
-test("rows have both backends, the ratio of the two, and of many runs the middle one", () => {
+test("rows have the medians of both backends, and their ratio", () => {
   const slow = { ...IPVS, cold: 9_000, changes: [50, 60, 70] };
   const rows = guestRows([IPVS, IPTABLES, slow, IPTABLES, { ...IPVS, cold: 5_000 }, IPTABLES]);
   assert.deepEqual(
@@ -43,27 +43,27 @@ test("rows have both backends, the ratio of the two, and of many runs the middle
         "80.0 / 120.0 ms iptables-nft",
         0.375,
       ],
-      ["  of it plan, render, compare: p50", "2.0 ms", "2.0 ms iptables-nft", 1],
+      ["  of which plan, render, compare: p50", "2.0 ms", "2.0 ms iptables-nft", 1],
       ["  cold sync: p50 of 3", "5.00 s", "2.00 s iptables-nft", 2.5],
-      ["  start over what is there: p50 of 3", "300.0 ms", "300.0 ms iptables-nft", 1],
+      ["  restart with existing rules: p50 of 3", "300.0 ms", "300.0 ms iptables-nft", 1],
     ],
   );
   assert.equal(rows[3]?.target?.met, true);
 });
 
-test("a restart that writes is told, whoever it was", () => {
+test("a restart that writes is reported for either backend", () => {
   for (const writer of [IPVS, IPTABLES]) {
     const [, , , restart] = guestRows([IPVS, IPTABLES, { ...writer, written: 1 }]);
     assert.equal(restart?.target?.met, false);
   }
 });
 
-test("without one of the two there is nothing to say", () => {
+test("without figures of one backend there is no row", () => {
   assert.throws(() => guestRows([IPVS]), /nothing was measured/);
   assert.throws(() => guestRows([IPVS, { ...IPTABLES, services: 10 }]), /nothing was measured/);
 });
 
-test("a test of the guest that fails, or is skipped, is not lost among figures", async () => {
+test("a failed or skipped test of the guest is reported beside the figures", async () => {
   const heard = new Heard();
   await heard.test("file", async (stage) => {
     stage.diagnostic(syncText(IPVS));

@@ -43,10 +43,10 @@ function rowsOf(services: number, ours: Summary, beside: Summary): Row[] {
       beside: `${time(beside.change.p50, beside.change.p99)} iptables-nft`,
       ratio: ours.change.p50 / beside.change.p50,
     },
-    both("  of it plan, render, compare: p50", ({ own }) => own),
+    both("  of which plan, render, compare: p50", ({ own }) => own),
     both(`  cold sync${middle}`, ({ cold }) => cold),
     {
-      ...both(`  start over what is there${middle}`, ({ restart }) => restart),
+      ...both(`  restart with existing rules${middle}`, ({ restart }) => restart),
       target: { text: "writes nothing", met: written === 0 },
     },
   ];

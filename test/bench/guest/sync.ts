@@ -24,12 +24,12 @@ export interface Sync {
 /** What the guest's diagnostics that are such begin with. */
 const MARK = "sync ";
 
-/** As a diagnostic of a test, which is how the guest tells anything. */
+/** As a diagnostic of a test, by which the guest reports figures. */
 export function syncText(sync: Sync): string {
   return `${MARK}${JSON.stringify(sync)}`;
 }
 
-/** What a diagnostic tells; undefined if it is another one. Throws on one that `syncText` has not made. PURE. */
+/** The figures in a diagnostic; undefined if it is another one. Throws on one that `syncText` has not made. PURE. */
 export function parseSync(diagnostic: string): Sync | undefined {
   if (!diagnostic.startsWith(MARK)) return undefined;
   return readSync(diagnostic.slice(MARK.length));

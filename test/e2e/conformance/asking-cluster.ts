@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ApiClient } from "../../apiserver/api-client.ts";
 import type { CaseCluster } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 
 /** Longer than a pod takes to start on a machine that does other things, too. */
@@ -14,7 +14,7 @@ const CALL_MS = 12_000;
 const NAMESPACE = "asking";
 const POD = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: "client" } };
 
-/** What a DNS server has said of one name, and one type of record. */
+/** The response of a DNS server for one name and one type of record. */
 export interface DnsAnswer {
   readonly type: string;
   readonly name: string;
@@ -23,13 +23,13 @@ export interface DnsAnswer {
   readonly error?: string;
 }
 
-/** What became of one connection: who has answered, or a word of images/request. */
+/** The result of one connection: the responding pod, or an error of images/request. */
 interface Attempt {
   readonly name?: string;
   readonly error?: string;
 }
 
-/** A real cluster, and a pod in it that asks: DNS for names, and whoever it is led to for who that is. */
+/** A real cluster with a client pod, which resolves names, and connects to servers that respond with their names. */
 export class AskingCluster implements CaseCluster {
   readonly id: string;
   readonly plane: { readonly admin: ApiClient };

@@ -20,7 +20,7 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
     for (const id of story.clusters) await untilOwn(story, id);
   });
 
-  test("C14 (required), with connections: nobody answers by the name of a Service that nobody exports", async () => {
+  test("C14 (required), with connections: the name of a Service without an export gets no response", async () => {
     await story.settle(HERE);
     for (const id of story.clusters) {
       const said = await answerers(story, id, `tcp://${nameOf(story)}:42`, 3);
@@ -35,7 +35,7 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
     }
   });
 
-  test("C18 (optional): an exported Service is reached by its name from every cluster, by TCP and UDP", async () => {
+  test("C18 (optional): clients in every cluster can connect to an exported Service by its name, with TCP and UDP", async () => {
     await story.export(HERE);
     for (const id of story.clusters) {
       await story.until(id, async () => {
@@ -66,7 +66,7 @@ export function connectionCases(stage: () => CaseStage<AskingCluster>): void {
     }
   });
 
-  test("C21 (optional): ports that one cluster alone exposes each reach that cluster alone", async () => {
+  test("C21 (optional): connections to a port that one cluster exposes reach only that cluster", async () => {
     await servedAt(story, THERE, [{ name: "tcp2", port: 4242, protocol: "TCP" }]);
     for (const id of story.clusters) {
       await untilPorts(story, id, ["tcp 42/TCP", "tcp2 4242/TCP", "udp 42/UDP"]);
@@ -109,7 +109,7 @@ async function untilAnswered(
   }
 }
 
-/** Who answers a cluster's pod, and what becomes of connections that nobody answers: each once, sorted. */
+/** Pods that respond to a cluster's client, and errors of other connections: each once, sorted. */
 async function answerers(story: Story, id: string, target: string, count = 10): Promise<string[]> {
   return [...new Set(await story.in(id).answers(target, count))].sort();
 }

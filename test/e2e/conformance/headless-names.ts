@@ -11,9 +11,9 @@ const RECORDS = [
   ["IPv6", "AAAA"],
 ] as const;
 
-/** Cases of the suite about names of headless Services, asked for by pods of both clusters. */
+/** Cases of the suite about names of headless Services, resolved by pods of both clusters. */
 export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
-  describe("of pods without hostnames", { concurrency: 1 }, () => {
+  describe("names of pods without hostnames", { concurrency: 1 }, () => {
     let story: Story;
     before(async () => {
       story = await ServiceCase.open(stage());
@@ -43,7 +43,7 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
       }
     });
 
-    test("C25 (optional): a headless name has the ready pods of who exports, and is none without any; a cluster's own name has its own", async () => {
+    test("C25 (optional): a headless name has the ready pods of exporters, and does not exist without any; a cluster-local name has local pods", async () => {
       const exported = await familiesOf(story, HERE);
       for (const id of story.clusters) {
         const own = await familiesOf(story, id);
@@ -64,7 +64,7 @@ export function headlessNameCases(stage: () => CaseStage<AskingCluster>): void {
     });
   });
 
-  test("C26 (optional): pods with hostnames have names of their own, below their cluster's id", async () => {
+  test("C26 (optional): pods with hostnames have their own names, below their cluster's id", async () => {
     const story = await ServiceCase.open(stage());
     await served(story, HERE, { replicas: 2, named: true, headless: true });
     await story.export(HERE);

@@ -5,9 +5,9 @@ import { type CaseStage, ServiceCase } from "../../apiserver/service-case.ts";
 import type { AskingCluster } from "./asking-cluster.ts";
 import { nameOf, type Story } from "./served.ts";
 
-/** Cases of the suite about names of ClusterIP Services, asked for by pods of both clusters. */
+/** Cases of the suite about names of ClusterIP Services, resolved by pods of both clusters. */
 export function nameCases(stage: () => CaseStage<AskingCluster>): void {
-  test("C22 (optional): the name has the import's addresses, of both families, and no others", async () => {
+  test("C22 (optional): the name resolves to the import's addresses, of both families, and no others", async () => {
     const story = await exported(stage());
     for (const id of story.clusters) {
       const { spec } = await untilAddressed(story, id);
@@ -18,7 +18,7 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     }
   });
 
-  test("C23 (optional): the name has one SRV record for a port's number, and each named port one of its own", async () => {
+  test("C23 (optional): the name has one SRV record for an unnamed port, and each named port has its own", async () => {
     const story = await exported(stage());
     const name = nameOf(story);
     const questions = [name, `_tcp._tcp.${name}`, `_udp._udp.${name}`];
@@ -31,7 +31,7 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     }
   });
 
-  test("C24 (optional): the cluster's own name is the Service's own address, and no name where the Service is not", async () => {
+  test("C24 (optional): the cluster-local name resolves to the Service's address, and does not exist where the Service does not", async () => {
     const story = await ServiceCase.open(stage());
     await story.serve("cluster-1", { ipFamilyPolicy: "PreferDualStack" });
     const { admin } = story.in("cluster-1").plane;
@@ -54,7 +54,7 @@ export function nameCases(stage: () => CaseStage<AskingCluster>): void {
     });
   });
 
-  test("items 36 and 42: the schema's version has a name, and a cluster has none below a Service's", async () => {
+  test("items 36 and 42: the version of the DNS schema has a record, and a Service's name has no subdomain for a cluster", async () => {
     const story = await exported(stage());
     for (const id of story.clusters) {
       await untilAddressed(story, id);

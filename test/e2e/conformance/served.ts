@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { HELLO, PORTS } from "../../apiserver/conformance/fixture.ts";
 import type { Endpoint, ServedPort, ServiceCase, Slice } from "../../apiserver/service-case.ts";
 import { PROBE_IMAGE } from "../../cluster/images.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { AskingCluster } from "./asking-cluster.ts";
 
 /** The story of a Service that has pods. */
@@ -18,7 +18,7 @@ const FAMILIES = ["IPv4", "IPv6"];
 /** The suite's Service, by which every connection may be answered by another pod. */
 const SPREAD = { ...HELLO, selector: LABELS, sessionAffinity: "None", sessionAffinityConfig: null };
 
-/** What is behind a Service: one pod of a Deployment, if nothing else is said. */
+/** The endpoints of a Service: one pod of a Deployment by default. */
 export interface Pods {
   readonly replicas?: number;
   /** Of a StatefulSet: they have hostnames. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
 import { Client } from "./client.ts";
@@ -15,7 +15,7 @@ export function automatic(set: () => Clusterset): void {
   const seen = () => new Seen(set().clusters, "automatic");
   const client = () => new Client(set().clusters, IMPORTER, "automatic");
 
-  describe("automatic: one cluster exports, the other one imports without anybody's doing", {
+  describe("automatic: one cluster exports, and the other one imports without a user's action", {
     concurrency: false,
   }, () => {
     const part = parts();
@@ -30,7 +30,12 @@ export function automatic(set: () => Clusterset): void {
     part(
       "imports come by themselves, with an address, the exporter's id, and all its endpoints",
       async () => {
-        for (const heading of ["Identity", "Three pods", "Two exports", "What the importer has"]) {
+        for (const heading of [
+          "Identity",
+          "Create a Deployment",
+          "Export two Services",
+          "Check the imports",
+        ]) {
           await reader.follow(heading);
         }
         pods = (await seen().pods(EXPORTER, "hello")).names;
@@ -51,7 +56,7 @@ export function automatic(set: () => Clusterset): void {
     part(
       "a pod that is not ready is carried as such, and left out of connections and of the headless name",
       async () => {
-        await reader.follow("A pod that is not ready");
+        await reader.follow("Make a pod unready");
         const unready = (await reader.paste('echo "$pod"')).trim();
         assert.ok(pods.includes(unready), unready);
         const others = pods.filter((pod) => pod !== unready);
@@ -60,19 +65,19 @@ export function automatic(set: () => Clusterset): void {
     );
 
     part("when it is ready again, it is back in all of them", async () => {
-      await reader.follow("Ready again");
+      await reader.follow("Make it ready again");
       await untilAnsweredBy(pods, vip);
     });
 
     part(
       "with the Service goes its import, and the ServiceExport says why; with the Service it is back, at the same address",
       async () => {
-        await reader.follow("An export without its Service");
+        await reader.follow("Delete the Service");
         assert.deepEqual(unread(reader, "Automatic"), []);
         await eventually(async () => {
           assert.equal((await client().calls(`http://${vip}`, 1))[0]?.error, "refused");
         }, PATIENCE_MS);
-        await reader.follow("Two exports");
+        await reader.follow("Export two Services");
         await untilAnsweredBy(pods, vip);
       },
     );

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { Reader } from "../reader.ts";
 import { differences, type NodeRules, rulesOfNodes } from "../rules.ts";
 import { Client } from "./client.ts";
@@ -16,7 +16,7 @@ export function byHand(clusters: () => Clusters): void {
   const seen = () => new Seen(clusters(), "demo");
   const client = (cluster: string) => new Client(clusters(), cluster, "demo");
 
-  describe("by hand: a person with kubectl in the place of a controller", () => {
+  describe("by hand: a user with kubectl instead of a controller", () => {
     const part = parts();
     let reader: Reader;
     let untouched: NodeRules;
@@ -29,7 +29,7 @@ export function byHand(clusters: () => Clusters): void {
     part(
       "agents roll out alone, with the right to read, and need no word about who the clusters are",
       async () => {
-        await reader.follow("Agents alone");
+        await reader.follow("Install the agents");
         for (const id of BOTH) {
           const ours = await seen().names(
             id,
@@ -51,7 +51,7 @@ export function byHand(clusters: () => Clusters): void {
     part(
       "before, a name of the cluster is answered by its own pods, and the clusterset has no such name",
       async () => {
-        await reader.follow("A Service in each cluster");
+        await reader.follow("Create a Service in each cluster");
         await untilOwnAnswer();
         assert.deepEqual(await client(OURS).lookup("A", "serve.demo.svc.clusterset.local"), []);
       },
@@ -61,7 +61,7 @@ export function byHand(clusters: () => Clusters): void {
       "slices with one label and an import with an address are all it takes: pods of both clusters answer in both, half of the calls each",
       async () => {
         const own = await ownObjects();
-        await reader.follow("Be the controller");
+        await reader.follow("Copy slices and create imports");
         await untilAllAnswer("241.0.0.10", "serve.demo.svc.clusterset.local");
         const calls = await client(OURS).calls("http://241.0.0.10", 60);
         const first = calls.filter(({ name }) => name === calls[0]?.name);
@@ -78,7 +78,7 @@ export function byHand(clusters: () => Clusters): void {
     part(
       "an address of a person's own choice is refused at once while nobody is behind it, and answered by all then",
       async () => {
-        await reader.follow("An address without a server");
+        await reader.follow("A VIP without endpoints");
         await untilAllAnswer("1.2.3.4", "serve-with-vip.demo.svc.clusterset.local");
         for (const id of BOTH) {
           assert.equal(await seen().vip(id, "serve-with-vip"), "1.2.3.4");
@@ -91,7 +91,7 @@ export function byHand(clusters: () => Clusters): void {
     part(
       "a port whose name no slice has is refused at once, and the agents' log and one grep on a node say why",
       async () => {
-        await reader.follow("A port without a server");
+        await reader.follow("A port without endpoints");
         assert.equal((await client(OURS).calls("http://1.2.3.4", 1))[0]?.error, "refused");
       },
     );
@@ -99,7 +99,7 @@ export function byHand(clusters: () => Clusters): void {
     part(
       "deleted imports take their rules along, and after uninstalling a cluster is as it was",
       async () => {
-        await reader.follow("The end");
+        await reader.follow("Clean up");
         assert.deepEqual(unread(reader, "By hand"), []);
         await eventually(
           async () => assert.deepEqual(await seen().rules(OURS, "demo/"), []),

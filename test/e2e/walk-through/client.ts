@@ -8,7 +8,7 @@ const CALLS = 60;
 /** How long a call may take: longer than a resolver waits before it asks again, 5 s. */
 export const TIMEOUT_MS = 12_000;
 
-/** What a pod says of a name that does not exist, and of one without records of that type. */
+/** The result in a pod for a name that does not exist, and for one without records of that type. */
 const NO_SUCH_RECORDS = ["ENOTFOUND", "ENODATA"];
 
 /** What became of a call of a client's. */
@@ -17,7 +17,7 @@ export interface ClientCall extends Call {
   readonly source?: string;
 }
 
-/** A pod called `client` that calls when it is told to, as `kubectl exec` has it, and looks names up. */
+/** A pod named `client` that calls on request, by `kubectl exec`, and resolves names. */
 export class Client {
   readonly #exec: (command: string) => Promise<string>;
 
@@ -28,7 +28,7 @@ export class Client {
 
   /** One connection after the other; what became of each. */
   async calls(target: string, count = CALLS): Promise<ClientCall[]> {
-    // Its exit code says that a call failed, and so do its lines.
+    // Its exit code shows that a call failed, and so do its lines.
     const said = await this.#exec(
       `node /app/request/request.ts --count ${count} --timeout ${TIMEOUT_MS} ${target} || :`,
     );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
 import { Client } from "./client.ts";
@@ -12,7 +12,7 @@ const BOTH = [FIRST, SECOND] as const;
 const ZONE = "kinds.svc.clusterset.local";
 const PODS = ["serve-0", "serve-1"] as const;
 
-/** What KEP-1645 says of each type of Service, told with kubectl: "Types and conflicts" of the guide. */
+/** KEP-1645's rules for each type of Service, with kubectl: "Types and conflicts" of the guide. */
 export function kinds(set: () => Clusterset): void {
   const seen = () => new Seen(set().clusters, "kinds");
   const client = (cluster: string) => new Client(set().clusters, cluster, "kinds");
@@ -30,7 +30,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "what is exported is imported by its exporter, and not where the namespace is missing",
       async () => {
-        await reader.follow("A Service of each type");
+        await reader.follow("Export a Service of each type");
         const wanted = ["gate", "mixed", "plain", "pods"].map(importNamed);
         await eventually(async () => assert.deepEqual(await imports(FIRST), wanted), PATIENCE_MS);
         assert.deepEqual(await imports(SECOND), []);
@@ -40,7 +40,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "with the namespace come all imports, one of each name, whoever exports it, and none of an ExternalName",
       async () => {
-        await reader.follow("The namespace decides");
+        await reader.follow("Create the namespace in the other cluster");
         for (const id of BOTH) {
           for (const name of ["plain", "pods", "mixed"]) {
             await eventually(
@@ -57,7 +57,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "a headless import has no address; its name leads to the ready pods of all clusters, and each pod has one of its own",
       async () => {
-        await reader.follow("Headless names");
+        await reader.follow("DNS of headless Services");
         const pods = await Promise.all(BOTH.map((id) => seen().pods(id, "serve")));
         const everywhere = pods.flatMap(({ addresses }) => addresses).sort();
         assert.equal(everywhere.length, 4);
@@ -73,7 +73,7 @@ export function kinds(set: () => Clusterset): void {
           ports,
           names.map((name) => `8080 ${name}`),
         );
-        // A StatefulSet has pods of the same names in all clusters: who answers shows by the address.
+        // A StatefulSet has pods of the same names in all clusters: the address identifies the pod.
         for (const home of BOTH) {
           const address = await seen().field(home, "pod/serve-1", ".status.podIP");
           const name = `serve-1.${home}.pods.${ZONE}`;
@@ -96,7 +96,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "where types differ the oldest export counts, both exporters are told, and connections go on",
       async () => {
-        await reader.follow("Who disagrees is told");
+        await reader.follow("Conflicting exports");
         await untilAnsweredBy(PODS, `mixed.${ZONE}:8080`);
       },
     );
@@ -105,7 +105,7 @@ export function kinds(set: () => Clusterset): void {
       "when the younger export is gone, so is the conflict, and the import is what it was",
       async () => {
         const vip = await seen().vip(FIRST, "mixed");
-        await reader.follow("Who gives in");
+        await reader.follow("Resolve the conflict");
         for (const id of BOTH) {
           await eventually(
             async () => assert.equal(await exporters(id, "mixed"), FIRST),
@@ -119,7 +119,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "who may edit everything in a namespace may export when told so, and never write imports",
       async () => {
-        await reader.follow("Who may export");
+        await reader.follow("Grant permission to export");
         const jane = ["--as=jane", "delete", "serviceimport/plain", "--dry-run=server"];
         await assert.rejects(seen().kubectl(FIRST, ...jane), /User "jane" cannot delete/);
       },
@@ -128,7 +128,7 @@ export function kinds(set: () => Clusterset): void {
     part(
       "with the last exports, imports, slices, rules and names are gone in both clusters, and Services are as they were",
       async () => {
-        await reader.follow("The last export");
+        await reader.follow("Delete the last export");
         assert.deepEqual(unread(reader, "Types and conflicts"), []);
         const label = "multicluster.kubernetes.io/service-name";
         for (const id of BOTH) {

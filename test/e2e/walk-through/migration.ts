@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import type { Clusters } from "../../cluster/clusters.ts";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import { Caller } from "../caller.ts";
 import { assertNone, deniedIn } from "../denied.ts";
 import { blockWith, functionOf } from "../guide.ts";
@@ -42,7 +42,7 @@ export function migration(clusters: () => Clusters): void {
     part(
       "controllers that do not know who their cluster is say so, and are not ready",
       async () => {
-        await reader.follow("Everything in the old cluster");
+        await reader.follow("Install in the old cluster");
         const label = ["-l", "app.kubernetes.io/name=clusterset-controller"];
         await eventually(async () => {
           const logs = await product().kubectl(OLD, "logs", ...label, "--prefix");
@@ -55,14 +55,14 @@ export function migration(clusters: () => Clusters): void {
     );
 
     part("two replicas roll out, and one of them leads", async () => {
-      await reader.follow("Who the old cluster is");
+      await reader.follow("Set the old cluster's identity");
       await eventually(async () => assert.match(await leader(), /^clusterset-controller-/));
     });
 
     part(
       "an import by hand gets an address, and pods of both clusters answer in the old one; the new one has nothing of ours",
       async () => {
-        await reader.follow("Half of the connections");
+        await reader.follow("Send half of the connections to the new cluster");
         vip = await seen().vip(OLD, "serve");
         const pods = [...(await podsOf(OLD)), ...(await podsOf(NEW))];
         await eventually(async () => {
@@ -94,8 +94,8 @@ export function migration(clusters: () => Clusters): void {
     part(
       "the new cluster joins, and what was copied by hand becomes an import of what both export, with the same address",
       async () => {
-        await reader.follow("The new cluster joins");
-        await reader.follow("Both export");
+        await reader.follow("Add the new cluster");
+        await reader.follow("Export from both clusters");
         assert.equal(await seen().vip(OLD, "serve"), vip);
         await untilAnsweredBy([...(await podsOf(OLD)), ...(await podsOf(NEW))]);
       },
@@ -104,7 +104,7 @@ export function migration(clusters: () => Clusters): void {
     part(
       "the old cluster's pods go, the new one's have everything, and of all calls since the first none has failed",
       async () => {
-        await reader.follow("The old cluster's pods go");
+        await reader.follow("Scale the old cluster to zero");
         await untilAnsweredBy(await podsOf(NEW));
         const failed = (await caller.stop()).filter(({ error }) => error !== undefined);
         assert.deepEqual(failed, []);
@@ -136,7 +136,7 @@ export function migration(clusters: () => Clusters): void {
       return (await seen().pods(cluster, "serve")).names;
     }
 
-    /** Of the latest calls, each of these pods has answered some, and nobody else any. */
+    /** The latest calls reached each of these pods, and no other. */
     async function untilAnsweredBy(pods: readonly string[]): Promise<void> {
       await eventually(async () => {
         const latest = (await caller.calls()).slice(-LATEST);

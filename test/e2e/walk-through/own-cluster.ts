@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
-import { eventually } from "../../support/agent-process.ts";
+import { eventually } from "../../stages/agent-process.ts";
 import { Caller } from "../caller.ts";
 import type { Clusterset } from "../clusterset.ts";
 import type { Reader } from "../reader.ts";
@@ -22,7 +22,7 @@ const CALLER = {
 export function ownCluster(set: () => Clusterset): void {
   const seen = () => new Seen(set().clusters, "failover");
 
-  describe("own cluster first: a server in Brazil, another one in Chile, and who calls is in Brazil", {
+  describe("own cluster first: servers in Brazil and Chile, and a client in Brazil", {
     concurrency: false,
   }, () => {
     const part = parts();
@@ -35,7 +35,7 @@ export function ownCluster(set: () => Clusterset): void {
     after(() => reader?.[Symbol.asyncDispose]());
 
     part("while only Chile has it, Chile answers", async () => {
-      await reader.follow("Only Chile");
+      await reader.follow("One cluster serves");
       [caller, held] = await Promise.all([
         Caller.start(set(), { ...CALLER, name: "caller" }),
         Caller.start(set(), { ...CALLER, name: "held", hold: true }),
@@ -46,7 +46,7 @@ export function ownCluster(set: () => Clusterset): void {
     part("more pods there are more endpoints here, and the import is not touched", async () => {
       const generation = () => seen().field(BRAZIL, "serviceimport/serve", ".metadata.generation");
       const before = await generation();
-      await reader.follow("More of Chile");
+      await reader.follow("Scale up");
       await untilAnsweredBy(CHILE);
       assert.equal(await generation(), before);
     });
@@ -83,7 +83,7 @@ export function ownCluster(set: () => Clusterset): void {
       "an import that is deleted while it is exported is made again, and takes connections",
       async () => {
         const uid = await seen().field(BRAZIL, "serviceimport/serve", ".metadata.uid");
-        await reader.follow("Away with the import");
+        await reader.follow("Delete the import");
         assert.notEqual(await seen().field(BRAZIL, "serviceimport/serve", ".metadata.uid"), uid);
         await eventually(async () => {
           const rules = await seen().rules(BRAZIL, "failover/serve");
@@ -93,7 +93,7 @@ export function ownCluster(set: () => Clusterset): void {
     );
 
     part("deleted exports leave nothing, in no cluster, registry or node", async () => {
-      await reader.follow("Away with the exports");
+      await reader.follow("Delete the exports");
       assert.deepEqual(unread(reader, "Own cluster first"), []);
       await eventually(
         async () => assert.deepEqual(await seen().rules(CHILE, "failover/serve"), []),
@@ -101,7 +101,7 @@ export function ownCluster(set: () => Clusterset): void {
       );
     });
 
-    /** Of the latest calls, each pod of this cluster has answered some, and nobody else any. */
+    /** The latest calls reached each pod of this cluster, and no other. */
     async function untilAnsweredBy(cluster: string): Promise<void> {
       await eventually(async () => {
         const { names } = await seen().pods(cluster, "serve");

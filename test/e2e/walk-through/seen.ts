@@ -7,7 +7,7 @@ interface Pod {
   readonly status: { readonly podIP?: string };
 }
 
-/** What a person sees who looks: at objects with kubectl, and at a node's rules with iptables-save. */
+/** A user's view: objects by kubectl, and a node's rules by iptables-save. */
 export class Seen {
   readonly #clusters: Clusters;
   readonly #namespace: string;

@@ -1,5 +1,5 @@
-import { importObject } from "../../support/objects.ts";
-import { cidr } from "../../support/worlds.ts";
+import { cidr } from "../../generators/facts.ts";
+import { importObject, ipAddress } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { ready, slice } from "../objects.ts";
 import { at, flow, type PacketCase, packetCase, tcp, udp } from "../packet-case.ts";
@@ -43,10 +43,9 @@ const beside = (ips: readonly string[]) => [
 const BESIDE = [CLIENT, HOME].flatMap((from) => [
   flow(from, tcp(VIPS.far, 80), [at("c2/n1/a")]),
   flow(from, tcp(VIPS.six, 80), [at("c2/n1/a")]),
-  flow(from, tcp(ENDPOINT.IPv4, 80), [at("c1/n1/a")]),
-  flow(from, tcp(ENDPOINT.IPv6, 80), [at("c1/n1/a")]),
-  flow(from, tcp(ENDPOINT.IPv4, 81), "refused"),
-  flow(from, tcp(ENDPOINT.IPv6, 81), "refused"),
+  // The VIP is not programmed (`vip-in-use`): the endpoint keeps its address.
+  flow(from, tcp(ENDPOINT.IPv4, 8080), "untouched"),
+  flow(from, tcp(ENDPOINT.IPv6, 8080), "untouched"),
 ]);
 
 /** VIPs: how many, where, and of which family. */
@@ -57,7 +56,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     arrive([VIPS.first, VIPS.second, VIPS.far]),
   ),
   packetCase(
-    "VIPs in every corner of the prefix tree",
+    "VIPs in all parts of the prefix tree",
     lead([
       "241.0.0.1",
       "241.0.0.14",
@@ -85,12 +84,39 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
   packetCase("an explicit VIP outside the ClusterSet CIDR", lead([VIPS.explicit]), [
     flow(CLIENT, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
     flow(HOME, tcp(VIPS.explicit, 80), [at("c1/n1/a")]),
-    flow(CLIENT, tcp(VIPS.explicit, 81), "refused"),
-    flow(CLIENT, udp(VIPS.explicit, 80), "refused"),
-    flow(HOME, tcp(VIPS.explicit, 81), "refused"),
   ]),
   packetCase(
-    "the neighbours of an explicit VIP are untouched",
+    "a port of an explicit VIP without an endpoint is refused",
+    [importObject(KEY, [VIPS.explicit, VIPS.explicitSix], [HTTP])],
+    [
+      flow(CLIENT, tcp(VIPS.explicit, 80), "refused"),
+      flow(HOME, tcp(VIPS.explicit, 80), "refused"),
+      flow(CLIENT, tcp(VIPS.explicitSix, 80), "refused"),
+    ],
+  ),
+  packetCase(
+    "other ports of an explicit VIP belong to the owner of the address",
+    lead([VIPS.explicit, VIPS.explicitSix]),
+    [
+      flow(CLIENT, tcp(VIPS.explicit, 81), "unserved"),
+      flow(CLIENT, udp(VIPS.explicit, 80), "unserved"),
+      flow(HOME, tcp(VIPS.explicit, 81), "unserved"),
+      flow(CLIENT, tcp(VIPS.explicitSix, 81), "unserved"),
+    ],
+    { real: false },
+  ),
+  packetCase(
+    `other ports of ${MANY_EXPLICIT.length} explicit VIPs belong to the owners of the addresses`,
+    lead([...MANY_EXPLICIT, ...MANY_EXPLICIT_SIX]),
+    [
+      flow(CLIENT, tcp("198.51.100.8", 81), "unserved"),
+      flow(HOME, udp("203.0.113.200", 80), "unserved"),
+      flow(CLIENT, tcp("2001:db8:3::10", 81), "unserved"),
+    ],
+    { real: false },
+  ),
+  packetCase(
+    "addresses next to an explicit VIP are untouched",
     lead([VIPS.explicit]),
     [flow(CLIENT, tcp("1.2.3.5", 80), "untouched"), flow(HOME, tcp("1.2.3.3", 80), "untouched")],
     { real: false },
@@ -102,8 +128,6 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
   packetCase(`${MANY_EXPLICIT.length} explicit VIPs`, lead([...MANY_EXPLICIT, VIPS.first]), [
     ...arrive([...MANY_EXPLICIT, VIPS.first]),
     flow(HOME, tcp("198.51.100.8", 80), [at("c1/n1/a")]),
-    flow(CLIENT, tcp("198.51.100.8", 81), "refused"),
-    flow(HOME, udp("203.0.113.200", 80), "refused"),
     flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
   ]),
   packetCase(
@@ -117,7 +141,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     { real: false },
   ),
   packetCase(
-    "an explicit VIP that is another import's endpoint leaves that import alone",
+    "an explicit VIP that is another import's endpoint does not affect that import",
     beside([ENDPOINT.IPv4, ENDPOINT.IPv6]),
     BESIDE,
   ),
@@ -128,10 +152,9 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
   ),
   packetCase("IPv6 explicit VIPs, one and many", lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]), [
     ...arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
-    flow(CLIENT, tcp("2001:db8:3::10", 81), "refused"),
   ]),
   packetCase(
-    "an explicit VIP outside the ranges that the operator allows is not taken over",
+    "an explicit VIP outside the allowed ranges is not programmed",
     lead([VIPS.explicit, VIPS.first]),
     [
       flow(CLIENT, tcp(VIPS.explicit, 80), "untouched"),
@@ -140,7 +163,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     { real: false, node: (home) => ({ ...home, explicitVipCidrs: [cidr("198.51.100.0/24")] }) },
   ),
   packetCase(
-    "an explicit VIP that a Service may have is not taken over",
+    "an explicit VIP that can be a Service's is not programmed",
     lead(["10.96.0.1", VIPS.first]),
     [flow(CLIENT, tcp("10.96.0.1", 80), "untouched")],
     { real: false },
@@ -162,7 +185,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "IPv6 only: there is no IPv4 to it, slices of IPv4 or not",
+    "IPv6 only: no IPv4 rules, with and without IPv4 slices",
     [importObject(KEY, [VIPS.six], [HTTP]), slice(KEY, [B]), slice(KEY, [A], V6)],
     [
       flow(CLIENT, tcp(VIPS.six, 80), [at("c1/n1/a")]),
@@ -170,7 +193,7 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a VIP of a family without endpoints is refused",
+    "connections to a VIP of a family without endpoints are rejected",
     [importObject(KEY, [VIPS.first, VIPS.six], [HTTP]), slice(KEY, [A])],
     [
       flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
@@ -201,22 +224,33 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "of two imports that claim one VIP the older one has it",
+    "of two imports with one VIP, that of its IPAddress gets it, whatever their ages",
     [
-      created(importObject(KEY, [VIPS.first], [HTTP]), "2026-01-02T00:00:00Z"),
-      created(importObject("aaa/late", [VIPS.first], [HTTP]), "2026-01-03T00:00:00Z"),
+      created(importObject(KEY, [VIPS.first], [HTTP]), "2026-01-03T00:00:00Z"),
+      created(importObject("aaa/old", [VIPS.first], [HTTP]), "2026-01-02T00:00:00Z"),
+      ipAddress(VIPS.first, KEY),
       slice(KEY, [A]),
-      slice("aaa/late", [B]),
+      slice("aaa/old", [B]),
     ],
     [flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")])],
   ),
   packetCase(
-    "a headless import has no VIP, whatever it says",
+    "of two imports with one VIP, none gets it where nothing shows which was the first",
+    [
+      importObject(KEY, [VIPS.first], [HTTP]),
+      importObject("aaa/old", [VIPS.first], [HTTP]),
+      slice(KEY, [A]),
+      slice("aaa/old", [B]),
+    ],
+    [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
+  ),
+  packetCase(
+    "a headless import has no VIP, also with one in its spec",
     [importObject(KEY, [VIPS.first], [HTTP], { type: "Headless" }), slice(KEY, [A])],
     [flow(CLIENT, tcp(VIPS.first, 80), "refused")],
   ),
   packetCase(
-    "an import without VIPs takes nothing",
+    "an import without VIPs has no rules",
     [
       importObject(KEY, [], [HTTP]),
       importObject("shop/web", [VIPS.second], [HTTP]),

@@ -1,5 +1,5 @@
 import { MASQUERADES } from "../../../agent/backends/backend.ts";
-import { importObject } from "../../support/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { ready, slice } from "../objects.ts";
 import { at, flow, masked, type PacketCase, packetCase, tcp } from "../packet-case.ts";
@@ -46,7 +46,7 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
         flow(CLIENT, tcp(VIPS.explicit, 80), [podToNear("c1/n1/a")]),
         flow(HOME, tcp(VIPS.first, 80), near(hostToNear)),
         flow(HOME, tcp(VIPS.explicit, 80), [hostToNear("c1/n1/a")]),
-        // A pod that comes back to itself must not see its own address, whatever the mode.
+        // A pod that connects to itself must not see its own address, in any mode.
         flow(SELF, tcp(VIPS.first, 80), [masked("c1/n1/a"), podToNear("c1/n1/b")]),
         flow(SELF, tcp(VIPS.six, 80), [masked("c1/n1/a"), podToNear("c1/n1/b")]),
         flow(SELF, tcp(VIPS.explicit, 80), [masked("c1/n1/a")]),
@@ -55,7 +55,7 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
     );
   }),
   packetCase(
-    "a pod of unknown origin that comes back to itself",
+    "a pod of unknown origin that connects to itself",
     [importObject(KEY, [VIPS.first], HTTP), slice(KEY, [A], { cluster: null })],
     [
       flow(SELF, tcp(VIPS.first, 80), [masked("c1/n1/a")]),
@@ -63,7 +63,7 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "many explicit VIPs are masqueraded as one is",
+    "many explicit VIPs are masqueraded like one",
     [
       importObject(
         KEY,

@@ -1,4 +1,4 @@
-import { importObject } from "../../support/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { notReady, ready, slice, terminating } from "../objects.ts";
 import { at, type Expectation, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
@@ -47,13 +47,13 @@ export const POLICY_CASES: readonly PacketCase[] = [
     [at("c1/n2/c")],
   ),
   policy(
-    "PreferSameZone looks at ready endpoints",
+    "PreferSameZone selects among ready endpoints",
     ZONE,
     [slice(KEY, [notReady("c1/n1/a"), OTHER_ZONE])],
     [at("c1/n2/c")],
   ),
   policy(
-    "PreferSameZone knows the zone of another cluster of the region",
+    "PreferSameZone applies to zones of another cluster of the region",
     ZONE,
     [slice(KEY, [ready("c2/n1/a")])],
     [at("c2/n1/a")],
@@ -71,7 +71,7 @@ export const POLICY_CASES: readonly PacketCase[] = [
     [at("c1/n2/c")],
   ),
   policy(
-    "PreferSameNode means this cluster's node, not its namesake",
+    "PreferSameNode means this cluster's node, not another cluster's node of the same name",
     NODE,
     [
       slice(KEY, [ready("c2/n1/a")], { name: "one" }),
@@ -86,19 +86,19 @@ export const POLICY_CASES: readonly PacketCase[] = [
     [at("c1/n1/a")],
   ),
   policy(
-    "internalTrafficPolicy Local: nothing here, refused, whatever there is elsewhere",
+    "internalTrafficPolicy Local: without an endpoint on this node, rejected",
     LOCAL,
     [slice(KEY, [OTHER_ZONE]), slice(KEY, [ready("c2/n1/a")])],
     "refused",
   ),
   policy(
-    "internalTrafficPolicy Local: a terminating endpoint here is better than none",
+    "internalTrafficPolicy Local: a terminating endpoint on this node is used if there is no other",
     LOCAL,
     [slice(KEY, [terminating("c1/n1/a"), OTHER_ZONE])],
     [at("c1/n1/a")],
   ),
   packetCase(
-    "ClientIP affinity: a client keeps its pod, over all ports of the import",
+    "ClientIP affinity: a client keeps its pod, on all ports of the import",
     [
       importObject(KEY, [VIP], TWO_PORTS, { sessionAffinity: "ClientIP" }),
       slice(KEY, [HERE, ready("c1/n1/b")], { ports: TWO_TARGETS }),

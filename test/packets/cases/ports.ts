@@ -1,4 +1,4 @@
-import { importObject } from "../../support/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
 import { ready, slice, TARGETS } from "../objects.ts";
 import { at, flow, type PacketCase, packetCase, sctp, tcp, udp } from "../packet-case.ts";
@@ -13,7 +13,7 @@ const A = ready("c1/n1/a");
 /** What a port is, and what becomes of ports and addresses that are none. */
 export const PORT_CASES: readonly PacketCase[] = [
   packetCase(
-    "each port has tiers of its own: one that only another cluster exposes goes there",
+    "each port has its own tiers: connections to a port that only another cluster exposes go there",
     [
       importObject(KEY, [VIP], [HTTP, ADMIN]),
       slice(KEY, [A]),
@@ -27,12 +27,12 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a port that no cluster exposes is refused, its sister works",
+    "connections to a port that no cluster exposes are rejected, and those to the other port succeed",
     [importObject(KEY, [VIP], [HTTP, ADMIN]), slice(KEY, [A])],
     [flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")]), flow(CLIENT, tcp(VIP, 9000), "refused")],
   ),
   packetCase(
-    "a port that the import does not have is refused, from pods and from the node",
+    "connections to a port that the import does not have are rejected, from pods and from the node",
     [importObject(KEY, [VIP], [HTTP]), slice(KEY, [A])],
     [
       flow(CLIENT, tcp(VIP, 81), "refused"),
@@ -42,7 +42,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a VIP in the ClusterSet CIDR that nobody has is refused",
+    "connections to an unused address in the ClusterSet CIDR are rejected",
     [importObject(KEY, [VIP], [HTTP]), slice(KEY, [A])],
     [
       flow(CLIENT, tcp(VIPS.unknown, 80), "refused"),
@@ -53,7 +53,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "without any import, the ClusterSet CIDR is refused and nothing else is touched",
+    "without any import, connections to the ClusterSet CIDR are rejected and nothing else is touched",
     [],
     [
       flow(CLIENT, tcp(VIP, 80), "refused"),
@@ -62,7 +62,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a pod's own address is untouched, beside an import that leads to it",
+    "a pod's own address is untouched beside an import with this endpoint",
     [importObject(KEY, [VIP], [{ ...HTTP, port: 8080 }]), slice(KEY, [A])],
     [
       flow(CLIENT, tcp(addressAt("c1/n1/a", "IPv4"), 8080), "untouched"),
@@ -80,7 +80,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     { real: false },
   ),
   packetCase(
-    "UDP goes where TCP goes, and an import may have one number for both",
+    "UDP is forwarded like TCP, and an import can have one port number for both",
     [
       importObject(KEY, [VIP], [{ ...DNS }, { name: "dns-tcp", port: 53, protocol: "TCP" }]),
       slice(KEY, [A, ready("c1/n1/b")], {
@@ -97,7 +97,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "UDP without an endpoint is refused with port unreachable",
+    "UDP without an endpoint is rejected with port unreachable",
     [importObject(KEY, [VIP], [DNS])],
     [flow(CLIENT, udp(VIP, 53), "refused"), flow(HOME, udp(VIP, 53), "refused")],
   ),
@@ -114,12 +114,12 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a port without a name, and TCP because nothing else is said",
+    "a port without a name and protocol is TCP",
     [importObject(KEY, [VIP], [{ port: 80 }]), slice(KEY, [A], { ports: [{ port: 8080 }] })],
     [flow(CLIENT, tcp(VIP, 80), [at("c1/n1/a")])],
   ),
   packetCase(
-    "a name is what makes a slice's port the import's, not its number",
+    "ports of slices match the import's by name, not by number",
     [
       importObject(KEY, [VIP], [HTTP, { ...ADMIN, port: 8080 }]),
       slice(KEY, [A], {
@@ -135,7 +135,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     ],
   ),
   packetCase(
-    "a name of another protocol is another port",
+    "a port with the same name and another protocol is another port",
     [
       importObject(KEY, [VIP], [HTTP]),
       slice(KEY, [A], { ports: [{ name: "http", protocol: "UDP", port: 8080 }] }),
@@ -143,7 +143,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     [flow(CLIENT, tcp(VIP, 80), "refused")],
   ),
   packetCase(
-    "clusters may listen on different ports",
+    "clusters can listen on different ports",
     [
       importObject(KEY, [VIP], [HTTP]),
       slice(KEY, [ready("c2/n1/a")], { region: null }),
@@ -152,7 +152,7 @@ export const PORT_CASES: readonly PacketCase[] = [
     [flow(CLIENT, tcp(VIP, 80), [at("c2/n1/a", 8080), at("c3/n1/a", 8081)])],
   ),
   packetCase(
-    "two imports are two worlds, endpoints that they share included",
+    "two imports are independent, also if they share endpoints",
     [
       importObject(KEY, [VIP], [HTTP]),
       importObject("shop/web", [VIPS.second], [HTTP]),

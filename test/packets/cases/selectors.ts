@@ -1,6 +1,6 @@
 import type { NodeFact } from "../../../agent/model/facts.ts";
 import { ANNOTATION_CLUSTER_SELECTORS } from "../../../api/keys.ts";
-import { importObject } from "../../support/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { CLIENT, VIPS } from "../address-plan.ts";
 import { notReady, type PlanEndpoint, ready, serving, slice } from "../objects.ts";
 import { at, type Expectation, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
@@ -54,7 +54,7 @@ const c2 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { pr
 const c3 = (...endpoints: readonly PlanEndpoint[]) => slice(KEY, endpoints, { properties: C3 });
 const ALL = [c1(ready("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))];
 
-/** Which cluster's endpoints take the traffic where the import says whom it prefers. */
+/** The clusters that get the traffic of imports with cluster selectors. */
 export const SELECTOR_CASES: readonly PacketCase[] = [
   selected("selectors: the first entry that matches", [LOCAL, REGIONAL], ALL, [at("c1/n1/a")]),
   selected("selectors: the first entry may be far away", [HAS_GPU, LOCAL], ALL, [
@@ -62,19 +62,19 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
     at("c3/n1/a"),
   ]),
   selected(
-    "selectors: all requirements of an entry count",
+    "selectors: all requirements of an entry apply",
     [{ ...HAS_GPU, ...same(CONTINENT) }, LOCAL],
     ALL,
     [at("c3/n1/a")],
   ),
   selected(
-    "selectors: the second entry when nobody of the first is ready",
+    "selectors: the second entry when no endpoint of the first is ready",
     [LOCAL, same(CONTINENT)],
     [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(ready("c3/n1/a"))],
     [at("c3/n1/a")],
   ),
   selected(
-    "selectors: the remainder when nobody of any entry is ready",
+    "selectors: the remainder when no endpoint of any entry is ready",
     [LOCAL, same(CONTINENT)],
     [c1(notReady("c1/n1/a")), c2(ready("c2/n1/a")), c3(serving("c3/n1/a"))],
     [at("c2/n1/a")],
@@ -84,7 +84,7 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
     at("c3/n1/a"),
   ]),
   selected(
-    "selectors: away from here, and back when nobody else is",
+    "selectors: other clusters first, and this one when no other has an endpoint",
     [NOT_HERE],
     [c1(ready("c1/n1/a")), c2(notReady("c2/n1/a"))],
     [at("c1/n1/a")],
@@ -100,7 +100,7 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
     at("c3/n1/a"),
   ]),
   selected(
-    "selectors: a cluster that claims to be this one, and here, is not",
+    "selectors: another cluster that claims this region is not this cluster",
     [LOCAL, REGIONAL],
     [
       c2(ready("c2/n1/a")),
@@ -111,20 +111,20 @@ export const SELECTOR_CASES: readonly PacketCase[] = [
     [at("c2/n1/a")],
   ),
   selected(
-    "selectors: unknown origin is of the remainder, whatever it says of itself",
+    "selectors: a slice of unknown origin is in the remainder, whatever its labels",
     [same(CONTINENT)],
     [slice(KEY, [ready("c1/n1/a")], { cluster: null, properties: C1 }), c3(ready("c3/n1/a"))],
     [at("c3/n1/a")],
   ),
   selected(
-    "selectors: PreferSameZone narrows inside the entry, and does not pass it over",
+    "selectors: PreferSameZone narrows inside the entry, and does not skip it",
     [HAS_GPU],
     [c1(ready("c1/n1/a")), c3(ready("c3/n1/a"), ready("c3/n1/b"))],
     [at("c3/n1/a"), at("c3/n1/b")],
     { trafficDistribution: "PreferSameZone" },
   ),
   selected(
-    "selectors: internalTrafficPolicy Local looks at this node alone",
+    "selectors: internalTrafficPolicy Local uses this node only",
     [HAS_GPU, LOCAL],
     [c1(ready("c1/n1/a"), ready("c1/n2/c")), c3(ready("c3/n1/a"))],
     [at("c1/n1/a")],

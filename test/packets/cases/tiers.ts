@@ -1,5 +1,5 @@
 import type { NodeFact } from "../../../agent/model/facts.ts";
-import { importObject } from "../../support/objects.ts";
+import { importObject } from "../../generators/objects.ts";
 import { CLIENT, VIPS } from "../address-plan.ts";
 import { notReady, ready, serving, slice, terminating } from "../objects.ts";
 import { at, type Expectation, flow, type PacketCase, packetCase, tcp } from "../packet-case.ts";
@@ -29,7 +29,7 @@ function tier(
 /** Which cluster's endpoints take the traffic, by where they are and what condition they are in. */
 export const TIER_CASES: readonly PacketCase[] = [
   tier(
-    "local endpoints before regional and global ones, on whichever node",
+    "local endpoints before regional and global ones, on any node",
     [slice(KEY, LOCAL), slice(KEY, REGIONAL), slice(KEY, GLOBAL)],
     [at("c1/n1/a"), at("c1/n2/c")],
   ),
@@ -43,9 +43,9 @@ export const TIER_CASES: readonly PacketCase[] = [
     [slice(KEY, GLOBAL)],
     [at("c3/n1/a"), at("c3/n1/b")],
   ),
-  tier("no endpoint anywhere: refused", [], "refused"),
+  tier("no endpoint anywhere: rejected", [], "refused"),
   tier(
-    "an empty slice is no endpoint",
+    "an empty slice has no endpoint",
     [slice(KEY, [], { cluster: "c1" }), slice(KEY, REGIONAL)],
     [at("c2/n1/a")],
   ),
@@ -58,7 +58,7 @@ export const TIER_CASES: readonly PacketCase[] = [
     [at("c1/n1/a"), at("c1/n1/b")],
   ),
   tier(
-    "local endpoints that are not ready: regional ones",
+    "unready local endpoints: regional ones",
     [slice(KEY, [notReady("c1/n1/a")]), slice(KEY, REGIONAL)],
     [at("c2/n1/a")],
   ),
@@ -68,7 +68,7 @@ export const TIER_CASES: readonly PacketCase[] = [
     [at("c1/n1/b")],
   ),
   tier(
-    "only endpoints that are not ready: refused",
+    "only unready endpoints: rejected",
     [slice(KEY, [notReady("c1/n1/a")]), slice(KEY, [notReady("c2/n1/a")])],
     "refused",
   ),
@@ -93,12 +93,12 @@ export const TIER_CASES: readonly PacketCase[] = [
     [at("c2/n1/a"), at("c2/n1/b")],
   ),
   tier(
-    "a slice of unknown origin counts as global, whatever its addresses and its region",
+    "a slice of unknown origin is global, whatever its addresses and its region",
     [slice(KEY, [ready("c1/n1/a")], { cluster: null, region: "eu-west" }), slice(KEY, REGIONAL)],
     [at("c2/n1/a")],
   ),
   tier(
-    "unknown origin is as good as any global one",
+    "unknown origin is equal to other global ones",
     [slice(KEY, [ready("c2/n1/a")], { cluster: null }), slice(KEY, [ready("c3/n1/a")])],
     [at("c2/n1/a"), at("c3/n1/a")],
   ),
@@ -109,12 +109,12 @@ export const TIER_CASES: readonly PacketCase[] = [
   ),
   tier("nothing but inactive slices: refused", [slice(KEY, LOCAL, { active: false })], "refused"),
   tier(
-    "a cluster that names no region is global",
+    "a cluster without a region is global",
     [slice(KEY, REGIONAL, { region: null }), slice(KEY, [ready("c3/n1/a")])],
     [at("c2/n1/a"), at("c3/n1/a")],
   ),
   tier(
-    "the operator's word on regions overrules the slice's",
+    "the operator's setting of regions overrides the slice's",
     [slice(KEY, REGIONAL), slice(KEY, [ready("c3/n1/a")])],
     [at("c3/n1/a")],
     { node: (home) => ({ ...home, clusterRegions: REGIONS_SWAPPED }) },
@@ -126,12 +126,12 @@ export const TIER_CASES: readonly PacketCase[] = [
     { node: withoutCluster },
   ),
   tier(
-    "an address that two clusters claim is the nearer one's",
+    "an address in slices of two clusters belongs to the nearer one",
     [slice(KEY, [ready("c1/n1/a")]), slice(KEY, [ready("c1/n1/a")], { cluster: "c3" })],
     [at("c1/n1/a")],
   ),
   tier(
-    "a farther cluster's claim does not revive an address that is not ready here",
+    "a farther cluster's slice does not make an unready local address ready",
     [slice(KEY, [notReady("c1/n1/a")]), slice(KEY, [ready("c1/n1/a")], { cluster: "c3" })],
     "refused",
   ),

@@ -1,4 +1,4 @@
-/** Runs in the guest: the files that the job names, and tells the host what becomes of each test. */
+/** Runs the job's files in the guest, and reports the result of each test to the host. */
 import { existsSync, openSync, readFileSync, writeSync } from "node:fs";
 import { availableParallelism, release } from "node:os";
 import { resolve } from "node:path";
@@ -17,7 +17,7 @@ function report(said: Report): void {
   writeSync(port, `${JSON.stringify(said)}\n`);
 }
 
-/** A file is a test to node:test, which the process that runs it does not know. */
+/** node:test reports a file as a test. */
 function idOf(file: string, { name, testId }: { name: string; testId: number }): string {
   return name === file ? file : `${file}#${testId}`;
 }
@@ -28,7 +28,7 @@ function failureOf(error: Error): Failure {
   return { message: cause.message, stack: inspect(cause), inside };
 }
 
-/** Once for each: node:test does not begin what it cancels because a hook around it failed. */
+/** Once for each test: node:test does not begin tests that it cancels after a failed hook. */
 function began(file: string, data: EventData.TestDequeue | EventData.TestComplete): void {
   const id = idOf(file, data);
   if (known.has(id)) return;
@@ -62,7 +62,7 @@ async function runFile(file: string): Promise<void> {
   }
 }
 
-/** Takes from these until there is none left. */
+/** Runs these files one after the other. */
 async function runInTurn(files: string[]): Promise<void> {
   for (let file = files.shift(); file !== undefined; file = files.shift()) {
     await runFile(resolve(file));

@@ -1,0 +1,142 @@
+import type { Scheduler } from "../../../api/scheduler.ts";
+import { CodedError } from "../../../common/errors.ts";
+import { NftCommits } from "../../system/nft-commits.ts";
+import { NftProcess } from "../../system/nft-process.ts";
+import type { Backend, Check, Conflict, Drift, Programmed } from "../backend.ts";
+import type { OpenOptions } from "../backend-kind.ts";
+import { runSteps } from "./apply.ts";
+import { conflictsOf } from "./conflicts.ts";
+import { diff, diffGarbage } from "./diff.ts";
+import { compare, kubeProxySuspect } from "./drift.ts";
+import { type GuardOptions, isBound } from "./guard.ts";
+import { listGuard } from "./list.ts";
+import { programmed } from "./programmed.ts";
+import { isBesideKubeProxy, readBack, readDestinations } from "./read.ts";
+import { RoundRobin } from "./round-robin.ts";
+import { IpvsRuleset } from "./ruleset.ts";
+import { type Changes, draining, isOurs, type KernelState, nothing } from "./state.ts";
+import type { IpvsTransaction } from "./transaction.ts";
+
+/** The number of servers whose destinations one check reads: one request each, 0.1 ms. Two checks read 1,000 servers. */
+const PER_CHECK = 512;
+/** The number of servers with draining destinations whose connection counts one check reads. */
+const DRAINING_PER_CHECK = 512;
+
+/** Options of an IPVS backend. */
+export interface IpvsOptions extends GuardOptions, Partial<OpenOptions> {
+  /** The scheduler of imports that name none. */
+  readonly scheduler: Scheduler;
+  /** Counts commits to this namespace's nftables; shared by both families. */
+  readonly commits?: NftCommits;
+}
+
+/**
+ * The IPVS backend of one family.
+ *
+ * Ownership, without memory of an earlier run: the device `csp-ipvs0` with its addresses; the nftables tables `csp-ipvs`;
+ * and the virtual servers with our flag (`MARK`) on addresses of that device or in the ClusterSet CIDR.
+ */
+export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransaction> {
+  readonly #options: IpvsOptions;
+  readonly #nft: NftProcess;
+  readonly #commits: NftCommits;
+  /** What other programs had committed to nftables when the last check found no drift. */
+  #checkedAt: string | undefined;
+  readonly #checked = new RoundRobin(PER_CHECK);
+  readonly #drained = new RoundRobin(DRAINING_PER_CHECK);
+
+  constructor(options: IpvsOptions) {
+    this.#options = options;
+    this.#nft = new NftProcess(options);
+    this.#commits = options.commits ?? new NftCommits();
+  }
+
+  ruleset(): IpvsRuleset {
+    return new IpvsRuleset(this.#options.scheduler);
+  }
+
+  empty(): KernelState {
+    return nothing();
+  }
+
+  programmed(state: KernelState): Programmed {
+    return programmed(state);
+  }
+
+  conflicts(state: KernelState): Conflict[] {
+    return conflictsOf(state, this.#options.family);
+  }
+
+  diff(state: KernelState, changes: Changes): Generator<void, IpvsTransaction> {
+    return diff(state, changes, this.#options);
+  }
+
+  compare(before: KernelState, found: KernelState): Drift[] {
+    return compare(before, found, this.#options.clusterSetCidr);
+  }
+
+  async read(stop?: AbortSignal): Promise<KernelState> {
+    const { family, clusterSetCidr } = this.#options;
+    const guard = await listGuard(family, "elements", stop);
+    const state = await readBack(family, clusterSetCidr, guard, "all", stop);
+    // Rules that are bound already stay so: an earlier process has found no other backend.
+    return { ...state, shared: this.#othersInPlace() && !isBound(state.rules) };
+  }
+
+  /**
+   * Checks all servers, the destinations of some, addresses and sysctls; and the guard's tables, if another program has committed
+   * anything to nftables since they were last as they should be.
+   */
+  async check(state: KernelState, stop?: AbortSignal): Promise<Check<IpvsTransaction>> {
+    const { family, clusterSetCidr } = this.#options;
+    const ours = [...state.servers.keys()].filter((key) => isOurs(state, key));
+    const depth = new Set(this.#checked.next(ours));
+    const others = await this.#commits.ofOthers();
+    const unchanged = others !== undefined && others === this.#checkedAt;
+    const guard = unchanged ? state : await listGuard(family, "elements", stop);
+    const found = await readBack(family, clusterSetCidr, guard, depth, stop);
+    const drift = compare(state, found, clusterSetCidr, depth);
+    this.#checkedAt = drift.length === 0 ? others : undefined;
+    return { drift, garbage: await this.#garbage(state, stop) };
+  }
+
+  /** What removes drained destinations, and the exception for another backend's rules once these are gone. */
+  async #garbage(state: KernelState, stop?: AbortSignal): Promise<IpvsTransaction | undefined> {
+    const drains = this.#drained.next(draining(state));
+    const bind = state.shared && !this.#othersInPlace();
+    if (drains.length === 0 && !bind) return undefined;
+    const found = await readDestinations(drains, this.#options.family, stop);
+    const tx = diffGarbage(state, drains, found, bind, this.#options);
+    return tx.empty ? undefined : tx;
+  }
+
+  async apply(tx: IpvsTransaction, state: KernelState): Promise<void> {
+    const run = (text: string) =>
+      this.#commits.run(async () => {
+        await this.#nft.run(text);
+        return 1;
+      });
+    try {
+      await runSteps(this.#options.family, tx.steps, { run });
+    } catch (error) {
+      throw await this.#explained(error);
+    }
+    tx.settle(state);
+  }
+
+  close(): Promise<void> {
+    return this.#nft.close();
+  }
+
+  #othersInPlace(): boolean {
+    return this.#options.othersInPlace?.() ?? false;
+  }
+
+  /** Adds the program that probably deleted a server, if that can be determined. */
+  async #explained(error: unknown): Promise<unknown> {
+    if (!(error instanceof CodedError) || error.code !== "CSP_SERVER_GONE") return error;
+    if (!(await isBesideKubeProxy())) return error;
+    const suspect = kubeProxySuspect(this.#options.clusterSetCidr);
+    return new CodedError(error.code, `${error.message}. Probably ${suspect}`, { cause: error });
+  }
+}

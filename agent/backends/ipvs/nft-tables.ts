@@ -1,0 +1,75 @@
+import { addressFromHex, type Family } from "../../../api/address.ts";
+import { type Chain, commentsOf, replaceTable } from "../nft/chains.ts";
+import { elementLines } from "../nft/elements.ts";
+import { WORDS } from "../nft/words.ts";
+import { arpChains } from "./arp.ts";
+import { type GuardOptions, guardChains } from "./guard.ts";
+import { type GuardSets, noSets, type ServerKey, serverName } from "./state.ts";
+
+/** Our nftables tables of one family, which are always written together: the guard, and with IPv4 the ARP rules. */
+
+/** `ip csp-ipvs`: the guard's table, as nft names it. */
+export function guardTable(family: Family): string {
+  return `${WORDS[family].ip} csp-ipvs`;
+}
+
+/** The names of the tables, the guard's first. */
+export function tablesOf(family: Family): string[] {
+  return family === "IPv4" ? [guardTable(family), ARP_TABLE] : [guardTable(family)];
+}
+
+const ARP_TABLE = "arp csp-ipvs";
+
+/** The comments of all rules, in their order. PURE. */
+export function marksOf(options: GuardOptions): string[] {
+  return tablesOf(options.family).flatMap((table) => marksIn(table, options));
+}
+
+/** Input of nft that replaces the tables in one transaction. PURE. */
+export function renderTables(options: GuardOptions, sets: GuardSets): string {
+  const { family } = options;
+  const { type } = WORDS[family];
+  const types = {
+    served: `${type} . inet_proto . inet_service`,
+    explicit: type,
+    hairpins: `${type} . ${type}`,
+  };
+  const tables = tablesOf(family).flatMap((table) => {
+    const used = table === ARP_TABLE ? { explicit: type } : types;
+    return replaceTable(table, used, chainsOf(table, options), marksIn(table, options));
+  });
+  return [...tables, ...renderElements(family, noSets(), sets), ""].join("\n");
+}
+
+/** Commands of nft that change the elements of the sets from `before` to `after`. PURE. */
+export function renderElements(family: Family, before: GuardSets, after: GuardSets): string[] {
+  const text = (hex: string) => addressFromHex(hex).text;
+  const twice = (hex: string) => `${text(hex)} . ${text(hex)}`;
+  const server = (key: ServerKey) => {
+    const { address, protocol, port } = serverName(key, family);
+    return `${text(address)} . ${protocol.toLowerCase()} . ${port}`;
+  };
+  const guard = guardTable(family);
+  return [
+    ...elementLines(guard, "served", before.served, after.served, server),
+    ...elementLines(guard, "hairpins", before.hairpins, after.hairpins, twice),
+    ...tablesOf(family).flatMap((table) =>
+      elementLines(table, "explicit", before.explicit, after.explicit, text),
+    ),
+  ];
+}
+
+/** Input of nft that lets other programs translate VIPs again, and keeps the guard: the first step of removal. */
+export function renderUnbound(family: Family): string {
+  const chains = ["bind-incoming", "bind-outgoing"].map((name) => `${guardTable(family)} ${name}`);
+  // Flushing fails if another program has deleted the chain.
+  return chains.map((chain) => `add chain ${chain}\nflush chain ${chain}\n`).join("");
+}
+
+function marksIn(table: string, options: GuardOptions): string[] {
+  return commentsOf(chainsOf(table, options), table === ARP_TABLE ? "arp " : "");
+}
+
+function chainsOf(table: string, options: GuardOptions): Chain[] {
+  return table === ARP_TABLE ? arpChains(options.clusterSetCidr) : guardChains(options);
+}

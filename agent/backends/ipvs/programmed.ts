@@ -1,0 +1,26 @@
+import type { Programmed } from "../backend.ts";
+import { digitsOf } from "../nft/digits.ts";
+import { isImportKey, type KernelState, type ServerKey, serverKey, vipOf } from "./state.ts";
+
+/** The services that have a virtual server to which the guard admits new connections. PURE. */
+export function programmed({ servers, sets: { served } }: KernelState): Programmed {
+  let holders: ReadonlyMap<string, string> | undefined;
+  const isAdmitted = (key: ServerKey) => servers.has(key) && served.has(key);
+  return {
+    get size() {
+      // One service has a server for each of its VIPs.
+      const services = [...served].flatMap(([key, text]) =>
+        servers.has(key) && isImportKey(text) ? [`${text} ${key.slice(key.indexOf(" ") + 1)}`] : [],
+      );
+      return new Set(services).size;
+    },
+    holder: (vip) => {
+      const [address] = digitsOf([vip]);
+      holders ??= new Map([...served].map(([key, text]) => [vipOf(key), text]));
+      const text = holders.get(address ?? "");
+      return text !== undefined && isImportKey(text) ? text : undefined;
+    },
+    has: ({ vips, protocol, port }) =>
+      digitsOf(vips).some((address) => isAdmitted(serverKey({ address, protocol, port }))),
+  };
+}

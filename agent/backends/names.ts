@@ -1,0 +1,10 @@
+/** The backends, by their values of `--backend`. */
+export const BACKENDS = ["iptables", "ipvs", "nftables"] as const;
+/** One of `BACKENDS`. */
+export type BackendName = (typeof BACKENDS)[number];
+
+/** The default of `--backend`; every node supports it. */
+export const DEFAULT_BACKEND = "iptables" satisfies BackendName;
+
+/** What `--backend auto` tries, in this order. */
+export const AUTO_ORDER: readonly BackendName[] = ["ipvs", DEFAULT_BACKEND];

@@ -1,0 +1,84 @@
+import { NftCommits } from "../../system/nft-commits.ts";
+import { NftProcess } from "../../system/nft-process.ts";
+import type { Backend, Check, Drift, Programmed } from "../backend.ts";
+import type { OpenOptions } from "../backend-kind.ts";
+import { runTransaction } from "./apply.ts";
+import { diff } from "./diff.ts";
+import { compare } from "./drift.ts";
+import { programmed } from "./programmed.ts";
+import { readBack } from "./read.ts";
+import { NftablesRuleset } from "./ruleset.ts";
+import type { SkeletonOptions } from "./skeleton.ts";
+import { type Changes, type KernelState, nothing } from "./state.ts";
+import type { NftablesTransaction } from "./transaction.ts";
+
+/** Options of an nftables backend. */
+export interface NftablesOptions extends SkeletonOptions, Partial<OpenOptions> {
+  /** Counts commits to this namespace's nftables; shared by both families. */
+  readonly commits?: NftCommits;
+}
+
+const UNCHANGED: Check<never> = { drift: [], garbage: undefined };
+
+/** The nftables backend of one family. Ownership, without memory of an earlier run: everything in the table `clusterset-proxy` is ours. */
+export class NftablesBackend implements Backend<KernelState, Changes, NftablesTransaction> {
+  readonly #options: NftablesOptions;
+  readonly #nft: NftProcess;
+  readonly #commits: NftCommits;
+  /** What other programs had committed when the last check found no drift. */
+  #checkedAt: string | undefined;
+
+  constructor(options: NftablesOptions) {
+    this.#options = options;
+    this.#nft = new NftProcess(options);
+    this.#commits = options.commits ?? new NftCommits();
+  }
+
+  ruleset(): NftablesRuleset {
+    return new NftablesRuleset();
+  }
+
+  empty(): KernelState {
+    return nothing();
+  }
+
+  programmed(state: KernelState): Programmed {
+    return programmed(state);
+  }
+
+  /** The table is ours: no foreign object can be in the place of an element. */
+  conflicts(): readonly [] {
+    return [];
+  }
+
+  diff(state: KernelState, changes: Changes): Generator<void, NftablesTransaction> {
+    return diff(state, changes, this.#options);
+  }
+
+  compare(before: KernelState, found: KernelState): Drift[] {
+    return compare(before, found, this.#options.family);
+  }
+
+  read(stop?: AbortSignal): Promise<KernelState> {
+    return readBack(this.#options.family, stop);
+  }
+
+  /** Compares everything if another program has committed anything since it was last as it should be. */
+  async check(state: KernelState, stop?: AbortSignal): Promise<Check<NftablesTransaction>> {
+    const others = await this.#commits.ofOthers();
+    if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
+    const { family } = this.#options;
+    const drift = compare(state, await readBack(family, stop), family);
+    this.#checkedAt = drift.length === 0 ? others : undefined;
+    return { drift, garbage: undefined, prompted: others !== undefined };
+  }
+
+  async apply(tx: NftablesTransaction, state: KernelState): Promise<void> {
+    await runTransaction(this.#options.family, tx, this.#nft, this.#commits);
+    tx.settle(state);
+  }
+
+  close(): Promise<void> {
+    return this.#nft.close();
+  }
+}

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ModelNftables } from "../../../test/doubles/model-nftables.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import { finished } from "../backend.ts";
+import { diff } from "./diff.ts";
+import { NftablesRuleset } from "./ruleset.ts";
+import type { SkeletonOptions } from "./skeleton.ts";
+import { type KernelState, nothing } from "./state.ts";
+
+const OPTIONS: SkeletonOptions = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "none", podCidrs: [] },
+  remembers: true,
+};
+const A = { address: "10.1.0.11", port: 8080, cluster: "c1", maybeHere: false };
+const B = { address: "10.2.0.11", port: 8080, cluster: "c2", maybeHere: false };
+const KEY = "demo/serve";
+
+/** A kernel, and the agent that writes to it. */
+class World {
+  readonly kernel = new ModelNftables();
+  state: KernelState = nothing();
+  #ruleset = new NftablesRuleset();
+
+  /** Sets the services of one import; returns nft's commands, without the first skeleton. */
+  set(services: readonly VirtualService[], kept: readonly VirtualService[] = []): string[] {
+    this.#ruleset.set(KEY, services, { kept });
+    const tx = finished(diff(this.state, finished(this.#ruleset.take()), OPTIONS));
+    this.kernel.run(tx);
+    const text =
+      this.state.rules.length === 0 ? tx.toString().replace(tx.skeleton, "") : tx.toString();
+    tx.settle(this.state);
+    assert.deepEqual(this.state, this.kernel.read());
+    const lines = text.split("\n").filter((line) => line !== "");
+    return lines.map((line) => line.replaceAll(" ip clusterset-proxy", ""));
+  }
+
+  /** A new process that reads back what the kernel has. */
+  restart(): void {
+    this.state = this.kernel.read();
+    this.#ruleset = new NftablesRuleset();
+  }
+}
+
+const web = (...endpoints: VirtualService["endpoints"]) =>
+  virtualService({
+    importKey: KEY,
+    portName: "http",
+    port: 80,
+    vips: ["241.0.0.10"],
+    tier: "local",
+    endpoints,
+  });
+
+describe("the changes of a service", () => {
+  test("a new one: its endpoints by slot, and their number", () => {
+    assert.deepEqual(new World().set([web(A, B)]), [
+      'add element endpoints { 241.0.0.10 . tcp . 80 . none comment "demo/serve:http local c1" : 10.1.0.11 . 8080, 241.0.0.10 . tcp . 80 . 0:1 comment "demo/serve:http local c2" : 10.2.0.11 . 8080 }',
+      'add element services { 241.0.0.10 . tcp . 80 comment "demo/serve:http local" : 0:2 }',
+    ]);
+  });
+
+  test("one without endpoints has no slots, and says why", () => {
+    const { tier: _, ...none } = { ...web(), reason: "no-endpoint" } as const;
+    assert.deepEqual(new World().set([none]), [
+      'add element services { 241.0.0.10 . tcp . 80 comment "demo/serve:http no-endpoint" : none }',
+    ]);
+  });
+
+  test("another endpoint in place of one changes no number of slots", () => {
+    const world = new World();
+    world.set([web(A)]);
+    assert.deepEqual(world.set([web(B)]), [
+      "delete element endpoints { 241.0.0.10 . tcp . 80 . none }",
+      'add element endpoints { 241.0.0.10 . tcp . 80 . none comment "demo/serve:http local c2" : 10.2.0.11 . 8080 }',
+    ]);
+  });
+
+  test("the same again is nothing, also for a new process", () => {
+    const world = new World();
+    world.set([web(A, B)]);
+    assert.deepEqual(world.set([web(A, B)]), []);
+    world.restart();
+    assert.deepEqual(world.set([web(A, B)]), []);
+  });
+
+  test("a removed one leaves no element, also if a new process removes it", () => {
+    const world = new World();
+    world.set([web(A, B)]);
+    world.restart();
+    assert.deepEqual(world.set([]), [
+      "delete element endpoints { 241.0.0.10 . tcp . 80 . none, 241.0.0.10 . tcp . 80 . 0:1 }",
+      "delete element services { 241.0.0.10 . tcp . 80 }",
+    ]);
+  });
+
+  test("a kept one stays as it is", () => {
+    const world = new World();
+    world.set([web(A)]);
+    world.restart();
+    assert.deepEqual(world.set([], [web(B)]), []);
+  });
+
+  test("a VIP outside the ClusterSet CIDR, and an endpoint of this node, are in their sets as long as they are needed", () => {
+    const world = new World();
+    const explicit = { ...web({ ...A, maybeHere: true }), vips: ["198.51.100.7"] };
+    const lines = world.set([explicit]);
+    assert.deepEqual(lines.slice(0, 2), [
+      "add element explicit { 198.51.100.7 }",
+      "add element hairpins { 10.1.0.11 . 10.1.0.11 }",
+    ]);
+    assert.deepEqual(world.set([]).slice(-2), [
+      "delete element explicit { 198.51.100.7 }",
+      "delete element hairpins { 10.1.0.11 . 10.1.0.11 }",
+    ]);
+  });
+});
+
+describe("chains for what few services need", () => {
+  const many = Array.from({ length: 65 }, (_, i) => ({ ...A, address: `10.1.1.${i}` }));
+
+  test("more than 64 slots have a chain of their own, which stays", () => {
+    const world = new World();
+    world.set([web(A)]);
+    const lines = world.set([web(...many)]);
+    assert.ok(lines.includes("add element picks { 0:41 : goto pick-65 }"), lines.join("\n"));
+    assert.ok(world.kernel.chains.has("pick-65"));
+    world.restart();
+    world.set([web(A)]);
+    assert.ok(world.kernel.chains.has("pick-65"));
+    assert.ok(
+      !world
+        .set([web(...many)])
+        .join("\n")
+        .includes("chain"),
+    );
+  });
+
+  test("affinity: a timeout is rounded up to the next power of two, but for the default", () => {
+    const chainsFor = (affinitySeconds: number) => {
+      const world = new World();
+      world.set([{ ...web(A, B), affinitySeconds }]);
+      return [...world.kernel.chains.keys()].filter((name) => /^(hash|sticky)-/.test(name));
+    };
+    assert.deepEqual(chainsFor(10_800), ["hash-2", "sticky-10800"]);
+    assert.deepEqual(chainsFor(60), ["hash-2", "sticky-64"]);
+    assert.deepEqual(chainsFor(64), ["hash-2", "sticky-64"]);
+    assert.deepEqual(chainsFor(1), ["hash-2", "sticky-1"]);
+  });
+
+  test("affinity: an endpoint has the same ID whatever endpoints there are beside it", () => {
+    const idsOf = (...endpoints: VirtualService["endpoints"]) => {
+      const world = new World();
+      world.set([{ ...web(...endpoints), affinitySeconds: 60 }]);
+      const found = [...(world.kernel.elements.get("endpoints")?.values() ?? [])];
+      return new Map(found.map(({ key, value }) => [value, key.split(" ").at(-1)]));
+    };
+    assert.equal(idsOf(A).get("0a02000b 8080"), undefined);
+    assert.equal(idsOf(A, B).get("0a02000b 8080"), idsOf(B).get("0a02000b 8080"));
+  });
+});
+
+describe("a table that another program has changed", () => {
+  test("rules of another digest are written again, and elements stay", () => {
+    const world = new World();
+    world.set([web(A)]);
+    const guard = world.kernel.chains.get("guard");
+    assert.ok(guard);
+    guard.rules.unshift("accept");
+    world.restart();
+    const lines = world.set([web(A)]);
+    assert.ok(lines.includes("flush chain guard"));
+    assert.ok(!lines.some((line) => line.includes("element endpoints")), lines.join("\n"));
+  });
+
+  test("an element of another form: the table is replaced", () => {
+    const world = new World();
+    world.set([web(A)]);
+    const hairpins = world.kernel.elements.get("hairpins");
+    hairpins?.set("0a000001 0a000002", { key: "0a000001 0a000002", value: "", comment: "" });
+    world.restart();
+    assert.ok(world.set([web(A)]).includes("delete table"));
+    assert.equal(world.kernel.elements.get("hairpins")?.size, 0);
+  });
+});

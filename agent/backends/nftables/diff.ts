@@ -1,0 +1,134 @@
+import { contains } from "../../../api/cidr.ts";
+import type { Element, ElementChange, SetLayout } from "../../system/nftables/element.ts";
+import { changesOf, elementsOf } from "../nft/elements.ts";
+import { SETS } from "./sets.ts";
+import type { SkeletonOptions } from "./skeleton.ts";
+import { extraIn, marksOf, renderExtra, renderSkeleton } from "./skeleton-text.ts";
+import {
+  type Changes,
+  contentOf,
+  type DesiredService,
+  type KernelService,
+  type KernelState,
+  nothing,
+  type ServiceKey,
+  settled,
+} from "./state.ts";
+import { type ElementGroup, NftablesTransaction } from "./transaction.ts";
+
+/** The transaction that makes the kernel hold `changes`. PURE. */
+export function* diff(
+  found: KernelState,
+  changes: Changes,
+  options: SkeletonOptions,
+): Generator<void, NftablesTransaction> {
+  // A table with elements of another form is replaced.
+  const state = found.foreign ? nothing() : found;
+  const groups: ElementGroup[] = [];
+  const services = new Map<ServiceKey, KernelService | undefined>();
+  const needed = new Set<string>();
+  for (const [key, desired] of all(state, changes)) {
+    const after = desired && settled(desired);
+    const group = diffService(key, state.services.get(key), desired, after);
+    if (group.length > 0) {
+      groups.push(group);
+      services.set(key, after);
+    }
+    for (const name of desired?.chains ?? []) needed.add(name);
+    yield;
+  }
+  const { family, clusterSetCidr } = options;
+  const isInside = (hex: string) => contains(clusterSetCidr, { family, text: "", hex });
+  const { complete } = changes;
+  const vips = new Map([...changes.vips].filter(([hex]) => !isInside(hex)));
+  const explicit = changesOf(state.explicit, vips, complete);
+  const hairpins = changesOf(state.hairpins, changes.hairpins, complete);
+  const twice = (hex: string) => `${hex} ${hex}`;
+  const first = [
+    ...addresses(SETS.explicit, elementsOf(explicit, true), (hex) => hex),
+    ...addresses(SETS.hairpins, elementsOf(hairpins, true), twice),
+  ];
+  const last = [
+    ...removed(SETS.explicit, [...elementsOf(explicit, false)]),
+    ...removed(SETS.hairpins, [...elementsOf(hairpins, false)].map(twice)),
+  ];
+  const existing = extraIn(state.rules);
+  const extra = existing.union(needed);
+  const isWhole = !found.foreign && sameTexts(state.rules, marksOf(options, existing));
+  const missing = needed.difference(existing);
+  const text = isWhole ? renderExtra(options, missing) : renderSkeleton(options, extra);
+  return new NftablesTransaction({
+    family,
+    replaces: found.foreign,
+    text,
+    groups: [first, ...groups, last].filter((group) => group.length > 0),
+    services,
+    explicit,
+    hairpins,
+    rules: text === "" ? state.rules : marksOf(options, extra),
+  });
+}
+
+/** The services that `changes` names, without kept ones; if it is complete, also all others of the state. */
+function* all(
+  { services }: KernelState,
+  { complete, services: named }: Changes,
+): Generator<readonly [ServiceKey, DesiredService | undefined]> {
+  for (const [key, one] of named) if (one !== "kept") yield [key, one];
+  if (!complete) return;
+  for (const key of services.keys()) if (!named.has(key)) yield [key, undefined];
+}
+
+function diffService(
+  key: ServiceKey,
+  before: KernelService | undefined,
+  desired: DesiredService | undefined,
+  after: KernelService | undefined,
+): ElementChange[] {
+  const isLike = after?.digest === before?.digest;
+  const last = (some: readonly string[] | undefined) => (some ?? []).map((one) => `${key} ${one}`);
+  return [
+    ...(isLike ? [] : removed(SETS.endpoints, last(before?.endpoints))),
+    ...(isLike ? [] : removed(SETS.choices, last(before?.choices))),
+    ...(isLike ? [] : added(SETS.endpoints, desired?.endpoints ?? [])),
+    ...(isLike ? [] : added(SETS.choices, desired?.choices ?? [])),
+    ...changed(SETS.affinity, key, before?.affinity, desired?.affinity),
+    ...changed(SETS.services, key, before?.head, desired?.head),
+  ];
+}
+
+function changed(
+  set: SetLayout,
+  key: ServiceKey,
+  before: string | undefined,
+  after: Element | undefined,
+): ElementChange[] {
+  if (before === (after && contentOf(after))) return [];
+  return [
+    ...removed(set, before === undefined ? [] : [key]),
+    ...added(set, after === undefined ? [] : [after]),
+  ];
+}
+
+function addresses(
+  set: SetLayout,
+  found: Iterable<string>,
+  keyOf: (hex: string) => string,
+): ElementChange[] {
+  return added(
+    set,
+    [...found].map((hex) => ({ key: keyOf(hex), value: "", comment: "" })),
+  );
+}
+
+function added(set: SetLayout, elements: readonly Element[]): ElementChange[] {
+  return elements.length === 0 ? [] : [{ kind: "add", set, elements }];
+}
+
+function removed(set: SetLayout, keys: readonly string[]): ElementChange[] {
+  return keys.length === 0 ? [] : [{ kind: "delete", set, keys }];
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
+}

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import {
+  type PlannedEndpoint,
+  servicePortName,
+  type VirtualService,
+} from "../../plan/virtual-service.ts";
+import type { Element } from "../../system/nftables/element.ts";
+import { digitsOf } from "../nft/digits.ts";
+import { timeoutOf } from "./affinity.ts";
+import { USUAL_SLOTS } from "./skeleton.ts";
+import type { DesiredService, ServiceKey } from "./state.ts";
+
+/** Bytes of a comment: nft shows no more. */
+const LONGEST_COMMENT = 127;
+/** IDs of IPv6 addresses are 32 bits of a hash, from here, so that no ID is the number of a slot. */
+const LEAST_ID = 0x10000;
+
+/** An endpoint with its digits. */
+interface Target {
+  readonly hex: string;
+  readonly port: number;
+  readonly comment: string;
+}
+
+/** The elements of one service: those of each of its VIPs. */
+export function renderService(service: VirtualService): (readonly [ServiceKey, DesiredService])[] {
+  const targets = service.endpoints.flatMap((endpoint) => targetOf(service, endpoint));
+  const slots = targets.length;
+  const name = servicePortName(service);
+  const comment = cut(`${name} ${service.tier ?? service.reason}`);
+  const seconds = service.affinitySeconds;
+  return digitsOf(service.vips).map((vip) => {
+    const key = `${vip} ${service.protocol} ${service.port}`;
+    const sticky = seconds !== undefined && slots > 0 ? timeoutOf(seconds) : undefined;
+    return [
+      key,
+      {
+        head: { key, value: `${slots}`, comment },
+        affinity:
+          sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
+        ...(sticky === undefined ? bySlot(key, targets) : byAddress(key, targets)),
+        chains: chainsOf(slots, sticky),
+      },
+    ];
+  });
+}
+
+/** The keys of a service's elements. */
+export function keysOf({ vips, protocol, port }: VirtualService): ServiceKey[] {
+  return digitsOf(vips).map((vip) => `${vip} ${protocol} ${port}`);
+}
+
+function bySlot(key: ServiceKey, targets: readonly Target[]) {
+  return { endpoints: targets.map((target, slot) => endpoint(key, slot, target)), choices: [] };
+}
+
+/** Slots lead to IDs, and IDs to endpoints, so that a client's memory does not depend on the order of endpoints. Slot 0 is the fallback. */
+function byAddress(key: ServiceKey, targets: readonly Target[]) {
+  const taken = new Set<number>();
+  const ids = targets.map(({ hex }) => idOf(hex, taken));
+  const [first] = targets;
+  return {
+    endpoints: [
+      ...(first === undefined ? [] : [endpoint(key, 0, first)]),
+      ...targets.map((target, i) => endpoint(key, ids[i] ?? 0, target)),
+    ],
+    choices: targets.map(({ comment }, slot) => ({
+      key: `${key} ${slot}`,
+      value: `${ids[slot]}`,
+      comment,
+    })),
+  };
+}
+
+function endpoint(key: ServiceKey, slot: number, { hex, port, comment }: Target): Element {
+  return { key: `${key} ${slot}`, value: `${hex} ${port}`, comment };
+}
+
+/** The ID of an address, which depends on it alone unless two IPv6 addresses of a service have the same hash. */
+function idOf(hex: string, taken: Set<number>): number {
+  for (let salt = 0; ; salt++) {
+    const digits =
+      hex.length === 8 && salt === 0
+        ? hex
+        : createHash("sha256").update(`${hex} ${salt}`).digest("hex").slice(0, 8);
+    const id = Number.parseInt(digits, 16);
+    if (id < LEAST_ID || taken.has(id)) continue;
+    taken.add(id);
+    return id;
+  }
+}
+
+function chainsOf(slots: number, sticky: number | undefined): string[] {
+  if (sticky !== undefined) return [`hash-${slots}`, `sticky-${sticky}`];
+  return slots > USUAL_SLOTS ? [`pick-${slots}`] : [];
+}
+
+/** `ns/name:port tier cluster`, and `serving` if no endpoint is ready. */
+function targetOf(service: VirtualService, { address, port, cluster }: PlannedEndpoint): Target[] {
+  const state = service.reason === "nearest-serving" ? " serving" : "";
+  const origin = `${service.tier} ${cluster ?? "origin-unknown"}${state}`;
+  const comment = cut(`${servicePortName(service)} ${origin}`);
+  return digitsOf([address]).map((hex) => ({ hex, port, comment }));
+}
+
+function cut(comment: string): string {
+  return comment.slice(0, LONGEST_COMMENT);
+}

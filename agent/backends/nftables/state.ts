@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import type { ObjectKey } from "../../../api/names.ts";
+import { isLabelName } from "../../../api/names.ts";
+import type { Element } from "../../system/nftables/element.ts";
+
+/** VIP, protocol and port as one text: `f1000001 TCP 80`. */
+export type ServiceKey = string;
+
+/** Value and comment of an element as one text. */
+export type Content = string;
+
+/** A service in the cached state. */
+export interface KernelService {
+  /** Of its element in `services`; undefined if that is missing. */
+  readonly head: Content | undefined;
+  /** Of its element in `affinity`, if there is one. */
+  readonly affinity: Content | undefined;
+  /** The last fields of the keys of its elements in `endpoints` and `choices`, sorted. */
+  readonly endpoints: readonly string[];
+  readonly choices: readonly string[];
+  /** Of all its elements in these two (`digestOf`). */
+  readonly digest: string;
+}
+
+/** A desired service. */
+export interface DesiredService {
+  readonly head: Element;
+  readonly affinity: Element | undefined;
+  readonly endpoints: readonly Element[];
+  readonly choices: readonly Element[];
+  /** Chains that it needs, besides those that always exist. */
+  readonly chains: readonly string[];
+}
+
+/** What the kernel should hold. */
+export interface Changes {
+  /** True if it has everything that is desired; else what may differ from before. */
+  readonly complete: boolean;
+  /** `kept` for a service that stays as it is, whether it exists or not; undefined for one that is no longer desired. */
+  readonly services: ReadonlyMap<ServiceKey, DesiredService | "kept" | undefined>;
+  /** By address: whether it is that of a VIP. */
+  readonly vips: ReadonlyMap<string, boolean>;
+  /** By address: whether it is that of an endpoint that may run here. */
+  readonly hairpins: ReadonlyMap<string, boolean>;
+}
+
+/** The cached state of the kernel, for one family. */
+export interface KernelState {
+  readonly services: Map<ServiceKey, KernelService>;
+  readonly explicit: Set<string>;
+  readonly hairpins: Set<string>;
+  /** The comments of our rules, sorted; empty if there is no table. */
+  rules: readonly string[];
+  /** True if a set has elements that are not of the form that we write: the table is replaced. */
+  foreign: boolean;
+}
+
+/** The state of a kernel that holds nothing of ours. */
+export function nothing(): KernelState {
+  return {
+    services: new Map(),
+    explicit: new Set(),
+    hairpins: new Set(),
+    rules: [],
+    foreign: false,
+  };
+}
+
+/** The service of a key that has a slot or an ID, and this last field. */
+export function splitKey(key: string): readonly [service: ServiceKey, last: string] {
+  const space = key.lastIndexOf(" ");
+  return [key.slice(0, space), key.slice(space + 1)];
+}
+
+/** Value and comment of an element. */
+export function contentOf({ value, comment }: Element): Content {
+  return `${value} ${comment}`;
+}
+
+/** The import that the comment of a service names. */
+export function importOf(head: Content): ObjectKey | undefined {
+  const [, name = ""] = head.split(" ");
+  const [namespace = "", rest = ""] = name.split("/");
+  const [import_ = ""] = rest.split(":");
+  return isLabelName(namespace) && isLabelName(import_) ? `${namespace}/${import_}` : undefined;
+}
+
+/** The digest of elements, in any order. */
+export function digestOf(endpoints: readonly Element[], choices: readonly Element[]): string {
+  const lines = [endpoints, choices].map((some) =>
+    some
+      .map(({ key, value, comment }) => `${key} ${value} ${comment}`)
+      .sort()
+      .join("\n"),
+  );
+  return createHash("sha256").update(lines.join("\n\n")).digest("base64").slice(0, 22);
+}
+
+/** The last fields of the keys of elements, sorted. */
+export function lastFields(elements: readonly Element[]): string[] {
+  return elements.map(({ key }) => splitKey(key)[1]).sort();
+}
+
+/** A desired service as the kernel holds it afterwards. */
+export function settled({ head, affinity, endpoints, choices }: DesiredService): KernelService {
+  return {
+    head: contentOf(head),
+    affinity: affinity && contentOf(affinity),
+    endpoints: lastFields(endpoints),
+    choices: lastFields(choices),
+    digest: digestOf(endpoints, choices),
+  };
+}

@@ -1,0 +1,366 @@
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { CodedError } from "../../common/errors.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import {
+  entry,
+  FakeTable,
+  hex,
+  RANGE,
+  tcpService,
+  udpService,
+  VIP,
+} from "../../test/doubles/fake-conntrack.ts";
+import type { CleanupFailure, CleanupResult } from "./cleanup-schedule.ts";
+import { ConntrackFollower } from "./conntrack-follower.ts";
+
+const A = "10.1.0.11";
+const B = "10.1.0.12";
+
+describe("ConntrackFollower", () => {
+  let clock: FakeClock;
+  let netlink: FakeTable;
+  let tool: FakeTable;
+  let cleanedUp: CleanupResult[];
+  let failed: CleanupFailure[];
+  let follower: ConntrackFollower;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    [netlink, tool] = [new FakeTable(), new FakeTable("conntrack")];
+    [cleanedUp, failed] = [[], []];
+    follower = new ConntrackFollower({
+      ...{ family: "IPv4", range: RANGE, tables: [netlink, tool], clock, random: () => 0 },
+      events: {
+        cleanedUp: (what) => cleanedUp.push(what),
+        cleanupFailed: (what) => failed.push(what),
+      },
+    });
+  });
+
+  /** The kernel accepts these services of `demo/serve`; `complete`: and has no others. */
+  async function accept(services: Parameters<typeof follower.proposed>[1], complete = false) {
+    follower.proposed("demo/serve", services);
+    follower.accepted(complete);
+    await turn();
+  }
+
+  /** The same, and waits until the cleanups that follow have ended. */
+  async function settled(services: Parameters<typeof follower.proposed>[1], complete = false) {
+    await accept(services, complete);
+    for (let i = 0; i < 3; i++) {
+      clock.advance(5_000);
+      await turn();
+    }
+    netlink.lists.length = 0;
+    cleanedUp.length = 0;
+  }
+
+  test("does not scan before rules are live, nor after a failed transaction", async () => {
+    follower.proposed("demo/serve", [udpService([A])]);
+    await turn();
+    follower.failed();
+    assert.deepEqual(netlink.lists, []);
+    follower.accepted(false);
+    await turn();
+    assert.deepEqual(netlink.lists, [], "the failed transaction is not live");
+  });
+
+  test("scans the whole table of its family after every complete pass", async () => {
+    netlink.entries = [entry({ at: `${A}:5353` }), entry({ at: `${B}:5353`, clientPort: 4001 })];
+    await accept([udpService([A])], true);
+    assert.deepEqual(netlink.lists, [{ family: "IPv4" }]);
+    assert.deepEqual(netlink.entries, [entry({ at: `${A}:5353` })]);
+    const deleted = [{ protocol: "UDP", reason: "endpoint-left", entries: 1 }];
+    assert.deepEqual(cleanedUp, [{ family: "IPv4", by: "netlink", seconds: 0, deleted }]);
+    await settled([udpService([A])], true);
+    await accept([udpService([A])], true);
+    assert.equal(netlink.lists.length, 1);
+  });
+
+  const waiting = (at: string, clientPort: number) =>
+    entry({
+      ...{ protocol: "TCP", tcp: "SYN_SENT", replied: false, clientPort },
+      ...{ to: `${VIP}:80`, at: `${at}:8080` },
+    });
+
+  test("scans for unanswered TCP entries 0.8 s after their endpoint was removed", async () => {
+    await settled([tcpService([A, B])], true);
+    netlink.entries = [waiting(A, 4000), waiting(B, 4001)];
+    await accept([tcpService([A])]);
+    clock.advance(799);
+    await turn();
+    assert.deepEqual(netlink.lists, []);
+    clock.advance(1);
+    await turn();
+    const filter = { family: "IPv4", protocol: "TCP", destination: hex(VIP), unanswered: true };
+    assert.deepEqual(netlink.lists, [filter]);
+    assert.deepEqual(netlink.entries, [waiting(A, 4000)]);
+    assert.deepEqual(
+      cleanedUp.flatMap(({ deleted }) => deleted),
+      [{ protocol: "TCP", reason: "unanswered", entries: 1 }],
+    );
+  });
+
+  test("keeps unanswered entries to an endpoint removed a moment ago when it scans for another reason", async () => {
+    const udp = udpService([A]);
+    await settled([udp, udpService([A, B], { port: 54 }), tcpService([A, B])], true);
+    netlink.entries = [waiting(A, 4000), waiting(B, 4001)];
+    await accept([udp, udpService([A, B], { port: 54 }), tcpService([A])]);
+    clock.advance(700);
+    await accept([udp, udpService([A], { port: 54 }), tcpService([])]);
+    netlink.entries.push(entry({ at: `${B}:5353`, to: `${VIP}:54` }));
+    assert.equal(netlink.lists.length, 1, "of UDP");
+    assert.equal(netlink.entries.length, 3);
+    clock.advance(100);
+    await turn();
+    assert.deepEqual(netlink.entries.slice(0, 1), [waiting(A, 4000)]);
+    clock.advance(700);
+    await turn();
+    assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
+  });
+
+  test("keeps entries to endpoints of the transaction under way", async () => {
+    await settled([tcpService([A, B])], true);
+    await accept([tcpService([A])]);
+    const [removed, added] = [waiting(B, 4000), waiting("10.1.0.13", 4001)];
+    netlink.entries = [removed, added];
+    follower.proposed("demo/serve", [tcpService([A, "10.1.0.13"])]);
+    clock.advance(800);
+    await turn();
+    assert.deepEqual(netlink.entries, [added]);
+  });
+
+  test("scans answered entries, too, when it merges two requests", async () => {
+    await settled([udpService([A, B]), tcpService([A, B])], true);
+    await accept([udpService([A, B]), tcpService([A])]);
+    clock.advance(750);
+    await accept([udpService([A]), tcpService([A])]);
+    clock.advance(60);
+    netlink.entries = [entry({ at: `${B}:5353`, replied: true }), waiting(B, 4001)];
+    await accept([udpService([]), tcpService([A])]);
+    clock.advance(40);
+    await turn();
+    assert.deepEqual(netlink.lists.at(-1), { family: "IPv4", destination: hex(VIP) });
+    assert.deepEqual(netlink.entries, []);
+  });
+
+  test("cleans up after endpoints removed about the same time in one scan", async () => {
+    const other = (pods: string[]) => tcpService(pods, undefined, { port: 81 });
+    await settled([tcpService([A, B]), other([A, B])], true);
+    const release = netlink.hold();
+    await accept([tcpService([A]), other([A, B])]);
+    clock.advance(10);
+    await accept([tcpService([]), other([A, B])]);
+    clock.advance(10);
+    await accept([tcpService([]), other([A])]);
+    clock.advance(800);
+    release();
+    await turn();
+    clock.advance(5_000);
+    await turn();
+    assert.equal(netlink.lists.length, 2, "the first, and one for the rest");
+  });
+
+  test("filters by protocol and VIP in the kernel", async () => {
+    await settled([udpService([A]), tcpService([A])], true);
+    await settled([udpService([A, B]), tcpService([A])]);
+    await accept([udpService([B]), tcpService([A])]);
+    assert.deepEqual(netlink.lists, [{ family: "IPv4", protocol: "UDP", destination: hex(VIP) }]);
+    const vips = { vips: [VIP, "241.0.0.11"] };
+    await settled([udpService([A], vips), tcpService([A])]);
+    await accept([udpService([B], vips), tcpService([A])]);
+    assert.deepEqual(netlink.lists, [{ family: "IPv4", protocol: "UDP" }], "of two VIPs, neither");
+  });
+
+  test("ignores a released explicit VIP once its stale entries are deleted", async () => {
+    const explicit = { to: "198.51.100.7:53", at: `${A}:5353` };
+    await settled([udpService([A], { vips: ["198.51.100.7"] })], true);
+    netlink.entries = [entry(explicit)];
+    await settled([]);
+    assert.deepEqual(netlink.entries, []);
+    netlink.entries = [entry(explicit)];
+    await settled([udpService([A])]);
+    assert.equal(netlink.entries.length, 1, "no longer ours");
+  });
+
+  for (const [what, before, after] of [
+    ["a UDP endpoint is added", [udpService([A])], [udpService([A, B])]],
+    ["a TCP endpoint is added", [tcpService([A])], [tcpService([A, B])]],
+    ["an SCTP port is removed", [tcpService([A], undefined, { protocol: "SCTP" })], []],
+  ] as const) {
+    test(`does not scan when ${what}`, async () => {
+      await settled(before, true);
+      await accept(after);
+      clock.advance(5_000);
+      await turn();
+      assert.deepEqual(netlink.lists, []);
+    });
+  }
+
+  for (const [what, before, after] of [
+    ["a TCP endpoint is removed without the annotation", [tcpService([A, B])], [tcpService([A])]],
+    [
+      "a TCP endpoint in a slice takes no new connections",
+      [tcpService([A, B], [A, B])],
+      [tcpService([A], [B, A])],
+    ],
+    ["a TCP port is removed", [tcpService([A], [A])], []],
+  ] as const) {
+    test(`scans later, and only unanswered entries, when ${what}`, async () => {
+      await settled(before, true);
+      await accept(after);
+      assert.deepEqual(netlink.lists, []);
+      clock.advance(5_000);
+      await turn();
+      assert.deepEqual(
+        netlink.lists.map(({ unanswered }) => unanswered),
+        [true],
+      );
+    });
+  }
+
+  for (const [what, before, after] of [
+    ["a UDP endpoint is removed", [udpService([A, B])], [udpService([A])]],
+    ["the last UDP endpoint is removed", [udpService([A])], [udpService([])]],
+    ["a UDP port is removed", [udpService([A])], []],
+    ["a port is added", [], [tcpService([A])]],
+    ["a port gets its first endpoint", [tcpService([])], [tcpService([A])]],
+    [
+      "a TCP endpoint is removed with the annotation",
+      [tcpService([A, B], [A, B])],
+      [tcpService([A], [A])],
+    ],
+    ["an import gets the annotation", [tcpService([A])], [tcpService([A], [A])]],
+  ] as const) {
+    test(`scans when ${what}`, async () => {
+      await settled(before, true);
+      await accept(after);
+      assert.equal(netlink.lists.length, 1);
+    });
+  }
+
+  test("compares entries of a moved VIP with its new import", async () => {
+    await settled([udpService([A])], true);
+    netlink.entries = [entry({ at: `${A}:5353` })];
+    follower.proposed("demo/other", [udpService([B], { importKey: "demo/other" })]);
+    follower.proposed("demo/serve", []);
+    follower.accepted(false);
+    await turn();
+    assert.deepEqual(
+      cleanedUp.flatMap(({ deleted }) => deleted.map(({ reason }) => reason)),
+      ["endpoint-left"],
+    );
+  });
+
+  test("runs one cleanup at a time and merges requests made meanwhile", async () => {
+    await settled([udpService([A, B])], true);
+    const release = netlink.hold();
+    await accept([udpService([A])]);
+    clock.advance(40);
+    for (const pods of [[B], [A], [B]]) await accept([udpService(pods)]);
+    assert.equal(netlink.lists.length, 1);
+    release();
+    await turn();
+    assert.equal(cleanedUp[0]?.seconds, 0.04);
+    clock.advance(359);
+    await turn();
+    assert.equal(netlink.lists.length, 1, "pauses for nine times its duration");
+    clock.advance(1);
+    await turn();
+    assert.equal(netlink.lists.length, 2);
+    clock.advance(10_000);
+    await turn();
+    assert.equal(netlink.lists.length, 2);
+  });
+
+  test("under a hundred changes a second, runs ten cleanups a second and misses no entry", async () => {
+    await settled([udpService([A, B])], true);
+    for (let i = 0; i < 100; i++) {
+      if (i === 99) netlink.entries = [entry({ at: `${A}:5353` })];
+      await accept([udpService([i % 2 === 0 ? A : B])]);
+      clock.advance(10);
+      await turn();
+    }
+    assert.ok(netlink.lists.length <= 11, `${netlink.lists.length} scans`);
+    clock.advance(100);
+    await turn();
+    assert.deepEqual(netlink.entries, []);
+  });
+
+  test("falls back to the conntrack program whenever netlink fails", async () => {
+    netlink.faults.push(
+      new CodedError("CSP_NETLINK_UNAVAILABLE", "no native part"),
+      new CodedError("CSP_NETLINK_FAILED", "no answer"),
+    );
+    await accept([udpService([A])], true);
+    assert.deepEqual(
+      failed.map(({ by, last }) => [by, last]),
+      [["netlink", false]],
+    );
+    assert.deepEqual(
+      cleanedUp.map(({ by }) => by),
+      ["conntrack"],
+    );
+    clock.advance(100);
+    await accept([udpService([B])]);
+    assert.deepEqual(
+      cleanedUp.map(({ by }) => by),
+      ["conntrack", "conntrack"],
+    );
+    clock.advance(100);
+    await accept([udpService([A])]);
+    assert.deepEqual(
+      cleanedUp.map(({ by }) => by),
+      ["conntrack", "conntrack", "netlink"],
+    );
+  });
+
+  test("retries with exponential backoff when every access method fails", async () => {
+    await settled([udpService([A, B])], true);
+    for (const table of [netlink, tool]) {
+      for (let i = 0; i < 3; i++) table.faults.push(new Error("no"));
+    }
+    await accept([udpService([A])]);
+    netlink.entries = [entry({ at: `${B}:5353` })];
+    const waits: (number | undefined)[] = [];
+    while (cleanedUp.length === 0) {
+      waits.push(clock.next);
+      clock.advance(clock.next ?? 0);
+      await turn();
+    }
+    assert.deepEqual(waits, [1_000, 2_000, 4_000]);
+    assert.equal(failed.filter(({ last }) => last).length, 3);
+    assert.deepEqual(netlink.entries, []);
+  });
+
+  test("starts no cleanup once stopped", async () => {
+    const release = netlink.hold();
+    await accept([udpService([A])], true);
+    await accept([udpService([B])]);
+    const stopped = follower.stop();
+    release();
+    await stopped;
+    await accept([udpService([A])]);
+    clock.advance(60_000);
+    await turn();
+    assert.equal(cleanedUp.length, 1);
+    assert.equal(netlink.lists.length, 1);
+    assert.equal(clock.pending, 0);
+  });
+
+  test("cancels its timers when stopped", async () => {
+    await settled([tcpService([A, B])], true);
+    await accept([tcpService([A])]);
+    await follower.stop();
+    assert.equal(clock.pending, 0);
+  });
+
+  test("stops without waiting for a hanging program, reporting a failure or falling back", async () => {
+    netlink.holdUntilStopped();
+    await accept([udpService([A])], true);
+    await follower.stop();
+    assert.deepEqual([cleanedUp.length, failed.length, tool.lists.length], [0, 0, 0]);
+  });
+});

@@ -1,0 +1,389 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { ObjectKey } from "../../api/names.ts";
+import {
+  type EntryChanges,
+  entry,
+  RANGE,
+  tcpService,
+  udpService,
+  VIP,
+} from "../../test/doubles/fake-conntrack.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
+import { programmedPort } from "./programmed-port.ts";
+import { ProgrammedState } from "./programmed-state.ts";
+import { StaleCheck } from "./stale-check.ts";
+
+const A = "10.1.0.11";
+const B = "10.1.0.12";
+const HTTP = `${VIP}:80`;
+const TCP = { protocol: "TCP", to: HTTP, tcp: "ESTABLISHED" } as const;
+const UNANSWERED = { ...TCP, replied: false, tcp: "SYN_SENT" } as const;
+
+type Proposal = readonly (readonly [ObjectKey, readonly VirtualService[]])[];
+
+function propose(state: ProgrammedState, proposal: Proposal): void {
+  for (const [key, services] of proposal) state.propose(key, services.map(programmedPort));
+}
+
+/** The removal has expired, too. */
+function accept(state: ProgrammedState, proposal: Proposal, complete: boolean): void {
+  propose(state, proposal);
+  const { removal } = state.accept(complete);
+  if (removal !== undefined) state.removals.expire(removal);
+}
+
+function reasonFor(services: readonly VirtualService[], changes: EntryChanges) {
+  const state = new ProgrammedState(RANGE);
+  accept(state, [["demo/serve", services]], true);
+  return new StaleCheck(state).reasonFor(entry(changes));
+}
+
+const CASES: readonly {
+  readonly name: string;
+  readonly services: readonly VirtualService[];
+  readonly entry: EntryChanges;
+  readonly reason: string | undefined;
+}[] = [
+  {
+    name: "UDP to an endpoint that takes traffic",
+    services: [udpService([A, B])],
+    entry: { at: `${B}:5353` },
+    reason: undefined,
+  },
+  {
+    name: "UDP to an endpoint that takes none",
+    services: [udpService([A])],
+    entry: { at: `${B}:5353` },
+    reason: "endpoint-left",
+  },
+  {
+    name: "UDP to a ready endpoint of another tier",
+    services: [udpService([A], { keeps: [`${B}:5353`] })],
+    entry: { at: `${B}:5353` },
+    reason: undefined,
+  },
+  {
+    name: "UDP to another port of an endpoint",
+    services: [udpService([A])],
+    entry: { at: `${A}:53` },
+    reason: "endpoint-left",
+  },
+  {
+    name: "UDP without any endpoint",
+    services: [udpService([])],
+    entry: { at: `${A}:5353` },
+    reason: "endpoint-left",
+  },
+  {
+    name: "UDP that was not translated",
+    services: [udpService([A])],
+    entry: {},
+    reason: "vip-live",
+  },
+  {
+    name: "UDP to an endpoint at the VIP's own address, translated to another port",
+    services: [udpService([VIP])],
+    entry: { at: `${VIP}:5353` },
+    reason: undefined,
+  },
+  {
+    name: "UDP to a ClusterSetIP without an import",
+    services: [],
+    entry: { at: `${A}:5353` },
+    reason: "vip-gone",
+  },
+  {
+    name: "UDP to a port that the import does not have",
+    services: [udpService([A])],
+    entry: { to: `${VIP}:54`, at: `${A}:5353` },
+    reason: "vip-gone",
+  },
+  {
+    name: "half-open TCP to a port that only UDP has",
+    services: [udpService([A])],
+    entry: { protocol: "TCP", replied: false, tcp: "SYN_SENT" },
+    reason: "vip-gone",
+  },
+  {
+    name: "UDP to a foreign Service",
+    services: [udpService([A])],
+    entry: { to: "10.96.0.10:53", at: `${B}:5353` },
+    reason: undefined,
+  },
+  {
+    name: "UDP to a pod",
+    services: [udpService([A])],
+    entry: { to: `${B}:5353` },
+    reason: undefined,
+  },
+  {
+    name: "TCP to a removed endpoint, without the annotation",
+    services: [tcpService([A])],
+    entry: { ...TCP, at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "TCP to an endpoint in no slice, with the annotation",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080` },
+    reason: "endpoint-gone",
+  },
+  {
+    name: "unanswered TCP to an endpoint in no slice, with the annotation",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080`, replied: false, tcp: "SYN_SENT" },
+    reason: "unanswered",
+  },
+  {
+    name: "TCP without any endpoint, with the annotation",
+    services: [tcpService([], [])],
+    entry: { ...TCP, at: `${B}:8080` },
+    reason: "endpoint-gone",
+  },
+  {
+    name: "TCP to an endpoint in a slice that takes no traffic, with the annotation",
+    services: [tcpService([A], [A, B])],
+    entry: { ...TCP, at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "TCP that has ended, with the annotation",
+    services: [tcpService([A], [A])],
+    entry: { ...TCP, at: `${B}:8080`, tcp: "TIME_WAIT" },
+    reason: undefined,
+  },
+  {
+    name: "unanswered TCP to an endpoint that takes connections",
+    services: [tcpService([A, B])],
+    entry: { ...UNANSWERED, at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "unanswered TCP to an endpoint in a slice that takes none",
+    services: [tcpService([A], [A, B])],
+    entry: { ...UNANSWERED, at: `${B}:8080` },
+    reason: "unanswered",
+  },
+  {
+    name: "unanswered TCP without any endpoint",
+    services: [tcpService([])],
+    entry: { ...UNANSWERED, at: `${B}:8080` },
+    reason: "unanswered",
+  },
+  {
+    name: "unanswered TCP whose import is deleted",
+    services: [],
+    entry: { ...UNANSWERED, at: `${B}:8080` },
+    reason: "unanswered",
+  },
+  {
+    name: "a TCP handshake with a removed endpoint",
+    services: [tcpService([A])],
+    entry: { ...UNANSWERED, at: `${B}:8080`, replied: true, tcp: "SYN_RECV" },
+    reason: undefined,
+  },
+  {
+    name: "TCP with a reply that opened no connection",
+    services: [tcpService([A])],
+    entry: { ...UNANSWERED, at: `${B}:8080`, replied: true },
+    reason: undefined,
+  },
+  {
+    name: "unanswered TCP to a foreign Service",
+    services: [tcpService([A])],
+    entry: { ...UNANSWERED, to: "10.96.0.10:80", at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "established TCP whose import is deleted",
+    services: [],
+    entry: { ...TCP, at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "unanswered TCP that was not translated",
+    services: [tcpService([A])],
+    entry: { ...TCP, replied: false, tcp: "SYN_SENT" },
+    reason: "vip-live",
+  },
+  {
+    name: "untranslated TCP with a reply that opened no connection",
+    services: [tcpService([A])],
+    entry: { ...TCP, replied: true, tcp: "SYN_SENT" },
+    reason: "vip-live",
+  },
+  {
+    name: "established TCP that was not translated",
+    services: [tcpService([A], [A])],
+    entry: TCP,
+    reason: undefined,
+  },
+  {
+    name: "SCTP to a removed endpoint",
+    services: [tcpService([A], undefined, { protocol: "SCTP" })],
+    entry: { protocol: "SCTP", to: HTTP, at: `${B}:8080` },
+    reason: undefined,
+  },
+  {
+    name: "unanswered SCTP that was not translated",
+    services: [tcpService([A], undefined, { protocol: "SCTP" })],
+    entry: { protocol: "SCTP", to: HTTP, replied: false },
+    reason: "vip-live",
+  },
+];
+
+describe("StaleCheck:", () => {
+  for (const { name, services, entry: changes, reason } of CASES) {
+    test(`${name}: ${reason ?? "kept"}`, () => assert.equal(reasonFor(services, changes), reason));
+  }
+});
+
+test("vip-gone is not reported before the first complete pass", () => {
+  const state = new ProgrammedState(RANGE);
+  accept(state, [["demo/serve", [udpService([A])]]], false);
+  const reason = (changes: EntryChanges) => new StaleCheck(state).reasonFor(entry(changes));
+  assert.equal(reason({ at: `${B}:5353` }), "endpoint-left");
+  const unknown = { to: "241.0.0.99:53", at: `${B}:5353` };
+  assert.equal(reason(unknown), undefined);
+  accept(state, [["demo/serve", [udpService([A])]]], true);
+  assert.equal(reason(unknown), "vip-gone");
+});
+
+test("a released explicit VIP stays known until its translated entries are deleted", () => {
+  const state = new ProgrammedState(RANGE);
+  const vip = "198.51.100.7";
+  const port = { to: `${vip}:53` };
+  const translated = entry({ ...port, at: `${A}:5353` });
+  const reason = (one: ReturnType<typeof entry>) => new StaleCheck(state).reasonFor(one);
+  assert.equal(reason(translated), undefined, "not ours yet");
+  accept(state, [["demo/serve", [udpService([A], { vips: [vip] })]]], true);
+  accept(state, [["demo/serve", []]], false);
+  assert.equal(reason(translated), "vip-gone");
+  assert.equal(reason(entry(port)), undefined, "a host may answer there");
+  assert.equal(reason(entry({ to: `${vip}:54`, at: `${A}:5353` })), undefined, "another port");
+  const released = state.released();
+  accept(state, [["demo/serve", [udpService([A], { vips: [vip] })]]], false);
+  accept(state, [], true);
+  state.forget(released);
+  assert.equal(reason(translated), "vip-gone", "released again since");
+  state.forget(state.released());
+  assert.equal(reason(translated), undefined);
+});
+
+describe("while a transaction is under way", () => {
+  const [UDP_A, UDP_B] = [{ at: `${A}:5353` }, { at: `${B}:5353` }];
+  const reasonsOf = (state: ProgrammedState, ...changes: readonly EntryChanges[]) =>
+    changes.map((one) => new StaleCheck(state).reasonFor(entry(one)));
+
+  test("entries to endpoints that it adds or removes are kept", () => {
+    const state = new ProgrammedState(RANGE);
+    accept(state, [["demo/serve", [tcpService([A]), udpService([A])]]], true);
+    const tries = [A, B, "10.1.0.13"].map((at) => ({ ...UNANSWERED, at: `${at}:8080` }));
+    const all = [...tries, UDP_A, UDP_B];
+    const before = [undefined, "unanswered", "unanswered", undefined, "endpoint-left"];
+    assert.deepEqual(reasonsOf(state, ...all), before);
+    propose(state, [["demo/serve", [tcpService([B]), udpService([B])]]]);
+    const meanwhile = [undefined, undefined, "unanswered", undefined, undefined];
+    assert.deepEqual(reasonsOf(state, ...all), meanwhile);
+    accept(state, [], false);
+    const after = ["unanswered", undefined, "unanswered", "endpoint-left", undefined];
+    assert.deepEqual(reasonsOf(state, ...all), after);
+  });
+
+  test("a connection to an endpoint that it lists again is kept", () => {
+    const state = new ProgrammedState(RANGE);
+    accept(state, [["demo/serve", [tcpService([A], [A])]]], true);
+    const established = { ...TCP, at: `${B}:8080` };
+    assert.deepEqual(reasonsOf(state, established), ["endpoint-gone"]);
+    propose(state, [["demo/serve", [tcpService([A], [A, B])]]]);
+    assert.deepEqual(reasonsOf(state, established), [undefined]);
+  });
+
+  test("an entry to a VIP that it adds is kept", () => {
+    const state = new ProgrammedState(RANGE);
+    accept(state, [], true);
+    assert.deepEqual(reasonsOf(state, UDP_A), ["vip-gone"]);
+    propose(state, [["demo/serve", [udpService([A])]]]);
+    assert.deepEqual(reasonsOf(state, UDP_A), [undefined]);
+  });
+
+  test("if it fails, its endpoints count as live until the next one is accepted", () => {
+    const state = new ProgrammedState(RANGE);
+    accept(state, [["demo/serve", [udpService([A])]]], true);
+    propose(state, [["demo/serve", [udpService([B])]]]);
+    state.fail();
+    assert.deepEqual(reasonsOf(state, UDP_A, UDP_B), [undefined, undefined]);
+    propose(state, [["demo/serve", [udpService([A])]]]);
+    assert.deepEqual(reasonsOf(state, UDP_A, UDP_B), [undefined, undefined]);
+    accept(state, [], true);
+    assert.deepEqual(reasonsOf(state, UDP_A, UDP_B), [undefined, "endpoint-left"]);
+  });
+});
+
+test("an endpoint that is removed during a scan may still answer", () => {
+  const state = new ProgrammedState(RANGE);
+  accept(state, [["demo/serve", [tcpService([A, B])]]], true);
+  const check = new StaleCheck(state);
+  assert.equal(check.reasonFor(entry({ ...UNANSWERED, at: "10.1.0.13:8080" })), "unanswered");
+  propose(state, [["demo/serve", [tcpService([B])]]]);
+  state.accept(false);
+  assert.equal(check.reasonFor(entry({ ...UNANSWERED, at: `${A}:8080` })), undefined);
+});
+
+const pods = fc.subarray([A, B, "10.1.0.13"]);
+const services = fc.record({ udp: fc.option(pods), tcp: fc.option(pods), keeps: fc.option(pods) });
+type Pods = readonly string[] | null;
+interface World {
+  readonly imports: Readonly<Record<string, { udp: Pods; tcp: Pods; keeps: Pods }>>;
+  /** The two imports have exchanged their VIPs. */
+  readonly swapped: boolean;
+  readonly complete: boolean;
+}
+const world: fc.Arbitrary<World> = fc.record({
+  imports: fc.dictionary(fc.constantFrom("demo/a", "demo/b"), services),
+  ...{ swapped: fc.boolean(), complete: fc.boolean() },
+});
+const anyEntry = fc.record({
+  to: fc.constantFrom(
+    "241.0.0.1:53",
+    "241.0.0.2:53",
+    "241.0.0.1:80",
+    "241.0.0.2:80",
+    "10.96.0.1:53",
+  ),
+  at: fc.option(fc.constantFrom(A, B, "10.1.0.13"), { nil: undefined }),
+  protocol: fc.constantFrom("UDP" as const, "TCP" as const),
+  replied: fc.boolean(),
+  tcp: fc.constantFrom("SYN_SENT" as const, "ESTABLISHED" as const),
+});
+
+test("after any history, the reasons are those of a process that has just started", () => {
+  const proposal = ({ imports, swapped }: World): Proposal =>
+    (["demo/a", "demo/b"] as const).map((key, i) => {
+      const { udp, tcp, keeps } = imports[key] ?? {};
+      const ready = keeps && { keeps: keeps.map((address) => `${address}:5353`) };
+      const at = { importKey: key, vips: [`241.0.0.${(i === 0) === swapped ? 2 : 1}`] };
+      const ports = [
+        ...(udp ? [udpService(udp, { ...at, ...ready })] : []),
+        ...(tcp ? [tcpService(tcp, keeps ?? undefined, at)] : []),
+      ];
+      return [key, ports];
+    });
+  fc.assert(
+    fc.property(fc.array(world, { minLength: 1 }), fc.array(anyEntry), (worlds, changes) => {
+      const [old, young] = [new ProgrammedState(RANGE), new ProgrammedState(RANGE)];
+      for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
+      for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
+      for (const { at, tcp, ...rest } of changes) {
+        const port = rest.protocol === "UDP" ? 5353 : 8080;
+        const state = rest.protocol === "TCP" && { tcp };
+        const one = entry({ ...rest, ...state, ...(at && { at: `${at}:${port}` }) });
+        const reason = new StaleCheck(old).reasonFor(one);
+        assert.equal(reason, new StaleCheck(young).reasonFor(one));
+        if (rest.to.startsWith("10.")) assert.equal(reason, undefined);
+      }
+    }),
+  );
+});

@@ -1,0 +1,46 @@
+import { LABEL_REGION, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import {
+  type ClusterSelector,
+  type PropertyRequirement,
+  SAME_AS_IMPORTER,
+} from "../model/cluster-selector.ts";
+import type { ImportFact, NodeFact } from "../model/facts.ts";
+import { clustersOf, type Matches } from "./cluster-selectors.ts";
+import { importerOf, type Origin } from "./origin.ts";
+
+/** A set of clusters, relative to one node. */
+export interface Tier {
+  /** Its name in rules, logs and metrics. */
+  readonly name: string;
+  readonly matches: Matches;
+}
+
+/** Tiers, nearest first. The last one matches every origin. */
+export type Tiers = readonly Tier[];
+
+/** This cluster, then clusters of its region, then all others: for imports without selectors. */
+const BUILT_IN: readonly { readonly name: string; readonly selector: ClusterSelector }[] = [
+  { name: "local", selector: [same(PROPERTY_CLUSTER_ID)] },
+  { name: "regional", selector: [same(LABEL_REGION)] },
+];
+
+/** The tiers of an import: one per selector, then all other clusters. Named by index: names are metric labels. */
+export function tiersOf(selectors: ImportFact["selectors"], node: NodeFact): Tiers {
+  const importer = importerOf(node);
+  const own = selectors?.map((selector, i) => ({ name: `selector-${i + 1}`, selector }));
+  const tiers = (own ?? BUILT_IN).map(({ name, selector }) => ({
+    name,
+    matches: clustersOf(selector, importer),
+  }));
+  return [...tiers, { name: own ? "remainder" : "global", matches: () => true }];
+}
+
+function same(key: string): PropertyRequirement {
+  return { key, operator: "In", values: [SAME_AS_IMPORTER] };
+}
+
+/** Index of the first tier that matches `origin`, else of the last one. */
+export function tierIndex(origin: Origin, tiers: Tiers): number {
+  const index = tiers.findIndex((tier) => tier.matches(origin));
+  return index < 0 ? tiers.length - 1 : index;
+}

@@ -1,0 +1,64 @@
+import type { Family } from "../../api/address.ts";
+import type { Reason } from "../../api/reasons.ts";
+
+/** Names of checks on /readyz, and values of the label `check`. */
+export const CHECKS = [
+  "tools",
+  "extensions",
+  "lock",
+  "route",
+  "forwarding",
+  "service-range",
+  "pods",
+  "conntrack",
+] as const;
+/** One of `CHECKS`. */
+export type CheckName = (typeof CHECKS)[number];
+
+/** What a finding is about. */
+export interface FindingKey {
+  readonly check: CheckName;
+  /** Absent if the check covers both families. */
+  readonly family?: Family;
+}
+
+/**
+ * The result of one check. No finding makes the node unready or stops the agent from programming rules: each affects a part
+ * of the traffic only. A fault that affects all traffic fails the first sync and is reported there.
+ */
+export interface Finding extends FindingKey {
+  /** `unknown`: the check could not run, or there was nothing to check; this is no alarm. */
+  readonly state: "ok" | "failing" | "unknown";
+  /** Absent if the state is ok. */
+  readonly reason?: Reason;
+  /** What is wrong and which setting fixes it. */
+  readonly advice?: string;
+}
+
+/** `route-IPv4`: unique among the findings of one run. */
+export function findingName({ check, family }: FindingKey): string {
+  return family === undefined ? check : `${check}-${family}`;
+}
+
+/** A finding as a line of `/readyz?verbose`. */
+export function findingLine(finding: Finding): string {
+  const name = `preflight-${findingName(finding)}`;
+  if (finding.state === "ok") return `[+]${name} ok`;
+  const mark = finding.state === "failing" ? "[-]" : "[?]";
+  return `${mark}${name} ${finding.reason}: ${finding.advice}`;
+}
+
+/** The check passed. */
+export function ok(key: FindingKey): Finding {
+  return { ...key, state: "ok" };
+}
+
+/** The check failed. */
+export function failing(key: FindingKey, reason: Reason, advice: string): Finding {
+  return { ...key, state: "failing", reason, advice };
+}
+
+/** The check could not run. */
+export function unknown(key: FindingKey, advice: string): Finding {
+  return { ...key, state: "unknown", reason: "not-tested", advice };
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Family } from "../../api/address.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { CheckInterval } from "./check-interval.ts";
+
+const HOUR = 3_600_000;
+
+/** Checks the families for an hour; returns the number of checks of each, and their share of the last half hour. */
+function checksOf(durations: Readonly<Partial<Record<Family, number>>>, prompted = false) {
+  const clock = new FakeClock();
+  const interval = new CheckInterval();
+  const checks = { IPv4: 0, IPv6: 0 };
+  let busy = 0;
+  const check = (family: Family, ms: number): void => {
+    checks[family]++;
+    if (clock.now() >= HOUR / 2) busy += ms;
+    clock.after(ms, () =>
+      clock.after(interval.after(family, ms, prompted), () => check(family, ms)),
+    );
+  };
+  const { IPv4, IPv6 } = durations;
+  if (IPv4 !== undefined) check("IPv4", IPv4);
+  if (IPv6 !== undefined) check("IPv6", IPv6);
+  clock.advance(HOUR);
+  return { checks, percent: (busy / (HOUR / 2)) * 100 };
+}
+
+test("fast checks run every five seconds", () => {
+  const { checks } = checksOf({ IPv4: 10, IPv6: 10 });
+  for (const times of Object.values(checks)) assert.ok(times >= 718 && times <= 721, `${times}`);
+});
+
+test("checks of one family or two take at most 0.9 % of the time, if each is faster than 0.25 s", () => {
+  for (const IPv4 of [1, 15, 35, 60, 200]) {
+    const alone = checksOf({ IPv4 });
+    // Half an hour may contain one check more than its share.
+    const one = (IPv4 / (HOUR / 2)) * 100;
+    assert.ok(alone.percent <= 0.9 + one, `${IPv4} ms: ${alone.percent} %`);
+    for (const IPv6 of [10, 200]) {
+      const { percent } = checksOf({ IPv4, IPv6 });
+      const two = one + (IPv6 / (HOUR / 2)) * 100;
+      assert.ok(percent <= 0.9 + two, `${IPv4} and ${IPv6} ms: ${percent} %`);
+    }
+  }
+});
+
+test("while other programs change rules, slower checks run within 15 s", () => {
+  const { checks } = checksOf({ IPv4: 280, IPv6: 280 }, true);
+  for (const times of Object.values(checks)) assert.ok(times >= HOUR / 15_000, `${times}`);
+});
+
+test("a family with fast checks is not checked less often because the other is slow", () => {
+  const { checks } = checksOf({ IPv4: 6_000, IPv6: 15 });
+  assert.ok(checks.IPv6 >= 700, `${checks.IPv6}`);
+});
+
+test("slow checks run every minute", () => {
+  for (const IPv4 of [600, 6_000]) {
+    const { checks } = checksOf({ IPv4 });
+    assert.ok(checks.IPv4 >= 54, `${IPv4} ms: ${checks.IPv4}`);
+  }
+});
+
+test("one family can use the share that the other does not need", () => {
+  const alone = checksOf({ IPv4: 200 }).checks.IPv4;
+  const beside = checksOf({ IPv4: 200, IPv6: 10 }).checks.IPv4;
+  const equals = checksOf({ IPv4: 200, IPv6: 200 }).checks.IPv4;
+  assert.ok(alone > beside && beside > equals, `${alone}, ${beside}, ${equals}`);
+});
+
+test("one slow check does not delay the next one", () => {
+  const interval = new CheckInterval();
+  assert.equal(interval.after("IPv4", 3_000), 5_000, "the first check of a process");
+  assert.equal(interval.after("IPv4", 10), 5_000);
+  assert.equal(interval.after("IPv4", 600_000), 5_000, "the process was stopped meanwhile");
+  assert.equal(interval.after("IPv4", 10), 5_000);
+  interval.after("IPv4", 70);
+  assert.ok(interval.after("IPv4", 70) > 5_000, "two in a row");
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ObjectKey } from "../../api/names.ts";
+import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { Model } from "../model/model.ts";
+import { Plans } from "./desired-state.ts";
+
+const KEY = "demo/serve";
+
+function plansOf(endpoints: readonly string[]) {
+  const model = new Model();
+  model.setImport(importFact({ vips: ["241.0.0.10", "fd00:241::10"] }), 0);
+  model.setSlice(sliceFact({ key: "demo/four", cluster: "c1", endpoints }), 0);
+  return { model, plans: new Plans(model, nodeFact(), { confirm: (_, services) => services }) };
+}
+
+test("one change is planned once, for the report and for every family", () => {
+  const { plans } = plansOf(["10.1.0.1"]);
+  const planned = plans.plan(KEY)?.services ?? [];
+  const taken = [plans.of("IPv4"), plans.of("IPv6")].flatMap((one) => one.services(KEY).services);
+  assert.equal(taken.length, 2);
+  for (const service of taken) assert.ok(planned.includes(service), "the very same object");
+});
+
+test("the same services can be planned again after the facts have changed", () => {
+  const { model, plans } = plansOf(["10.1.0.1"]);
+  const { services, again } = plans.of("IPv4").services(KEY);
+  model.setSlice(sliceFact({ key: "demo/four", cluster: "c1", endpoints: ["10.1.0.9"] }), 1);
+  plans.plan(KEY);
+  assert.deepEqual(again(), services);
+  assert.notDeepEqual(plans.of("IPv4").services(KEY).services, services);
+});
+
+test("a change of the node plans every import again", () => {
+  const { plans } = plansOf(["10.1.0.1"]);
+  assert.equal(plans.plan(KEY)?.services[0]?.tier, "local");
+  plans.setNode(nodeFact({ cluster: "c2", region: "elsewhere" }));
+  assert.notEqual(plans.of("IPv4").services(KEY).services[0]?.tier, "local");
+});
+
+test("only recent plans stay in memory; an older import is planned again when it is requested", () => {
+  const { model, plans } = plansOf(["10.1.0.1"]);
+  const first = plans.plan(KEY);
+  for (let i = 0; i < 300; i++) {
+    const key: ObjectKey = `demo/s${i}`;
+    model.setImport(importFact({ key, vips: [`241.1.${i >> 8}.${i & 255}`] }), 0);
+    plans.plan(key);
+  }
+  const again = plans.of("IPv4").services(KEY).services;
+  assert.deepEqual(
+    again,
+    first?.services.filter(({ family }) => family === "IPv4"),
+  );
+  assert.ok(again.every((service) => !first?.services.includes(service)));
+});
+
+test("few plans with many endpoints stay in memory", () => {
+  const { model, plans } = plansOf([]);
+  const endpoints = Array.from({ length: 1000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  const keys = Array.from({ length: 100 }, (_, i): ObjectKey => `demo/s${i}`);
+  for (const [i, key] of keys.entries()) {
+    model.setImport(importFact({ key, vips: [`241.1.0.${i}`] }), 0);
+    model.setSlice(sliceFact({ key: `${key}-x`, importKey: key, endpoints }), 0);
+  }
+  const first = keys.map((key) => plans.plan(key)?.services[0]);
+  const again = keys.map((key) => plans.of("IPv4").services(key).services[0]);
+  const kept = again.filter((service, i) => service === first[i]);
+  assert.deepEqual(again, first);
+  assert.ok(kept.length <= 50, `${kept.length} of 100 plans`);
+});

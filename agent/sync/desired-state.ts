@@ -1,0 +1,121 @@
+import type { Family } from "../../api/address.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import type { NodeFact } from "../model/facts.ts";
+import type { ImportView, Model } from "../model/model.ts";
+import type { ImportPlan } from "../plan/import-plan.ts";
+import { planImport } from "../plan/plan.ts";
+import type { VirtualService } from "../plan/virtual-service.ts";
+import type { UnlistedEndpoints } from "./unlisted-endpoints.ts";
+
+/** What the kernel of one family should hold, as of now. */
+export interface DesiredState {
+  /** Every import that is known; some have no service. */
+  keys(): Iterable<ObjectKey>;
+  services(key: ObjectKey): DesiredServices;
+  /** The most that the services of an import cost (rule-cost.ts), without planning them. */
+  cost(key: ObjectKey): number;
+  /** True if there is an EndpointSlice of this import, whether or not an endpoint is ready. */
+  hasSlices(key: ObjectKey): boolean;
+}
+
+/** The services of one import. */
+export interface DesiredServices {
+  readonly services: readonly VirtualService[];
+  /**
+   * Plans the same services again, however the facts have changed since, so that they need not stay in memory; without the connections that
+   * `UnlistedEndpoints` keeps, on which no rule depends.
+   */
+  readonly again: () => readonly VirtualService[];
+}
+
+const NONE: DesiredServices = { services: [], again: () => [] };
+
+/**
+ * Plans that are kept for the families that have not taken them yet, and their endpoints in total. A plan for each of 10,000
+ * imports would take as much memory as the facts; a change of more imports at once is planned again for each family.
+ */
+const RECENT = { plans: 256, endpoints: 50_000 };
+
+interface Planned {
+  readonly view: ImportView;
+  readonly node: NodeFact;
+  readonly plan: ImportPlan;
+}
+
+/** The plans of all imports: made from the facts when an import changes, and again when all are compared. */
+export class Plans {
+  readonly #model: Model;
+  readonly #recent = new Map<ObjectKey, Planned>();
+  /** Endpoints in the recent plans. */
+  #endpoints = 0;
+  readonly #unlisted: Pick<UnlistedEndpoints, "confirm">;
+  #node: NodeFact;
+
+  constructor(model: Model, node: NodeFact, unlisted: Pick<UnlistedEndpoints, "confirm">) {
+    this.#model = model;
+    this.#node = node;
+    this.#unlisted = unlisted;
+  }
+
+  /** The node has changed: every import is planned from it from now on. */
+  setNode(node: NodeFact): void {
+    this.#node = node;
+    this.#recent.clear();
+    this.#endpoints = 0;
+  }
+
+  /** Plans an import from the facts as they are now; undefined if nothing is known of it. */
+  plan(key: ObjectKey): ImportPlan | undefined {
+    this.#drop(key);
+    return this.#planned(key)?.plan;
+  }
+
+  /** What one family should hold. */
+  of(family: Family): DesiredState {
+    return {
+      keys: () => this.#model.keys(),
+      hasSlices: (key) => this.#model.hasSlices(key),
+      cost: (key) => this.#model.cost(key),
+      services: (key) => {
+        const planned = this.#planned(key);
+        if (planned === undefined) return NONE;
+        const { view, node } = planned;
+        const again = () => servicesOf(planImport(view, node), family);
+        return { services: servicesOf(planned.plan, family), again };
+      },
+    };
+  }
+
+  #planned(key: ObjectKey): Planned | undefined {
+    const known = this.#recent.get(key);
+    if (known !== undefined) return known;
+    const view = this.#model.view(key);
+    const node = this.#node;
+    const plan = view && planImport(view, node);
+    const services = this.#unlisted.confirm(key, plan?.services ?? []);
+    if (view === undefined || plan === undefined) return undefined;
+    const planned = { view, node, plan: { ...plan, services } };
+    this.#recent.set(key, planned);
+    this.#endpoints += endpointsOf(planned);
+    for (const oldest of this.#recent.keys()) {
+      if (this.#recent.size <= RECENT.plans && this.#endpoints <= RECENT.endpoints) break;
+      this.#drop(oldest);
+    }
+    return planned;
+  }
+
+  #drop(key: ObjectKey): void {
+    const planned = this.#recent.get(key);
+    if (planned === undefined) return;
+    this.#recent.delete(key);
+    this.#endpoints -= endpointsOf(planned);
+  }
+}
+
+function endpointsOf({ plan }: Planned): number {
+  return plan.services.reduce((sum, one) => sum + one.endpoints.length, plan.excluded.length);
+}
+
+function servicesOf({ services }: ImportPlan, family: Family): VirtualService[] {
+  return services.filter((service) => service.family === family);
+}

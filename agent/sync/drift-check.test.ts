@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { quiet } from "../../test/doubles/fake-backend.ts";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { virtualService } from "../../test/generators/services.ts";
+import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
+import type { Check, Drift } from "../backends/backend.ts";
+import { DriftCheck } from "./drift-check.ts";
+
+const A = "demo/a";
+const B = "demo/b";
+const found = (drift: readonly Drift[]): Check<never> => ({ drift, garbage: undefined });
+const FLUSHED: Drift = { reason: "jump-missing", what: "nat OUTPUT", suspect: "firewalld" };
+
+describe("while nothing changes", () => {
+  let bench: ReconcilerStage;
+  beforeEach(async () => {
+    bench = new ReconcilerStage();
+    bench.set(A, virtualService({ importKey: A }));
+    await bench.start();
+    bench.backend.log.length = 0;
+    bench.passes.length = 0;
+  });
+  afterEach(() => bench.reconciler.stop());
+
+  test("the rules are checked every five seconds, and nothing else is read or written", async () => {
+    await bench.pass(60_000);
+    assert.equal(bench.backend.checks, 12);
+    assert.deepEqual(bench.backend.log, []);
+  });
+
+  test("external changes are repaired at once, and reported with their suspect", async () => {
+    bench.backend.kernel.clear();
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(6_000);
+    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a"]);
+    assert.deepEqual(bench.drifts, [
+      { family: "IPv4", drift: [FLUSHED], repairIn: 0 },
+      { family: "IPv4", drift: [{ reason: "chain-missing", what: A }], repairIn: 0 },
+    ]);
+  });
+
+  test("drift that a check reported is not reported again by the read that follows", async () => {
+    bench.backend.kernel.clear();
+    bench.backend.drift = [{ reason: "chain-missing", what: A }];
+    await bench.pass(6_000);
+    assert.deepEqual([bench.drifts.length, bench.backend.log.length], [1, 2]);
+  });
+
+  test("repeated changes of the same object are repaired with growing backoff", async () => {
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(1_200_000);
+    const waits = bench.drifts.map(({ repairIn }) => repairIn / 1000);
+    assert.deepEqual(waits.slice(0, 8), [0, 5, 10, 20, 40, 80, 160, 300]);
+    assert.ok(bench.backend.log.every((line) => line === "read"));
+  });
+
+  test("other drift is repaired at once, also during repair backoff", async () => {
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(60_000);
+    bench.backend.drift = [FLUSHED, { reason: "chain-changed", what: "nat CSP-X" }];
+    const before = bench.drifts.length;
+    await bench.pass(60_000);
+    assert.equal(bench.drifts[before]?.repairIn, 0);
+  });
+
+  test("ten minutes without drift reset the repair backoff", async () => {
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(6_000);
+    bench.backend.drift = [];
+    await bench.pass(610_000);
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(5_000);
+    assert.deepEqual(
+      bench.drifts.map(({ repairIn }) => repairIn),
+      [0, 0],
+    );
+  });
+
+  test("everything is read back and compared every fifteen minutes; drift is counted by reason", async () => {
+    bench.backend.kernel.set(A, "[]");
+    await bench.pass(899_000);
+    assert.deepEqual(bench.backend.log, []);
+    await bench.pass(2_000);
+    assert.deepEqual(bench.backend.log, ["read", "apply +demo/a"]);
+    assert.deepEqual(bench.drifts[0]?.drift, [{ reason: "chain-changed", what: A }]);
+    assert.equal(bench.followed.at(-1), "accepted all");
+  });
+
+  test("slow checks run once a minute", async () => {
+    const { backend, clock } = bench;
+    const slow = () => {
+      backend.checks++;
+      return new Promise<Check<never>>((resolve) => clock.after(1_000, () => resolve(found([]))));
+    };
+    Object.assign(backend, { check: slow });
+    await bench.pass(800_000);
+    assert.ok(backend.checks >= 12 && backend.checks <= 15, `${backend.checks} checks`);
+  });
+
+  test("time in which the process is stopped does not count as duration of a check", async () => {
+    const { backend, clock } = bench;
+    const slow = () => {
+      backend.checks++;
+      return new Promise<Check<never>>((resolve) => clock.after(10, () => resolve(found([]))));
+    };
+    Object.assign(backend, { check: slow });
+    clock.advance(5_000);
+    clock.standStill(3_600_000);
+    await bench.pass(1_000_000);
+    assert.ok(backend.checks > 1, `${backend.checks} checks`);
+  });
+
+  test("a failed check is reported and retried with backoff; the cached state is kept", async () => {
+    bench.backend.checkFails = new Error("no iptables");
+    await bench.pass(500_000);
+    assert.deepEqual(bench.blind.slice(0, 3), [7_500, 15_000, 30_000]);
+    assert.deepEqual([bench.backend.log, bench.failures], [[], []]);
+    bench.backend.checkFails = undefined;
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(300_000);
+    assert.equal(bench.drifts[0]?.repairIn, 0);
+  });
+
+  test("a change does not wait for a check, and that check's result is discarded", async () => {
+    const { backend } = bench;
+    const { promise, resolve } = Promise.withResolvers<Check<never>>();
+    Object.assign(backend, { check: () => promise });
+    bench.clock.advance(5_000);
+    await quiet();
+    bench.set(B, virtualService({ importKey: B }));
+    await quiet();
+    assert.deepEqual(backend.log, ["apply +demo/b"]);
+    resolve(found([FLUSHED]));
+    await quiet();
+    assert.deepEqual(bench.drifts, []);
+  });
+
+  test("continuous changes do not prevent checks", async () => {
+    const { backend, clock } = bench;
+    const look = () =>
+      new Promise<Check<never>>((resolve) => clock.after(20, () => resolve(found([FLUSHED]))));
+    Object.assign(backend, { check: look });
+    for (let i = 0; i < 1_000 && bench.drifts.length === 0; i++) {
+      bench.set(B, virtualService({ importKey: B, port: i + 1 }));
+      await quiet();
+      clock.advance(50);
+      bench.set(B, virtualService({ importKey: B, port: i + 2_000 }));
+      clock.advance(20);
+      await quiet();
+    }
+    assert.ok(bench.drifts.length > 0);
+  });
+
+  test("a check that is requested comes at once, or after the pass that is running", async () => {
+    bench.backend.checks = 0;
+    bench.reconciler.checkSoon();
+    await quiet();
+    assert.equal(bench.backend.checks, 1);
+    const release = bench.backend.hold();
+    bench.set(B, virtualService({ importKey: B }));
+    await quiet();
+    bench.reconciler.checkSoon();
+    await quiet();
+    assert.equal(bench.backend.checks, 1, "not during the pass");
+    release();
+    await quiet();
+    assert.equal(bench.backend.checks, 2);
+  });
+
+  test("stopping does not wait for a check that hangs", async () => {
+    const { backend } = bench;
+    const hung = (_: unknown, stop?: AbortSignal) =>
+      new Promise<Check<never>>((_resolve, reject) => {
+        stop?.addEventListener("abort", () => reject(new Error("stopped")));
+      });
+    Object.assign(backend, { check: hung });
+    bench.clock.advance(5_000);
+    await quiet();
+    await bench.reconciler.stop();
+    assert.deepEqual([bench.blind, bench.clock.pending], [[], 0]);
+  });
+});
+
+describe("garbage that a check finds", () => {
+  let stage: ReconcilerStage;
+  beforeEach(async () => {
+    stage = new ReconcilerStage();
+    stage.backend.kernel.set("demo/drained", "[]");
+    stage.set(A, virtualService({ importKey: A }));
+    // A backend keeps what still has connections, whatever is desired.
+    const drained = stage.backend.kernel.get("demo/drained") ?? "";
+    await stage.start();
+    stage.backend.kernel.set("demo/drained", drained);
+    stage.backend.log.length = 0;
+    stage.passes.length = 0;
+    stage.backend.garbage = ["demo/drained"];
+  });
+  afterEach(() => stage.reconciler.stop());
+
+  test("is removed by a transaction of its own, which reads nothing and is not reported as a pass", async () => {
+    stage.clock.advance(5_000);
+    await quiet();
+    assert.deepEqual(stage.backend.log, ["apply -demo/drained"]);
+    assert.deepEqual([...stage.backend.kernel.keys()], [A]);
+    assert.deepEqual(stage.passes, []);
+  });
+
+  test("is discarded if a change arrives first: the next check finds it again", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const check = stage.backend.check.bind(stage.backend);
+    stage.backend.check = async () => {
+      await promise;
+      return check();
+    };
+    stage.clock.advance(5_000);
+    stage.set(B, virtualService({ importKey: B }));
+    await quiet();
+    resolve();
+    await quiet();
+    assert.deepEqual(stage.backend.log, ["apply +demo/b"]);
+    stage.backend.check = check;
+    await stage.pass(6_000);
+    assert.equal(stage.backend.log[1], "apply -demo/drained");
+  });
+
+  test("that cannot be removed is a failed pass: everything is read back and compared", async () => {
+    stage.backend.faults.push("before");
+    stage.clock.advance(5_000);
+    await quiet();
+    stage.backend.garbage = [];
+    assert.equal(stage.failures.length, 1);
+    await stage.pass(1_000);
+    assert.deepEqual(stage.backend.log.slice(1, 3), ["read", "apply -demo/drained"]);
+  });
+});
+
+for (const [random, minutes] of [
+  [0, 13.5],
+  [0.5, 15],
+] as const) {
+  test(`nodes do not compare at the same time: with the random number ${random}, one does after ${minutes} minutes`, async () => {
+    const clock = new FakeClock();
+    const driftCheck = new DriftCheck({
+      clock,
+      random: () => random,
+      check: async () => found([]),
+      interval: () => 5_000,
+      drifted: () => undefined,
+      failed: () => undefined,
+      wake: () => undefined,
+    });
+    driftCheck.passBegins();
+    driftCheck.passEnds("complete");
+    clock.advance(minutes * 60_000 - 1);
+    assert.equal(driftCheck.due, false);
+    clock.advance(1);
+    assert.equal(driftCheck.due, true);
+    await driftCheck.stop();
+    assert.equal(clock.pending, 0);
+  });
+}

@@ -1,0 +1,169 @@
+import { type BackoffBounds, backoff } from "../../common/backoff.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
+import type { Check, Drift } from "../backends/backend.ts";
+import { SHORTEST_INTERVAL } from "./check-interval.ts";
+import { RepairBackoff } from "./repair-backoff.ts";
+
+/** Milliseconds between complete passes, varied by a tenth so that a thousand nodes do not compare at the same time. */
+const BETWEEN_COMPARISONS = 900_000;
+/** Waits after checks that failed. */
+const RETRY: BackoffBounds = { min: SHORTEST_INTERVAL, max: 300_000 };
+/** Checks in a row that passes may overlap before the next pass waits for one. */
+const MOST_OVERLAPPED = 3;
+
+/** What a drift check needs. */
+export interface DriftCheckOptions<Tx> {
+  readonly clock: Clock;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+  /** Checks the kernel. */
+  readonly check: (stop: AbortSignal) => Promise<Check<Tx>>;
+  /** Milliseconds from the end of a check that took so many to the next. `prompted`: as in `Check`. */
+  readonly interval: (took: number, prompted: boolean) => number;
+  /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it. */
+  readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
+  /** A check failed; `retryIn`: milliseconds until the next. */
+  readonly failed: (error: unknown, retryIn: number) => void;
+  /** A complete pass has become due, or there is garbage. */
+  readonly wake: () => void;
+}
+
+/**
+ * Decides when the kernel is checked for changes by other programs, and when it is compared with the whole desired state.
+ * Checks run beside passes, so that no change waits for one; a check that a pass has overlapped is discarded.
+ */
+export class DriftCheck<Tx> {
+  readonly #options: DriftCheckOptions<Tx>;
+  readonly #backoff = new RepairBackoff();
+  readonly #stop = new AbortController();
+  /** Odd while a pass is running. */
+  #passes = 0;
+  #overlapped = 0;
+  #failures = 0;
+  #due = false;
+  #garbage: Tx | undefined;
+  /** A check is due, and waits for the end of the pass. */
+  #overdue = false;
+  #checking: Promise<void> | undefined;
+  #cancelCheck: Cancel | undefined;
+  #cancelComparison: Cancel = () => undefined;
+  #cancelRepair: Cancel | undefined;
+
+  constructor(options: DriftCheckOptions<Tx>) {
+    this.#options = options;
+  }
+
+  /** True if everything is to be read back and compared. */
+  get due(): boolean {
+    return this.#due;
+  }
+
+  /** What can be removed, as of the last check; undefined if there is nothing, or if a pass began since. */
+  get garbage(): Tx | undefined {
+    return this.#garbage;
+  }
+
+  /** What the next pass waits for, because passes have overlapped too many checks; usually undefined. */
+  get pending(): Promise<void> | undefined {
+    return this.#overlapped >= MOST_OVERLAPPED ? this.#checking : undefined;
+  }
+
+  /** Checks now, or after what is running, instead of at the end of the interval. */
+  soon(): void {
+    if (this.#cancelRepair !== undefined) return;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+    this.#overdue = this.#checking !== undefined || this.#passes % 2 === 1;
+    if (!this.#overdue && !this.#stop.signal.aborted) this.#begin();
+  }
+
+  passBegins(): void {
+    this.#passes++;
+    this.#garbage = undefined;
+  }
+
+  /** A pass has ended. `success`: what it compared; absent if it failed. */
+  passEnds(success?: "changed" | "complete"): void {
+    this.#passes++;
+    if (this.#stop.signal.aborted || success === undefined) return;
+    if (success === "complete") this.#compared();
+    if (this.#overdue) this.#begin();
+    else if (this.#checking === undefined && this.#cancelRepair === undefined) {
+      this.#cancelCheck ??= this.#after(SHORTEST_INTERVAL);
+    }
+  }
+
+  /** Aborts the check that is running. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#cancelCheck?.();
+    this.#cancelRepair?.();
+    this.#cancelComparison();
+    await this.#checking;
+  }
+
+  #compared(): void {
+    const { clock, random } = this.#options;
+    this.#due = false;
+    this.#cancelRepair?.();
+    this.#cancelRepair = undefined;
+    this.#cancelComparison();
+    const ms = BETWEEN_COMPARISONS * (0.9 + 0.2 * random());
+    this.#cancelComparison = clock.after(ms, () => this.#fallDue());
+  }
+
+  #fallDue(): void {
+    this.#due = true;
+    this.#options.wake();
+  }
+
+  #after(ms: number): Cancel {
+    return this.#options.clock.after(ms, () => {
+      this.#cancelCheck = undefined;
+      this.#overdue = this.#overlapped >= MOST_OVERLAPPED && this.#passes % 2 === 1;
+      if (!this.#overdue) this.#begin();
+    });
+  }
+
+  #begin(): void {
+    this.#overdue = false;
+    this.#checking = this.#check().then((next) => {
+      this.#checking = undefined;
+      if (this.#overdue && this.#passes % 2 === 0 && !this.#stop.signal.aborted) this.#begin();
+      else if (next !== undefined && !this.#stop.signal.aborted)
+        this.#cancelCheck = this.#after(next);
+    });
+  }
+
+  /** Returns the milliseconds until the next check; undefined if that has to wait for a repair. */
+  async #check(): Promise<number | undefined> {
+    const { clock, random, check, interval, drifted, failed, wake } = this.#options;
+    const began = clock.now();
+    const passes = this.#passes;
+    try {
+      const { drift, garbage, prompted = false } = await check(this.#stop.signal);
+      const next = interval(clock.now() - began, prompted);
+      this.#failures = 0;
+      if (passes !== this.#passes || passes % 2 === 1) {
+        this.#overlapped++;
+        return next;
+      }
+      this.#overlapped = 0;
+      if (this.#stop.signal.aborted) return undefined;
+      if (drift.length === 0) {
+        this.#garbage = garbage;
+        if (garbage !== undefined) wake();
+        return next;
+      }
+      const repairIn = this.#backoff.wait(drift, clock.now());
+      drifted(drift, repairIn);
+      this.#cancelRepair = clock.after(repairIn, () => this.#fallDue());
+      return undefined;
+    } catch (error) {
+      if (this.#stop.signal.aborted) return undefined;
+      const retryIn = backoff(++this.#failures, RETRY, random());
+      failed(error, retryIn);
+      return retryIn;
+    }
+  }
+}

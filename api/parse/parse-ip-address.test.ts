@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { mutated } from "../../test/generators/mutations.ts";
+import { ipAddress } from "../../test/generators/objects.ts";
+import { parseIpAddress } from "./parse-ip-address.ts";
+
+const GROUP = "multicluster.x-k8s.io";
+const PARENT = { group: GROUP, resource: "serviceimports", namespace: "shop", name: "web" };
+
+test("an IPAddress names the import that holds a VIP", () => {
+  for (const address of ["241.0.0.7", "fd00:241::7"]) {
+    const { fact, problems } = parseIpAddress(ipAddress(address, "shop/web"));
+    assert.deepEqual(fact, { address, holder: "shop/web" });
+    assert.deepEqual(problems, []);
+  }
+});
+
+for (const [what, parentRef, field] of [
+  ["no namespace", { ...PARENT, namespace: undefined }, "spec.parentRef.namespace"],
+  ["an invalid name", { ...PARENT, name: "a/b" }, "spec.parentRef.name"],
+] as const) {
+  test(`an IPAddress of ${what} is rejected`, () => {
+    const { fact, problems } = parseIpAddress({
+      metadata: { name: "241.0.0.7" },
+      spec: { parentRef },
+    });
+    assert.equal(fact, undefined);
+    assert.deepEqual(
+      problems.map((problem) => problem.field),
+      [field],
+    );
+  });
+}
+
+for (const [what, parentRef] of [
+  ["a Service", { ...PARENT, group: "", resource: "services" }],
+  ["another product's import", { ...PARENT, group: "example.com" }],
+  ["another kind", { ...PARENT, resource: "serviceexports" }],
+  ["nothing", undefined],
+] as const) {
+  test(`an IPAddress of ${what} is skipped without a problem`, () => {
+    const parsed = parseIpAddress({ metadata: { name: "241.0.0.7" }, spec: { parentRef } });
+    assert.deepEqual([parsed.fact, parsed.problems], [undefined, []]);
+  });
+}
+
+test("a name that is no canonical address is rejected", () => {
+  for (const name of ["241.0.0.07", "fd00:241:0::7", "::ffff:241.0.0.7", "web", 7, undefined]) {
+    const { fact, problems } = parseIpAddress({ metadata: { name }, spec: { parentRef: PARENT } });
+    assert.equal(fact, undefined);
+    assert.deepEqual(
+      problems.map(({ field }) => field),
+      ["metadata.name"],
+    );
+  }
+});
+
+test("no object makes the parser throw, and a fact names an import", () => {
+  fc.assert(
+    fc.property(mutated(ipAddress("241.0.0.7", "shop/web")), (object) => {
+      const { fact } = parseIpAddress(object);
+      if (fact !== undefined) assert.match(fact.holder, /^[a-z0-9-]+\/[a-z0-9-]+$/);
+    }),
+  );
+});

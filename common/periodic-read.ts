@@ -1,0 +1,76 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "./clock.ts";
+import { sleep } from "./sleep.ts";
+
+/** Options of a `PeriodicRead`. */
+export interface PeriodicReadOptions<Value> {
+  readonly clock: Clock;
+  /** Milliseconds between two reads. */
+  readonly every: number;
+  /** The same after a failure. */
+  readonly retry: number;
+  readonly read: (signal: AbortSignal) => Promise<Value>;
+  /** Called for the first of consecutive failures. */
+  readonly failed?: (error: unknown) => void;
+  /** Called for the first success after failures. */
+  readonly recovered?: () => void;
+}
+
+/** Reads a value periodically, and reports its changes. After a failure, the last value stays. */
+export class PeriodicRead<Value> {
+  readonly #options: PeriodicReadOptions<Value>;
+  readonly #stop = new AbortController();
+  #latest: Value | undefined;
+  #failing = false;
+  #running: Promise<void> | undefined;
+
+  constructor(options: PeriodicReadOptions<Value>) {
+    this.#options = options;
+  }
+
+  /** The last known value; undefined before the first. */
+  get latest(): Value | undefined {
+    return this.#latest;
+  }
+
+  /** Starts the first read. `changed`: called with each different value; `first`: there was none before. */
+  start(changed: (value: Value, first: boolean) => void): void {
+    this.#running = this.#run(changed);
+  }
+
+  /** Ends the current read; no other follows. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(changed: (value: Value, first: boolean) => void): Promise<void> {
+    const { clock, every, retry } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const value = await this.#read(signal);
+      if (signal.aborted) return;
+      if (value !== undefined && !isDeepStrictEqual(value, this.#latest)) {
+        const first = this.#latest === undefined;
+        this.#latest = value;
+        changed(value, first);
+      }
+      await sleep(clock, this.#failing ? retry : every, signal);
+    }
+  }
+
+  /** Undefined after a failure. */
+  async #read(signal: AbortSignal): Promise<Value | undefined> {
+    const { read, failed, recovered } = this.#options;
+    try {
+      const value = await read(signal);
+      if (this.#failing) recovered?.();
+      this.#failing = false;
+      return value;
+    } catch (error) {
+      if (!this.#failing && !signal.aborted) failed?.(error);
+      this.#failing = true;
+      return undefined;
+    }
+  }
+}

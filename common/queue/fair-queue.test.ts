@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FairQueue } from "./fair-queue.ts";
+
+const ANY = () => true;
+
+function drained(queue: FairQueue<string>): string[] {
+  const keys: string[] = [];
+  for (let next = queue.take(ANY); next !== undefined; next = queue.take(ANY)) keys.push(next.key);
+  return keys;
+}
+
+test("keys of one source are taken in the order in which they were added", () => {
+  const queue = new FairQueue<string>();
+  for (const key of ["a", "b", "a", "c"]) queue.add(key, "", 0);
+  assert.equal(queue.size, 3);
+  assert.deepEqual(drained(queue), ["a", "b", "c"]);
+});
+
+test("sources take turns, and the source without a name has every second turn", () => {
+  const queue = new FairQueue<string>();
+  for (const source of ["c2", "c3", ""]) {
+    for (let i = 0; i < 3; i++) queue.add(`${source || "own"}-${i}`, source, 0);
+  }
+  assert.deepEqual(drained(queue), [
+    ...["own-0", "c2-0", "own-1", "c3-0", "own-2"],
+    ...["c2-1", "c3-1", "c2-2", "c3-2"],
+  ]);
+});
+
+test("a source that adds without end delays another by a turn", () => {
+  const queue = new FairQueue<string>();
+  for (let i = 0; i < 10_000; i++) queue.add(`flood-${i}`, "c2", 0);
+  queue.add("calm", "c3", 5);
+  const taken: string[] = [];
+  for (let i = 0; i < 2; i++) taken.push(queue.take(ANY)?.key ?? "");
+  assert.ok(taken.includes("calm"), taken.join());
+});
+
+test("a key of several sources is taken once, at the first turn, and is as old as when it was added first", () => {
+  const queue = new FairQueue<string>();
+  for (let i = 0; i < 100; i++) queue.add(`flood-${i}`, "c2", 1);
+  queue.add("shared", "c2", 2);
+  queue.add("shared", "", 3);
+  assert.deepEqual(queue.take(ANY), { key: "shared", source: "", since: 2 });
+  assert.equal(drained(queue).includes("shared"), false);
+});
+
+test("keys that cannot be taken wait, and delay no other", () => {
+  const queue = new FairQueue<string>();
+  queue.add("a", "c2", 0);
+  queue.add("b", "c2", 0);
+  assert.equal(queue.take((key) => key !== "a")?.key, "b");
+  assert.equal(
+    queue.take((key) => key !== "a"),
+    undefined,
+  );
+  assert.equal(queue.take(ANY)?.key, "a");
+});
+
+test("in any history every key is taken once for each time that it began to wait", () => {
+  const step = fc.oneof(
+    fc.record({ key: fc.nat(5), source: fc.constantFrom("", "c2", "c3") }),
+    fc.constant("take" as const),
+  );
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const queue = new FairQueue<number>();
+      const waiting = new Set<number>();
+      for (const one of steps) {
+        if (one === "take") {
+          const next = queue.take(ANY);
+          assert.equal(next === undefined, waiting.size === 0);
+          if (next !== undefined) assert.ok(waiting.delete(next.key));
+        } else {
+          queue.add(one.key, one.source, 0);
+          waiting.add(one.key);
+        }
+        assert.equal(queue.size, waiting.size);
+      }
+    }),
+  );
+});

@@ -1,0 +1,292 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
+import { sameEndpoints } from "../model/same-endpoints.ts";
+import { type EndpointGroup, groupKey } from "./endpoint-groups.ts";
+import { packSlices } from "./pack-slices.ts";
+
+const PACKING = {
+  service: "demo/serve",
+  families: ["IPv4"],
+  keyOf: (family: string, index: number) => `registry/serve.demo.${family}-${index}` as const,
+} as const;
+const HTTP: ServicePort = { name: "http", protocol: "TCP", port: 8080 };
+const METRICS: ServicePort = { name: "metrics", protocol: "TCP", port: 9090 };
+const PORTS = [[HTTP], [HTTP, METRICS], [{ ...HTTP, port: 8081 }]] as const;
+
+function endpoint(n: number, ready = true): EndpointFact {
+  return {
+    address: `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`,
+    ready,
+    serving: ready,
+    terminating: false,
+  };
+}
+
+function group(
+  endpoints: readonly EndpointFact[],
+  ports: readonly ServicePort[] = [HTTP],
+  family: EndpointGroup["family"] = "IPv4",
+): EndpointGroup {
+  return { family, ports, endpoints };
+}
+
+function upTo(count: number): EndpointFact[] {
+  return Array.from({ length: count }, (_, n) => endpoint(n));
+}
+
+/** Names of the slices to write or delete. */
+function touched(before: readonly SliceFact[], after: readonly SliceFact[]): string[] {
+  const old = new Map(before.map((slice) => [slice.key, slice]));
+  const now = new Map(after.map((slice) => [slice.key, slice]));
+  return [...new Set([...old.keys(), ...now.keys()])].filter((key) => {
+    const [a, b] = [old.get(key), now.get(key)];
+    if (a === undefined || b === undefined) return true;
+    return (
+      groupKey(a.family, a.ports) !== groupKey(b.family, b.ports) ||
+      !sameEndpoints(a.endpoints, b.endpoints)
+    );
+  });
+}
+
+function byAddress(a: EndpointFact, b: EndpointFact): number {
+  return a.address < b.address ? -1 : 1;
+}
+
+function sizes(slices: readonly SliceFact[]): number[] {
+  return slices.map(({ endpoints }) => endpoints.length);
+}
+
+/** The first endpoints in slices of these sizes. */
+function publishedAs(wanted: readonly number[]): SliceFact[] {
+  const rest = upTo(wanted.reduce((sum, size) => sum + size, 0));
+  return wanted.map((size, i) => ({
+    key: PACKING.keyOf("IPv4", i),
+    service: "demo/serve",
+    family: "IPv4",
+    ports: [HTTP],
+    endpoints: rest.splice(0, size),
+  }));
+}
+
+describe("packSlices", () => {
+  test("puts a hundred endpoints in a slice", () => {
+    assert.deepEqual(sizes(packSlices([], [group(upTo(250))], PACKING)), [100, 100, 50]);
+  });
+
+  test("without endpoints there is one empty slice per family", () => {
+    const slices = packSlices([], [], { ...PACKING, families: ["IPv6", "IPv4"] });
+    assert.deepEqual(
+      slices.map(({ key, family, ports, endpoints }) => [key, family, ports, endpoints]),
+      [
+        ["registry/serve.demo.IPv4-0", "IPv4", [], []],
+        ["registry/serve.demo.IPv6-0", "IPv6", [], []],
+      ],
+    );
+    assert.deepEqual(packSlices(slices, [], PACKING), slices.slice(0, 1));
+  });
+
+  test("after the removal of the last endpoint, all slices stay empty and are reused later", () => {
+    const before = packSlices([], [group(upTo(250))], PACKING);
+    const emptied = packSlices(before, [], PACKING);
+    assert.deepEqual(
+      emptied,
+      before.map((slice) => ({ ...slice, endpoints: [] })),
+    );
+    assert.deepEqual(packSlices(emptied, [], PACKING), emptied);
+    assert.deepEqual(packSlices(emptied, [group(upTo(250))], PACKING), before);
+    assert.deepEqual(sizes(packSlices(emptied, [group(upTo(1))], PACKING)), [1]);
+  });
+
+  test("the first endpoint of a family goes into its empty slice, with any ports", () => {
+    const before = packSlices([], [], PACKING);
+    const after = packSlices(before, [group(upTo(1), [METRICS])], PACKING);
+    assert.deepEqual(
+      after.map(({ key, ports }) => [key, ports]),
+      [["registry/serve.demo.IPv4-0", [METRICS]]],
+    );
+  });
+
+  test("one family keeps an empty slice while the other has endpoints", () => {
+    const six = { ...endpoint(1), address: "fd00::1" };
+    const packing = { ...PACKING, families: ["IPv4", "IPv6"] } as const;
+    const before = packSlices([], [group(upTo(1)), group([six], [HTTP], "IPv6")], packing);
+    assert.deepEqual(sizes(packSlices(before, [group(upTo(1))], packing)), [1, 0]);
+  });
+
+  test("a new endpoint takes the place of the one that it replaces", () => {
+    const before = packSlices([], [group(upTo(250))], PACKING);
+    const wanted = [...upTo(250).toSpliced(20, 1), endpoint(999)];
+    const after = packSlices(before, [group(wanted)], PACKING);
+    assert.deepEqual(touched(before, after), ["registry/serve.demo.IPv4-0"]);
+  });
+
+  test("a slice without endpoints is deleted, and its name is reused", () => {
+    const before = packSlices([], [group(upTo(101))], PACKING);
+    const after = packSlices(before, [group(upTo(100))], PACKING);
+    assert.deepEqual(sizes(after), [100]);
+    assert.deepEqual(packSlices(after, [group(upTo(101))], PACKING), before);
+  });
+
+  test("after a change of a port number, endpoints stay in their slices", () => {
+    const before = packSlices([], [group(upTo(150))], PACKING);
+    const after = packSlices(before, [group(upTo(150), [{ ...HTTP, port: 8081 }])], PACKING);
+    assert.deepEqual(
+      after.map(({ key, endpoints }) => [key, endpoints]),
+      before.map(({ key, endpoints }) => [key, endpoints]),
+    );
+    assert.deepEqual(
+      after.map(({ ports }) => ports[0]?.port),
+      [8081, 8081],
+    );
+  });
+
+  test("a slice never changes its family", () => {
+    const six = { ...endpoint(1), address: "fd00::1" };
+    const before = packSlices([], [group([endpoint(1)])], PACKING);
+    const packing = { ...PACKING, families: ["IPv6"] } as const;
+    const [after] = packSlices(before, [group([six], [HTTP], "IPv6")], packing);
+    assert.equal(after?.key, "registry/serve.demo.IPv6-0");
+  });
+
+  test("a new endpoint goes to the fullest slice with room, so that others may become empty", () => {
+    const before = publishedAs([10, 60, 100]);
+    const after = packSlices(before, [group([...upTo(170), endpoint(999)])], PACKING);
+    assert.deepEqual(sizes(after), [10, 61, 100]);
+  });
+
+  test("new endpoints without room in any slice get a new slice", () => {
+    const before = publishedAs([50, 50]);
+    assert.deepEqual(sizes(packSlices(before, [group(upTo(160))], PACKING)), [50, 50, 60]);
+  });
+
+  test("the replacement of a slice's last endpoint writes only that slice", () => {
+    const before = publishedAs([1, 50]);
+    const wanted = [...upTo(51).slice(1), endpoint(999)];
+    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [1, 50]);
+  });
+
+  test("a replacement in the sparser of two slices writes only that slice", () => {
+    const before = publishedAs([90, 50]);
+    const wanted = [...upTo(140).slice(0, -1), endpoint(999)];
+    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [90, 50]);
+  });
+
+  test("of too many slices, the sparsest are deleted", () => {
+    const before = publishedAs([30, 1, 1, 40, 1]);
+    assert.deepEqual(sizes(packSlices(before, [group(upTo(73))], PACKING)), [30, 42, 1]);
+  });
+
+  test("an empty slice is deleted if the others suffice", () => {
+    const before = publishedAs([33, 33, 33, 1, 1]);
+    const wanted = [...upTo(99), endpoint(999)];
+    assert.deepEqual(sizes(packSlices(before, [group(wanted)], PACKING)), [34, 33, 33]);
+  });
+
+  test("no slice is added beyond twice the necessary number plus one", () => {
+    const before = publishedAs([22, 22, 22, 22, 22]);
+    assert.deepEqual(sizes(packSlices(before, [group(upTo(200))], PACKING)), [100, 34, 22, 22, 22]);
+  });
+
+  test("an endpoint in two slices stays in one", () => {
+    const [slice] = packSlices([], [group(upTo(2))], PACKING);
+    assert.ok(slice);
+    const twice = [slice, { ...slice, key: "registry/serve.demo.IPv4-1" as const }];
+    assert.deepEqual(packSlices(twice, [group(upTo(2))], PACKING), [slice]);
+  });
+
+  test("slices that another writer overfilled are reduced to a hundred", () => {
+    const [slice] = packSlices([], [group(upTo(1))], PACKING);
+    assert.ok(slice);
+    const after = packSlices([{ ...slice, endpoints: upTo(130) }], [group(upTo(130))], PACKING);
+    assert.deepEqual(sizes(after), [100, 30]);
+  });
+
+  test("sparse slices are merged when there are twice as many as needed", () => {
+    let slices = packSlices([], [group(upTo(1000))], PACKING);
+    const tenth = upTo(1000).filter((_, n) => n % 10 === 0);
+    slices = packSlices(slices, [group(tenth)], PACKING);
+    assert.equal(slices.length, 3);
+    assert.deepEqual(slices.flatMap(({ endpoints }) => endpoints).length, 100);
+  });
+
+  // Steps through a prime number of endpoints give each at most once, and lists with many overlaps.
+  const endpoints = fc
+    .tuple(
+      fc.nat(606),
+      fc.integer({ min: 1, max: 606 }),
+      fc.nat(400),
+      fc.integer({ min: 2, max: 9 }),
+    )
+    .map(([start, stride, count, unready]) =>
+      Array.from({ length: count }, (_, i) => (start + i * stride) % 607).map((n) =>
+        endpoint(n, n % unready !== 0),
+      ),
+    )
+    .filter((list) => list.length > 0);
+  const groups = fc
+    .uniqueArray(fc.tuple(fc.nat(2), fc.constantFrom("IPv4" as const, "IPv6" as const)), {
+      maxLength: 3,
+      selector: ([ports, family]) => `${ports} ${family}`,
+    })
+    .chain((kinds) =>
+      fc.tuple(
+        ...kinds.map(([ports, family]) =>
+          endpoints.map((list) => group(list, PORTS[ports], family)),
+        ),
+      ),
+    );
+
+  test("holds each endpoint once, in slices of its group, after any history", () => {
+    fc.assert(
+      fc.property(fc.array(groups, { minLength: 1, maxLength: 5 }), (history) => {
+        let slices: SliceFact[] = [];
+        for (const wanted of history) {
+          slices = packSlices(slices, wanted, PACKING);
+          const used = slices.filter(({ endpoints }) => endpoints.length > 0);
+          const held = Map.groupBy(used, ({ family, ports }) => groupKey(family, ports));
+          assert.equal(new Set(slices.map(({ key }) => key)).size, slices.length);
+          assert.ok(slices.every(({ endpoints }) => endpoints.length <= 100));
+          // A family without endpoints has an empty slice.
+          assert.ok(slices.some(({ family }) => family === "IPv4"));
+          for (const { family } of slices.filter(({ endpoints }) => endpoints.length === 0)) {
+            assert.equal(family, "IPv4");
+            assert.ok(!used.some((slice) => slice.family === family));
+          }
+          for (const { family, ports, endpoints } of wanted) {
+            const mine = held.get(groupKey(family, ports)) ?? [];
+            held.delete(groupKey(family, ports));
+            const all = mine.flatMap((slice) => slice.endpoints);
+            assert.ok(sameEndpoints(all.toSorted(byAddress), endpoints.toSorted(byAddress)));
+            assert.ok(mine.length <= 2 * Math.ceil(endpoints.length / 100) + 1);
+          }
+          assert.equal(held.size, 0);
+          assert.deepEqual(packSlices(slices, wanted, PACKING), slices);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("one added, removed or changed endpoint writes one slice while no slice is too sparse", () => {
+    fc.assert(
+      fc.property(fc.array(groups, { minLength: 1, maxLength: 3 }), fc.nat(700), (history, n) => {
+        let slices: SliceFact[] = [];
+        for (const wanted of history) slices = packSlices(slices, wanted, PACKING);
+        const [first, ...others] = history.at(-1) ?? [];
+        if (first === undefined || first.endpoints.length < 2) return;
+        const mine = slices.filter(
+          (s) => groupKey(s.family, s.ports) === groupKey(first.family, first.ports),
+        );
+        const rest = first.endpoints.filter(({ address }) => address !== endpoint(n).address);
+        if (mine.length > 2 * Math.ceil(rest.length / 100) + 1) return;
+        for (const endpoints of [rest, [...rest, endpoint(n)], [...rest, endpoint(n, false)]]) {
+          const after = packSlices(slices, [{ ...first, endpoints }, ...others], PACKING);
+          assert.ok(touched(slices, after).length <= 1);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

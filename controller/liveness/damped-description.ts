@@ -1,0 +1,59 @@
+import type { Cancel, Clock } from "../../common/clock.ts";
+import type { ClusterFact } from "../model/facts.ts";
+
+/** Milliseconds between two changes: each rewrites all slices that are imported from the cluster. */
+const DAMPED_MS = 30_000;
+
+/** What every imported slice says about its source cluster. */
+export type ClusterDescription = Pick<ClusterFact, "properties" | "region">;
+
+/** Region and properties of a cluster as its imports use them: a change applies at once, the next ones 30 s after it. */
+export class DampedDescription {
+  readonly #clock: Clock;
+  readonly #changed: () => void;
+  #latest: ClusterDescription | undefined;
+  #current: ClusterDescription | undefined;
+  #changedAt = Number.NEGATIVE_INFINITY;
+  #cancel: Cancel | undefined;
+
+  /** `changed`: called after `current` has changed. */
+  constructor(clock: Clock, changed: () => void) {
+    this.#clock = clock;
+    this.#changed = changed;
+  }
+
+  /** Undefined until the cluster's Lease was read, or if it is not valid. */
+  get current(): ClusterDescription | undefined {
+    return this.#current;
+  }
+
+  /** The cluster's Lease; undefined if there is no valid one. */
+  observe(cluster: ClusterFact | undefined): void {
+    this.#latest = cluster && descriptionOf(cluster);
+    const wait = this.#changedAt + DAMPED_MS - this.#clock.now();
+    if (wait <= 0) this.#apply();
+    else this.#cancel ??= this.#clock.after(wait, () => this.#apply());
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #apply(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    if (textOf(this.#latest) === textOf(this.#current)) return;
+    // The first one is no change: a Lease is read after the start.
+    if (this.#current !== undefined) this.#changedAt = this.#clock.now();
+    this.#current = this.#latest;
+    this.#changed();
+  }
+}
+
+function descriptionOf({ properties, region }: ClusterFact): ClusterDescription {
+  return { properties, ...(region !== undefined && { region }) };
+}
+
+function textOf(description: ClusterDescription | undefined): string {
+  return JSON.stringify([description?.region ?? null, description?.properties ?? null]);
+}

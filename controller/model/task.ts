@@ -1,0 +1,23 @@
+import { type ObjectKey, objectKey } from "../../api/names.ts";
+
+/** What a reconcile does for a name: publish it, import it, or write its ServiceExport's conditions. */
+export const TASK_KINDS = ["export", "import", "status"] as const;
+/** One of `TASK_KINDS`. */
+export type TaskKind = (typeof TASK_KINDS)[number];
+
+/** The key of a task in the work queue. */
+export type Task = `${TaskKind} ${ObjectKey}`;
+
+/**
+ * Adds a task to the work queue: what it depends on may have changed. `source`: the cluster that changed it, which takes
+ * turns with the others; absent: the local one.
+ */
+export type Dirty = (kind: TaskKind, key: ObjectKey, source?: string) => void;
+
+/** The parts of a task's key. */
+export function partsOf(task: Task): { readonly kind: TaskKind; readonly key: ObjectKey } {
+  const [word, name = ""] = task.split(" ");
+  const [namespace = "", rest = ""] = name.split("/");
+  const kind = TASK_KINDS.find((one) => one === word) ?? "import";
+  return { kind, key: objectKey(namespace, rest) };
+}

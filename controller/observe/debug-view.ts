@@ -1,0 +1,45 @@
+import type { Reason } from "../../api/reasons.ts";
+import type { Identity } from "../identity/own-identity.ts";
+
+/** One cluster on `/debug`. */
+export interface ClusterView {
+  readonly cluster: string;
+  /** `alive` or `stale`, and why. */
+  readonly state: string;
+  readonly because: Reason;
+  /** Whether its records are used, and why. */
+  readonly verdict: Reason;
+  readonly detail?: string;
+  readonly records: "use" | "keep" | "drop";
+  /** True once its registry was listed since the start. */
+  readonly listed: boolean;
+  /** True while a name that its registry lacks is known not to be exported. */
+  readonly assured: boolean;
+  /** State of each watch, by resource. */
+  readonly connections: Readonly<Record<string, string>>;
+  readonly uid?: string;
+  readonly region?: string;
+  /** Release of its controller. */
+  readonly version?: string;
+  readonly exports: number;
+  readonly slices: number;
+  /** Rejected parts of its objects, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+/** The page `/debug`. */
+export interface DebugView {
+  readonly identity?: Identity;
+  readonly leader: boolean;
+  readonly holder?: string;
+  readonly working: boolean;
+  /** Why it writes nothing. */
+  readonly because?: Reason;
+  readonly imports: number;
+  /** Rejected parts of the local cluster's objects, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Endpoints of the local cluster whose unreadiness is held back (`held-back`). */
+  readonly heldBack: number;
+  readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
+  readonly clusters: readonly ClusterView[];
+}

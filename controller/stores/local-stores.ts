@@ -1,0 +1,207 @@
+import { canonicalAddresses } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import { LABEL_SERVICE_NAME, LABEL_SERVICE_SLICE } from "../../api/keys.ts";
+import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { type IpAddressFact, parseIpAddress } from "../../api/parse/parse-ip-address.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
+import type { Problem } from "../../api/problem.ts";
+import { type VipDispute, VipHolders } from "../../api/vip-holders.ts";
+import type {
+  ExportFact,
+  ImportFact,
+  NamespaceFact,
+  ServiceFact,
+  SliceFact,
+} from "../model/facts.ts";
+import { parseExport } from "../model/parse-export.ts";
+import { parseImport } from "../model/parse-import.ts";
+import {
+  type ImportedSliceFact,
+  isImportedSlice,
+  parseImportedSlice,
+} from "../model/parse-imported-slice.ts";
+import { parseNamespace } from "../model/parse-namespace.ts";
+import { type PropertyFact, parseProperty } from "../model/parse-property.ts";
+import { parseService } from "../model/parse-service.ts";
+import { parseServiceSlice } from "../model/parse-service-slice.ts";
+import type { Dirty } from "../model/task.ts";
+import { FactStore } from "./fact-store.ts";
+import type { Sink } from "./informer.ts";
+import type { LOCAL_QUERIES } from "./resources.ts";
+
+/** A Service and its ClusterIPs, which no VIP may equal. */
+export interface AddressedService {
+  readonly service: ServiceFact;
+  readonly clusterIps: readonly string[];
+}
+
+/** What `LocalStores` report. */
+export interface LocalStoresEvents {
+  readonly dirty: Dirty;
+  /** The slices of a Service have changed. */
+  slices(service: ObjectKey): void;
+  /** Addresses in use by an object; none once it is gone. */
+  taken(object: string, addresses: readonly string[]): void;
+  namespace(name: string): void;
+  property(): void;
+  problems(object: string, problems: readonly Problem[]): void;
+}
+
+/** Caches of the local cluster's objects. */
+export class LocalStores {
+  readonly namespaces: FactStore<NamespaceFact>;
+  readonly services: FactStore<AddressedService>;
+  readonly exports: FactStore<ExportFact>;
+  readonly imports: FactStore<ImportFact>;
+  /** By Service. */
+  readonly serviceSlices: FactStore<SliceFact>;
+  /** By import. */
+  readonly importedSlices: FactStore<ImportedSliceFact>;
+  readonly properties: FactStore<PropertyFact>;
+  /** Of VIPs, by import. One without a fact belongs to another program. */
+  readonly ipAddresses: FactStore<IpAddressFact>;
+  readonly vipHolders = new VipHolders();
+
+  constructor(clusterSetCidrs: readonly Cidr[], events: LocalStoresEvents) {
+    const { dirty } = events;
+    const problems = events.problems.bind(events);
+    this.namespaces = new FactStore({
+      parse: parseNamespace,
+      changed: ({ key }) => events.namespace(key),
+      problems,
+    });
+    this.services = new FactStore({
+      parse: parseAddressedService,
+      changed: ({ key, fact }) => {
+        events.taken(`Service ${key}`, fact?.clusterIps ?? []);
+        dirty("export", keyOf(key));
+      },
+      problems,
+    });
+    this.exports = new FactStore({
+      parse: parseExport,
+      written: true,
+      changed: ({ key, isOwnWrite }) => {
+        if (isOwnWrite) return;
+        dirty("export", keyOf(key));
+        dirty("status", keyOf(key));
+      },
+      problems,
+    });
+    this.imports = new FactStore({
+      parse: parseImport,
+      written: true,
+      changed: ({ key, fact, isOwnWrite }) => {
+        events.taken(`ServiceImport ${key}`, fact?.ips ?? []);
+        if (!isOwnWrite) dirty("import", keyOf(key));
+        const vips = fact === undefined || fact.headless ? [] : canonicalAddresses(fact.ips);
+        for (const other of this.vipHolders.claim(keyOf(key), vips)) dirty("import", other);
+      },
+      problems,
+    });
+    this.serviceSlices = new FactStore({
+      parse: (object) => parseServiceSlice(object, clusterSetCidrs),
+      groupOf: (key, object) => owner(key, object, LABEL_SERVICE_SLICE),
+      changed: ({ group }) => {
+        if (group === undefined) return;
+        events.slices(group);
+        dirty("export", group);
+      },
+      problems,
+    });
+    this.importedSlices = new FactStore({
+      parse: parseImportedSlice,
+      written: true,
+      groupOf: (key, object) => owner(key, object, LABEL_SERVICE_NAME),
+      changed: ({ group, isOwnWrite }) => {
+        if (group !== undefined && !isOwnWrite) dirty("import", group);
+      },
+      problems,
+    });
+    this.properties = new FactStore({
+      parse: parseProperty,
+      written: true,
+      changed: () => events.property(),
+      problems,
+    });
+    this.ipAddresses = new FactStore({
+      parse: parseIpAddress,
+      written: true,
+      groupOf: (_key, _object, fact) => fact?.holder,
+      changed: ({ key, fact, group, isOwnWrite }) => {
+        events.taken(`IPAddress ${key}`, this.ipAddresses.seen(key) === undefined ? [] : [key]);
+        const affected = this.vipHolders.record(key, fact?.holder);
+        for (const one of affected) dirty("import", one);
+        if (group !== undefined && !isOwnWrite) dirty("import", group);
+      },
+      problems,
+    });
+  }
+
+  /** The store of each query. */
+  sinks(): Readonly<Record<keyof typeof LOCAL_QUERIES, Sink>> {
+    const { serviceSlices, importedSlices } = this;
+    return {
+      namespaces: this.namespaces,
+      services: this.services,
+      serviceexports: this.exports,
+      serviceimports: this.imports,
+      clusterproperties: this.properties,
+      ipaddresses: this.ipAddresses,
+      endpointslices: {
+        changed: (key, object) => {
+          const [to, from] = isImportedSlice(object)
+            ? [importedSlices, serviceSlices]
+            : [serviceSlices, importedSlices];
+          from.removed(key);
+          to.changed(key, object);
+        },
+        removed: (key) => {
+          serviceSlices.removed(key);
+          importedSlices.removed(key);
+        },
+      },
+    };
+  }
+
+  /** Why a VIP is not an import's; undefined if it is, or can be. Another program may have allocated it, too. */
+  disputeOf(vip: string, key: ObjectKey): VipDispute | undefined {
+    const holder = this.vipHolders.holder(vip);
+    if (holder === "contested") return "vip-contested";
+    const isForeign =
+      this.ipAddresses.seen(vip) !== undefined && this.ipAddresses.fact(vip) === undefined;
+    return isForeign || (holder !== undefined && holder !== key) ? "vip-conflict" : undefined;
+  }
+
+  /** True if the namespace exists and is not terminating. */
+  takesObjects(namespace: string): boolean {
+    return this.namespaces.fact(namespace)?.terminating === false;
+  }
+}
+
+/** The Service or import that a slice's label names, in the slice's own namespace. */
+function owner(key: string, object: unknown, label: string): ObjectKey | undefined {
+  const name = fieldAt(object, "metadata", "labels", label);
+  if (typeof name !== "string" || name === "") return undefined;
+  return objectKey(namesOf(key).namespace, name);
+}
+
+function keyOf(key: string): ObjectKey {
+  const { namespace, name } = namesOf(key);
+  return objectKey(namespace, name);
+}
+
+function parseAddressedService(object: unknown): Parsed<AddressedService> {
+  const { fact, ...rest } = parseService(object);
+  if (fact === undefined) return rest;
+  const listed = fieldAt(object, "spec", "clusterIPs");
+  const ips: readonly unknown[] = Array.isArray(listed)
+    ? listed
+    : [fieldAt(object, "spec", "clusterIP")];
+  return { ...rest, fact: { service: fact, clusterIps: ips.filter((ip) => isIp(ip)) } };
+}
+
+function isIp(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value !== "None";
+}

@@ -1,0 +1,84 @@
+import type { ObjectKey } from "../../api/names.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import type { RegistryInformers } from "../stores/registry-informers.ts";
+
+/** Milliseconds between the first marked renewals: readers wait for a second one (`RemovalConfirmation`). */
+const REPEAT_MS = 2000;
+/** Number of early renewals: readers reconnect at different times. */
+const REPEATS = 5;
+/** Errors that concern the export itself: it will not be published, so nothing waits for it. */
+const REJECTED: readonly FaultReason[] = ["invalid", "refused"];
+
+/**
+ * Whether everything exported is in the registry, so that the Lease may be marked complete: the whole registry is
+ * watched, and every export and record was reconciled since. A lost connection ends it, because the server that
+ * answers next may have lost its data.
+ */
+export class ExportCompleteness {
+  readonly #registry: Pick<RegistryInformers, "isWatched">;
+  readonly #clock: Clock;
+  readonly #completed: () => void;
+  /** Names that are queued, or whose publication failed. */
+  readonly #due = new Set<ObjectKey>();
+  /** Number of reconciles in progress. */
+  #underWay = 0;
+  #isSeen = false;
+  #cancel: Cancel = () => undefined;
+
+  /** `registry`: the local cluster's. `completed`: the Lease should be renewed with the mark now. */
+  constructor(registry: Pick<RegistryInformers, "isWatched">, clock: Clock, completed: () => void) {
+    this.#registry = registry;
+    this.#clock = clock;
+    this.#completed = completed;
+  }
+
+  get isSeen(): boolean {
+    return this.#isSeen;
+  }
+
+  /** Starts over. */
+  begin(): void {
+    this.#due.clear();
+    this.end();
+  }
+
+  end(): void {
+    this.#isSeen = false;
+    this.#cancel();
+  }
+
+  /** A name was queued. */
+  due(key: ObjectKey): void {
+    this.#due.add(key);
+  }
+
+  /** Runs the reconcile of a name. Throws what it throws. */
+  async publish(key: ObjectKey, reconcile: () => Promise<void>): Promise<void> {
+    this.#due.delete(key);
+    this.#underWay++;
+    try {
+      await reconcile();
+    } catch (thrown) {
+      if (!(thrown instanceof ApiFault && REJECTED.includes(thrown.reason))) this.#due.add(key);
+      throw thrown;
+    } finally {
+      this.#underWay--;
+      this.update();
+    }
+  }
+
+  /** Evaluates again: the connection to the registry may have changed. */
+  update(): void {
+    if (!this.#registry.isWatched) this.end();
+    else if (!this.#isSeen && this.#due.size === 0 && this.#underWay === 0) {
+      this.#isSeen = true;
+      this.#report(REPEATS);
+    }
+  }
+
+  #report(times: number): void {
+    this.#completed();
+    if (times > 1) this.#cancel = this.#clock.after(REPEAT_MS, () => this.#report(times - 1));
+  }
+}

@@ -1,0 +1,145 @@
+import type { Cidr } from "../../api/cidr.ts";
+import type { Identity } from "../identity/own-identity.ts";
+import type { Member } from "../stores/member.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import { ExportCompleteness } from "./export-completeness.ts";
+import type { IdentitySource } from "./identity-source.ts";
+import { LeaseRenewer } from "./lease-renewer.ts";
+import type { LocalCluster } from "./local-cluster.ts";
+import type { Members } from "./members.ts";
+import { OwnProperties } from "./own-properties.ts";
+import { PublishedRanges } from "./published-ranges.ts";
+import type { ReconcileQueue } from "./reconcile-queue.ts";
+import { Reconcilers } from "./reconcilers.ts";
+import { UnconfirmedExports } from "./unconfirmed-exports.ts";
+import type { WritePermission } from "./write-permission.ts";
+
+/** Dependencies of `LeaderLoops`. */
+export interface LeaderLoopsOptions extends ControllerOptions {
+  readonly local: LocalCluster;
+  /** The local cluster's registry. */
+  readonly member: Member;
+  readonly members: Members;
+  /** The declared endpoint ranges of other clusters. */
+  readonly declared: () => ReadonlyMap<string, readonly Cidr[]>;
+  readonly identity: Identity;
+  readonly uid: string;
+  /** The present identity and properties. */
+  readonly source: IdentitySource;
+  readonly permission: WritePermission;
+  readonly queue: ReconcileQueue;
+}
+
+/** What runs while this replica has the permission: Lease renewal, reconciles, and the writing of ClusterProperties. */
+export class LeaderLoops {
+  readonly #options: LeaderLoopsOptions;
+  readonly #reconcilers: Reconcilers;
+  readonly #renewer: LeaseRenewer;
+  readonly #completeness: ExportCompleteness;
+  readonly #unconfirmed: UnconfirmedExports;
+  readonly #properties: OwnProperties;
+  readonly #ranges: PublishedRanges;
+
+  constructor(options: LeaderLoopsOptions) {
+    const { api, clock, config, events, local, identity, member, members } = options;
+    const { permission, queue, random, registryApi, source, today, uid } = options;
+    this.#options = options;
+    this.#properties = new OwnProperties({
+      source,
+      writing: permission.writing(api),
+      reflector: local.informers.byResource.clusterproperties.reflector,
+      clock,
+      random,
+      events,
+    });
+    this.#ranges = new PublishedRanges({
+      declared: options.declared,
+      own: local.stores,
+      informer: local.informers.byResource.clusterproperties,
+      writing: permission.writing(api),
+      clock,
+      random,
+      events,
+    });
+    const completeness = new ExportCompleteness(member.registry, clock, () =>
+      this.#renewer.renewNow(),
+    );
+    this.#completeness = completeness;
+    this.#renewer = new LeaseRenewer({
+      writing: permission.writing(registryApi),
+      clock,
+      today,
+      leaseSeconds: config.leaseSeconds,
+      member,
+      uid,
+      identity: () => source.identity ?? identity,
+      properties: () => source.properties,
+      status: () => members.status(identity.id),
+      isComplete: () => completeness.isSeen,
+      makesNamespace: config.registry === "mesh",
+      events: {
+        registering: (step) => events.registering(step),
+        failed: (...failure) => events.registeringFailed(member.namespace, ...failure),
+        elsewhere: () => {
+          completeness.begin();
+          queue.exportAll();
+        },
+        registered: () => {
+          queue.exportAll();
+          completeness.update();
+        },
+      },
+    });
+    this.#unconfirmed = new UnconfirmedExports({
+      own: local.stores,
+      member,
+      reflector: local.informers.byResource.serviceexports.reflector,
+      follow: options.follow(api),
+      confirmed: () => queue.exportAll(),
+    });
+    this.#reconcilers = new Reconcilers({
+      ...options,
+      renewer: this.#renewer,
+      completeness,
+      isUnconfirmed: (key) => this.#unconfirmed.isUnconfirmed(key),
+      dirty: queue.dirty,
+    });
+  }
+
+  /** The permission was granted. */
+  begin(): void {
+    const { local, member, queue } = this.#options;
+    local.begin(member.slices.facts());
+    this.#completeness.begin();
+    this.#unconfirmed.begin();
+    queue.begin(this.#reconcilers);
+    this.#renewer.start();
+    this.#properties.start();
+    this.#ranges.start();
+  }
+
+  /** The permission was withdrawn. Settles when a Lease renewal in progress has ended. */
+  async end(): Promise<void> {
+    this.#options.queue.pause();
+    this.#completeness.end();
+    this.#properties.stop();
+    this.#ranges.stop();
+    await Promise.all([this.#renewer.stop(), this.#unconfirmed.end()]);
+  }
+
+  /** The connection to the local cluster's registry has changed. */
+  connection(): void {
+    this.#completeness.update();
+  }
+
+  /** The local cluster's identity or properties have changed. */
+  identified(): void {
+    this.#renewer.renewNow();
+    this.#ranges.update();
+  }
+
+  /** The declared endpoint ranges have changed. */
+  declared(): void {
+    this.#ranges.update();
+  }
+}

@@ -1,0 +1,136 @@
+import type { Cancel, Clock } from "../../common/clock.ts";
+import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
+import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
+import { leaseTimes } from "../liveness/lease-times.ts";
+import type { Member } from "../stores/member.ts";
+import { RegistryLease, type RegistryLeaseOptions } from "./registry-lease.ts";
+
+/** Wait after a failure, as a share of the renewal period: after two timeouts the third attempt is still in time. */
+const RETRY = 1 / 4;
+
+/** Dependencies of a `LeaseRenewer`. */
+export interface LeaseRenewerOptions extends RegistryLeaseOptions {
+  readonly clock: Clock;
+  readonly member: RegistryLeaseOptions["member"] & Pick<Member, "lease">;
+  /** Whether the Lease is renewed, by us or by another cluster. */
+  readonly status: () => ClusterStatus | undefined;
+  readonly events: {
+    /** The action on the Lease has changed. */
+    registering(step: LeaseStep): void;
+    /** A write failed; it is retried. `failures`: in a row. */
+    failed(thrown: unknown, failures: number): void;
+    /** Another cluster holds the Lease: exports have to wait. */
+    elsewhere(): void;
+    /** Records may be published from now on. */
+    registered(): void;
+  };
+}
+
+/** Renews the Lease of the local cluster's registry, unless another cluster with the same ID holds it. */
+export class LeaseRenewer {
+  readonly #options: LeaseRenewerOptions;
+  readonly #lease: RegistryLease;
+  #failures = 0;
+  #step: LeaseStep | undefined;
+  #isRegistered = false;
+  #cancel: Cancel = () => undefined;
+  /** Settles after the last round. */
+  #rounds: Promise<void> = Promise.resolve();
+  #running = false;
+  #isBusy = false;
+  /** Another round follows the one in progress. */
+  #isDue = false;
+
+  constructor(options: LeaseRenewerOptions) {
+    this.#options = options;
+    this.#lease = new RegistryLease(options);
+  }
+
+  /** True while we hold the Lease: records may be written. */
+  get isRegistered(): boolean {
+    return this.#isRegistered;
+  }
+
+  /** True while another cluster holds the Lease. */
+  get isElsewhere(): boolean {
+    return this.#step !== undefined && this.#step.does !== "write";
+  }
+
+  start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    this.#begin();
+  }
+
+  /** Renews now: the cluster's description has changed. */
+  renewNow(): void {
+    if (!this.#running) return;
+    this.#isDue = true;
+    if (!this.#isBusy) this.#wait(0);
+  }
+
+  /** Stops renewing; the Lease stays. Settles when a write in progress has ended. */
+  stop(): Promise<void> {
+    this.#running = false;
+    this.#isRegistered = false;
+    this.#cancel();
+    return this.#rounds;
+  }
+
+  #wait(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#options.clock.after(ms, () => this.#begin());
+  }
+
+  #begin(): void {
+    this.#rounds = this.#rounds.then(() => this.#round());
+  }
+
+  async #round(): Promise<void> {
+    if (!this.#running) return;
+    this.#isDue = false;
+    this.#isBusy = true;
+    const { clock, events, leaseSeconds } = this.#options;
+    const { renewEvery } = leaseTimes(leaseSeconds);
+    const began = clock.now();
+    let wait: number;
+    try {
+      await this.#act(this.#decide());
+      this.#failures = 0;
+      // A slow answer must not delay the next renewal.
+      wait = Math.max(0, began + renewEvery - clock.now());
+    } catch (thrown) {
+      wait = renewEvery * RETRY;
+      events.failed(thrown, ++this.#failures);
+    }
+    this.#isBusy = false;
+    if (this.#running) this.#wait(this.#isDue ? 0 : wait);
+  }
+
+  #decide(): LeaseStep {
+    const { events, member, status, uid } = this.#options;
+    const step = leaseStep(uid, member.lease?.claim, status());
+    const before = this.#step;
+    this.#step = step;
+    if (before?.reason === step.reason && before.other === step.other) return step;
+    events.registering(step);
+    if (step.does !== "write") events.elsewhere();
+    return step;
+  }
+
+  async #act(step: LeaseStep): Promise<void> {
+    if (step.does !== "write") this.#isRegistered = false;
+    if (step.does === "write") {
+      await this.#renew();
+      if (step.reason === "duplicate-cluster-id") await this.#lease.uncontest();
+    }
+    if (step.does === "contest") await this.#lease.contest();
+  }
+
+  async #renew(): Promise<void> {
+    await this.#lease.renew();
+    if (this.#isRegistered || !this.#running) return;
+    this.#isRegistered = true;
+    this.#options.events.registered();
+  }
+}

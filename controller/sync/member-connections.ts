@@ -1,0 +1,158 @@
+import type { Cidr } from "../../api/cidr.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { previousState } from "../liveness/previous-state.ts";
+import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
+import { registryNamespace } from "../registry/names.ts";
+import type { Follow, Informer } from "../stores/informer.ts";
+import type { LocalStores } from "../stores/local-stores.ts";
+import type { Member } from "../stores/member.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import { HubMemberSource } from "./hub-member-source.ts";
+import type { MemberSourceEvents } from "./member-source-events.ts";
+import type { Members } from "./members.ts";
+import { SecretMemberSource } from "./secret-member-source.ts";
+
+/** Dependencies of `MemberConnections`. */
+export interface MemberConnectionsOptions extends ControllerOptions {
+  readonly own: LocalStores;
+  readonly members: Members;
+  /** The declared endpoint ranges of members have changed; by cluster. */
+  readonly declared: (ranges: ReadonlyMap<string, readonly Cidr[]>) => void;
+}
+
+/** Connects to the registry of each member. Changes of one member are applied one after the other. */
+export class MemberConnections {
+  readonly #options: MemberConnectionsOptions;
+  readonly #connections = new Map<string, ApiServer>();
+  readonly #declared = new Map<string, readonly Cidr[]>();
+  /** The last change of each member, until it is applied. */
+  readonly #changes = new Map<string, Promise<void>>();
+  #source: Informer | undefined;
+  #stopped = false;
+
+  constructor(options: MemberConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** The declared endpoint ranges of other members, by cluster. */
+  get declared(): ReadonlyMap<string, readonly Cidr[]> {
+    return this.#declared;
+  }
+
+  /** Adds the local cluster, then follows the source of members. Once. */
+  begin(own: string): Member {
+    const { follow, registryApi } = this.#options;
+    const member = this.#add(own, true);
+    void this.#read(own, UNLIMITED, follow(registryApi));
+    this.#source = this.#newSource(own);
+    this.#source.start();
+    return member;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#source?.stop();
+    await Promise.all(this.#changes.values());
+    await this.#options.members.stop();
+    for (const id of [...this.#connections.keys()]) await this.#replaceConnection(id, undefined);
+  }
+
+  /** The members other than `own`. */
+  #newSource(own: string): Informer {
+    const { api, config, connect, events, follow, members, registryApi } = this.#options;
+    const sourceEvents: MemberSourceEvents = {
+      joined: (id, scope, reach) => {
+        if (id !== own) this.#join(id, scope, reach);
+      },
+      named: (id) => {
+        if (id !== own) this.#add(id);
+      },
+      left: (id) => {
+        if (id !== own) this.#leave(id);
+      },
+      listed: () => members.complete(),
+      state: (resource, state) => events.connection(undefined, `${resource} of members`, state),
+      problems: (object, problems) => events.problems(undefined, object, problems),
+    };
+    const sources = [...this.#options.own.importedSlices.facts()].map(({ cluster }) => cluster);
+    const others = new Set(sources.filter((id) => id !== own));
+    if (config.registry === "hub") {
+      const known = [...others].map(registryNamespace);
+      const hub = registryApi;
+      return new HubMemberSource({ follow: follow(hub), hub, known, events: sourceEvents })
+        .informer;
+    }
+    const { namespace } = config;
+    const known = others;
+    return new SecretMemberSource({
+      namespace,
+      follow: follow(api),
+      connect,
+      known,
+      events: sourceEvents,
+    }).informer;
+  }
+
+  #join(id: string, scope: PeerScope, reach: () => Promise<ApiServer>): void {
+    this.#declare(id, scope.endpointCidrs);
+    // At once: a member that cannot be reached is a member all the same.
+    this.#add(id);
+    this.#inTurn(id, async () => {
+      this.#add(id);
+      try {
+        const api = await reach();
+        await this.#read(id, scope, this.#options.follow(api));
+        await this.#replaceConnection(id, api);
+      } catch (thrown) {
+        this.#options.events.unreachable(id, thrown);
+      }
+    });
+  }
+
+  #leave(id: string): void {
+    this.#declare(id, undefined);
+    this.#inTurn(id, async () => {
+      await this.#options.members.remove(id);
+      this.#options.events.left(id);
+      await this.#replaceConnection(id, undefined);
+    });
+  }
+
+  #declare(id: string, endpointCidrs: readonly Cidr[] | undefined): void {
+    if (endpointCidrs === undefined) this.#declared.delete(id);
+    else this.#declared.set(id, endpointCidrs);
+    this.#options.declared(this.#declared);
+  }
+
+  #add(id: string, isOurs = false): Member {
+    const { members, own } = this.#options;
+    const slices = [...own.importedSlices.facts()].filter(({ cluster }) => cluster === id);
+    const was = previousState(slices);
+    return members.add({ id, namespace: registryNamespace(id), was, isOurs });
+  }
+
+  #inTurn(id: string, act: () => Promise<void>): void {
+    const before = this.#changes.get(id) ?? Promise.resolve();
+    this.#changes.set(
+      id,
+      before.then(() => (this.#stopped ? undefined : act())),
+    );
+  }
+
+  async #read(id: string, scope: PeerScope, follow: Follow): Promise<void> {
+    const { members, own } = this.#options;
+    const known: ObjectKey[] = [...own.imports.facts()]
+      .filter(({ clusters }) => clusters.includes(id))
+      .map(({ key }) => key);
+    await members.get(id)?.connect(follow, scope, known);
+  }
+
+  async #replaceConnection(id: string, next: ApiServer | undefined): Promise<void> {
+    const before = this.#connections.get(id);
+    // The hub's connection is shared.
+    if (next === undefined || next === this.#options.registryApi) this.#connections.delete(id);
+    else this.#connections.set(id, next);
+    await before?.close();
+  }
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { type MemoryCluster, worldWith } from "../../test/stages/controller-world.ts";
+
+/** Status and message of the condition Ready of an object. */
+function ready(object: unknown): string {
+  const conditions = at(object, ["status", "conditions"]);
+  const list: unknown[] = Array.isArray(conditions) ? conditions : [];
+  const found = list.find((one) => at(one, ["type"]) === "Ready");
+  return `${String(at(found, ["status"]))} ${String(at(found, ["message"]))}`;
+}
+
+/** The same of shop/web. */
+function readyOf({ server }: MemoryCluster, resource: "serviceexports" | "serviceimports"): string {
+  return ready(server.objects.get(resource, "shop/web"));
+}
+
+function addresses(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+}
+
+test("an import that is over its limit says so in its condition, until it is not", async () => {
+  const { world, c1, c2 } = worldWith("--max-rules-per-import", "5");
+  c1.serve("shop/web", addresses(9));
+  c1.export("shop/web");
+  world.start();
+  await world.pass(20_000);
+  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP .* Left out: too-many-rules\.$/);
+  assert.doesNotMatch(readyOf(c1, "serviceimports"), /Left out/);
+  c1.serve("shop/web", addresses(3));
+  await world.pass(20_000);
+  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  await world.stop();
+});
+
+test("an export with endpoints that it does not publish says so in its condition, until it has none", async () => {
+  const { world, c1 } = worldWith();
+  const foreign = (cluster: string) =>
+    c1.apply({
+      kind: "EndpointSlice",
+      metadata: {
+        namespace: "shop",
+        name: "web-other",
+        labels: {
+          "kubernetes.io/service-name": "web",
+          "multicluster.kubernetes.io/source-cluster": cluster,
+        },
+      },
+      addressType: "IPv4",
+      ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      endpoints: [{ addresses: ["10.9.0.1"], conditions: { ready: true } }],
+    });
+  c1.serve("shop/web", addresses(3));
+  foreign("c9");
+  c1.export("shop/web");
+  world.start();
+  await world.pass(20_000);
+  const published = "True Published to this cluster's registry.";
+  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: foreign-cluster.`);
+  foreign("c1");
+  await world.pass(20_000);
+  assert.equal(readyOf(c1, "serviceexports"), published);
+  await world.stop();
+});
+
+test("an import says in its condition why endpoints of a peer were rejected, until none is", async () => {
+  const { world, c1, c2 } = worldWith();
+  const outside = ["203.0.113.5", "203.0.113.6", "169.254.169.254"];
+  c1.serve("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(20_000);
+  assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.0 10.1.0.1" });
+  assert.match(
+    readyOf(c2, "serviceimports"),
+    /^True ClusterSetIP \S+\. Left out: outside-endpoint-cidrs\.$/,
+  );
+  assert.match(readyOf(c1, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  const since = c2.server.writes.length;
+  c1.serve("shop/web", [...addresses(2), ...outside.slice(1, 2)]);
+  await world.pass(20_000);
+  assert.deepEqual(c2.writesAfter(since), [], "fewer endpoints with the same reason");
+  c1.serve("shop/web", addresses(2));
+  await world.pass(20_000);
+  assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+  await world.stop();
+});
+
+test("an export says in its condition why endpoints of its own cluster were rejected, until none is", async () => {
+  const { world, c1 } = worldWith();
+  c1.serve("shop/web", [...addresses(2), "169.254.169.254", "241.0.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(20_000);
+  const published = "True Published to this cluster's registry.";
+  assert.equal(
+    readyOf(c1, "serviceexports"),
+    `${published} Left out: in-clusterset-cidr, link-local-address.`,
+  );
+  c1.serve("shop/web", [...addresses(2), "169.254.169.254"]);
+  await world.pass(20_000);
+  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: link-local-address.`);
+  c1.serve("shop/web", addresses(2));
+  await world.pass(20_000);
+  assert.equal(readyOf(c1, "serviceexports"), published);
+  await world.stop();
+});
+
+test("an import says in its condition that slices of a peer are over the limit of its registry, until they are not", async () => {
+  const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
+  for (const [key, count] of [
+    ["shop/web", 3],
+    ["shop/api", 4],
+  ] as const) {
+    c1.serve(key, addresses(count));
+    c1.export(key);
+    if (key === "shop/web") world.start();
+    await world.pass(20_000);
+  }
+  const messageOf = (name: string) =>
+    ready(c2.server.objects.get("serviceimports", `shop/${name}`));
+  assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
+  assert.match(messageOf("api"), /^True ClusterSetIP \S+\. Left out: too-many-rules\.$/);
+  c1.serve("shop/web", addresses(1));
+  await world.pass(40_000);
+  assert.match(messageOf("api"), /^True ClusterSetIP \S+\.$/);
+  c1.serve("shop/web", addresses(3));
+  await world.pass(40_000);
+  assert.match(messageOf("web"), /Left out: too-many-rules\.$/);
+  c1.delete("ServiceExport", "shop/api");
+  await world.pass(40_000);
+  assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
+  await world.stop();
+});

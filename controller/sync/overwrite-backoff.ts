@@ -1,0 +1,54 @@
+import type { Clock } from "../../common/clock.ts";
+import type { Manifest } from "../model/manifest.ts";
+import { contentDigest, statusDigest } from "../stores/content-digest.ts";
+
+/** Equal writes without a pause: a user may be trying something out. */
+const FREE = 3;
+/** Milliseconds of the first pause after that, which doubles, and of the longest. */
+const PAUSE = { min: 1000, max: 60_000 } as const;
+/** Milliseconds after which a write is forgotten. */
+const MEMORY_MS = 2 * PAUSE.max;
+
+/**
+ * Backoff for objects that another writer, such as another implementation of the MCS API, reverts after each write.
+ * A manifest with new content is not delayed.
+ */
+export class OverwriteBackoff {
+  readonly #clock: Clock;
+  /** By object, the oldest write first. */
+  readonly #writes = new Map<string, { digest: string; times: number; at: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True if the same manifest was written so often that it has to wait. */
+  isPaused(key: string, manifest: Manifest): boolean {
+    const last = this.#writes.get(key);
+    if (last === undefined || last.times < FREE || last.digest !== digestOf(manifest)) return false;
+    const pause = Math.min(PAUSE.max, PAUSE.min * 2 ** (last.times - FREE));
+    return this.#clock.now() - last.at < pause;
+  }
+
+  wrote(key: string, manifest: Manifest): void {
+    const at = this.#clock.now();
+    const digest = digestOf(manifest);
+    const last = this.#writes.get(key);
+    this.#writes.delete(key);
+    for (const [oldest, write] of this.#writes) {
+      if (at - write.at < MEMORY_MS) break;
+      this.#writes.delete(oldest);
+    }
+    const isKnown = last?.digest === digest && at - last.at < MEMORY_MS;
+    this.#writes.set(key, { digest, times: isKnown ? last.times + 1 : 1, at });
+  }
+}
+
+/** Without transition times, which differ in each write of the same status. */
+function digestOf(manifest: Manifest): string {
+  const text = JSON.stringify(manifest, (name, value: unknown) =>
+    name === "lastTransitionTime" ? undefined : value,
+  );
+  const timeless: unknown = JSON.parse(text);
+  return `${contentDigest(timeless)} ${statusDigest(timeless)}`;
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseClusterProperty } from "../../agent/model/parse-cluster-property.ts";
+import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+
+const NAMESPACE = "clusterset-registry-c1";
+const PROPERTY = endpointRangesProperty("c1");
+
+/** Two members of a hub; c2 publishes the ranges of c1 for its agents. */
+function start() {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  assert.ok(c1 && c2 && world.hub);
+  const { objects } = world.hub;
+  const declare = (ranges: string): void => {
+    const annotations = { "clusterset-proxy.io/endpoint-cidrs": ranges };
+    const labels = { "clusterset-proxy.io/registry": "c1" };
+    const metadata = { name: NAMESPACE, labels, annotations };
+    objects.apply("namespaces", NAMESPACE, { kind: "Namespace", metadata }, "author");
+  };
+  const leave = () => objects.delete("namespaces", NAMESPACE);
+  return { world, c1, c2, declare, leave };
+}
+
+function published({ server }: MemoryCluster): unknown {
+  return at(server.objects.get("clusterproperties", PROPERTY), ["spec", "value"]);
+}
+
+test("the ranges of a peer are a ClusterProperty that agents accept; changes apply, and it is deleted when the peer leaves", async () => {
+  const { world, c1, c2, declare, leave } = start();
+  declare("10.1.0.0/16, fd00:10:1::/48");
+  world.start();
+  await world.pass(15_000);
+  assert.equal(published(c2), "10.1.0.0/16,fd00:10:1::/48");
+  assert.equal(published(c1), undefined, "not its own");
+  const { problems } = parseClusterProperty(c2.server.objects.get("clusterproperties", PROPERTY));
+  assert.deepEqual(problems, []);
+  declare("10.1.0.0/16");
+  await world.pass(5000);
+  assert.equal(published(c2), "10.1.0.0/16");
+  declare("everything");
+  await world.pass(5000);
+  assert.equal(published(c2), "10.1.0.0/16", "the last valid ones");
+  leave();
+  await world.pass(30_000);
+  assert.equal(published(c2), undefined);
+  await world.stop();
+});
+
+test("another program's change is reverted, and a restart writes nothing", async () => {
+  const { world, c2, declare } = start();
+  declare("10.1.0.0/16");
+  world.start();
+  await world.pass(15_000);
+  const wrong = { metadata: { name: PROPERTY }, spec: { value: "0.0.0.0/0" } };
+  c2.server.objects.apply("clusterproperties", PROPERTY, wrong, "author");
+  await world.pass(10_000);
+  assert.equal(published(c2), "10.1.0.0/16");
+  await c2.stop();
+  const { length } = c2.server.writes;
+  c2.start();
+  await world.pass(60_000);
+  const later = c2.server.writes.slice(length).map(({ kind }) => kind);
+  assert.ok(!later.includes("clusterproperties"), later.join());
+  assert.equal(published(c2), "10.1.0.0/16");
+  await world.stop();
+});
+
+test("ranges of peers are not published as properties of this cluster", async () => {
+  const { world, c2, declare } = start();
+  declare("10.1.0.0/16");
+  world.start();
+  await world.pass(30_000);
+  assert.ok(published(c2) !== undefined);
+  const leases = JSON.stringify([...(world.hub?.objects.list("leases") ?? [])]);
+  assert.match(leases, /clusterset-registry-c2/);
+  assert.doesNotMatch(leases, /endpoint-cidrs/);
+  await world.stop();
+});
+
+test("a failure to publish is logged once and retried, and nothing else waits for it", async () => {
+  const { world, c2, declare } = start();
+  declare("10.1.0.0/16");
+  c2.server.denied.set(PROPERTY, "a webhook is unavailable");
+  world.start();
+  await world.pass(40_000);
+  assert.equal(published(c2), undefined);
+  const failures = c2.log.filter((line) => line.includes("Failed to publish endpoint ranges"));
+  assert.equal(failures.length, 1);
+  c2.server.denied.clear();
+  await world.pass(60_000);
+  assert.equal(published(c2), "10.1.0.0/16");
+  await world.stop();
+});

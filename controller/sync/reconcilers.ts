@@ -1,0 +1,185 @@
+import { CONTROLLER_NAME } from "../../api/keys.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
+import { Slots } from "../../common/queue/slots.ts";
+import type { Dirty, TaskKind } from "../model/task.ts";
+import type { Member } from "../stores/member.ts";
+import {
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../stores/resources.ts";
+import { Applier, type ApplierOptions } from "./applier.ts";
+import type { ControllerOptions } from "./controller-options.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import type { ExportCompleteness } from "./export-completeness.ts";
+import { ExportStatus } from "./export-status.ts";
+import { exportedService } from "./exported-service.ts";
+import { Exporter } from "./exporter.ts";
+import { Importer } from "./importer.ts";
+import type { LeaseRenewer } from "./lease-renewer.ts";
+import type { LocalCluster } from "./local-cluster.ts";
+import type { Members } from "./members.ts";
+import { VipAddresses } from "./vip-addresses.ts";
+import type { WritePermission } from "./write-permission.ts";
+
+/** Writes in progress per API server: more cost memory for connections (15 MB at a hundred) and save no time. */
+const AT_ONCE = 16;
+
+/** Dependencies of `Reconcilers`. */
+export interface ReconcilersOptions extends ControllerOptions {
+  readonly local: LocalCluster;
+  /** The local cluster's registry. */
+  readonly member: Member;
+  readonly members: Members;
+  readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered">;
+  readonly completeness: ExportCompleteness;
+  /** True for an export that is missing, and whose absence is unconfirmed. */
+  readonly isUnconfirmed: (key: ObjectKey) => boolean;
+  readonly permission: WritePermission;
+  readonly dirty: Dirty;
+}
+
+/** The reconciler of each kind of task, and the names that each has to reconcile. */
+export class Reconcilers {
+  readonly #options: ReconcilersOptions;
+  readonly #exporter: Exporter;
+  readonly #importer: Importer;
+  readonly #status: ExportStatus;
+
+  constructor(options: ReconcilersOptions) {
+    const { clock, config, dirty, events, local, member, members, today } = options;
+    const { stores: own } = local;
+    const informers = local.informers.byResource;
+    this.#options = options;
+    const { api, permission, registryApi } = options;
+    const slots = new Slots(AT_ONCE);
+    const registrySlots = registryApi === api ? slots : new Slots(AT_ONCE);
+    const fieldManager = CONTROLLER_NAME;
+    const here = new ApiWriter({ ...permission.writing(api), fieldManager, slots });
+    const there = new ApiWriter({
+      ...permission.writing(registryApi),
+      fieldManager,
+      slots: registrySlots,
+    });
+    const applier = (
+      resource: ApiResource,
+      writer: ApiWriter,
+      store: ApplierOptions["store"],
+      informer: ApplierOptions["informer"],
+      takesOver = true,
+    ) => new Applier({ resource, writer, store, informer, clock, takesOver });
+    // They are replaced for each relist.
+    const registry = () => member.registry.informers;
+    const now = () => today().getTime();
+    const recorder = new EventRecorder({ writer: here, clock, today, events });
+    const rules = { ...config, own: member.id };
+    const exported = (key: ObjectKey) => exportedService(members, key, rules);
+    this.#exporter = new Exporter({
+      own,
+      member,
+      records: applier(SERVICE_IMPORTS, there, member.records, () => registry()?.serviceimports),
+      slices: applier(ENDPOINT_SLICES, there, member.slices, () => registry()?.endpointslices),
+      published: (slice) => local.hold.published(slice),
+      dirty,
+      events,
+    });
+    this.#importer = new Importer({
+      own,
+      vips: new VipAddresses({
+        own,
+        applier: applier(
+          IP_ADDRESSES,
+          here,
+          own.ipAddresses,
+          () => informers.ipaddresses,
+          // Services and other programs have IPAddresses, too.
+          false,
+        ),
+        ranges: [...config.clusterSetCidrs, ...config.explicitVipCidrs],
+        isServed: () => informers.ipaddresses.state?.reason !== "not-served",
+      }),
+      imports: applier(
+        SERVICE_IMPORTS,
+        here,
+        own.imports,
+        () => informers.serviceimports,
+        // Users choose names of imports, too: one that appears is adopted.
+        false,
+      ),
+      slices: applier(ENDPOINT_SLICES, here, own.importedSlices, () => informers.endpointslices),
+      addresses: local.addresses,
+      exported,
+      isStale: (cluster) => members.state(cluster) === "stale",
+      isSilent: (cluster) => members.isSilent(cluster),
+      explicitVipCidrs: config.explicitVipCidrs,
+      today: now,
+      recorder,
+      dirty,
+      events,
+    });
+    this.#status = new ExportStatus({
+      own,
+      applier: applier(SERVICE_EXPORTS, here, own.exports, () => informers.serviceexports),
+      registry: config.registry,
+      outcome: (key) => this.#exporter.outcome(key),
+      exported,
+      isComplete: (key, service) => this.#importer.areAllSynced(key, service),
+      today: now,
+      recorder,
+      events,
+    });
+  }
+
+  /** A task was queued. */
+  due(kind: TaskKind, key: ObjectKey): void {
+    if (kind === "export") this.#options.completeness.due(key);
+  }
+
+  /** Throws the API server's error. */
+  async reconcile(kind: TaskKind, key: ObjectKey): Promise<void> {
+    const { completeness, isUnconfirmed, renewer } = this.#options;
+    switch (kind) {
+      case "export":
+        if (isUnconfirmed(key)) return;
+        if (renewer.isRegistered) {
+          await completeness.publish(key, () => this.#exporter.reconcile(key));
+        } else if (renewer.isElsewhere) this.#exporter.postpone(key);
+        return;
+      case "import":
+        return this.#importer.reconcile(key);
+      case "status":
+        return this.#status.reconcile(key);
+    }
+  }
+
+  /** Names of ServiceExports. */
+  *exports(): Iterable<ObjectKey> {
+    for (const { key } of this.#options.local.stores.exports.facts()) yield key;
+  }
+
+  /** Names that are or were exported. */
+  exported(): Set<ObjectKey> {
+    return new Set([...this.exports(), ...this.#options.member.services()]);
+  }
+
+  /** Names that are, should be, or were imported. */
+  imported(): Set<ObjectKey> {
+    const { local, members } = this.#options;
+    const names = members.services();
+    for (const { key } of local.stores.imports.facts()) names.add(key);
+    for (const fact of local.stores.importedSlices.facts()) names.add(fact.import);
+    for (const key of local.stores.ipAddresses.groups()) names.add(key);
+    for (const key of this.#importer.reserving) names.add(key);
+    return names;
+  }
+
+  /** Names that were imported from a cluster. */
+  *importedFrom(cluster: string): Iterable<ObjectKey> {
+    const { importedSlices, imports } = this.#options.local.stores;
+    for (const fact of importedSlices.facts()) if (fact.cluster === cluster) yield fact.import;
+    for (const { clusters, key } of imports.facts()) if (clusters.includes(cluster)) yield key;
+  }
+}

@@ -1,0 +1,45 @@
+import { canonicalAddresses } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import { reservedIn } from "../allocate/overlaps.ts";
+import type { VipPool } from "../allocate/pool.ts";
+
+/** The addresses in use, by owner: VIPs of imports, ClusterIPs of Services, and allocated VIPs that are not yet seen. */
+export class TakenAddresses {
+  readonly #ranges: readonly Cidr[];
+  /** Owners by address. */
+  readonly #owners = new Map<string, Set<string>>();
+  /** Addresses by owner. */
+  readonly #addresses = new Map<string, readonly string[]>();
+  #reserved: readonly Cidr[] = [];
+
+  constructor(ranges: readonly Cidr[]) {
+    this.#ranges = ranges;
+  }
+
+  /** The pool to allocate VIPs from; `taken` is live. */
+  get pool(): VipPool {
+    return { ranges: this.#ranges, taken: this.#owners, reserved: this.#reserved };
+  }
+
+  /** Sets the ranges that no VIP is allocated from. */
+  reserve(others: readonly Cidr[]): void {
+    this.#reserved = reservedIn(this.#ranges, others);
+  }
+
+  /** Sets all addresses of an owner. Invalid ones are ignored. */
+  take(owner: string, addresses: readonly string[]): void {
+    for (const address of this.#addresses.get(owner) ?? []) this.#release(owner, address);
+    const texts = canonicalAddresses(addresses);
+    if (texts.length === 0) this.#addresses.delete(owner);
+    else this.#addresses.set(owner, texts);
+    for (const text of texts) {
+      this.#owners.set(text, (this.#owners.get(text) ?? new Set()).add(owner));
+    }
+  }
+
+  #release(owner: string, address: string): void {
+    const owners = this.#owners.get(address);
+    owners?.delete(owner);
+    if (owners?.size === 0) this.#owners.delete(address);
+  }
+}

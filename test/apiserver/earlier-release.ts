@@ -1,0 +1,86 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { CACHE } from "../lab/removal.ts";
+import { type Release, releaseIn } from "./release.ts";
+
+/**
+ * The commit of the last release. There is no release yet, so it is the last commit of main that users could have installed before
+ * the changes in progress. Move it to the commit of each release, and never further: an upgrade starts there.
+ */
+const COMMIT = "c94108c2d344cdf45cde4ca00175957e5edc9353";
+
+const REPOSITORY = resolve(import.meta.dirname, "../..");
+const LOCK = "package-lock.json";
+/** The sources of its programs, their packages, and what operators apply. */
+const PARTS = [
+  ...["agent", "api", "bin", "common", "controller", "deploy"],
+  ...[".npmrc", "package.json", LOCK],
+];
+
+interface LockedPackage {
+  readonly integrity?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** Reason why the last release is unavailable, with the command that fetches it; undefined if it is available. */
+export function earlierReleaseMissing(): string | undefined {
+  const { status } = spawnSync("git", ["-C", REPOSITORY, "cat-file", "-e", `${COMMIT}^{commit}`]);
+  if (status === 0) return undefined;
+  return `commit ${COMMIT.slice(0, 12)} is not here; run "git fetch --unshallow", or clone the repository if this is a tarball`;
+}
+
+/**
+ * The last release, as sources in the tests' cache. It uses the npm packages of this repository, unless it pins others: then npm
+ * installs these once.
+ */
+export function earlierRelease(): Release {
+  const sharesPackages = pinsSamePackages();
+  const root = join(CACHE, `release-${COMMIT.slice(0, 12)}${sharesPackages ? "" : "-packages"}`);
+  if (!existsSync(root)) unpack(root, sharesPackages);
+  if (sharesPackages) linkPackages(root);
+  return releaseIn(root);
+}
+
+/** Whether both pin the same dependencies. Those of dependencies may differ: they are in the range that each of these accepts. */
+function pinsSamePackages(): boolean {
+  const ours = packagesIn(readFileSync(join(REPOSITORY, LOCK), "utf8"));
+  const theirs = packagesIn(git("show", `${COMMIT}:${LOCK}`).toString());
+  const paths = Object.keys(theirs[""]?.dependencies ?? {}).map((name) => `node_modules/${name}`);
+  return paths.every((path) => theirs[path]?.integrity === ours[path]?.integrity);
+}
+
+/** The packages of a lock file by path. The path of the project is empty. */
+function packagesIn(text: string) {
+  const { packages } = JSON.parse(text) as { readonly packages: Record<string, LockedPackage> };
+  return packages;
+}
+
+function unpack(root: string, sharesPackages: boolean): void {
+  mkdirSync(CACHE, { recursive: true });
+  // Renamed once it is complete: a run may be killed, and another one may do the same.
+  const draft = mkdtempSync(`${root}-`);
+  execFileSync("tar", ["-x", "-C", draft], { input: git("archive", COMMIT, ...PARTS) });
+  if (!sharesPackages) execFileSync("npm", ["install", "--no-save", "--omit=dev"], { cwd: draft });
+  if (existsSync(root)) rmSync(draft, { recursive: true });
+  else renameSync(draft, root);
+}
+
+/** Links this repository's packages: the last run may have been in another clone, which was deleted since. */
+function linkPackages(root: string): void {
+  const draft = join(root, `node_modules-${process.pid}`);
+  symlinkSync(join(REPOSITORY, "node_modules"), draft);
+  renameSync(draft, join(root, "node_modules"));
+}
+
+function git(...args: readonly string[]): Buffer {
+  return execFileSync("git", ["-C", REPOSITORY, ...args], { maxBuffer: 64 * 1024 * 1024 });
+}

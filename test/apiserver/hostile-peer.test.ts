@@ -1,0 +1,335 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { ExportedMetadata } from "../../controller/model/facts.ts";
+import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
+import { registryNamespace, sliceName } from "../../controller/registry/names.ts";
+import { exportRecord } from "../generators/export-records.ts";
+
+// A peer whose API server sends anything that fills memory, beside one that behaves: the reading part of the controller stays
+// below 512 MB, and the other peer's changes arrive.
+
+const MOST_MEGABYTES = 512;
+const READER = fileURLToPath(new URL("hostile-peer-reader.ts", import.meta.url));
+
+type Kind = "endpointslices" | "leases" | "serviceimports";
+type Fields = Readonly<Record<string, unknown>>;
+/** Text to send for a watch of one kind; the response stays open after it. */
+type Attack = Partial<Record<Kind, () => Iterable<string | Uint8Array>>>;
+
+let version = 1000;
+
+function versioned(object: object): Fields {
+  const { metadata, ...rest } = object as { metadata: Fields };
+  version++;
+  return { ...rest, metadata: { ...metadata, uid: `u${version}`, resourceVersion: `${version}` } };
+}
+
+function event(object: object, type = "ADDED"): string {
+  return `${JSON.stringify({ type, object: versioned(object) })}\n`;
+}
+
+function bookmark(): string {
+  const annotations = { "k8s.io/initial-events-end": "true" };
+  return `${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: `${version}`, annotations } } })}\n`;
+}
+
+/** The API server of one peer; every watch gets what the attack says, and otherwise these objects. */
+class Peer {
+  readonly id: string;
+  readonly namespace: string;
+  readonly objects = new Map<string, { readonly kind: Kind; readonly object: object }>();
+  readonly #server: Server = createServer(
+    (request, response) => void this.#answer(request, response),
+  );
+  readonly #watches = new Map<ServerResponse, Kind>();
+  #attack: Attack = {};
+  #waiting: (() => void)[] = [];
+
+  constructor(id: string) {
+    this.id = id;
+    this.namespace = registryNamespace(id);
+    this.put("leases", this.lease("eu"));
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    const address = this.#server.address();
+    assert.ok(typeof address === "object" && address !== null);
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  lease(region: string): object {
+    return encodeCluster(
+      {
+        id: this.id,
+        uid: `uid-${this.id}`,
+        region,
+        properties: {},
+        leaseSeconds: 3600,
+        renewal: new Date().toISOString().replace("Z", "000Z"),
+        complete: true,
+      },
+      this.namespace,
+    );
+  }
+
+  record(key: `${string}/${string}`, metadata?: ExportedMetadata): object {
+    const ports = [{ name: "http", protocol: "TCP", port: 80 }] as const;
+    const record = exportRecord({ cluster: this.id, key, ports, ...(metadata && { metadata }) });
+    return encodeRecord(record, this.namespace);
+  }
+
+  slice(
+    service: `${string}/${string}`,
+    index: number,
+    addresses: readonly string[],
+    text = "",
+  ): object {
+    const endpoints = addresses.map((address, i) => ({
+      address,
+      ready: true,
+      serving: true,
+      terminating: false,
+      ...(text !== "" && {
+        nodeName: `n${index}-${i}.${text.repeat(4)}`.slice(0, 250),
+        hostname: `h${index}-${i}-${text}`.slice(0, 60),
+        zone: `z${index}-${i}-${text}`.slice(0, 60),
+      }),
+    }));
+    const fact = {
+      key: `${this.namespace}/${sliceName(service, "IPv4", index)}`,
+      service,
+      family: "IPv4",
+      ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      endpoints,
+    } as const;
+    return encodeSlice(fact, this.id);
+  }
+
+  /** Stores an object, and sends it to open watches. */
+  put(kind: Kind, object: object): void {
+    const { name } = (object as { metadata: { name: string } }).metadata;
+    this.objects.set(`${kind} ${name}`, { kind, object });
+    for (const [response, watched] of this.#watches) {
+      if (watched === kind) response.write(event(object, "MODIFIED"));
+    }
+  }
+
+  /** Attacks each watch from now on. Settles when all of it was sent once. */
+  async attack(attack: Attack): Promise<void> {
+    this.#attack = attack;
+    const done = Object.keys(attack).map(
+      () => new Promise<void>((done) => this.#waiting.push(done)),
+    );
+    for (const response of this.#watches.keys()) response.destroy();
+    await Promise.all(done);
+  }
+
+  /** Sends its own objects again. */
+  relent(): void {
+    this.#attack = {};
+    for (const response of this.#watches.keys()) response.destroy();
+  }
+
+  async #answer({ url = "" }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = new URL(url, "http://peer");
+    const kind = path.pathname.split("/").at(-1) as Kind;
+    response.on("error", () => undefined);
+    if (path.searchParams.get("watch") !== "true") {
+      // Lists are not served: each watch begins with everything.
+      response.writeHead(500).end("{}");
+      return;
+    }
+    response.writeHead(200, { "content-type": "application/json" });
+    this.#watches.set(response, kind);
+    response.once("close", () => this.#watches.delete(response));
+    const attack = this.#attack[kind];
+    if (attack === undefined) {
+      for (const one of this.objects.values())
+        if (one.kind === kind) response.write(event(one.object));
+      response.write(bookmark());
+      return;
+    }
+    for (const text of attack()) {
+      if (response.destroyed) break;
+      if (!response.write(text)) await drained(response);
+    }
+    this.#waiting.shift()?.();
+  }
+}
+
+/** Settles when more can be sent, or when the client has left. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      response.off("drain", end);
+      response.off("close", end);
+      resolve();
+    };
+    response.on("drain", end);
+    response.on("close", end);
+  });
+}
+
+function* count(to: number): Generator<number> {
+  for (let i = 0; i < to; i++) yield i;
+}
+
+const LONG = "x".repeat(7_000_000);
+const NAME = "n".repeat(63);
+
+const ATTACKS: Readonly<Record<string, (peer: Peer) => Attack>> = {
+  "objects without end, with the longest names": () => ({
+    *endpointslices() {
+      for (const i of count(150_000)) {
+        const name = `${i}.`.padEnd(253, "y");
+        yield event({ metadata: { namespace: "n".repeat(63), name, padding: "z".repeat(40) } });
+      }
+    },
+    *serviceimports() {
+      for (const i of count(30_000)) {
+        yield event({ metadata: { namespace: "n".repeat(63), name: `${i}.`.padEnd(253, "y") } });
+      }
+    },
+  }),
+  "objects of seven megabytes": (peer) => ({
+    *endpointslices() {
+      for (const i of count(12)) {
+        const slice = peer.slice("shop/web", i, ["10.1.0.1"]) as { metadata: { labels: Fields } };
+        yield event({
+          ...slice,
+          metadata: { ...slice.metadata, labels: { ...slice.metadata.labels, [`l${i}`]: LONG } },
+        });
+      }
+    },
+    *serviceimports() {
+      for (const i of count(12))
+        yield event({ ...peer.record(`shop/web-${i}`), spec: { type: LONG } });
+    },
+  }),
+  "records with the longest annotations": (peer) => ({
+    *serviceimports() {
+      for (const i of count(1000)) {
+        const annotations = { "example.com/note": `${i}${"a".repeat(32_000)}` };
+        yield event(peer.record(`shop/web-${i}`, { labels: {}, annotations }));
+      }
+      yield bookmark();
+    },
+  }),
+  "endpoints with the longest names": (peer) => ({
+    *serviceimports() {
+      for (const i of count(600)) yield event(peer.record(`shop/web-${i}`));
+      yield bookmark();
+    },
+    *endpointslices() {
+      for (const i of count(6000)) {
+        const addresses = [...count(100)].map((n) => `10.${i >> 8}.${i & 255}.${n}`);
+        yield event(peer.slice(`shop/web-${i % 600}`, i, addresses, NAME));
+      }
+      yield bookmark();
+    },
+  }),
+  "lines without an end, byte by byte": () => ({
+    *serviceimports() {
+      yield '{"type":"ADDED","object":"';
+      for (const _ of count(200_000)) yield "x";
+    },
+    *endpointslices() {
+      for (const _ of count(100)) yield "x".repeat(1_000_000);
+    },
+  }),
+  "a Lease that is nested 20,000 deep, and changes of region": (peer) => ({
+    *leases() {
+      for (const i of count(3000)) yield event(peer.lease(`r${i}`), "MODIFIED");
+      const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+      yield event(peer.lease("eu")).replace('"spec":', `"x":${deep},"spec":`);
+    },
+  }),
+  "changes without end": (peer) => ({
+    *serviceimports() {
+      for (const i of count(500)) yield event(peer.record(`shop/web-${i}`));
+      yield bookmark();
+    },
+    *endpointslices() {
+      yield bookmark();
+      for (const i of count(20_000)) {
+        const addresses = [...count(20)].map((n) => `10.${i % 250}.${(i >> 8) & 255}.${n}`);
+        yield event(peer.slice(`shop/web-${i % 500}`, i % 500, addresses), "MODIFIED");
+      }
+    },
+  }),
+};
+
+describe("a hostile peer", () => {
+  const [hostile, calm] = [new Peer("c2"), new Peer("c3")];
+  let reader: ChildProcess;
+  const said: string[] = [];
+  let wake = (): void => undefined;
+
+  /** The first line from now on that begins like this. */
+  async function line(start: string): Promise<string> {
+    for (;;) {
+      const found = said.find((one) => one.startsWith(start));
+      if (found !== undefined) return found;
+      assert.equal(reader.exitCode, null, "the reader has ended");
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+
+  before(async () => {
+    calm.put("serviceimports", calm.record("calm/web"));
+    const urls = [await hostile.listen(), await calm.listen()];
+    reader = spawn(process.execPath, [READER, ...urls], { stdio: ["pipe", "pipe", "inherit"] });
+    assert.ok(reader.stdout);
+    reader.once("exit", () => wake());
+    createInterface(reader.stdout).on("line", (one) => {
+      said.push(one);
+      wake();
+    });
+    await line("calm/web");
+  });
+
+  after(() => {
+    reader.kill();
+    for (const peer of [hostile, calm]) peer.close();
+  });
+
+  for (const [i, [name, attackOf]] of Object.entries(ATTACKS).entries()) {
+    test(`that sends ${name} neither fills memory nor holds up another peer`, async (t) => {
+      const sent = hostile.attack(attackOf(hostile));
+      const address = `10.3.0.${i + 1}`;
+      calm.put("endpointslices", calm.slice("calm/web", 0, [address]));
+      const waiting = line(`calm/web [{"addresses":["${address}"]`);
+      await Promise.all([waiting, sent]);
+      reader.stdin?.write(`${i}\n`);
+      const megabytes = Number((await line(`peak ${i} `)).split(" ").at(-1)) / 1024;
+      t.diagnostic(`peak of memory: ${Math.round(megabytes)} MB`);
+      assert.ok(megabytes < MOST_MEGABYTES, `${Math.round(megabytes)} MB`);
+    });
+  }
+
+  test("that behaves again is read again", async () => {
+    hostile.put("serviceimports", hostile.record("calm/web"));
+    hostile.put("endpointslices", hostile.slice("calm/web", 0, ["10.2.0.1"]));
+    hostile.relent();
+    for (;;) {
+      const last = said.findLast((one) => one.startsWith("calm/web")) ?? "";
+      if (last.includes("10.2.0.1") && last.includes("10.3.0.")) return;
+      said.length = 0;
+      await line("calm/web");
+    }
+  });
+});

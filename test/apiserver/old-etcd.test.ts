@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { AgentStage } from "./agent-stage.ts";
+import { debianEtcd } from "./commands.ts";
+import { ControllerStage } from "./controller-stage.ts";
+
+// kube-apiserver fails watch lists with status 500, in the response or as an event of the stream, if its etcd lacks RequestWatchProgress: before 3.4.25 and 3.5.8.
+
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+
+test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", async () => {
+  await using stage = await AgentStage.open({
+    crds: "all",
+    flags: ["--cluster-id", "c1"],
+    etcd: debianEtcd(),
+  });
+  const { admin } = stage.plane;
+  await admin.apply(importObject("shop/web", ["241.0.0.10"], [HTTP]));
+  const slice = (address: string) =>
+    sliceObject("web-c1", "shop/web", { cluster: "c1" }, [HTTP], [address]);
+  await admin.apply(slice("10.1.0.7"));
+  await stage.restartAgent();
+  assert.match(await stage.rules(), /shop\/web:http local c1.*--to-destination 10\.1\.0\.7:80/);
+  await admin.apply(slice("10.1.0.8"));
+  await eventually(async () =>
+    assert.match(await stage.rules(), /--to-destination 10\.1\.0\.8:80/),
+  );
+  const isList = (uri: string) => uri.includes("/serviceimports?") && uri.includes("limit=500");
+  assert.equal(stage.asked().filter(({ uri }) => isList(uri)).length, 1);
+});
+
+test("controllers become ready and import with Debian's etcd 3.4.23", async () => {
+  await using stage = await ControllerStage.open({ clusters: ["c1", "c2"], etcd: debianEtcd() });
+  const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
+  await c2.namespace("shop");
+  await stage.start();
+  await c1.serve("shop/web", ["10.1.0.7"]);
+  await c1.export("shop/web");
+  await c2.untilImported("shop/web", ["10.1.0.7"]);
+});

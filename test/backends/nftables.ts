@@ -1,0 +1,97 @@
+import { programNftables } from "../packets/nft-trace.ts";
+import type { Flow } from "../packets/packet-case.ts";
+import { pureNftables } from "../states/replay.ts";
+import { NFT_STAND_IN } from "./nft-stand-in.ts";
+import { addressesIn, type TestedBackend } from "./tested-backend.ts";
+
+/** The nftables backend. */
+export const nftables: TestedBackend = {
+  name: "nftables",
+  title: "nftables",
+  inGuest: "none",
+  complete: /chain guard-forward/,
+  flags: ["--backend", "nftables"],
+  config: {},
+  pure: pureNftables,
+  program: programNftables,
+  flow: withNftables,
+  kept: ["tcp", "udp", "sctp"],
+  invalid: "dropped",
+  failover: { written: 2, deleted: 3 },
+  storm: { connections: 50_000, changes: 500, resent: 1 / 10_000 },
+  harms: [
+    {
+      what: "an element that is deleted",
+      command: "nft flush map ip clusterset-proxy endpoints",
+      reason: /"reason":"elements-changed"/,
+    },
+    {
+      what: "a ruleset that is flushed",
+      command: "nft flush ruleset",
+      reason: /"reason":"table-missing"/,
+    },
+    {
+      what: "a rule that is added",
+      command: "nft insert rule ip clusterset-proxy guard accept",
+      reason: /"reason":"table-changed"/,
+    },
+  ],
+  foreignChanges: (family) => {
+    const table = `${family === "IPv4" ? "ip" : "ip6"} clusterset-proxy`;
+    const vips = family === "IPv4" ? ["198.51.100.7", "241.0.1.7"] : ["fd00:241::7"];
+    const changed = vips.map((vip) => `elements-changed TCP ${vip} 80`);
+    return [
+      {
+        what: "a table that is deleted",
+        command: `nft delete table ${table}`,
+        found: [`table-missing table ${table}`],
+      },
+      {
+        what: "rules that are flushed",
+        command: `nft flush chain ${table} translate`,
+        found: [`table-changed table ${table}`],
+      },
+      {
+        what: "endpoints that are flushed",
+        command: `nft flush map ${table} endpoints`,
+        found: changed,
+      },
+      {
+        what: "services that are flushed",
+        command: `nft flush map ${table} services`,
+        found: changed,
+      },
+    ];
+  },
+  writers: ["nft"],
+  standIns: { nft: NFT_STAND_IN },
+  // Imported late: the virtual machine has no bundler.
+  writingByTools: async (lab) =>
+    (await import("../conntrack/without-native.ts")).withoutNative(lab),
+  foreign: {
+    create: "nft add table ip mine; nft add chain ip mine c",
+    list: "nft list table ip mine",
+    shown: /chain c/,
+  },
+  async takers(node, family, protocol) {
+    const ip = family === "IPv4" ? "ip" : "ip6";
+    const { stdout } = await node.run(["nft", "list", "map", ip, "clusterset-proxy", "endpoints"]);
+    const line = ` \\. ${protocol.toLowerCase()} \\. \\S+ \\. \\S+ comment "[^"]*" : (\\S+) \\. 8080`;
+    return addressesIn(stdout, new RegExp(line, "g"));
+  },
+  async own(node) {
+    const found = await Promise.all(
+      ["ip", "ip6"].map((of) => node.run(["nft", "list", "table", of, "clusterset-proxy"])),
+    );
+    // Elements have no order.
+    const words = found.flatMap(({ stdout }) => stdout.split(/\n|, ?/));
+    const bare = words.map((word) => word.replace(/elements = \{|\}$/g, "").trim());
+    return bare.filter((word) => word !== "").sort();
+  },
+};
+
+/** A client is remembered for each VIP separately. */
+function withNftables(flow: Flow): Flow {
+  const again = flow.again.filter(({ address }) => address === flow.to.address);
+  return { ...flow, again, expect: flow.expect === "unserved" ? "untouched" : flow.expect };
+}

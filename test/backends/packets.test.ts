@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { PACKET_BACKENDS } from "../backends.ts";
+import { homeFact } from "../packets/address-plan.ts";
+import type { PacketCase } from "../packets/packet-case.ts";
+import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
+import { modelOf, planOf } from "../packets/rendered.ts";
+import { Programmer } from "./programmer.ts";
+
+describe("the packet table, with real connections", () => {
+  let world: RealPackets;
+  before(async () => {
+    world = await RealPackets.start();
+  });
+  after(() => world.remove());
+
+  for (const backend of PACKET_BACKENDS) {
+    describe(backend.title, () => {
+      let programmer: Programmer;
+      before(async () => {
+        programmer = await Programmer.start(world.lab, world.home, backend);
+      });
+
+      for (const one of REAL_CASES) {
+        test(one.name, { skip: skipReason(one) }, async () => {
+          await program(one, programmer);
+          await world.assertFlows({ ...one, flows: one.flows.map(backend.flow) });
+        });
+      }
+
+      test("removal deletes all objects of ours, and can be repeated", async () => {
+        const [removed, again] = await programmer.remove();
+        assert.ok(removed > 0);
+        assert.equal(again, 0);
+        assert.deepEqual(await backend.own(world.home), []);
+      });
+    });
+  }
+});
+
+/** Programs the node for a case, from its state after the previous case. */
+async function program(one: PacketCase, programmer: Programmer): Promise<void> {
+  const node = one.node(homeFact());
+  const plan = planOf(modelOf(one.objects, node), node);
+  const config = { masquerade: one.masquerade, podCidrs: node.podCidrs };
+  const held = node.clusterSetCidrs.map(async (clusterSetCidr) => {
+    const { family } = clusterSetCidr;
+    const services = [...plan].map(
+      ([key, all]) => [key, all.filter((service) => service.family === family)] as const,
+    );
+    const { left, writesLeft } = await programmer.hold({ clusterSetCidr, config, services });
+    // Draining objects may be deleted at any time, when their last connection ends.
+    assert.equal(writesLeft, 0, left);
+  });
+  await Promise.all(held);
+}

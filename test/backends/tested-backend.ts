@@ -1,0 +1,93 @@
+import type { Transaction } from "../../agent/backends/backend.ts";
+import type { BackendConfig } from "../../agent/backends/backend-kind.ts";
+import type { BackendName } from "../../agent/backends/names.ts";
+import type { Family } from "../../api/address.ts";
+import type { Protocol } from "../../api/protocol.ts";
+import type { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Flow, Target } from "../packets/packet-case.ts";
+import type { Programming } from "../packets/rendered.ts";
+import type { Traced } from "../packets/trace.ts";
+import type { Storm } from "../stages/connect-storm.ts";
+import type { AnyPure } from "../states/replay.ts";
+
+/** What another program does to the kernel, and how the agent reports that. */
+export interface Harm {
+  readonly what: string;
+  /** A shell command. */
+  readonly command: string;
+  /** Reason of the repair. */
+  readonly reason: RegExp;
+  /** A shell command that succeeds after the repair, where `TestedBackend.own` does not show it. */
+  readonly repaired?: string;
+}
+
+/** What another program does to rules of ours, for tests that run the backend without an agent. */
+export interface ForeignChange {
+  readonly what: string;
+  /** A shell command; it may fail if there is no object to change. */
+  readonly command: string;
+  /** What a drift check of one import with several VIPs finds, as reason and object; absent if only reading finds it. */
+  readonly found?: readonly string[];
+  /** True if the check finds more. */
+  readonly more?: true;
+}
+
+/** A backend as tests see it. */
+export interface TestedBackend {
+  readonly name: BackendName;
+  /** In names of tests. */
+  readonly title: string;
+  /**
+   * The tests that run in the virtual machine (test/vm), whose kernel has IPVS and SCTP: all of them, none, or only the packet
+   * table. The others run on this machine.
+   */
+  readonly inGuest: "all" | "packets" | "none";
+  /** What `own` has once the agent has removed rules of other backends and programmed all of its own. */
+  readonly complete: RegExp;
+  /** Of the agent. */
+  readonly flags: readonly string[];
+  /** The same, for tests that open the backend without an agent. */
+  readonly config: Partial<BackendConfig>;
+  /** The pure part of the backend, and a model of the kernel. */
+  readonly pure: (family: Family) => AnyPure;
+  /** A model of the kernel of a node that the backend has programmed, for packets. */
+  readonly program: (programming: Programming) => Traced;
+  /** A flow of the packet table as this backend forwards it. */
+  readonly flow: (flow: Flow) => Flow;
+  /** Protocols whose connections its rules keep after the import is withdrawn. */
+  readonly kept: readonly Target["protocol"][];
+  /** The fate of a packet to a VIP and port with endpoints that belongs to no connection of conntrack or of the backend. */
+  readonly invalid: "dropped" | "untouched";
+  /** The name of a program that it keeps running and writes whole transactions to, if there is one. */
+  readonly writerProcess?: RegExp;
+  /** Kernel objects of a failover of one import with two VIPs, from two endpoints of one family to one. */
+  readonly failover: { readonly written: number; readonly deleted: number };
+  /** A storm that a machine with this backend bears. */
+  readonly storm: Omit<Storm, "flags">;
+  readonly harms: readonly Harm[];
+  readonly foreignChanges: (family: Family) => readonly ForeignChange[];
+  /** The programs that write to the kernel. */
+  readonly writers: readonly string[];
+  /**
+   * Shell scripts in place of its tools, by program, which call `may_write` before each write and `may_read` before reading
+   * (test/stages/faulty-tools.ts).
+   */
+  readonly standIns: Readonly<Record<string, string>>;
+  /** The agent that writes with these tools only; absent if it always does. */
+  readonly writingByTools?: (lab: Lab) => Promise<string[]>;
+  /** Runs a part, from 0 to 1, of a transaction; absent if the kernel accepts transactions as a whole. */
+  readonly applyPart?: (family: Family, tx: Transaction, part: number) => Promise<void>;
+  /** Shell commands that create an object of another program, where ours are, and that list it. */
+  readonly foreign: { readonly create: string; readonly list: string; readonly shown: RegExp };
+  /** Endpoints that the kernel forwards new connections of a protocol to, on port 8080; each once, in order. */
+  takers(node: Namespace, family: Family, protocol: Protocol): Promise<string[]>;
+  /** All objects of ours in the kernel, of both families, as its tools print them; empty if there is none. */
+  own(node: Namespace): Promise<string[]>;
+}
+
+/** The addresses that a pattern finds in a listing, each once, in order, without brackets. */
+export function addressesIn(listing: string, pattern: RegExp): string[] {
+  const found = [...listing.matchAll(pattern)].map(([, address = ""]) => address);
+  return [...new Set(found.map((address) => address.replace(/[[\]]/g, "")))].sort();
+}

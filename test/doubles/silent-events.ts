@@ -1,0 +1,10 @@
+/** Reconciler events that a test does not care about. */
+export const SILENT = {
+  drifted: () => undefined,
+  checkFailed: () => undefined,
+  tried: () => undefined,
+  quarantined: () => undefined,
+  unquarantined: () => undefined,
+  retained: () => undefined,
+  released: () => undefined,
+} as const;

@@ -1,0 +1,284 @@
+import type { Fields } from "../../api/parse/fields.ts";
+import type { Reason } from "../../api/reasons.ts";
+
+/** An object, the resulting fact, and its problems. */
+export interface ParserCase {
+  readonly name: string;
+  readonly object: unknown;
+  /** What is different from the fact of the plain object; undefined if there is no fact. */
+  readonly fact: Fields | undefined;
+  /** `reason field` of each problem, in order. */
+  readonly problems: readonly `${Reason} ${string}`[];
+}
+
+/** A ServiceImport demo/serve that nothing is wrong with, but for what `spec` and `metadata` say otherwise. */
+export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields {
+  return {
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceImport",
+    metadata: { namespace: "demo", name: "serve", ...metadata },
+    spec: {
+      type: "ClusterSetIP",
+      ips: ["241.0.0.10"],
+      ports: [{ name: "http", port: 80, protocol: "TCP" }],
+      ...spec,
+    },
+  };
+}
+
+const UDP = "clusterset-proxy.io/udp";
+const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
+const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
+const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
+
+function spec(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
+  return { name: `spec ${brief(change)}`, object: serviceImport(change), fact, problems };
+}
+
+function metadata(change: Fields, fact: Fields | undefined, ...problems: ParserCase["problems"]) {
+  const object = serviceImport({}, change);
+  return { name: `metadata ${brief(change)}`, object, fact, problems };
+}
+
+/** One port that is wrong, before one that is good and must stay. */
+function port(change: unknown, problem: ParserCase["problems"][number]) {
+  return spec({ ports: [change, GOOD] }, { ports: [GOOD] }, problem);
+}
+
+/** One VIP that is wrong, before one that is good and must stay. */
+function vip(text: unknown, reason: Reason) {
+  return spec({ ips: [text, "241.0.0.9"] }, { vips: ["241.0.0.9"] }, `${reason} spec.ips[0]`);
+}
+
+/** A value as the name of a test. */
+export function brief(value: unknown): string {
+  return (JSON.stringify(value) ?? "undefined").slice(0, 90);
+}
+
+/** Names that are none, or not of the kind that a ServiceImport or a namespace has. */
+export const NOT_NAMES: readonly unknown[] = [
+  undefined,
+  null,
+  "",
+  5,
+  ["serve"],
+  {},
+  "__proto__",
+  "Serve",
+  "a_b",
+  "-a",
+  "x".repeat(254),
+  "a\nCOMMIT\n-A INPUT -j ACCEPT",
+  'a" -j ACCEPT',
+  "a\0",
+  "a\u202e",
+  "../etc",
+];
+
+/** Addresses that are none, each with the reason word. */
+export const NOT_ADDRESSES: readonly (readonly [unknown, Reason])[] = [
+  [undefined, "invalid-address"],
+  [null, "invalid-address"],
+  [167772161, "invalid-address"],
+  [["10.0.0.1"], "invalid-address"],
+  ["", "invalid-address"],
+  ["010.0.0.1", "invalid-address"],
+  ["0x0a.0.0.1", "invalid-address"],
+  ["10.1", "invalid-address"],
+  ["167772161", "invalid-address"],
+  [" 10.0.0.1", "invalid-address"],
+  ["10.0.0.1\n-A INPUT -j ACCEPT", "invalid-address"],
+  ["10.0.0.1:80", "invalid-address"],
+  ["10.0.0.0/8", "invalid-address"],
+  ["serve.demo.svc", "invalid-address"],
+  ["__proto__", "invalid-address"],
+  ["::ffff:10.0.0.1", "mapped-address"],
+  ["::10.0.0.1", "mapped-address"],
+  ["fe80::1%eth0", "zoned-address"],
+];
+
+/** Everything that a ServiceImport may say, and what becomes of it. */
+export const IMPORT_CASES: readonly ParserCase[] = [
+  { name: "a plain import", object: serviceImport(), fact: {}, problems: [] },
+  spec({ type: "Headless" }, { headless: true }),
+  spec({ type: undefined }, undefined, "invalid-object spec.type"),
+  spec({ type: "ExternalName" }, undefined, "invalid-object spec.type"),
+  ...[undefined, null, [], "x", 5].map((broken) => ({
+    name: `an import whose spec is ${brief(broken)}`,
+    object: { ...serviceImport(), spec: broken },
+    fact: undefined,
+    problems: ["invalid-object spec.type"] as const,
+  })),
+  ...[undefined, null, [], "x", 5, true].map((broken) => ({
+    name: `an object that is ${brief(broken)}`,
+    object: broken,
+    fact: undefined,
+    problems: ["invalid-name metadata.namespace", "invalid-name metadata.name"] as const,
+  })),
+  ...NOT_NAMES.map((name) => metadata({ name }, undefined, "invalid-name metadata.name")),
+  ...NOT_NAMES.map((namespace) =>
+    metadata({ namespace }, undefined, "invalid-name metadata.namespace"),
+  ),
+  metadata({ name: "a.b" }, undefined, "invalid-name metadata.name"),
+  metadata({ name: "constructor" }, { key: "demo/constructor" }),
+
+  metadata(
+    { creationTimestamp: "2026-01-02T03:04:05Z" },
+    { created: Date.UTC(2026, 0, 2, 3, 4, 5) },
+  ),
+  metadata(
+    { creationTimestamp: "2026-01-02T03:04:05.5+01:00" },
+    { created: Date.UTC(2026, 0, 2, 2, 4, 5, 500) },
+  ),
+  metadata({ creationTimestamp: null }, {}),
+
+  metadata({ annotations: { [ON_DEATH]: "reset" } }, { onEndpointDeath: "reset" }),
+  metadata({ annotations: { [ON_DEATH]: "keep" } }, {}),
+  metadata({ annotations: { [ON_DEATH]: null } }, {}),
+  metadata({ annotations: { [UDP]: "follow" } }, { udp: "follow" }),
+  metadata({ annotations: { [UDP]: "keep" } }, {}),
+  metadata({ annotations: { [UDP]: "Follow" } }, {}, `invalid-policy metadata.annotations[${UDP}]`),
+  metadata({ annotations: null }, {}),
+  ...["", "Reset", "reset ", true, 5, {}, ["reset"]].map((value) =>
+    metadata(
+      { annotations: { [ON_DEATH]: value } },
+      {},
+      `invalid-policy metadata.annotations[${ON_DEATH}]`,
+    ),
+  ),
+  metadata({ annotations: { [SCHEDULER]: "mh" } }, { scheduler: "mh" }),
+  metadata({ annotations: { [SCHEDULER]: null } }, {}),
+  ...["", "RR", "rr ", "fo", "rr\0", true, 5, {}, ["rr"]].map((value) =>
+    metadata(
+      { annotations: { [SCHEDULER]: value } },
+      {},
+      `invalid-policy metadata.annotations[${SCHEDULER}]`,
+    ),
+  ),
+  ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(
+    (creationTimestamp) =>
+      metadata({ creationTimestamp }, {}, "invalid-object metadata.creationTimestamp"),
+  ),
+
+  spec({ ips: undefined }, { vips: [] }),
+  spec({ ips: null }, { vips: [] }),
+  spec({ ips: [] }, { vips: [] }),
+  spec({ ips: "241.0.0.1" }, { vips: [] }, "invalid-object spec.ips"),
+  spec({ ips: { 0: "241.0.0.1" } }, { vips: [] }, "invalid-object spec.ips"),
+  spec({ ips: ["241.0.0.1", "FD00:241:0::1"] }, { vips: ["241.0.0.1", "fd00:241::1"] }),
+  spec({ ips: ["fd00::1", "FD00::0001", "fd00:0::1"] }, { vips: ["fd00::1"] }),
+  // Whether a node may use a VIP is for the plan to say.
+  spec({ ips: ["127.0.0.1", "10.96.0.1"] }, { vips: ["127.0.0.1", "10.96.0.1"] }),
+  ...NOT_ADDRESSES.map(([text, reason]) => vip(text, reason)),
+
+  spec({ ipFamilies: ["IPv4"] }, {}),
+  spec({ ipFamilies: [] }, {}),
+  spec({ ipFamilies: ["IPv4"], ips: ["fd00::1", "241.0.0.10"] }, {}, "wrong-family spec.ips[0]"),
+  spec({ ipFamilies: ["IPv6"] }, { vips: [] }, "wrong-family spec.ips[0]"),
+  spec({ ipFamilies: ["IPv5", "IPv4"] }, {}, "invalid-object spec.ipFamilies[0]"),
+  spec({ ipFamilies: "IPv4" }, {}, "invalid-object spec.ipFamilies"),
+
+  spec({ ports: undefined }, { ports: [] }),
+  spec({ ports: { port: 80 } }, { ports: [] }, "invalid-object spec.ports"),
+  spec({ ports: [{ port: 80 }] }, { ports: [{ name: "", protocol: "TCP", port: 80 }] }),
+  spec(
+    { ports: [{ port: 80, name: null, protocol: null }] },
+    {
+      ports: [{ name: "", protocol: "TCP", port: 80 }],
+    },
+  ),
+  ...[0, -1, 65536, 1.5, 1e9, "80", "http", null, undefined, [80], true].map((number) =>
+    port({ port: number }, "invalid-port spec.ports[0].port"),
+  ),
+  ...[null, "80", [], 5].map((whole) => port(whole, "invalid-port spec.ports[0].port")),
+  ...["tcp", "ICMP", "", 6, "TCP\n", "__proto__"].map((protocol) =>
+    port({ port: 80, protocol }, "invalid-protocol spec.ports[0].protocol"),
+  ),
+  ...["__proto__", "HTTP", "a.b", "a\nb", 'a"', 5, [], "x".repeat(64)].map((name) =>
+    port({ port: 80, name }, "invalid-name spec.ports[0].name"),
+  ),
+  spec(
+    { ports: [GOOD, { name: "good", port: 82 }] },
+    { ports: [GOOD] },
+    "duplicate-port spec.ports[1]",
+  ),
+  spec(
+    { ports: [GOOD, { name: "other", port: 81 }] },
+    { ports: [GOOD] },
+    "duplicate-port spec.ports[1]",
+  ),
+  spec(
+    { ports: [GOOD, { name: "dns", port: 81, protocol: "UDP" }] },
+    {
+      ports: [GOOD, { name: "dns", protocol: "UDP", port: 81 }],
+    },
+  ),
+  spec(
+    { ports: Array.from({ length: 1001 }, (_, i) => ({ name: `p${i}`, port: i + 1 })) },
+    {
+      ports: Array.from({ length: 1000 }, (_, i) => ({
+        name: `p${i}`,
+        protocol: "TCP",
+        port: i + 1,
+      })),
+    },
+    "too-many-ports spec.ports",
+  ),
+  spec(
+    { ips: Array.from({ length: 65 }, (_, i) => `241.0.0.${i}`) },
+    { vips: Array.from({ length: 64 }, (_, i) => `241.0.0.${i}`) },
+    "too-many-vips spec.ips",
+  ),
+
+  spec({ sessionAffinity: "None" }, {}),
+  spec({ sessionAffinity: "" }, {}),
+  spec({ sessionAffinity: "ClientIP" }, { affinitySeconds: 10800 }),
+  ...[1, 30, 86400].map((timeoutSeconds) =>
+    spec(
+      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds } } },
+      { affinitySeconds: timeoutSeconds },
+    ),
+  ),
+  ...[0, -1, 86401, 1.5, "30", [30]].map((timeoutSeconds) =>
+    spec(
+      { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds } } },
+      { affinitySeconds: 10800 },
+      "invalid-policy spec.sessionAffinityConfig.clientIP.timeoutSeconds",
+    ),
+  ),
+  ...["clientip", "Cookie", 5, {}].map((sessionAffinity) =>
+    spec({ sessionAffinity }, {}, "invalid-policy spec.sessionAffinity"),
+  ),
+  spec({ trafficDistribution: "PreferClose" }, { trafficDistribution: "PreferSameZone" }),
+  spec({ trafficDistribution: "PreferSameZone" }, { trafficDistribution: "PreferSameZone" }),
+  spec({ trafficDistribution: "PreferSameNode" }, { trafficDistribution: "PreferSameNode" }),
+  ...["PreferFar", "preferclose", "", 5].map((trafficDistribution) =>
+    spec({ trafficDistribution }, {}, "invalid-policy spec.trafficDistribution"),
+  ),
+  spec({ internalTrafficPolicy: "Cluster" }, {}),
+  spec({ internalTrafficPolicy: "Local" }, { nodeLocal: true }),
+  ...["local", "", false].map((internalTrafficPolicy) =>
+    spec({ internalTrafficPolicy }, {}, "invalid-policy spec.internalTrafficPolicy"),
+  ),
+  // Unknown fields are not a problem.
+  spec({ clusterSelector: 5, "": 1, constructor: 1, hasOwnProperty: 1 }, {}),
+  {
+    name: "an import that inherits what it should own",
+    object: {
+      metadata: { namespace: "demo", name: "serve" },
+      spec: Object.create({ type: "ClusterSetIP" }),
+    },
+    fact: undefined,
+    problems: ["invalid-object spec.type"],
+  },
+  {
+    name: "an import with __proto__ as a field",
+    object: JSON.parse(
+      '{"metadata":{"namespace":"demo","name":"serve","__proto__":{"name":"evil"}},' +
+        '"spec":{"__proto__":{"nodeLocal":true,"internalTrafficPolicy":"Local"},"type":"ClusterSetIP",' +
+        '"ips":["241.0.0.10"],"ports":[{"name":"http","port":80,"__proto__":{"port":0}}]}}',
+    ),
+    fact: {},
+    problems: [],
+  },
+];

@@ -1,0 +1,293 @@
+import {
+  LABEL_ACTIVE,
+  LABEL_REGION,
+  LABEL_SERVICE_NAME,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
+import type { Fields } from "../../api/parse/fields.ts";
+import type { Reason } from "../../api/reasons.ts";
+import { brief, NOT_ADDRESSES, NOT_NAMES, type ParserCase } from "./hostile-imports.ts";
+
+type Problems = ParserCase["problems"];
+
+/** A valid slice demo/serve-c2, with these changes. */
+export function endpointSlice(
+  fields: Fields = {},
+  labels: Fields = {},
+  metadata: Fields = {},
+): Fields {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: {
+      namespace: "demo",
+      name: "serve-c2",
+      labels: {
+        [LABEL_SERVICE_NAME]: "serve",
+        [LABEL_SOURCE_CLUSTER]: "c2",
+        [LABEL_REGION]: "eu-west",
+        ...labels,
+      },
+      ...metadata,
+    },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+    endpoints: [{ addresses: ["10.2.0.1"] }],
+    ...fields,
+  };
+}
+
+function fields(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
+  return { name: `a slice with ${brief(change)}`, object: endpointSlice(change), fact, problems };
+}
+
+function labels(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
+  const object = endpointSlice({}, change);
+  return { name: `a slice with labels ${brief(change)}`, object, fact, problems };
+}
+
+function metadata(change: Fields, fact: Fields | undefined, ...problems: Problems): ParserCase {
+  const object = endpointSlice({}, {}, change);
+  return { name: `a slice with metadata ${brief(change)}`, object, fact, problems };
+}
+
+const GOOD = { address: "10.2.0.9", condition: "ready" } as const;
+
+/** One endpoint between two that are good and must stay; `read` is what becomes of it, if anything does. */
+function endpoint(raw: unknown, read: Fields | undefined, ...problems: Problems): ParserCase {
+  const neighbour = { addresses: ["10.2.0.9"] };
+  return {
+    name: `an endpoint ${brief(raw)}`,
+    object: endpointSlice({ endpoints: [neighbour, raw, neighbour] }),
+    fact: { endpoints: [GOOD, ...(read === undefined ? [] : [read]), GOOD] },
+    problems,
+  };
+}
+
+function addressed(addresses: unknown, reason: Reason): ParserCase {
+  return endpoint({ addresses }, undefined, `${reason} endpoints[1].addresses[0]`);
+}
+
+function condition(conditions: unknown, read: string): ParserCase {
+  return endpoint(
+    { addresses: ["10.2.0.1"], conditions },
+    { address: "10.2.0.1", condition: read },
+  );
+}
+
+function sixth(addresses: unknown, reason: Reason): ParserCase {
+  return {
+    name: `an IPv6 endpoint ${brief(addresses)}`,
+    object: endpointSlice({ addressType: "IPv6", endpoints: [{ addresses }] }),
+    fact: { family: "IPv6", endpoints: [] },
+    problems: [`${reason} endpoints[0].addresses[0]`],
+  };
+}
+
+function many(count: number): Fields[] {
+  return Array.from({ length: count }, (_, i) => ({ addresses: [`10.2.${i >> 8}.${i & 255}`] }));
+}
+
+function manyRead(count: number): Fields[] {
+  return many(count).map(({ addresses }) => ({
+    address: (addresses as string[])[0],
+    condition: "ready",
+  }));
+}
+
+/** Everything that an EndpointSlice may say, and what becomes of it where 241.0.0.0/8 is the ClusterSet CIDR. */
+export const SLICE_CASES: readonly ParserCase[] = [
+  { name: "a plain slice", object: endpointSlice(), fact: {}, problems: [] },
+
+  // Not ours: neither fact nor problem, however broken.
+  labels({ [LABEL_SERVICE_NAME]: undefined }, undefined),
+  labels({ [LABEL_SERVICE_NAME]: null }, undefined),
+  ...[undefined, null, [], "x", 5, {}, { metadata: null }].map((broken) => ({
+    name: `an object that is ${brief(broken)}`,
+    object: broken,
+    fact: undefined,
+    problems: [],
+  })),
+  {
+    name: "a slice with the label in its prototype",
+    object: endpointSlice({}, {}, { labels: Object.create({ [LABEL_SERVICE_NAME]: "serve" }) }),
+    fact: undefined,
+    problems: [],
+  },
+
+  ...NOT_NAMES.map((name) => metadata({ name }, undefined, "invalid-name metadata.name")),
+  ...NOT_NAMES.map((namespace) =>
+    metadata({ namespace }, undefined, "invalid-name metadata.namespace"),
+  ),
+  metadata({ name: "serve.c2" }, { key: "demo/serve.c2" }),
+  metadata({ namespace: "a.b" }, undefined, "invalid-name metadata.namespace"),
+  ...[5, "", "Serve", "a.b", "__proto__", "a\nb", "x".repeat(64), ["serve"]].map((name) =>
+    labels(
+      { [LABEL_SERVICE_NAME]: name },
+      undefined,
+      `invalid-label metadata.labels[${LABEL_SERVICE_NAME}]`,
+    ),
+  ),
+  labels({ [LABEL_SERVICE_NAME]: "other" }, { importKey: "demo/other" }),
+
+  labels({ [LABEL_SOURCE_CLUSTER]: undefined }, { cluster: undefined }),
+  labels({ [LABEL_SOURCE_CLUSTER]: "eu.c2" }, { cluster: "eu.c2" }),
+  ...["", 5, "C2", "a.b.c", "__proto__", "c2\n", 'c2"', "x".repeat(64)].map((cluster) =>
+    labels(
+      { [LABEL_SOURCE_CLUSTER]: cluster },
+      { cluster: undefined },
+      `invalid-label metadata.labels[${LABEL_SOURCE_CLUSTER}]`,
+    ),
+  ),
+  labels({ [LABEL_REGION]: undefined }, { region: undefined }),
+  labels({ [LABEL_REGION]: "EU_West.1" }, { region: "EU_West.1" }),
+  ...["", 5, "eu west", "__proto__", "eu\n", "x".repeat(64)].map((region) =>
+    labels(
+      { [LABEL_REGION]: region },
+      { region: undefined },
+      `invalid-label metadata.labels[${LABEL_REGION}]`,
+    ),
+  ),
+  labels({ [LABEL_ACTIVE]: "false" }, { active: false }),
+  labels({ [LABEL_ACTIVE]: "true" }, {}),
+  ...[false, "False", "no", ""].map((active) =>
+    labels({ [LABEL_ACTIVE]: active }, {}, `invalid-label metadata.labels[${LABEL_ACTIVE}]`),
+  ),
+
+  fields({ addressType: "FQDN" }, undefined, "fqdn-slice addressType"),
+  ...[undefined, null, "ipv4", "IPv5", 4].map((addressType) =>
+    fields({ addressType }, undefined, "invalid-object addressType"),
+  ),
+
+  fields({ ports: undefined }, { ports: [] }),
+  fields({ ports: "http" }, { ports: [] }, "invalid-object ports"),
+  ...[0, 65536, 80.5, "80", null].map((port) =>
+    fields(
+      { ports: [{ name: "x", port }, { port: 81 }] },
+      { ports: [{ name: "", protocol: "TCP", port: 81 }] },
+      "invalid-port ports[0].port",
+    ),
+  ),
+  fields(
+    { ports: [{ name: "x\n-A", port: 80 }, { port: 81 }] },
+    { ports: [{ name: "", protocol: "TCP", port: 81 }] },
+    "invalid-name ports[0].name",
+  ),
+  fields(
+    { ports: [{ name: "x", port: 80, protocol: "ICMP" }] },
+    { ports: [] },
+    "invalid-protocol ports[0].protocol",
+  ),
+  fields(
+    {
+      ports: [
+        { name: "a", port: 80 },
+        { name: "a", port: 81 },
+      ],
+    },
+    { ports: [{ name: "a", protocol: "TCP", port: 80 }] },
+    "duplicate-port ports[1]",
+  ),
+  // Two Service ports may lead to the same target port.
+  fields(
+    {
+      ports: [
+        { name: "a", port: 80 },
+        { name: "b", port: 80 },
+      ],
+    },
+    {
+      ports: [
+        { name: "a", protocol: "TCP", port: 80 },
+        { name: "b", protocol: "TCP", port: 80 },
+      ],
+    },
+  ),
+  fields(
+    { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: 80 })) },
+    {
+      ports: Array.from({ length: 100 }, (_, i) => ({ name: `p${i}`, protocol: "TCP", port: 80 })),
+    },
+    "too-many-ports ports",
+  ),
+
+  fields({ endpoints: undefined }, { endpoints: [] }),
+  fields({ endpoints: null }, { endpoints: [] }),
+  fields({ endpoints: {} }, { endpoints: [] }, "invalid-object endpoints"),
+  fields({ endpoints: many(1000) }, { endpoints: manyRead(1000) }),
+  fields({ endpoints: many(1001) }, { endpoints: manyRead(1000) }, "too-many-endpoints endpoints"),
+  // The plan reports addresses that are listed twice, with their slices.
+  endpoint({ addresses: ["10.2.0.9"] }, GOOD),
+
+  ...NOT_ADDRESSES.map(([text, reason]) => addressed([text], reason)),
+  addressed(undefined, "invalid-address"),
+  addressed([], "invalid-address"),
+  addressed("10.2.0.1", "invalid-address"),
+  ...[null, 5, "10.2.0.1", ["10.2.0.1"]].map((raw) =>
+    endpoint(raw, undefined, "invalid-address endpoints[1].addresses[0]"),
+  ),
+  endpoint({ addresses: ["10.2.0.1", "10.2.0.2"] }, { address: "10.2.0.1", condition: "ready" }),
+  addressed(["fd00::1"], "wrong-family"),
+  addressed(["127.0.0.1"], "loopback-address"),
+  addressed(["127.255.0.1"], "loopback-address"),
+  addressed(["169.254.169.254"], "link-local-address"),
+  addressed(["224.0.0.1"], "multicast-address"),
+  addressed(["255.255.255.255"], "multicast-address"),
+  addressed(["0.0.0.0"], "unspecified-address"),
+  addressed(["0.0.0.1"], "unspecified-address"),
+  addressed(["241.0.0.10"], "in-clusterset-cidr"),
+  sixth(["10.2.0.1"], "wrong-family"),
+  sixth(["::1"], "loopback-address"),
+  sixth(["fe80::1"], "link-local-address"),
+  sixth(["ff02::1"], "multicast-address"),
+  sixth(["::"], "unspecified-address"),
+  sixth(["fd00:241::7"], "in-clusterset-cidr"),
+  sixth(["::ffff:10.2.0.1"], "mapped-address"),
+  sixth(["fe80::1%eth0"], "zoned-address"),
+  {
+    name: "an IPv6 endpoint in any spelling",
+    object: endpointSlice({ addressType: "IPv6", endpoints: [{ addresses: ["FD10:2:0::0001"] }] }),
+    fact: { family: "IPv6", endpoints: [{ address: "fd10:2::1", condition: "ready" }] },
+    problems: [],
+  },
+
+  condition(undefined, "ready"),
+  condition(null, "ready"),
+  condition({}, "ready"),
+  condition({ ready: null, serving: null, terminating: null }, "ready"),
+  condition({ ready: true, serving: false, terminating: true }, "ready"),
+  condition({ ready: false }, "not-ready"),
+  condition({ ready: false, serving: true }, "serving"),
+  condition({ ready: false, serving: true, terminating: true }, "terminating"),
+  condition({ ready: false, serving: false, terminating: true }, "not-ready"),
+  condition({ ready: false, terminating: true }, "not-ready"),
+  ...["ready", "serving", "terminating"].map((name) =>
+    endpoint(
+      { addresses: ["10.2.0.1"], conditions: { [name]: "false" } },
+      undefined,
+      `invalid-object endpoints[1].conditions.${name}`,
+    ),
+  ),
+  endpoint(
+    { addresses: ["10.2.0.1"], nodeName: "n1.example", zone: "eu-west-a" },
+    { address: "10.2.0.1", condition: "ready", nodeName: "n1.example", zone: "eu-west-a" },
+  ),
+  ...["N1", "__proto__", "n1\n", 5].map((nodeName) =>
+    endpoint(
+      { addresses: ["10.2.0.1"], nodeName },
+      { address: "10.2.0.1", condition: "ready" },
+      "invalid-name endpoints[1].nodeName",
+    ),
+  ),
+  ...["eu west", "__proto__", "a\n", 5].map((zone) =>
+    endpoint(
+      { addresses: ["10.2.0.1"], zone },
+      { address: "10.2.0.1", condition: "ready" },
+      "invalid-label endpoints[1].zone",
+    ),
+  ),
+  endpoint(
+    { addresses: ["10.2.0.1"], nodeName: "", zone: null },
+    { address: "10.2.0.1", condition: "ready" },
+  ),
+];

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import { SCHEDULERS } from "../../api/scheduler.ts";
+import { ipvs } from "../backends/ipvs.ts";
+import { Programmer } from "../backends/programmer.ts";
+import { cidr } from "../generators/facts.ts";
+import { virtualService } from "../generators/services.ts";
+import { Lab } from "../lab/lab.ts";
+
+describe("virtual servers in the kernel", () => {
+  let lab: Lab;
+  let programmer: Programmer;
+  const node = () => lab.node("c1", "n1");
+  const servers = async () => (await node().exec(["ipvsadm", "-Sn"])).trim().split("\n");
+  const hold = (service: VirtualService) =>
+    programmer.hold({
+      clusterSetCidr: cidr("241.0.0.0/8"),
+      config: {},
+      services: [["demo/serve", [service]]],
+    });
+  before(async () => {
+    lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+    programmer = await Programmer.start(lab, node(), ipvs);
+  });
+  after(() => lab.remove());
+
+  test("ipvsadm shows the rendered servers, and each has our mark", async () => {
+    await hold(virtualService());
+    const lines = await servers();
+    const ours = lines.filter((line) => line.startsWith("-A"));
+    assert.ok(ours.length > 0);
+    for (const line of ours) assert.match(line, / -b \S*flag-3/);
+    for (const line of lines) assert.match(line, /^-A | -m -w [01]$/);
+  });
+
+  for (const scheduler of SCHEDULERS) {
+    test(`scheduler ${scheduler}: the kernel accepts it, and lists it unchanged`, async () => {
+      const { left } = await hold(virtualService({ scheduler, affinitySeconds: 600 }));
+      assert.doesNotMatch(left, /set-server|new-server/);
+      const server = (await servers()).find((line) => line.startsWith("-A -t 241.0.0.10:80 "));
+      const terms = ` -s ${scheduler} -p 600 -b \\S*(flag-3|[sm]h-fallback)`;
+      assert.match(server ?? "", new RegExp(terms));
+    });
+  }
+
+  test("cleanup deletes all objects of ours, also after another program deleted some, and keeps foreign objects", async () => {
+    const [foreign, onVip] = ["198.18.0.1:80", "241.0.0.10:9999"];
+    for (const address of [foreign, onVip])
+      await node().exec(["ipvsadm", "-A", "-t", address, "-s", "rr"]);
+    await node().exec(["nft", "add", "table", "ip", "theirs"]);
+    const isForeign = (line: string) => !line.includes("csp-ipvs");
+    const tables = async () => (await node().exec(["nft", "list", "tables"])).trim().split("\n");
+    const before = await tables();
+    for (const verb of ["flush", "delete"])
+      await node().exec(["nft", verb, "chain", "ip", "csp-ipvs", "bind-incoming"]);
+    const [removed, again] = await programmer.remove();
+    assert.ok(removed > 0);
+    assert.equal(again, 0);
+    assert.deepEqual(await servers(), [`-A -t ${foreign} -s rr`, `-A -t ${onVip} -s rr`]);
+    assert.deepEqual(await tables(), before.filter(isForeign));
+    assert.ok(before.includes("table ip theirs") && !before.every(isForeign));
+    assert.notEqual((await node().run(["ip", "link", "show", "csp-ipvs0"])).code, 0);
+  });
+});

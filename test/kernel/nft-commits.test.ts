@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import type { ObjectKey } from "../../api/names.ts";
+import { iptables } from "../backends/iptables.ts";
+import { Programmer } from "../backends/programmer.ts";
+import { nodeFact } from "../generators/facts.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { modelOf, planOf } from "../packets/rendered.ts";
+
+const GENERATION = pathToFileURL(`${import.meta.dirname}/../../agent/system/nft-generation.ts`);
+const SCRIPT = `import { nftGeneration } from "${GENERATION.href}"; console.log(await nftGeneration());`;
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const NODE = nodeFact();
+
+/** Imports with endpoints of these addresses in cluster c1. */
+function servicesOf(imports: ReadonlyMap<ObjectKey, readonly string[]>) {
+  const objects = [...imports].flatMap(([key, addresses], i) => [
+    importObject(key, [`241.0.1.${i + 1}`], [HTTP]),
+    ...addresses.map((address) => {
+      const port = [{ ...HTTP, port: 8080 }];
+      return sliceObject(`${key.slice(5)}-${address}`, key, { cluster: "c1" }, port, [address]);
+    }),
+  ]);
+  return [...planOf(modelOf(objects, NODE), NODE)];
+}
+
+async function generation(node: Namespace): Promise<number> {
+  const argv = [process.execPath, "--input-type=module", "-e", SCRIPT];
+  return Number(await node.exec(argv));
+}
+
+test("the kernel counts each COMMIT of ours once, and each command of another program; reading is not counted", async () => {
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const node = lab.node("c1", "n1");
+  const programmer = await Programmer.start(lab, node, iptables("nft"));
+  const [clusterSetCidr] = NODE.clusterSetCidrs;
+  assert.ok(clusterSetCidr);
+  const states: (readonly (readonly [ObjectKey, readonly string[]])[])[] = [
+    [["shop/web", ["10.1.0.1"]]],
+    [
+      ["shop/web", ["10.1.0.1", "10.1.0.2"]],
+      ["shop/db", ["10.1.0.3"]],
+    ],
+    [
+      ["shop/web", []],
+      ["shop/db", ["10.1.0.3"]],
+    ],
+    [],
+    [["shop/db", ["10.1.0.4"]]],
+  ];
+  let before = await generation(node);
+  for (const state of states) {
+    const services = servicesOf(new Map(state));
+    const { done } = await programmer.hold({ clusterSetCidr, config: {}, services });
+    const commits = done.match(/^COMMIT$/gm) ?? [];
+    const after = await generation(node);
+    assert.equal(after - before, commits.length, done);
+    assert.ok(commits.length > 0);
+    assert.deepEqual(await programmer.check("IPv4"), []);
+    await node.exec(["iptables-nft-save"]);
+    assert.equal(await generation(node), after, "reading");
+    await node.exec(["ip6tables-nft", "-w", "-A", "INPUT", "-j", "ACCEPT"]);
+    before = await generation(node);
+    assert.ok(before > after, "another program");
+  }
+});

@@ -1,3 +1,0 @@
-import { testTable } from "../packets/iptables-table.ts";
-
-testTable("nft");

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { finished } from "../../agent/backends/backend.ts";
+import { diff } from "../../agent/backends/ipvs/diff.ts";
+import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
+import { destinationKey, destinationText, serverKey } from "../../agent/backends/ipvs/state.ts";
+import { type Address, isAddress, parseAddress } from "../../api/address.ts";
+import { contains, isCidr, parseCidr } from "../../api/cidr.ts";
+import { isProtocol } from "../../api/protocol.ts";
+import { ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
+import { andDraw, CERTAIN, type Chance } from "./chance.ts";
+import type { Packet } from "./packet.ts";
+import { clusterSetCidrOf, type Programming } from "./rendered.ts";
+import type { Fate, Outcome, Traced } from "./trace.ts";
+
+/** The endpoint of each client, by client and virtual server. */
+type Persistence = ReadonlyMap<string, string>;
+
+/** A packet as nftables matches it. */
+interface Headers {
+  readonly source: Address;
+  readonly destination: Address;
+  /** The destination of its connection's first packet. */
+  readonly original: Address;
+  readonly protocol: string;
+  readonly port: number;
+  readonly state: "NEW" | "ESTABLISHED" | "INVALID";
+}
+
+/** A model of the kernel that an agent with IPVS has programmed, and a tracer through its guard and virtual servers. */
+export function programIpvs({ services, family, node, masquerade }: Programming): Traced {
+  const clusterSetCidr = clusterSetCidrOf(node, family);
+  const policy = { mode: masquerade, podCidrs: node.podCidrs };
+  const options = { family, clusterSetCidr, masquerade: policy };
+  const kernel = new ModelIpvs(clusterSetCidr);
+  const write = (desired: Programming["services"]) => {
+    const ruleset = new IpvsRuleset("rr");
+    for (const [key, all] of desired) {
+      ruleset.set(
+        key,
+        all.filter((service) => service.family === family),
+      );
+    }
+    kernel.run(finished(diff(kernel.read(), finished(ruleset.take()), options)));
+  };
+  write(services);
+  return {
+    trace: (packet, memory?: Persistence) => trace(kernel, packet, memory),
+    withdraw: () => {
+      for (const { destinations } of kernel.servers.values())
+        for (const destination of destinations.values()) destination.connections = 1;
+      write(new Map());
+    },
+  };
+}
+
+/**
+ * All outcomes of a packet: nftables' filters, IPVS if the destination is an address of the node, then the source address. The
+ * node's own connections to a VIP have the VIP as their source.
+ */
+function trace(
+  kernel: ModelIpvs,
+  packet: Packet,
+  memory: Persistence = new Map(),
+): Outcome<Persistence>[] {
+  const { from, state = "NEW", protocol, port, boundTo } = packet;
+  const destination = addressOf(packet.destination);
+  const isLocal = kernel.vips.has(destination.hex);
+  const source = from === "host" && isLocal ? destination : addressOf(packet.source);
+  const headers = { source, destination, original: destination, protocol, port, state };
+  const outcome = (fate: Fate, chance: Chance = CERTAIN, after = memory): Outcome<Persistence> => {
+    return { fate, chance, memory: after, asked: 0, rules: [] };
+  };
+  const { guard } = kernel;
+  assert.ok(guard);
+  const hook = from === "host" ? "output" : isLocal ? "input" : "forward";
+  const filtered = evaluate(guard, hook, headers);
+  if (filtered.fate !== "untouched") return [outcome(filtered)];
+  const name = protocol.toUpperCase();
+  assert.ok(isProtocol(name));
+  const key = serverKey({ address: destination.hex, protocol: name, port });
+  const server = kernel.servers.get(key);
+  if (!isLocal || server === undefined) return [outcome({ fate: "untouched" })];
+  // IPVS schedules no packet in the middle of a connection.
+  if (state === "INVALID") return [outcome(evaluate(guard, "strays", headers))];
+  if (boundTo !== undefined) {
+    const bound = destinationKey({ address: addressOf(boundTo.address).hex, port: boundTo.port });
+    assert.ok(server.destinations.has(bound), "the connection's destination is kept");
+    return [outcome({ fate: "sent", to: destinationText(bound), masquerade: false })];
+  }
+  const client = `${source.text} ${key}`;
+  const known = memory.get(client);
+  const takers = [...server.destinations].flatMap(([one, { weight }]) => (weight > 0 ? [one] : []));
+  const candidates = takers.filter((one) => one === known);
+  const selected = candidates.length > 0 ? candidates : takers;
+  if (selected.length === 0) return [outcome(evaluate(guard, "strays", headers))];
+  return selected.map((one, i) => {
+    const endpoint = addressOf(endpointOf(one));
+    const sent = evaluate(guard, "postrouting", { ...headers, destination: endpoint });
+    const masquerade = sent.fate === "sent" && sent.masquerade;
+    const after = server.terms.timeout > 0 ? new Map(memory).set(client, one) : memory;
+    const fate: Fate = { fate: "sent", to: destinationText(one), masquerade };
+    return outcome(fate, share(i, selected.length), after);
+  });
+}
+
+/** The fate of a packet in a chain; `sent` if it is masqueraded there, and `untouched` if it passes. */
+function evaluate(table: ModelTable, chain: string, headers: Headers): Fate {
+  for (const rule of table.chains.get(chain) ?? assert.fail(chain)) {
+    const verdict = verdictOf(rule, table, headers);
+    if (verdict === undefined) continue;
+    if (verdict === "return" || verdict === "accept") return { fate: "untouched" };
+    if (verdict === "drop") return { fate: "dropped" };
+    if (verdict.startsWith("masquerade ")) return { fate: "sent", to: "", masquerade: true };
+    const [, next] = /^goto (\S+)$/.exec(verdict) ?? [];
+    if (next !== undefined) return evaluate(table, next, headers);
+    const [, error] = /^reject with (.*)$/.exec(verdict) ?? [];
+    assert.ok(error, `unknown verdict: ${verdict}`);
+    return {
+      fate: "rejected",
+      with: error.replace("icmpv6", "icmp6").replace(" type", "").replace(" ", "-"),
+    };
+  }
+  return { fate: "untouched" };
+}
+
+/** The verdict of a rule, or undefined if the packet does not match. Throws at a rule that is unknown. */
+function verdictOf(rule: string, { sets }: ModelTable, headers: Headers): string | undefined {
+  const { source, destination, original, protocol, port, state } = headers;
+  const tracked = state !== "INVALID";
+  const name = protocol.toUpperCase();
+  assert.ok(isProtocol(name));
+  const served = () =>
+    sets.served.has(serverKey({ address: destination.hex, protocol: name, port }));
+  const matches: readonly (readonly [RegExp, (value: string) => boolean])[] = [
+    [/^ip6? daddr \. meta l4proto \. th dport @served /, served],
+    [
+      /^ip6? saddr \. ip6? daddr @hairpins /,
+      () => source.hex === destination.hex && sets.hairpins.has(source.hex),
+    ],
+    [/^ip6? saddr (\S+) /, (range) => isIn(range, source, sets.explicit)],
+    [/^ip6? daddr (\S+) /, (range) => isIn(range, destination, sets.explicit)],
+    [/^ct original ip6? daddr (\S+) /, (range) => tracked && isIn(range, original, sets.explicit)],
+    [/^ct direction original /, () => tracked],
+    [/^ct state (\S+) /, (states) => states.split(",").includes(state.toLowerCase())],
+    [/^meta l4proto (\S+) /, (one) => one === protocol],
+  ];
+  let rest = rule;
+  for (;;) {
+    const match = matches.find(([pattern]) => pattern.test(rest));
+    if (match === undefined) return rest;
+    const [pattern, holds] = match;
+    const [text = "", value = ""] = pattern.exec(rest) ?? [];
+    if (!holds(value)) return undefined;
+    rest = rest.slice(text.length);
+  }
+}
+
+function isIn(range: string, address: Address, explicit: ReadonlySet<string>): boolean {
+  if (range === "@explicit") return explicit.has(address.hex);
+  const cidr = parseCidr(range);
+  assert.ok(isCidr(cidr), range);
+  return contains(cidr, address);
+}
+
+/** One of `n` equal shares; they add up to one exactly. */
+function share(i: number, n: number): Chance {
+  const equal = Math.floor(2 ** 31 / n);
+  return andDraw(CERTAIN, i === n - 1 ? 2 ** 31 - equal * (n - 1) : equal);
+}
+
+function endpointOf(destination: Parameters<typeof destinationText>[0]): string {
+  return destinationText(destination).replace(/:\d+$/, "").replace(/[[\]]/g, "");
+}
+
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
+  return address;
+}

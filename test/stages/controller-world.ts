@@ -1,0 +1,346 @@
+import { setImmediate } from "node:timers/promises";
+import { isUsage, usageText } from "../../common/config/usage.ts";
+import { Reflector } from "../../common/kubernetes/reflector.ts";
+import { parseConfig } from "../../controller/config/config.ts";
+import { ControllerMetrics } from "../../controller/observe/metrics.ts";
+import { Observer } from "../../controller/observe/observer.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import { Controller } from "../../controller/sync/controller.ts";
+import { FakeClock } from "../doubles/fake-clock.ts";
+import { logLines } from "../doubles/log-lines.ts";
+import { at, type Fields } from "../doubles/memory/fields.ts";
+import { MemoryApiServer, type Written } from "../doubles/memory/memory-api-server.ts";
+import { Mortal } from "../doubles/memory/mortal.ts";
+import { POD_RANGES } from "../generators/pod-ranges.ts";
+
+const KINDS: Readonly<Record<string, string>> = {
+  EndpointSlice: "endpointslices",
+  IPAddress: "ipaddresses",
+  Namespace: "namespaces",
+  Secret: "secrets",
+  Service: "services",
+  ServiceExport: "serviceexports",
+  ServiceImport: "serviceimports",
+};
+
+interface Replica {
+  readonly controller: Controller;
+  readonly life: Mortal;
+}
+
+/** A cluster in memory: an API server, and the controller, which may come and go. */
+export class MemoryCluster {
+  /** What it calls itself. */
+  readonly id: string;
+  /** What it is called here. */
+  readonly name: string;
+  readonly server: MemoryApiServer;
+  readonly log: readonly string[];
+  readonly metrics = new ControllerMetrics();
+  /** More flags of the next replica. */
+  flags: readonly string[] = [];
+  readonly #world: ControllerWorld;
+  readonly #write: ReturnType<typeof logLines>["log"];
+  readonly #replicas: Replica[] = [];
+  #starts = 0;
+
+  constructor(world: ControllerWorld, name: string, id = name) {
+    const { log, lines } = logLines();
+    this.id = id;
+    this.name = name;
+    this.log = lines;
+    this.#write = log;
+    this.#world = world;
+    this.server = new MemoryApiServer(name, world.clock, world.random);
+    for (const name of ["kube-system", "clusterset-proxy"]) this.namespace(name);
+  }
+
+  /** uid of kube-system, which identifies the cluster. */
+  get uid(): unknown {
+    return at(this.server.objects.get("namespaces", "kube-system"), ["metadata", "uid"]);
+  }
+
+  /** The replica that was started first, of those that run. */
+  get controller(): Controller | undefined {
+    return this.#replicas[0]?.controller;
+  }
+
+  /** How many replicas of the controller run. */
+  get replicas(): number {
+    return this.#replicas.length;
+  }
+
+  /** Starts the controller, or one more replica of it. */
+  start(): void {
+    const { random } = this.#world;
+    const life = new Mortal();
+    const clock = life.clock(this.#world.clock);
+    const here = life.api(this.server);
+    const hub = this.#world.hub;
+    const flags = [
+      ["--kubeconfig", "memory"],
+      ["--cluster-id", this.id],
+      ["--clusterset-cidr", "241.0.0.0/24"],
+      ["--lease-duration", `${this.#world.leaseSeconds}s`],
+      ...(hub === undefined
+        ? []
+        : [
+            ["--registry", "hub"],
+            ["--hub-kubeconfig", "memory"],
+          ]),
+    ];
+    const config = parseConfig(
+      ["run", ...flags.flat(), ...this.flags],
+      {},
+      { name: "memory", terminal: false },
+    );
+    if (isUsage(config)) throw new Error(usageText(config));
+    const controller = new Controller({
+      config,
+      api: here,
+      registryApi: hub === undefined ? here : life.api(hub),
+      connect: async ({ cluster }) => life.api(await this.#world.connect(cluster)),
+      follow: (api) => (query, events, known) =>
+        new Reflector({ api, query, events, clock, random, log: this.#write, known }),
+      replica: `${this.name}-${++this.#starts}`,
+      clock,
+      random,
+      today: () => new Date(Date.UTC(2026, 5, 1) + clock.now()),
+      events: new Observer(this.#write, this.metrics),
+    });
+    controller.start();
+    this.#replicas.push({ controller, life });
+  }
+
+  /** Stops the oldest replica; what it has under way ends. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#replicas.shift()?.controller.stop(), this.#world.pass(30_000)]);
+  }
+
+  /** Kills the oldest replica. */
+  kill(): void {
+    this.#replicas.shift()?.life.kill();
+  }
+
+  namespace(name: string): void {
+    this.apply({ kind: "Namespace", metadata: { name } });
+  }
+
+  /** What an author applies. */
+  apply(manifest: Fields): void {
+    const kind = KINDS[String(manifest.kind)] ?? "";
+    this.server.objects.apply(kind, keyOf(manifest), manifest, "author");
+  }
+
+  delete(kind: string, key: string): void {
+    this.server.objects.delete(KINDS[kind] ?? "", key);
+  }
+
+  /** A Service with these endpoints; `dead` ones are not ready. */
+  serve(
+    key: string,
+    addresses: readonly string[],
+    dead: readonly string[] = [],
+    port: number = 80,
+  ): void {
+    const [namespace = "", name = ""] = key.split("/");
+    const ports = [{ name: "http", protocol: "TCP", port }];
+    this.apply({
+      kind: "Service",
+      metadata: { namespace, name },
+      spec: { type: "ClusterIP", clusterIP: "10.96.0.9", ipFamilies: ["IPv4"], ports },
+    });
+    this.apply({
+      kind: "EndpointSlice",
+      metadata: { namespace, name: `${name}-1`, labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      ports,
+      endpoints: addresses.map((address) => ({
+        addresses: [address],
+        conditions: { ready: !dead.includes(address) },
+      })),
+    });
+  }
+
+  export(key: string): void {
+    const [namespace = "", name = ""] = key.split("/");
+    this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
+  }
+
+  /** Introduces another cluster; `way`: how it is reached, `scope`: annotations that limit what it may export. */
+  introduce(peer: string, way = `to ${peer}`, scope: Readonly<Record<string, string>> = {}): void {
+    this.apply({
+      kind: "Secret",
+      metadata: {
+        namespace: "clusterset-proxy",
+        name: `peer-${peer}`,
+        labels: { "clusterset-proxy.io/peer": peer },
+        annotations: { ...POD_RANGES, ...scope },
+      },
+      data: { kubeconfig: Buffer.from(way).toString("base64") },
+    });
+  }
+
+  /** What is imported: by name, the VIP and the state of each endpoint, in order. */
+  imported(): Record<string, string> {
+    const all: Record<string, string> = {};
+    for (const object of this.server.objects.list("serviceimports")) {
+      if (at(object, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined) continue;
+      const key = keyOf(object);
+      const ips = at(object, ["spec", "ips"]);
+      const has = Array.isArray(ips) && ips.length > 0;
+      all[key] = [has ? "vip" : "no vip", ...this.#endpointsOf(key)].join(" ");
+    }
+    return all;
+  }
+
+  /** Imported slices of names that have no import. */
+  orphans(): string[] {
+    const imports = this.imported();
+    return this.#importedSlices().flatMap(([key, slice]) =>
+      imports[key] === undefined ? [keyOf(slice)] : [],
+    );
+  }
+
+  /** VIPs that more than one import has. */
+  sharedVips(): string[] {
+    const vips = this.server.objects
+      .list("serviceimports")
+      .flatMap((object) => at(object, ["spec", "ips"]) ?? [])
+      .map(String);
+    return vips.filter((vip, i) => vips.indexOf(vip) < i);
+  }
+
+  /** What was written by controllers, but for Leases, after so many writes. */
+  writesAfter(count: number): Written[] {
+    return this.server.writes.slice(count).filter(({ kind }) => kind !== "leases");
+  }
+
+  #endpointsOf(name: string): string[] {
+    return this.#importedSlices()
+      .filter(([key]) => key === name)
+      .flatMap(([, slice]) => (Array.isArray(slice.endpoints) ? slice.endpoints : []))
+      .map((endpoint: unknown) => {
+        const [address] = (at(endpoint, ["addresses"]) ?? []) as string[];
+        const ready = at(endpoint, ["conditions", "ready"]) === true;
+        const serving = at(endpoint, ["conditions", "serving"]) === true;
+        return `${address}${ready ? "" : serving ? "(serving)" : "(dead)"}`;
+      })
+      .sort();
+  }
+
+  #importedSlices(): [string, Fields][] {
+    return this.server.objects.list("endpointslices").flatMap((slice): [string, Fields][] => {
+      const name = at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]);
+      const [namespace = ""] = keyOf(slice).split("/");
+      return typeof name === "string" ? [[`${namespace}/${name}`, slice]] : [];
+    });
+  }
+}
+
+/** Clusters in memory that know each other, each with a controller, on one clock that a test moves on. */
+export class ControllerWorld {
+  readonly clock = new FakeClock();
+  readonly random: () => number;
+  clusters: readonly MemoryCluster[];
+  /** Clusters without a Secret that names them. */
+  readonly misguided = new Set<string>();
+  /** How long a cluster may be silent (`--lease-duration`). */
+  leaseSeconds = 30;
+  /** Undefined: each cluster publishes on its own API server. */
+  hub: MemoryApiServer | undefined;
+
+  constructor(ids: readonly string[], random: () => number = () => 0.5) {
+    this.random = random;
+    this.clusters = ids.map((id) => new MemoryCluster(this, id));
+    for (const cluster of this.clusters) {
+      for (const id of ids) if (id !== cluster.id) cluster.introduce(id);
+    }
+  }
+
+  /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
+  static async withExport(ids: readonly string[], random?: () => number): Promise<ControllerWorld> {
+    const world = new ControllerWorld(ids, random);
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    world.clusters[0]?.serve("shop/web", ["10.1.0.7"]);
+    world.clusters[0]?.export("shop/web");
+    world.start();
+    await world.pass(5000);
+    return world;
+  }
+
+  /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
+  static withHub(names: readonly string[], random?: () => number): ControllerWorld {
+    const world = new ControllerWorld([], random);
+    const hub = new MemoryApiServer("hub", world.clock, world.random);
+    world.hub = hub;
+    world.clusters = names.map((name) => new MemoryCluster(world, name, name.split("-")[0]));
+    for (const { id } of world.clusters) {
+      const name = registryNamespace(id);
+      const labels = { "clusterset-proxy.io/registry": id };
+      const metadata = { name, labels, annotations: POD_RANGES };
+      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+    }
+    return world;
+  }
+
+  cluster(id: string): MemoryCluster {
+    const found = this.clusters.find((one) => one.id === id);
+    if (found === undefined) throw new Error(`no cluster ${id}`);
+    return found;
+  }
+
+  /** Finds a way to a cluster, which takes its time, and may fail. */
+  async connect(id: string): Promise<MemoryApiServer> {
+    const found = this.cluster(id).server;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.clock.after(this.random() * 1000, resolve);
+    await promise;
+    if (this.misguided.has(id)) throw new Error("Not a kubeconfig");
+    return found;
+  }
+
+  /** Starts all controllers. */
+  start(): void {
+    for (const cluster of this.clusters) cluster.start();
+  }
+
+  /** Moves time on, and lets what that causes come to rest, timer by timer. */
+  async pass(ms: number): Promise<void> {
+    await this.#settle();
+    for (let left = ms; left > 0; ) {
+      const step = Math.min(left, Math.max(1, this.clock.next ?? left));
+      this.clock.advance(step);
+      left -= step;
+      await this.#settle();
+    }
+  }
+
+  /** Stops all controllers. */
+  async stop(): Promise<void> {
+    for (const cluster of this.clusters) while (cluster.replicas > 0) await cluster.stop();
+  }
+
+  /** Lets all that can happen without time happen. */
+  async #settle(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+  }
+}
+
+/** Two clusters with the namespace shop, of which c2 has these flags. */
+export function worldWith(...flags: readonly string[]) {
+  const world = new ControllerWorld(["c1", "c2"]);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  c2.flags = flags;
+  return { world, c1, c2 };
+}
+
+function keyOf(object: Fields): string {
+  const text = (name: string): string => {
+    const value = at(object, ["metadata", name]);
+    return typeof value === "string" ? value : "";
+  };
+  const namespace = text("namespace");
+  return namespace === "" ? text("name") : `${namespace}/${text("name")}`;
+}

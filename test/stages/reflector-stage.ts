@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { field } from "../../api/parse/fields.ts";
+import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector.ts";
+import { FakeClock } from "../doubles/fake-clock.ts";
+import { logLines } from "../doubles/log-lines.ts";
+import { ModelApiServer } from "../doubles/model-api-server.ts";
+
+/** The default query of a reflector. */
+const QUERY: ResourceQuery = { group: "example.io", versions: ["v1"], resource: "things" };
+
+/** A reflector, its API server in memory, and everything that it has reported. */
+export class ReflectorStage {
+  readonly clock = new FakeClock();
+  readonly server = new ModelApiServer(this.clock);
+  readonly reflector: Reflector;
+  /** Existing objects, as reported: values by key. */
+  readonly believed: Map<string, number>;
+  /** Everything that was reported, one line each, states with their reason. */
+  readonly told: string[] = [];
+  /** The log. */
+  readonly errors: readonly string[];
+  /** Called when an object is reported. */
+  onChanged = (): void => {};
+  /** Wrong reports. */
+  readonly wrong: string[] = [];
+  /** Makes the next calls of `changed` throw. */
+  throwing = 0;
+  /** What they throw. */
+  thrown: Error = new Error("not taken");
+  /** The version of each key when it was last reported. */
+  readonly #versions = new Map<string, number>();
+  /** Keys of which a call threw. */
+  readonly #untaken = new Set<string>();
+  #stopped = false;
+
+  /** `known`: what was known of the server before, by key. */
+  constructor(
+    query: Partial<ResourceQuery> = {},
+    random: () => number = () => 0.5,
+    known: ReadonlyMap<string, number> = new Map(),
+  ) {
+    this.believed = new Map(known);
+    const { log, lines } = logLines();
+    this.errors = lines;
+    this.reflector = new Reflector({
+      api: this.server,
+      query: { ...QUERY, ...query },
+      clock: this.clock,
+      random,
+      log,
+      known: known.keys(),
+      events: {
+        changed: (key, object) => this.#changed(key, object),
+        removed: (key) => this.#removed(key),
+        listed: () => this.#say("listed"),
+        state: ({ reason }) => this.#say(reason),
+      },
+    });
+  }
+
+  /** A reflection of a server with so many objects, `o0` and on, at rest. */
+  static async of(count: number, prepare?: (of: ReflectorStage) => void): Promise<ReflectorStage> {
+    const reflection = new ReflectorStage();
+    for (let i = 0; i < count; i++) reflection.server.store.put(`o${i}`, i);
+    prepare?.(reflection);
+    await reflection.start();
+    return reflection;
+  }
+
+  /** What is true of the server: values by key. */
+  get actual(): Map<string, number> {
+    return new Map([...this.server.store.objects].map(([key, { value }]) => [key, value]));
+  }
+
+  /** The reason of the last state. */
+  get state(): string | undefined {
+    const others = /^(\+|-|listed)/;
+    return this.told.findLast((line) => !others.test(line));
+  }
+
+  /** Starts, and lets it come to rest. */
+  async start(): Promise<void> {
+    this.reflector.start();
+    await this.settle();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.reflector.stop();
+  }
+
+  /** Stops it; every report must have been right, and nothing may be pending. */
+  async end(): Promise<void> {
+    await this.stop();
+    assert.deepEqual(this.wrong, []);
+    assert.equal(this.clock.pending, 0);
+  }
+
+  /** Moves time on, and lets what that causes come to rest, timer by timer. */
+  async pass(ms: number): Promise<void> {
+    await this.settle();
+    for (let left = ms; left > 0; ) {
+      const step = Math.min(left, Math.max(1, this.clock.next ?? left));
+      this.clock.advance(step);
+      left -= step;
+      await this.settle();
+    }
+  }
+
+  /** Lets all that can happen without time happen. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 12; turn++) await setImmediate();
+  }
+
+  /** Reports since the last call. */
+  news(): string[] {
+    return this.told.splice(0);
+  }
+
+  #changed(key: string, object: unknown): void {
+    if (this.throwing > 0) {
+      this.throwing--;
+      this.#untaken.add(key);
+      throw this.thrown;
+    }
+    this.#say(`+${key}`);
+    const value = field(object, "value");
+    assert.ok(typeof value === "number");
+    this.believed.set(key, value);
+    this.onChanged();
+    this.#versions.set(key, Number(metaOf(object)?.resourceVersion));
+  }
+
+  #removed(key: string): void {
+    this.#say(`-${key}`);
+    if (!this.believed.delete(key) && !this.#untaken.has(key))
+      this.wrong.push(`${key} was not there`);
+    const end = this.server.store.ends.get(key) ?? 0;
+    if (end <= (this.#versions.get(key) ?? 0)) this.wrong.push(`${key} never ceased to exist`);
+  }
+
+  #say(line: string): void {
+    if (this.#stopped) this.wrong.push(`${line} after the end`);
+    this.told.push(line);
+  }
+}

@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { finished, type Ruleset, type Transaction } from "../../agent/backends/backend.ts";
+import * as iptables from "../../agent/backends/iptables/diff.ts";
+import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
+import type * as Tables from "../../agent/backends/iptables/state.ts";
+import * as ipvs from "../../agent/backends/ipvs/diff.ts";
+import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
+import * as state from "../../agent/backends/ipvs/state.ts";
+import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
+import * as nft from "../../agent/backends/nftables/diff.ts";
+import { NftablesRuleset } from "../../agent/backends/nftables/ruleset.ts";
+import * as nftState from "../../agent/backends/nftables/state.ts";
+import type { NftablesTransaction } from "../../agent/backends/nftables/transaction.ts";
+import { Model } from "../../agent/model/model.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import type { Family } from "../../api/address.ts";
+import type { ObjectKey } from "../../api/names.ts";
+import { stateOf } from "../doubles/iptables/backend.ts";
+import { FakeIptables } from "../doubles/iptables/iptables.ts";
+import { ModelIpvs } from "../doubles/model-ipvs.ts";
+import { ModelNftables } from "../doubles/model-nftables.ts";
+import { nodeFact } from "../generators/facts.ts";
+import { applyEvent, type Event } from "../generators/histories.ts";
+
+const NODE = nodeFact();
+
+/** A transaction that updates the cached state. */
+interface Settling<KernelState> extends Transaction {
+  settle(state: KernelState): void;
+}
+
+/** A model of the kernel. */
+export interface FakeKernel<KernelState, Tx> {
+  /** Throws if the kernel would reject the transaction. */
+  run(tx: Tx): void;
+  /** What a new process reads. */
+  read(): KernelState;
+}
+
+/** The pure part of a backend, of one family, and a model of the kernel that it programs. */
+export interface Pure<
+  KernelState,
+  Changes,
+  Tx extends Settling<KernelState> = Settling<KernelState>,
+> {
+  ruleset(): Ruleset<Changes>;
+  empty(): KernelState;
+  diff(state: KernelState, changes: Changes): Generator<void, Tx>;
+  /** A kernel that holds nothing. */
+  kernel(): FakeKernel<KernelState, Tx>;
+  /**
+   * The desired part of a state, in a neutral order; without draining destinations. `cached`: the cached state, which tells
+   * draining objects from others if `state` was read.
+   */
+  shown(state: KernelState, cached?: KernelState): unknown;
+}
+
+/** The pure part of any backend. */
+// biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and only the backend looks inside
+export type AnyPure = Pure<any, any, any>;
+
+/** What the guard and the masquerade of a family depend on. */
+export function optionsOf(family: Family) {
+  const clusterSetCidr = NODE.clusterSetCidrs.find((cidr) => cidr.family === family);
+  assert.ok(clusterSetCidr);
+  const masquerade = { mode: "remote", podCidrs: NODE.podCidrs } as const;
+  return { family, clusterSetCidr, masquerade };
+}
+
+export function pureIptables(family: Family): Pure<Tables.KernelState, Tables.Changes> {
+  return {
+    ruleset: () => new IptablesRuleset(optionsOf(family)),
+    empty: () => ({ chains: new Map(), jumps: [] }),
+    diff: iptables.diff,
+    kernel: () => {
+      const fake = new FakeIptables(family);
+      const run = (tx: Transaction) => {
+        const { exitCode, stderr } = fake.restore(tx.toString());
+        assert.equal(exitCode, 0, stderr);
+      };
+      return { run, read: () => stateOf(fake) };
+    },
+    shown: ({ chains, jumps }) => ({ chains, jumps: [...jumps].sort() }),
+  };
+}
+
+export function pureIpvs(family: Family): Pure<state.KernelState, state.Changes, IpvsTransaction> {
+  const options = optionsOf(family);
+  return {
+    ruleset: () => new IpvsRuleset("rr"),
+    empty: state.nothing,
+    diff: (state, changes) => ipvs.diff(state, changes, options),
+    kernel: () => new ModelIpvs(options.clusterSetCidr),
+    shown: shownIpvs,
+  };
+}
+
+export function pureNftables(
+  family: Family,
+): Pure<nftState.KernelState, nftState.Changes, NftablesTransaction> {
+  const options = { ...optionsOf(family), remembers: true };
+  return {
+    ruleset: () => new NftablesRuleset(),
+    empty: nftState.nothing,
+    diff: (state, changes) => nft.diff(state, changes, options),
+    kernel: () => new ModelNftables(),
+    // Chains that a service needed stay.
+    shown: ({ rules, ...state }) => ({
+      ...state,
+      rules: rules.filter((mark) => !/^(pick|hash|sticky|known|assign)-/.test(mark)),
+    }),
+  };
+}
+
+function shownIpvs(
+  { servers, vips, sets, rules, ...state }: state.KernelState,
+  { leaving }: Pick<state.KernelState, "leaving"> = state,
+): unknown {
+  const taking = [...servers].flatMap(([key, { terms, destinations }]) => {
+    const full = [...destinations].filter(([, { weight }]) => weight > 0);
+    return full.length === 0 ? [] : [[key, { terms, destinations: new Map(full) }] as const];
+  });
+  const wanted = (some: ReadonlySet<string>) =>
+    new Set([...some].filter((vip) => !leaving.has(vip)));
+  return {
+    servers: new Map(taking),
+    vips: wanted(vips),
+    served: sets.served,
+    explicit: wanted(sets.explicit),
+    hairpins: sets.hairpins,
+    rules,
+  };
+}
+
+/** Sets one import of a model in a ruleset. */
+export function setImport<Changes>(
+  ruleset: Ruleset<Changes>,
+  model: Model,
+  key: ObjectKey,
+  family: Family,
+): void {
+  const view = model.view(key);
+  const services = view === undefined ? [] : planImport(view, NODE).services;
+  ruleset.set(
+    key,
+    services.filter((service) => service.family === family),
+  );
+}
+
+/** The desired state of a newly started agent. */
+export function complete<KernelState, Changes>(
+  pure: Pure<KernelState, Changes>,
+  model: Model,
+  family: Family,
+): Changes {
+  const all = pure.ruleset();
+  for (const key of model.keys()) setImport(all, model, key, family);
+  return finished(all.take());
+}
+
+/** The state of a kernel of one family that a new agent programs with a whole model. */
+export function fromScratch<KernelState, Changes>(
+  pure: Pure<KernelState, Changes>,
+  model: Model,
+  family: Family,
+): KernelState {
+  const state = pure.empty();
+  finished(pure.diff(state, complete(pure, model, family))).settle(state);
+  return state;
+}
+
+/**
+ * Replays a history change by change. After every step, compares the cached state with a fresh start and with the model of the
+ * kernel, which must accept every transaction.
+ */
+export function replay<KernelState, Changes>(
+  pure: Pure<KernelState, Changes>,
+  history: readonly (readonly Event[])[],
+  family: Family,
+): void {
+  const model = new Model();
+  const ruleset = pure.ruleset();
+  const state = pure.empty();
+  const kernel = pure.kernel();
+  const write = (changes: Changes) => {
+    const tx = finished(pure.diff(state, changes));
+    kernel.run(tx);
+    tx.settle(state);
+  };
+  write(finished(ruleset.take()));
+  for (const events of history) {
+    for (const event of events) applyEvent(model, event);
+    for (const key of model.takeDirty().keys()) setImport(ruleset, model, key, family);
+    const changes = finished(ruleset.take());
+    write(changes);
+    assert.deepEqual(pure.shown(state), pure.shown(fromScratch(pure, model, family)));
+    assert.deepEqual(pure.shown(kernel.read(), state), pure.shown(state));
+    const again = (desired: Changes) => finished(pure.diff(state, desired)).toString();
+    assert.equal(again(changes), "", "the same changes again are none");
+    assert.equal(again(finished(ruleset.take())), "", "no change is no change");
+    assert.equal(again(complete(pure, model, family)), "", "a restart writes nothing");
+  }
+}

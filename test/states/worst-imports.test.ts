@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { FLAGS } from "../../agent/config/flags.ts";
+import type { Kind, Report, Shape } from "./limited-agent.ts";
+
+/** The most memory that one namespace can make an agent use, in megabytes. */
+const MOST_MEGABYTES = 256;
+
+const SHAPES: readonly (readonly [string, Shape])[] = [
+  [
+    "thousands of empty slices for a thousand ports",
+    { imports: 2, ports: 1000, slices: 2000, slicePorts: 0, endpoints: 0 },
+  ],
+  [
+    "full slices of one port, with resets",
+    {
+      ...{ imports: 8, ports: 1, slices: 30, slicePorts: 1, endpoints: 1000 },
+      change: { onEndpointDeath: "reset" },
+    },
+  ],
+  [
+    "slices of a hundred of a thousand ports, with resets",
+    {
+      ...{ imports: 5, ports: 1000, slices: 30, slicePorts: 100, endpoints: 20 },
+      change: { onEndpointDeath: "reset" },
+    },
+  ],
+];
+
+async function reportOf(agent: ChildProcess): Promise<Report> {
+  const [report] = await once(agent, "message");
+  return report as Report;
+}
+
+/** Requests a page, and reads nothing of it. */
+function readSlowly(t: TestContext, port: number, path: string): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  t.after(() => socket.destroy());
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  socket.pause();
+  return new Promise((resolve) => socket.once("readable", resolve));
+}
+
+const KINDS: readonly Kind[] = ["iptables", "ipvs"];
+
+for (const [name, shape, kind] of SHAPES.flatMap((one) =>
+  KINDS.map((kind) => [...one, kind] as const),
+)) {
+  test(`${name}, with ${kind}: little memory, also for whom requests all pages, and small transactions`, async (t) => {
+    const program = join(import.meta.dirname, "limited-agent.ts");
+    // Not the flags of the test runner.
+    const agent = fork(program, [JSON.stringify(shape), kind], { execArgv: [] });
+    t.after(() => agent.kill("SIGKILL"));
+    const { port } = await reportOf(agent);
+    const slow = ["/plan", "/plan?output=yaml"].map((path) => readSlowly(t, port, path));
+    await Promise.all(slow);
+    const pages = ["/metrics", "/plan", "/plan?output=yaml", "/plan/tenant/import-0?output=yaml"];
+    for (const page of pages) {
+      const reply = await fetch(`http://127.0.0.1:${port}${page}`);
+      let length = 0;
+      for await (const part of reply.body ?? []) length += part.length;
+      assert.equal(reply.status, 200, page);
+      assert.ok(length > 0, page);
+    }
+    agent.send("report");
+    const { megabytes, largest } = await reportOf(agent);
+    t.diagnostic(`${megabytes} MB, ${largest} rules at once`);
+    assert.ok(megabytes < MOST_MEGABYTES, `${megabytes} MB`);
+    // With iptables, each endpoint may have a hairpin rule besides, and these are a tree. With IPVS, endpoints come and others go.
+    assert.ok(largest <= 2.2 * Number(FLAGS.maxRulesPerImport.default), `${largest} rules at once`);
+  });
+}
