@@ -18,6 +18,8 @@ interface Endpoint {
 export class EndpointHistory {
   /** States of an address, in order, by Service. */
   readonly #said = new Map<string, Map<string, EndpointWord[]>>();
+  /** When the state of an address that is not gone last changed, in milliseconds. */
+  readonly #changed = new Map<string, number>();
   readonly #label: string;
 
   /** `label`: the one that names the Service of a slice. */
@@ -35,6 +37,12 @@ export class EndpointHistory {
   /** All states of the endpoints of a Service since `forget`, each once. */
   ever(service: string): EndpointWord[] {
     return [...new Set([...this.#of(service).values()].flat())].sort();
+  }
+
+  /** Milliseconds between the first and the last of the present states, of all Services. */
+  spread(): number {
+    const times = [...this.#changed.values()];
+    return Math.max(...times) - Math.min(...times);
   }
 
   /** Keeps only the present states. */
@@ -70,7 +78,10 @@ export class EndpointHistory {
     for (const address of new Set([...said.keys(), ...words.keys()])) {
       const before = said.get(address) ?? [];
       const word = words.get(address) ?? "gone";
-      if (before.at(-1) !== word) said.set(address, [...before, word]);
+      if (before.at(-1) === word) continue;
+      said.set(address, [...before, word]);
+      if (word === "gone") this.#changed.delete(address);
+      else this.#changed.set(address, performance.now());
     }
   }
 

@@ -10,6 +10,10 @@ import { Kubelets } from "./kubelets.ts";
 const PATIENCE_MS = 40_000;
 /** How long nodes may be silent. By default it is 50 s (--node-monitor-grace-period): all the rest is as it is there. */
 const GRACE_MS = 4_000;
+/** Shorter than the 2 s for which one endpoint is held back alone: all that become unready within them are held back together. */
+const TOGETHER_MS = 1_000;
+/** Shorter than the 30 s after contact was regained, which is before all endpoints are known to be unready. */
+const WINDOW_MS = 20_000;
 /** How often a round is tried during which the API server has to answer. */
 const ROUNDS = 5;
 /** What cluster a logs when its API server or kube-controller-manager stops responding, and when both respond again. */
@@ -157,21 +161,43 @@ test("while the control plane responds, endpoints that become unready or are del
   assert.fail(`the API server stood still in each of ${ROUNDS} rounds: this machine is too busy`);
 });
 
-test("after a control plane was stopped and finds no node ready, all endpoints serve until they are ready again", async () => {
+/**
+ * An outage, after which no node is ready for a while. Gives what cluster b said of the endpoints of each Service on the way, or
+ * undefined if the control plane needed longer for it than anything is held back.
+ */
+async function outageWithoutNodes(): Promise<EndpointWord[][] | undefined> {
   const { a } = clusters();
   const since = a.log.length;
   imported.forget();
   await outage();
-  await until(imported, all(HELD));
-  const log = a.log.slice(since);
-  // Only an election can show that so soon: a Lease takes 15 s.
-  assert.match(log, LOST_CONTACT);
-  assert.match(log, /"reason":"stalled"/);
-  assert.match(log, /"services":3,.*holding back/);
-  assert.match(await a.page("/metrics"), /^clusterset_controller_endpoints_held_back 6$/m);
+  const back = performance.now();
+  const wasTogether = truth.spread() < TOGETHER_MS;
+  if (wasTogether) {
+    await until(imported, all(HELD));
+    const log = a.log.slice(since);
+    // Only an election can show that so soon: a Lease takes 15 s.
+    assert.match(log, LOST_CONTACT);
+    assert.match(log, /"reason":"stalled"/);
+    assert.match(log, /"services":3,.*holding back/);
+    assert.match(await a.page("/metrics"), /^clusterset_controller_endpoints_held_back 6$/m);
+  }
   kubelets.start();
   await until(imported, all(READY));
-  for (const name of NAMES) assert.deepEqual(imported.ever(name), ["ready", "serving"], name);
+  const isInTime = performance.now() - back < WINDOW_MS;
+  return wasTogether && isInTime ? NAMES.map((name) => imported.ever(name)) : undefined;
+}
+
+test("after a control plane was stopped and finds no node ready, all endpoints serve until they are ready again", async (t) => {
+  for (let round = 1; round <= ROUNDS; round++) {
+    const said = await outageWithoutNodes();
+    if (said === undefined) {
+      t.diagnostic(`round ${round}: the control plane took too long to report its nodes`);
+      continue;
+    }
+    assert.deepEqual(said, Array(NAMES.length).fill(["ready", "serving"]));
+    return;
+  }
+  assert.fail(`slow in each of ${ROUNDS} rounds: this machine is too busy`);
 });
 
 test("endpoints of Deployments that are scaled to zero are deleted at once, although all others are held", async () => {

@@ -73,12 +73,15 @@ for (const backend of BACKENDS) {
       await stage.agent.stop();
       stage.manifests.write("slice", slice("c1"), slice("c2", "10.2.0.11"));
       await stage.agent.start();
+      // At once: with IPVS, the first check deletes what drains.
+      const [counted, { written, deleted }] = [await counts(), backend.failover];
+      assert.deepEqual(counted, [written, deleted]);
       assert.deepEqual(await takers(), ["10.2.0.11"]);
-      const { written, deleted } = backend.failover;
-      assert.deepEqual(await counts(), [written, deleted]);
     });
 
     test("an import that listed the same VIP while the agent was stopped gets nothing, whatever its age and name", async () => {
+      // With IPVS, the endpoints that left in the test before drain for a while.
+      await eventually(async () => assert.doesNotMatch(await stage.rules(), /10\.1\.0\.1[12]/));
       await stage.agent.stop();
       const rules = await stage.rules();
       const rival = importObject("evil/old", ["241.0.1.7"], [HTTP]);
