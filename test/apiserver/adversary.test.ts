@@ -77,7 +77,7 @@ for (const [name, adversaries] of [
   ["a peer", [peer]],
   ["a tenant and a peer", [tenant, peer]],
 ] as const) {
-  test(`whatever ${name} writes, connections to another namespace's VIP go where they went, and memory is bounded (seed ${SEED})`, async () => {
+  test(`whatever ${name} writes, connections to another namespace's VIP go where they went, and memory is bounded (seed ${SEED})`, async (t) => {
     const chance = new Chance(SEED);
     // Longer than a busy machine takes; an endpoint that does not exist never answers.
     const client = stage.connect(vip, SECONDS + 30, 5000);
@@ -95,10 +95,13 @@ for (const [name, adversaries] of [
     assert.deepEqual(others, [], stage.log);
     assert.ok(writes > SECONDS, `${writes} writes`);
     assert.ok(client.attempts.length > SECONDS * 10);
+    t.diagnostic(`${writes} writes, ${client.attempts.length} connections`);
     const agent = peakOf(stage.agent.pid);
+    t.diagnostic(`the agent: ${Math.round(agent)} MB`);
     assert.ok(agent < MOST.agent, `the agent had ${agent} MB`);
     for (const id of ["c1", "c2"] as const) {
       const controller = peakOf(stage.cluster(id).process.pid);
+      t.diagnostic(`the controller of ${id}: ${Math.round(controller)} MB`);
       assert.ok(controller < MOST.controller, `the controller of ${id} had ${controller} MB`);
     }
   });
