@@ -59,14 +59,14 @@ export class EndpointHistory {
     const slices = { ...SLICE, metadata: { namespace } };
     try {
       for await (const { type, object } of plane.admin.watch(slices)) {
-        this.#reportSynced(object, type === "DELETED");
+        this.#see(object, type === "DELETED");
       }
     } catch {
       // The control plane was removed: that is the end of it.
     }
   }
 
-  #reportSynced({ metadata, endpoints }: ApiObject, isDeleted: boolean): void {
+  #see({ metadata, endpoints }: ApiObject, isDeleted: boolean): void {
     const labels = metadata.labels as Readonly<Record<string, string>> | undefined;
     const service = labels?.[this.#label];
     if (service === undefined) return;

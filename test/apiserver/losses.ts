@@ -30,7 +30,7 @@ export class Losses implements AsyncDisposable {
 
   async #follow(watch: ReturnType<ApiClient["watch"]>): Promise<void> {
     try {
-      for await (const { type, object } of watch) this.#reportSynced(type, object);
+      for await (const { type, object } of watch) this.#see(type, object);
       throw new Error("it has ended");
     } catch (error) {
       // Who does not hear what is lost must not say that nothing was.
@@ -38,7 +38,7 @@ export class Losses implements AsyncDisposable {
     }
   }
 
-  #reportSynced(type: string, object: ApiObject): void {
+  #see(type: string, object: ApiObject): void {
     const { name, namespace = "" } = object.metadata;
     const labels = (object.metadata.labels ?? {}) as Readonly<Record<string, string>>;
     // Records of registries, and slices of Services, are not imports.

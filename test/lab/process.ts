@@ -52,7 +52,7 @@ export class Process {
       this.#errors = (this.#errors + text).slice(-65_536);
     });
     if (this.#child.stdout === null) return;
-    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#reportSynced(line));
+    createInterface({ input: this.#child.stdout }).on("line", (line) => this.#keep(line));
   }
 
   /** All lines of the standard output so far. */
@@ -110,7 +110,7 @@ export class Process {
     }
   }
 
-  #reportSynced(line: string): void {
+  #keep(line: string): void {
     if (this.#lines.push(line) > KEPT_LINES) this.#lines.splice(0, KEPT_LINES / 2);
     for (const listener of this.#listeners) listener(line);
   }

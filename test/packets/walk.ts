@@ -25,23 +25,23 @@ interface Position {
  * from the base chain its policy decides.
  */
 export function* walk(table: Table, base: string, start: Journey): Generator<[Journey, Ending]> {
-  const todo: Position[] = [{ journey: start, chain: base, at: 0, callers: [] }];
+  const pending: Position[] = [{ journey: start, chain: base, at: 0, callers: [] }];
   for (let steps = 0; ; steps++) {
-    const position = todo.pop();
+    const position = pending.pop();
     if (position === undefined) return;
     if (steps > MOST_STEPS) throw new Error(`${base}: no way out after ${steps} rules`);
     const { journey, chain, at, callers } = position;
     const rule = table.chain(chain).rules[at];
     if (rule === undefined) {
       const caller = callers.at(-1);
-      if (caller) todo.push({ ...caller, journey, callers: callers.slice(0, -1) });
+      if (caller) pending.push({ ...caller, journey, callers: callers.slice(0, -1) });
       else yield [journey, table.chain(base).policy ?? "ACCEPT"];
       continue;
     }
     const next = { chain, at: at + 1 };
     for (const answer of ask(rule, { ...journey, asked: journey.asked + 1 }).reverse()) {
       if (!answer.matched) {
-        todo.push({ ...next, journey: answer.journey, callers });
+        pending.push({ ...next, journey: answer.journey, callers });
         continue;
       }
       const text = `-A ${chain}${rule.text === "" ? "" : ` ${rule.text}`}`;
@@ -49,16 +49,16 @@ export function* walk(table: Table, base: string, start: Journey): Generator<[Jo
       const { target } = rule;
       switch (target?.target) {
         case undefined:
-          todo.push({ ...next, journey: hit, callers });
+          pending.push({ ...next, journey: hit, callers });
           break;
         case "jump":
-          todo.push({ journey: hit, chain: target.chain, at: 0, callers: [...callers, next] });
+          pending.push({ journey: hit, chain: target.chain, at: 0, callers: [...callers, next] });
           break;
         case "goto":
-          todo.push({ journey: hit, chain: target.chain, at: 0, callers });
+          pending.push({ journey: hit, chain: target.chain, at: 0, callers });
           break;
         case "RETURN":
-          todo.push({ journey: hit, chain, at: Number.POSITIVE_INFINITY, callers });
+          pending.push({ journey: hit, chain, at: Number.POSITIVE_INFINITY, callers });
           break;
         case "ACCEPT":
         case "DROP":

@@ -54,7 +54,8 @@ export function* diff(
   ];
   const existing = extraIn(state.rules);
   const extra = existing.union(needed);
-  const isWhole = !found.foreign && sameTexts(state.rules, marksOf(options, existing));
+  const isWhole =
+    !found.foreign && state.rules.join("\n") === marksOf(options, existing).join("\n");
   const missing = needed.difference(existing);
   const text = isWhole ? renderExtra(options, missing) : renderSkeleton(options, extra);
   return new NftablesTransaction({
@@ -127,8 +128,4 @@ function added(set: SetLayout, elements: readonly Element[]): ElementChange[] {
 
 function removed(set: SetLayout, keys: readonly string[]): ElementChange[] {
   return keys.length === 0 ? [] : [{ kind: "delete", set, keys }];
-}
-
-function sameTexts(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, i) => text === b[i]);
 }
