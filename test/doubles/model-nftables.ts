@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Listing, stateOf } from "../../agent/backends/nftables/read.ts";
+import { believedState, type Listing, stateOf } from "../../agent/backends/nftables/listing.ts";
 import { SETS } from "../../agent/backends/nftables/sets.ts";
 import { type KernelState, nothing } from "../../agent/backends/nftables/state.ts";
 import type { NftablesTransaction } from "../../agent/backends/nftables/transaction.ts";
@@ -43,15 +43,23 @@ export class ModelNftables {
     }
   }
 
-  /** What a new process reads. */
+  /** What a complete read returns. */
   read(): KernelState {
-    if (!this.#exists) return nothing();
+    return this.#exists ? stateOf(...this.#listing) : nothing();
+  }
+
+  /** What a new process believes. */
+  believed(): KernelState | undefined {
+    return this.#exists ? believedState(...this.#listing) : nothing();
+  }
+
+  get #listing(): [Listing, string[]] {
     const names = Object.keys(SETS) as (keyof typeof SETS)[];
     const listing = names.map((name) => [name, [...(this.elements.get(name)?.values() ?? [])]]);
     const comments = [...this.chains.values()].flatMap(({ rules }) =>
       rules.map((rule) => / comment "(.*)"$/.exec(rule)?.[1] ?? ""),
     );
-    return stateOf(Object.fromEntries(listing) as Listing, comments);
+    return [Object.fromEntries(listing) as Listing, comments];
   }
 
   get #all() {

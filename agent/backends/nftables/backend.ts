@@ -27,6 +27,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
   readonly #commits: NftCommits;
   /** What other programs had committed when the last check found no drift. */
   #checkedAt: string | undefined;
+  #hasRead = false;
 
   constructor(options: NftablesOptions) {
     this.#options = options;
@@ -59,8 +60,11 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     return compare(before, found, this.#options.family);
   }
 
+  /** Without the endpoints the first time: a start with a hundred thousand would take more than a second. The first check reads them. */
   read(stop?: AbortSignal): Promise<KernelState> {
-    return readBack(this.#options.family, stop);
+    const endpoints = this.#hasRead ? "read" : "believed";
+    this.#hasRead = true;
+    return readBack(this.#options.family, endpoints, stop);
   }
 
   /** Compares everything if another program has committed anything since it was last as it should be. */
@@ -68,7 +72,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     const others = await this.#commits.ofOthers();
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const { family } = this.#options;
-    const drift = compare(state, await readBack(family, stop), family);
+    const drift = compare(state, await readBack(family, "read", stop), family);
     this.#checkedAt = drift.length === 0 ? others : undefined;
     return { drift, garbage: undefined, prompted: others !== undefined };
   }

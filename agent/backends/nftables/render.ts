@@ -7,11 +7,10 @@ import {
 import type { Element } from "../../system/nftables/element.ts";
 import { digitsOf } from "../nft/digits.ts";
 import { timeoutOf } from "./affinity.ts";
+import { cut, digestOf, withDigest } from "./digest.ts";
 import { USUAL_SLOTS } from "./skeleton.ts";
 import type { DesiredService, ServiceKey } from "./state.ts";
 
-/** Bytes of a comment: nft shows no more. */
-const LONGEST_COMMENT = 127;
 /** IDs of IPv6 addresses are 32 bits of a hash, from here, so that no ID is the number of a slot. */
 const LEAST_ID = 0x10000;
 
@@ -27,18 +26,22 @@ export function renderService(service: VirtualService): (readonly [ServiceKey, D
   const targets = service.endpoints.flatMap((endpoint) => targetOf(service, endpoint));
   const slots = targets.length;
   const name = servicePortName(service);
-  const comment = cut(`${name} ${service.tier ?? service.reason}`);
+  const words = `${name} ${service.tier ?? service.reason}`;
   const seconds = service.affinitySeconds;
   return digitsOf(service.vips).map((vip) => {
     const key = `${vip} ${service.protocol} ${service.port}`;
     const sticky = seconds !== undefined && slots > 0 ? timeoutOf(seconds) : undefined;
+    const parts = sticky === undefined ? bySlot(key, targets) : byAddress(key, targets);
+    const digest = digestOf(parts.endpoints, parts.choices);
+    const comment = slots === 0 ? cut(words) : withDigest(words, digest);
     return [
       key,
       {
         head: { key, value: `${slots}`, comment },
         affinity:
           sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
-        ...(sticky === undefined ? bySlot(key, targets) : byAddress(key, targets)),
+        ...parts,
+        digest,
         chains: chainsOf(slots, sticky),
       },
     ];
@@ -101,8 +104,4 @@ function targetOf(service: VirtualService, { address, port, cluster }: PlannedEn
   const origin = `${service.tier} ${cluster ?? "origin-unknown"}${state}`;
   const comment = cut(`${servicePortName(service)} ${origin}`);
   return digitsOf([address]).map((hex) => ({ hex, port, comment }));
-}
-
-function cut(comment: string): string {
-  return comment.slice(0, LONGEST_COMMENT);
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ObjectKey } from "../../../api/names.ts";
 import { isLabelName } from "../../../api/names.ts";
 import type { Element } from "../../system/nftables/element.ts";
@@ -28,6 +27,8 @@ export interface DesiredService {
   readonly affinity: Element | undefined;
   readonly endpoints: readonly Element[];
   readonly choices: readonly Element[];
+  /** Of these two. */
+  readonly digest: string;
   /** Chains that it needs, besides those that always exist. */
   readonly chains: readonly string[];
 }
@@ -85,29 +86,24 @@ export function importOf(head: Content): ObjectKey | undefined {
   return isLabelName(namespace) && isLabelName(import_) ? `${namespace}/${import_}` : undefined;
 }
 
-/** The digest of elements, in any order. */
-export function digestOf(endpoints: readonly Element[], choices: readonly Element[]): string {
-  const lines = [endpoints, choices].map((some) =>
-    some
-      .map(({ key, value, comment }) => `${key} ${value} ${comment}`)
-      .sort()
-      .join("\n"),
-  );
-  return createHash("sha256").update(lines.join("\n\n")).digest("base64").slice(0, 22);
-}
-
 /** The last fields of the keys of elements, sorted. */
 export function lastFields(elements: readonly Element[]): string[] {
   return elements.map(({ key }) => splitKey(key)[1]).sort();
 }
 
 /** A desired service as the kernel holds it afterwards. */
-export function settled({ head, affinity, endpoints, choices }: DesiredService): KernelService {
+export function settled({
+  head,
+  affinity,
+  endpoints,
+  choices,
+  digest,
+}: DesiredService): KernelService {
   return {
     head: contentOf(head),
     affinity: affinity && contentOf(affinity),
     endpoints: lastFields(endpoints),
     choices: lastFields(choices),
-    digest: digestOf(endpoints, choices),
+    digest,
   };
 }

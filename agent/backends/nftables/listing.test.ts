@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ModelNftables } from "../../../test/doubles/model-nftables.ts";
+import { cidr } from "../../../test/generators/facts.ts";
+import { virtualService } from "../../../test/generators/services.ts";
+import { finished } from "../backend.ts";
+import { diff } from "./diff.ts";
+import { compare } from "./drift.ts";
+import { NftablesRuleset } from "./ruleset.ts";
+import { type KernelState, nothing } from "./state.ts";
+
+const OPTIONS = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "none", podCidrs: [] },
+  remembers: true,
+} as const;
+
+/** A kernel with one service of two endpoints, and the state of it. */
+function programmed(affinitySeconds?: number): ModelNftables {
+  const kernel = new ModelNftables();
+  const ruleset = new NftablesRuleset();
+  const endpoints = ["10.1.0.11", "10.2.0.11"].map((address) => ({
+    ...{ address, port: 8080, cluster: "c1", maybeHere: false },
+  }));
+  const service = virtualService({
+    ...{ importKey: "demo/serve", portName: "http", port: 80, vips: ["241.0.0.10"] },
+    ...{ tier: "local", endpoints, ...(affinitySeconds !== undefined && { affinitySeconds }) },
+  });
+  ruleset.set("demo/serve", [service]);
+  kernel.run(finished(diff(nothing(), finished(ruleset.take()), OPTIONS)));
+  return kernel;
+}
+
+const sets = (kernel: ModelNftables, name: string) =>
+  kernel.elements.get(name) ?? assert.fail(name);
+
+describe("endpoints that are not read", () => {
+  for (const seconds of [undefined, 60]) {
+    test(`are believed as they are, ${seconds === undefined ? "without" : "with"} affinity`, () => {
+      const kernel = programmed(seconds);
+      assert.deepEqual(kernel.believed(), kernel.read());
+    });
+  }
+
+  test("are not believed of a service whose comment has no digest, or whose number of slots no agent writes", () => {
+    for (const change of [{ comment: "demo/serve:http local" }, { value: "4000000000" }]) {
+      const kernel = programmed();
+      const services = sets(kernel, "services");
+      for (const one of services.values()) services.set(one.key, { ...one, ...change });
+      assert.equal(kernel.believed(), undefined);
+    }
+  });
+
+  test("are not believed if a choice of a service with affinity is missing, or the service itself", () => {
+    for (const set of ["choices", "services"]) {
+      const kernel = programmed(60);
+      const [first = ""] = sets(kernel, set).keys();
+      sets(kernel, set).delete(first);
+      assert.equal(kernel.believed(), undefined, set);
+    }
+  });
+
+  test("that another program has changed are found by a complete read", () => {
+    const kernel = programmed();
+    const endpoints = sets(kernel, "endpoints");
+    for (const one of endpoints.values())
+      endpoints.set(one.key, { ...one, value: "0a060606 8080" });
+    const believed: KernelState = kernel.believed() ?? assert.fail();
+    const drift = compare(believed, kernel.read(), "IPv4");
+    assert.deepEqual(drift, [{ reason: "elements-changed", what: "TCP 241.0.0.10 80" }]);
+  });
+});
