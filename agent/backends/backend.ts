@@ -69,9 +69,17 @@ export interface Check<Tx> {
   readonly drift: readonly Drift[];
   /** Removes objects that are no longer needed, such as drained destinations; absent if there are none. */
   readonly garbage: Tx | undefined;
-  /** True if rules were read only because another program has changed something: at rest, a check costs nothing. */
-  readonly prompted?: boolean;
+  readonly reading: Reading;
 }
+
+/**
+ * Why a check read rules: `routine`, because the kernel does not tell of changes; `prompted` by a change of any other program. `none`: there was no
+ * such change, so nothing was read, and the check cost nothing.
+ */
+export type Reading = "routine" | "prompted" | "none";
+
+/** The answer of a check that had nothing to read. */
+export const UNCHANGED: Check<never> = { drift: [], garbage: undefined, reading: "none" };
 
 /** The desired state in a backend's own objects. In memory only, and derived from the services that are set now. */
 export interface Ruleset<Changes> {

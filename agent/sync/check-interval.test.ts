@@ -2,12 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Family } from "../../api/address.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import type { Reading } from "../backends/backend.ts";
 import { CheckInterval } from "./check-interval.ts";
 
 const HOUR = 3_600_000;
 
 /** Checks the families for an hour; returns the number of checks of each, and their share of the last half hour. */
-function checksOf(durations: Readonly<Partial<Record<Family, number>>>, prompted = false) {
+function checksOf(
+  durations: Readonly<Partial<Record<Family, number>>>,
+  reading: Reading = "routine",
+) {
   const clock = new FakeClock();
   const interval = new CheckInterval();
   const checks = { IPv4: 0, IPv6: 0 };
@@ -16,7 +20,7 @@ function checksOf(durations: Readonly<Partial<Record<Family, number>>>, prompted
     checks[family]++;
     if (clock.now() >= HOUR / 2) busy += ms;
     clock.after(ms, () =>
-      clock.after(interval.after(family, ms, prompted), () => check(family, ms)),
+      clock.after(interval.after(family, ms, reading), () => check(family, ms)),
     );
   };
   const { IPv4, IPv6 } = durations;
@@ -46,8 +50,23 @@ test("checks of one family or two take at most 0.9 % of the time, if each is fas
 });
 
 test("while other programs change rules, slower checks run within 15 s", () => {
-  const { checks } = checksOf({ IPv4: 280, IPv6: 280 }, true);
+  const { checks } = checksOf({ IPv4: 280, IPv6: 280 }, "prompted");
   for (const times of Object.values(checks)) assert.ok(times >= HOUR / 15_000, `${times}`);
+});
+
+test("the kernel is asked every second whether something has changed", () => {
+  const { checks } = checksOf({ IPv4: 1 }, "none");
+  assert.ok(checks.IPv4 >= HOUR / 1_002, `${checks.IPv4}`);
+});
+
+test("changes by other programs every ten seconds do not make slow readings more frequent than their share", () => {
+  const interval = new CheckInterval();
+  const waits = [1, 2, 3].map(() => {
+    const next = interval.after("IPv4", 1_200, "prompted");
+    for (let i = 0; i < 9; i++) interval.after("IPv4", 1, "none");
+    return next;
+  });
+  assert.deepEqual(waits, [5_000, 28_800, 28_800]);
 });
 
 test("a family with fast checks is not checked less often because the other is slow", () => {
@@ -71,10 +90,14 @@ test("one family can use the share that the other does not need", () => {
 
 test("one slow check does not delay the next one", () => {
   const interval = new CheckInterval();
-  assert.equal(interval.after("IPv4", 3_000), 5_000, "the first check of a process");
-  assert.equal(interval.after("IPv4", 10), 5_000);
-  assert.equal(interval.after("IPv4", 600_000), 5_000, "the process was stopped meanwhile");
-  assert.equal(interval.after("IPv4", 10), 5_000);
-  interval.after("IPv4", 70);
-  assert.ok(interval.after("IPv4", 70) > 5_000, "two in a row");
+  assert.equal(interval.after("IPv4", 3_000, "routine"), 5_000, "the first check of a process");
+  assert.equal(interval.after("IPv4", 10, "routine"), 5_000);
+  assert.equal(
+    interval.after("IPv4", 600_000, "routine"),
+    5_000,
+    "the process was stopped meanwhile",
+  );
+  assert.equal(interval.after("IPv4", 10, "routine"), 5_000);
+  interval.after("IPv4", 70, "routine");
+  assert.ok(interval.after("IPv4", 70, "routine") > 5_000, "two in a row");
 });

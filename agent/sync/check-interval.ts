@@ -1,6 +1,11 @@
 import type { Family } from "../../api/address.ts";
+import type { Reading } from "../backends/backend.ts";
 
-/** Milliseconds from one check to the next, at least. */
+/** Milliseconds until the first check: a backend may have believed at its start what this one reads. */
+export const FIRST_INTERVAL = 1_000;
+/** Milliseconds to the next check if the kernel says that nothing has changed. */
+const WITHOUT_READING = 1_000;
+/** Milliseconds from one check that reads rules to the next, at least. */
 export const SHORTEST_INTERVAL = 5_000;
 /** Milliseconds at most: users expect drift to be found within a minute, also where a check is slow. */
 const LONGEST_INTERVAL = 60_000;
@@ -9,29 +14,31 @@ const LONGEST_INTERVAL = 60_000;
  * processor busy, in the tool or in the agent. At rest: preflight and everything else fit into the remainder of 1 %. While other programs change rules: of two
  * families with 1,000 services each, every rule is compared within 15 s.
  */
-const SHARES = { atRest: 0.009, prompted: 0.04 } as const;
+const SHARES = { routine: 0.009, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every five seconds where a check is cheap, less often where it is not. A check
- * of iptables reads whole tables, tenths of a second with thousands of services; with the nft flavour only after changes by other programs. Each family
- * has half of the share, and what the other does not use.
+ * How often the kernel is checked: every five seconds where a check is cheap, less often where it is not. A check reads whole tables, tenths of a
+ * second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
+ * family has half of the share, and what the other does not use.
  */
 export class CheckInterval {
   /** The share of time that each family's checks take now. */
   readonly #taken = new Map<Family, number>();
-  /** Milliseconds that each family's last check took. */
-  readonly #last = new Map<Family, number>();
+  /** Milliseconds that the last reading took, by family and reason: few prompted ones may follow many routine ones. */
+  readonly #last = new Map<string, number>();
 
   /**
    * Milliseconds until the next check of a family, from the end of one that took `ms`. Only two slow checks in a row make
-   * checks rarer: the first one of a process is slow, and so is one during which the process or the machine was stopped. `prompted`: as in `Check`.
+   * checks rarer: the first one of a process is slow, and so is one during which the process or the machine was stopped.
    */
-  after(family: Family, ms: number, prompted = false): number {
-    const usual = Math.min(ms, this.#last.get(family) ?? 0);
-    this.#last.set(family, ms);
+  after(family: Family, ms: number, reading: Reading): number {
+    if (reading === "none") return WITHOUT_READING;
+    const kind = `${family} ${reading}`;
+    const usual = Math.min(ms, this.#last.get(kind) ?? 0);
+    this.#last.set(kind, ms);
     const others = [...this.#taken].filter(([other]) => other !== family);
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
-    const all = prompted ? SHARES.prompted : SHARES.atRest;
+    const all = SHARES[reading];
     const share = Math.max(all - taken, all / 2);
     const interval = Math.min(LONGEST_INTERVAL, Math.max(SHORTEST_INTERVAL, usual / share - usual));
     this.#taken.set(family, usual / (usual + interval));

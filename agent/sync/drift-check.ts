@@ -1,7 +1,7 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
-import type { Check, Drift } from "../backends/backend.ts";
-import { SHORTEST_INTERVAL } from "./check-interval.ts";
+import type { Check, Drift, Reading } from "../backends/backend.ts";
+import { FIRST_INTERVAL, SHORTEST_INTERVAL } from "./check-interval.ts";
 import { RepairBackoff } from "./repair-backoff.ts";
 
 /** Milliseconds between complete passes, varied by a tenth so that a thousand nodes do not compare at the same time. */
@@ -18,8 +18,8 @@ export interface DriftCheckOptions<Tx> {
   readonly random: () => number;
   /** Checks the kernel. */
   readonly check: (stop: AbortSignal) => Promise<Check<Tx>>;
-  /** Milliseconds from the end of a check that took so many to the next. `prompted`: as in `Check`. */
-  readonly interval: (took: number, prompted: boolean) => number;
+  /** Milliseconds from the end of a check that took so many to the next. */
+  readonly interval: (took: number, reading: Reading) => number;
   /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it. */
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
   /** A check failed; `retryIn`: milliseconds until the next. */
@@ -41,6 +41,7 @@ export class DriftCheck<Tx> {
   #overlapped = 0;
   #failures = 0;
   #due = false;
+  #checked = false;
   #garbage: Tx | undefined;
   /** A check is due, and waits for the end of the pass. */
   #overdue = false;
@@ -89,7 +90,7 @@ export class DriftCheck<Tx> {
     if (success === "complete") this.#compared();
     if (this.#overdue) this.#begin();
     else if (this.#checking === undefined && this.#cancelRepair === undefined) {
-      this.#cancelCheck ??= this.#after(SHORTEST_INTERVAL);
+      this.#cancelCheck ??= this.#after(this.#checked ? SHORTEST_INTERVAL : FIRST_INTERVAL);
     }
   }
 
@@ -127,6 +128,7 @@ export class DriftCheck<Tx> {
 
   #begin(): void {
     this.#overdue = false;
+    this.#checked = true;
     this.#checking = this.#check().then((next) => {
       this.#checking = undefined;
       if (this.#overdue && this.#passes % 2 === 0 && !this.#stop.signal.aborted) this.#begin();
@@ -141,8 +143,8 @@ export class DriftCheck<Tx> {
     const began = clock.now();
     const passes = this.#passes;
     try {
-      const { drift, garbage, prompted = false } = await check(this.#stop.signal);
-      const next = interval(clock.now() - began, prompted);
+      const { drift, garbage, reading } = await check(this.#stop.signal);
+      const next = interval(clock.now() - began, reading);
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {
         this.#overlapped++;

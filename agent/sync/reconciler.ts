@@ -4,7 +4,13 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
 import { sleep } from "../../common/sleep.ts";
-import type { Backend, Programmed, Ruleset, Transaction } from "../backends/backend.ts";
+import {
+  type Backend,
+  type Programmed,
+  type Ruleset,
+  type Transaction,
+  UNCHANGED,
+} from "../backends/backend.ts";
 import { type Limits, UNLIMITED } from "../backends/limits.ts";
 import { Announcements } from "./announcements.ts";
 import type { CheckInterval } from "./check-interval.ts";
@@ -99,10 +105,8 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
       clock,
       random,
       check: async (stop) =>
-        this.#state === undefined
-          ? { drift: [], garbage: undefined }
-          : backend.check(this.#state, stop),
-      interval: (took, prompted) => interval.after(family, took, prompted),
+        this.#state === undefined ? UNCHANGED : backend.check(this.#state, stop),
+      interval: (took, reading) => interval.after(family, took, reading),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,

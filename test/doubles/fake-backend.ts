@@ -124,7 +124,7 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     this.checks++;
     if (this.checkFails !== undefined) throw this.checkFails;
     const garbage = this.garbage.length === 0 ? undefined : transaction(new Map(), this.garbage);
-    return { drift: this.drift, garbage };
+    return { drift: this.drift, garbage, reading: "routine" };
   }
 
   async apply(tx: FakeTransaction, state: Imports): Promise<void> {

@@ -1,6 +1,11 @@
 import { resourceUsage } from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AnyBackend, Backend, Transaction } from "../../agent/backends/backend.ts";
+import {
+  type AnyBackend,
+  type Backend,
+  type Transaction,
+  UNCHANGED,
+} from "../../agent/backends/backend.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
 import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
 import { FLAGS } from "../../agent/config/flags.ts";
@@ -44,7 +49,7 @@ function accepting<State, Changes, Tx extends Transaction & { settle(state: Stat
     diff: (state, changes) => backend.diff(state, changes),
     compare: () => [],
     read: async () => backend.empty(),
-    check: async () => ({ drift: [], garbage: undefined }),
+    check: async () => UNCHANGED,
     close: async () => undefined,
     apply: async (tx, state) => {
       let rules = 0;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
+import { UNCHANGED } from "../backend.ts";
 import { IptablesBackend } from "./backend.ts";
 
 /** In place of the tools: logs how it is called, and lists an endpoint's rule from a file. */
@@ -61,8 +62,8 @@ test("with nft, rules are read again only after another program has committed so
   for (let i = 0; i < 3; i++) assert.deepEqual(await backend.check(state), UNCHANGED);
   assert.equal(node.calls(), 0);
   node.generation = 2;
-  const { drift, prompted } = await backend.check(state);
-  assert.deepEqual([drift, prompted], [[], true]);
+  const { drift, reading } = await backend.check(state);
+  assert.deepEqual([drift, reading], [[], "prompted"]);
   assert.ok(node.calls() > 0);
 });
 
@@ -72,7 +73,7 @@ test("with nft, but without the kernel's count, every check reads the rules, wit
   const state = await node.backend.read();
   for (let i = 0; i < 2; i++) {
     node.calls();
-    assert.equal((await node.backend.check(state)).prompted, false);
+    assert.equal((await node.backend.check(state)).reading, "routine");
     assert.ok(node.calls() > 0);
   }
 });
@@ -91,5 +92,3 @@ for (const flavour of ["nft", "legacy"] as const) {
     }
   });
 }
-
-const UNCHANGED = { drift: [], garbage: undefined };

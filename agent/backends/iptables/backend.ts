@@ -1,5 +1,5 @@
 import type { NftCommits } from "../../system/nft-commits.ts";
-import type { Backend, Check, Drift, Programmed } from "../backend.ts";
+import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import { RestoreProcess } from "./apply.ts";
 import { check } from "./check.ts";
@@ -21,8 +21,6 @@ export interface IptablesOptions extends RulesetOptions, Partial<OpenOptions> {
   /** Counts commits to this namespace's nftables; shared by both families. Absent: every check reads all rules. */
   readonly commits?: NftCommits;
 }
-
-const UNCHANGED: Check<never> = { drift: [], garbage: undefined };
 
 /**
  * The iptables backend of one family.
@@ -83,7 +81,7 @@ export class IptablesBackend implements Backend<KernelState, Changes, IptablesTr
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const drift = await check(state, await readBack(this.#tools, stop), this.#order, stop);
     this.#checkedAt = drift.length === 0 ? others : undefined;
-    return { drift, garbage: undefined, prompted: others !== undefined };
+    return { drift, garbage: undefined, reading: others === undefined ? "routine" : "prompted" };
   }
 
   async apply(tx: IptablesTransaction, state: KernelState): Promise<void> {

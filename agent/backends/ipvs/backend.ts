@@ -97,7 +97,7 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
     const found = await readBack(family, clusterSetCidr, guard, depth, stop);
     const drift = compare(state, found, clusterSetCidr, depth);
     this.#checkedAt = drift.length === 0 ? others : undefined;
-    return { drift, garbage: await this.#garbage(state, stop) };
+    return { drift, garbage: await this.#garbage(state, stop), reading: "routine" };
   }
 
   /** What removes drained destinations, and the exception for another backend's rules once these are gone. */

@@ -1,6 +1,6 @@
 import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
-import type { Backend, Check, Drift, Programmed } from "../backend.ts";
+import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
 import { runTransaction } from "./apply.ts";
 import { diff } from "./diff.ts";
@@ -17,8 +17,6 @@ export interface NftablesOptions extends SkeletonOptions, Partial<OpenOptions> {
   /** Counts commits to this namespace's nftables; shared by both families. */
   readonly commits?: NftCommits;
 }
-
-const UNCHANGED: Check<never> = { drift: [], garbage: undefined };
 
 /** The nftables backend of one family. Ownership, without memory of an earlier run: everything in the table `clusterset-proxy` is ours. */
 export class NftablesBackend implements Backend<KernelState, Changes, NftablesTransaction> {
@@ -74,7 +72,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     const { family } = this.#options;
     const drift = compare(state, await readBack(family, "read", stop), family);
     this.#checkedAt = drift.length === 0 ? others : undefined;
-    return { drift, garbage: undefined, prompted: others !== undefined };
+    return { drift, garbage: undefined, reading: others === undefined ? "routine" : "prompted" };
   }
 
   async apply(tx: NftablesTransaction, state: KernelState): Promise<void> {

@@ -60,7 +60,8 @@ export class FakeIptablesBackend implements Backend<KernelState, Changes, Iptabl
   }
 
   async check(state: KernelState): Promise<Check<IptablesTransaction>> {
-    return { drift: await check(state, await this.#found(), this.#order), garbage: undefined };
+    const drift = await check(state, await this.#found(), this.#order);
+    return { drift, garbage: undefined, reading: "routine" };
   }
 
   async apply(tx: IptablesTransaction, state: KernelState): Promise<void> {
