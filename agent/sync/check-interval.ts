@@ -2,11 +2,9 @@ import type { Family } from "../../api/address.ts";
 import type { Reading } from "../backends/backend.ts";
 
 /** Milliseconds until the first check: a backend may have believed at its start what this one reads. */
-export const FIRST_INTERVAL = 1_000;
-/** Milliseconds to the next check if the kernel says that nothing has changed. */
-const WITHOUT_READING = 1_000;
-/** Milliseconds from one check that reads rules to the next, at least. */
-export const SHORTEST_INTERVAL = 5_000;
+export const FIRST_INTERVAL: number = 1_000;
+/** Milliseconds from one check to the next, at least. */
+const SHORTEST = { routine: 5_000, prompted: 1_000, none: 1_000 } as const;
 /** Milliseconds at most: users expect drift to be found within a minute, also where a check is slow. */
 const LONGEST_INTERVAL = 60_000;
 /**
@@ -17,7 +15,7 @@ const LONGEST_INTERVAL = 60_000;
 const SHARES = { routine: 0.009, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every five seconds where a check is cheap, less often where it is not. A check reads whole tables, tenths of a
+ * How often the kernel is checked: every five seconds where a check is cheap, less often where it is not: one reads whole tables, tenths of a
  * second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
  * family has half of the share, and what the other does not use.
  */
@@ -32,7 +30,7 @@ export class CheckInterval {
    * checks rarer: the first one of a process is slow, and so is one during which the process or the machine was stopped.
    */
   after(family: Family, ms: number, reading: Reading): number {
-    if (reading === "none") return WITHOUT_READING;
+    if (reading === "none") return SHORTEST.none;
     const kind = `${family} ${reading}`;
     const usual = Math.min(ms, this.#last.get(kind) ?? 0);
     this.#last.set(kind, ms);
@@ -40,7 +38,7 @@ export class CheckInterval {
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
     const all = SHARES[reading];
     const share = Math.max(all - taken, all / 2);
-    const interval = Math.min(LONGEST_INTERVAL, Math.max(SHORTEST_INTERVAL, usual / share - usual));
+    const interval = Math.min(LONGEST_INTERVAL, Math.max(SHORTEST[reading], usual / share - usual));
     this.#taken.set(family, usual / (usual + interval));
     return interval;
   }

@@ -1,13 +1,13 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { Check, Drift, Reading } from "../backends/backend.ts";
-import { FIRST_INTERVAL, SHORTEST_INTERVAL } from "./check-interval.ts";
+import { FIRST_INTERVAL } from "./check-interval.ts";
 import { RepairBackoff } from "./repair-backoff.ts";
 
 /** Milliseconds between complete passes, varied by a tenth so that a thousand nodes do not compare at the same time. */
 const BETWEEN_COMPARISONS = 900_000;
 /** Waits after checks that failed. */
-const RETRY: BackoffBounds = { min: SHORTEST_INTERVAL, max: 300_000 };
+const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Checks in a row that passes may overlap before the next pass waits for one. */
 const MOST_OVERLAPPED = 3;
 
@@ -41,7 +41,8 @@ export class DriftCheck<Tx> {
   #overlapped = 0;
   #failures = 0;
   #due = false;
-  #checked = false;
+  /** Milliseconds to the next check, as of the last one. */
+  #interval = FIRST_INTERVAL;
   #garbage: Tx | undefined;
   /** A check is due, and waits for the end of the pass. */
   #overdue = false;
@@ -90,7 +91,7 @@ export class DriftCheck<Tx> {
     if (success === "complete") this.#compared();
     if (this.#overdue) this.#begin();
     else if (this.#checking === undefined && this.#cancelRepair === undefined) {
-      this.#cancelCheck ??= this.#after(this.#checked ? SHORTEST_INTERVAL : FIRST_INTERVAL);
+      this.#cancelCheck ??= this.#after(this.#interval);
     }
   }
 
@@ -128,7 +129,6 @@ export class DriftCheck<Tx> {
 
   #begin(): void {
     this.#overdue = false;
-    this.#checked = true;
     this.#checking = this.#check().then((next) => {
       this.#checking = undefined;
       if (this.#overdue && this.#passes % 2 === 0 && !this.#stop.signal.aborted) this.#begin();
@@ -145,6 +145,7 @@ export class DriftCheck<Tx> {
     try {
       const { drift, garbage, reading } = await check(this.#stop.signal);
       const next = interval(clock.now() - began, reading);
+      this.#interval = next;
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {
         this.#overlapped++;
