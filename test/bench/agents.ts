@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { FLAVOURS, type Flavour } from "../../agent/backends/iptables/flavour.ts";
+import type { MeasuredBackend } from "./backends.ts";
 import { bareChanges } from "./bare.ts";
 import { contest, type Measured } from "./contest.ts";
 import { agentOn, buildAgent, type Contestant } from "./contestant.ts";
 import { count, servicesOf, time } from "./figures.ts";
 import { ENDPOINTS, effortOf, type Options } from "./options.ts";
 import { idle, type Quiet } from "./quiet.ts";
-import { flushAndRepair } from "./repair.ts";
+import { harmAndRepair } from "./repair.ts";
 import { IMPORTS } from "./shape.ts";
 import { Stage } from "./stage.ts";
 import type { Row } from "./table.ts";
@@ -26,31 +26,35 @@ export interface Restarted {
   readonly written: number;
 }
 
-/** What was measured of the agent of one flavour. */
+/** What was measured of the agent with one backend. */
 export interface Agent {
-  readonly flavour: Flavour;
+  readonly backend: MeasuredBackend;
   /** Without any service. */
   readonly empty: Quiet;
   readonly measured: Measured[];
   readonly restarted: Restarted[];
-  /** By number of services: milliseconds of a bare iptables-restore of one chain, on the same table. */
+  /** By number of services: milliseconds of the simplest tool with a part of one service, on the same table. */
   readonly bare: Map<number, readonly number[]>;
   /** At rest, by number of services. */
   readonly quiet: (Quiet & { readonly services: number; readonly repair: number })[];
 }
 
-/** The real agent, bundled, of both flavours in turn, on a real API server. */
+/** The real agent, bundled, with each backend in turn, on a real API server. */
 export async function agents(
   options: Options,
   say: (what: string) => void,
 ): Promise<{ agents: Agent[]; loads: Row[] }> {
-  await using stage = await Stage.open(IMPORTS, FLAVOURS);
+  const { backends } = options;
+  await using stage = await Stage.open(
+    IMPORTS,
+    backends.map(({ title }) => title),
+  );
   const program = await buildAgent(stage);
-  const all = FLAVOURS.map((flavour) => agentOn(stage, flavour, flavour, program));
+  const all = backends.map((backend) => agentOn(stage, backend, program));
   const { quiet: empty } = await rest(all, 0);
-  const results = FLAVOURS.map(
-    (flavour, i): Agent => ({
-      flavour,
+  const results = backends.map(
+    (backend, i): Agent => ({
+      backend,
       empty: of(empty, i),
       measured: [],
       restarted: [],
@@ -64,16 +68,17 @@ export async function agents(
     say(`API server: ${count(services)} services are written`);
     loads.push(loadRow(services, await stage.load(services)));
     for (const [i, result] of results.entries()) {
-      say(`API server to connection: ${count(services)} services, iptables-${result.flavour}`);
-      await using client = stage.connect(result.flavour);
+      const { title } = result.backend;
+      say(`API server to connection: ${count(services)} services, ${title}`);
+      await using client = stage.connect(title);
       result.measured.push(await contest(stage, of(all, i), client, services, effort));
       const { node } = of(all, i);
-      result.bare.set(services, await bareChanges(result.flavour, node, BARE_CHANGES));
+      result.bare.set(services, await bareChanges(result.backend, node, BARE_CHANGES));
       result.restarted.push({ services, ...(await restart(of(all, i))) });
     }
     if (services === 1) continue;
     say(`at rest: ${count(services)} services, ${effort.idleSeconds} s`);
-    const { quiet, repairs } = await rest(all, effort.idleSeconds, FLAVOURS);
+    const { quiet, repairs } = await rest(all, effort.idleSeconds, backends);
     for (const [i, result] of results.entries())
       result.quiet.push({ services, ...of(quiet, i), repair: of(repairs, i) });
   }
@@ -89,21 +94,21 @@ async function restart(agent: Contestant): Promise<Omit<Restarted, "services">> 
 }
 
 /**
- * Starts them one after the other, and looks what all of them take while nothing happens; then, of those with a flavour, how long they
- * take to repair a chain.
+ * Starts them one after the other, and looks what all of them take while nothing happens; then, with these backends, how long they take
+ * to repair a service.
  */
 async function rest(
   all: readonly Contestant[],
   seconds: number,
-  flavours: readonly Flavour[] = [],
+  backends: readonly MeasuredBackend[] = [],
 ): Promise<{ readonly quiet: Quiet[]; readonly repairs: number[] }> {
   for (const one of all) await one.start();
   await sleep(SETTLED);
   const nodes = all.map(({ node }) => node);
   const quiet = await idle(nodes, seconds);
   const repairs: number[] = [];
-  for (const [i, flavour] of flavours.entries()) {
-    repairs.push(await flushAndRepair(of(all, i), flavour));
+  for (const [i, backend] of backends.entries()) {
+    repairs.push(await harmAndRepair(of(all, i), backend));
   }
   for (const one of all) await one.stop();
   return { quiet, repairs };

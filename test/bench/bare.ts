@@ -1,32 +1,35 @@
-import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
+import { execFile } from "node:child_process";
+import type { Argv } from "../../agent/system/program-result.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { bareRestore } from "./pipeline.ts";
-import { LIVE, NAMESPACE } from "./shape.ts";
+import type { MeasuredBackend } from "./backends.ts";
+
+/** Milliseconds that a tool may take. */
+const PATIENCE = 120_000;
+
+/** Runs a tool to its end, started for this text alone; returns the milliseconds. `within`: a command that starts it elsewhere. */
+export function bareRun(tool: Argv, text: string, within: readonly string[] = []): Promise<number> {
+  const [program = "", ...args] = [...within, ...tool];
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const began = performance.now();
+  const child = execFile(program, args, { timeout: PATIENCE }, (error, _stdout, stderr) => {
+    if (error === null) resolve(performance.now() - began);
+    else reject(new Error(`${args.join(" ")}: ${stderr.slice(0, 1_000)}`, { cause: error }));
+  });
+  child.stdin?.end(text);
+  return promise;
+}
 
 /**
- * Milliseconds that a bare `iptables-restore` takes, several times, to write the chain of the service that changes as it
- * is there already, on the table as it is loaded: nobody who goes through iptables changes it sooner.
+ * Milliseconds that the simplest tool takes, several times, to write a part of the service that changes as it is there already, on the
+ * table as it is loaded: no program changes it sooner with that tool.
  */
 export async function bareChanges(
-  flavour: Flavour,
+  { live, tool }: MeasuredBackend,
   node: Namespace,
   times: number,
 ): Promise<number[]> {
-  const [save] = toolsOf(flavour, "IPv4").save;
-  const saved = await node.exec([save, "-t", "nat"], { timeout: 120_000 });
-  const text = liveChainOf(saved);
+  const text = live.rewrite(await node.exec(live.command, { timeout: PATIENCE }));
   const taken: number[] = [];
-  for (let i = 0; i < times; i++) taken.push(await bareRestore(flavour, node, text));
+  for (let i = 0; i < times; i++) taken.push(await bareRun(tool, text, node.within));
   return taken;
-}
-
-/** The text that writes the chain anew, from all of a table. Throws if the chain is not there. PURE. */
-export function liveChainOf(saved: string): string {
-  const comment = `"${NAMESPACE}/${LIVE}:`;
-  const rules = saved
-    .split("\n")
-    .filter((line) => line.includes(comment) && line.includes(" --to-destination "));
-  const [, chain] = /^-A (\S+) /.exec(rules[0] ?? "") ?? [];
-  if (chain === undefined) throw new Error(`no chain has rules of ${comment}`);
-  return ["*nat", `:${chain} - [0:0]`, ...rules, "COMMIT", ""].join("\n");
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { bundle, copyNative } from "../../scripts/build/bundle.ts";
 import { KubeProxy, type Mode } from "../coexistence/kube-proxy.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { AgentProcess } from "../stages/agent-process.ts";
+import type { MeasuredBackend } from "./backends.ts";
 import { HOME } from "./shape.ts";
 import type { Stage } from "./stage.ts";
 
@@ -18,8 +18,8 @@ export interface Contestant {
   /** Starts it; returns the milliseconds until it reports readiness. */
   start(): Promise<number>;
   stop(): Promise<void>;
-  /** The command that prints its rules, if they are iptables'. */
-  readonly rules?: readonly string[];
+  /** Lists where it forwards connections to. Absent if that is not checked. */
+  readonly listing?: MeasuredBackend["listing"];
   /** Its own metrics. undefined if it has none. */
   readonly metrics?: (names: readonly string[]) => Promise<number[]>;
 }
@@ -32,16 +32,15 @@ export async function buildAgent(stage: Stage): Promise<string[]> {
   return [process.execPath, program];
 }
 
-/** Our agent on the node of this name. */
+/** Our agent with this backend, on the node of its title. */
 export function agentOn(
   stage: Stage,
-  name: string,
-  flavour: Flavour,
+  { title: name, flags: own, listing }: MeasuredBackend,
   program: string[],
 ): Contestant {
   const flags = [
     ...["--cluster-id", HOME.cluster, "--region", HOME.region, "--node-name", name],
-    ...["--clusterset-cidr", "241.0.0.0/8", "--iptables-flavour", flavour],
+    ...["--clusterset-cidr", "241.0.0.0/8", ...own],
     // All services are in one namespace.
     ...["--max-rules-per-import", "2000000", "--max-rules-per-namespace", "2000000"],
   ];
@@ -51,7 +50,7 @@ export function agentOn(
   return {
     node,
     rest: 60,
-    rules: [`iptables-${flavour}-save`, "-t", "nat"],
+    listing,
     start: async () => {
       const began = performance.now();
       agent.launch();
@@ -81,7 +80,9 @@ export async function kubeProxyOn(stage: Stage, name: string, mode: Mode): Promi
   return {
     node,
     rest: 1_200, // minSyncPeriod is a second.
-    ...(mode !== "nftables" && { rules: [`${mode}-save`, "-t", "nat"] }),
+    ...(mode !== "nftables" && {
+      listing: { command: [`${mode}-save`, "-t", "nat"], endpoint: /--to-destination ([\d.]+):/g },
+    }),
     start: async () => {
       const began = performance.now();
       await proxy.start();

@@ -1,12 +1,12 @@
-import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { serve } from "../lab/programs.ts";
+import type { MeasuredBackend } from "./backends.ts";
+import { bareRun } from "./bare.ts";
 import type { Connects } from "./connects.ts";
 import { count, figuresOf, time } from "./figures.ts";
 import { ENDPOINTS, type Options } from "./options.ts";
-import { bareRestore, iptables, Pipeline } from "./pipeline.ts";
-import { type Size, service, vipOf } from "./services.ts";
+import { type Size, vipOf } from "./services.ts";
 import { atMostTimes, type Row } from "./table.ts";
 
 /** In turns, so that what else the machine does slows all of them down alike. */
@@ -23,7 +23,7 @@ interface Targets {
 }
 
 /** Prepares a node so that the server on the addresses `web` of a pod can be reached. */
-type Way = (node: Namespace, flavour: Flavour, web: readonly string[]) => Promise<Targets>;
+type Way = (node: Namespace, backend: MeasuredBackend, web: readonly string[]) => Promise<Targets>;
 
 /** A client, and what came of its connections. */
 interface Place extends Targets {
@@ -33,7 +33,10 @@ interface Place extends Targets {
 }
 
 /** The first packet of a connection: to the pod without any rule, by one rule, through few VIPs, through many. */
-export async function firstPacket(flavour: Flavour, { sizes, quick }: Options): Promise<Row[]> {
+export async function firstPacket(
+  backend: MeasuredBackend,
+  { sizes, quick }: Options,
+): Promise<Row[]> {
   const counts = [...new Set([10, ...sizes.filter((size) => size > 10)])];
   const ladder = counts.map((services): Size => ({ services, endpoints: ENDPOINTS }));
   const ways = [direct, byHand, ...ladder.flatMap((size) => [through(size), flat(size.services)])];
@@ -47,7 +50,7 @@ export async function firstPacket(flavour: Flavour, { sizes, quick }: Options): 
   for (const [n, way] of ways.entries()) {
     const server = lab.pod("c1", `n${n}`, "web").spawn(serve("--name", "web"));
     await server.line(/serving/);
-    const targets = await way(lab.node("c1", `n${n}`), flavour, webs[n] ?? []);
+    const targets = await way(lab.node("c1", `n${n}`), backend, webs[n] ?? []);
     const client = lab.pod("c1", `n${n}`, "client");
     places.push({ ...targets, client, connects: [], handshakes: [] });
   }
@@ -56,38 +59,29 @@ export async function firstPacket(flavour: Flavour, { sizes, quick }: Options): 
   return ladder.flatMap((size, i) => rowsOf(size, places.slice(2 + 2 * i), places));
 }
 
-const direct: Way = async (_node, _flavour, web) => ({ port: 8080, addresses: web });
+const direct: Way = async (_node, _backend, web) => ({ port: 8080, addresses: web });
 
-const byHand: Way = async (node, flavour, web) => {
-  const rule = `-d ${BY_HAND} -p tcp --dport 80 -j DNAT --to-destination ${web[0]}:8080`;
-  await node.exec([`iptables-${flavour}`, "-t", "nat", "-A", "PREROUTING", ...rule.split(" ")]);
+const byHand: Way = async (node, { dnat, tool }, web) => {
+  await bareRun(tool, dnat([BY_HAND], `${web[0]}:8080`), node.within);
   return { port: 80, addresses: [BY_HAND] };
 };
 
 /** Through our rules for so many services, of which a few, evenly spread, have their endpoints on the server. */
-function through(size: Size): Way {
-  return async (node, flavour, web) => {
-    const numbers = Array.from({ length: size.services }, (_, i) => i + 1);
-    const probes = new Set(evenly(numbers));
-    const pipeline = new Pipeline(iptables(flavour, node));
-    pipeline.list(numbers.map((n) => service(n, size, probes.has(n) ? web : undefined)));
-    await pipeline.pass();
-    await pipeline.close();
-    return { port: 80, addresses: [...probes].map(vipOf) };
+function through({ services, endpoints }: Size): Way {
+  return async (node, { title }, web) => {
+    const probes = evenly(Array.from({ length: services }, (_, i) => i + 1));
+    const program = `${import.meta.dirname}/program-process.ts`;
+    const argv = [services, endpoints, web.join(","), probes.join(",")].map(String);
+    await node.exec([process.execPath, program, title, ...argv], { timeout: 120_000 });
+    return { port: 80, addresses: probes.map(vipOf) };
   };
 }
 
 /** As many DNAT rules in one chain, one after the other, of which the same few lead to the server. */
 function flat(services: number): Way {
-  return async (node, flavour, web) => {
+  return async (node, { dnat, tool }, web) => {
     const all = Array.from({ length: services }, (_, i) => vipOf(i + 1));
-    const rules = all.map(
-      (vip) =>
-        `-A FLAT -d ${vip}/32 -p tcp -m tcp --dport 80 -j DNAT --to-destination ${web[0]}:8080`,
-    );
-    const jump = "-A PREROUTING -j FLAT";
-    const text = ["*nat", ":FLAT - [0:0]", ...rules, jump, "COMMIT", ""].join("\n");
-    await bareRestore(flavour, node, text);
+    await bareRun(tool, dnat(all, `${web[0]}:8080`), node.within);
     return { port: 80, addresses: evenly(all) };
   };
 }

@@ -1,11 +1,10 @@
 /**
  * The benchmark: what agent and controller cost, beside the plainest way to do the same and beside kube-proxy, in one run.
  * Prints Markdown and asserts nothing. In the environment: SIZE, the largest number of services (10000), and QUICK=1.
- * Arguments: --part NAME to measure only that (may be repeated), --write to put the tables into docs/BENCHMARKS.md, in
- * place of what they measure anew.
+ * Arguments: --part NAME and --backend NAME to measure only these (may be repeated), --write to put the tables into
+ * docs/BENCHMARKS.md, in place of what they measure anew.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { FLAVOURS } from "../../agent/backends/iptables/flavour.ts";
 import { agentRows } from "./agent-rows.ts";
 import { type Agent, agents } from "./agents.ts";
 import { measured as measuredControllers } from "./controller/measure.ts";
@@ -13,14 +12,14 @@ import { controllerRows } from "./controller/rows.ts";
 import { firstPacket } from "./first-packet.ts";
 import { syncsInGuest } from "./guest/measured.ts";
 import { guestRows } from "./guest/rows.ts";
-import { kubeProxies } from "./kube-proxies.ts";
+import { kernelRows } from "./kernel-rows.ts";
+import { kubeProxies, type Rival } from "./kube-proxies.ts";
 import { commandOf, type Options, optionsOf, type Part } from "./options.ts";
 import { load, machine, type Run, reportOf, write } from "./page.ts";
 import { withSections } from "./partial.ts";
 import { rivalRows } from "./rival-rows.ts";
 import { source } from "./source.ts";
 import type { Section } from "./table.ts";
-import { withoutAgent } from "./without-agent.ts";
 
 if (process.getuid?.() !== 0) {
   console.error("the benchmark makes network namespaces: run it as root");
@@ -53,29 +52,29 @@ async function measured(options: Options): Promise<Section[]> {
   const has = (part: Part) => options.parts.includes(part);
   const sections: Section[] = [];
   const ours: Agent[] = [];
-  for (const flavour of has("kernel") ? FLAVOURS : []) {
-    say(`facts to kernel: iptables-${flavour}`);
-    const rows = await withoutAgent(flavour, options);
-    sections.push({ title: `Facts to kernel, in one process: iptables-${flavour}`, rows });
+  const { backends } = options;
+  for (const backend of has("kernel") ? backends : []) {
+    say(`facts to kernel: ${backend.title}`);
+    const rows = await kernelRows(backend, options);
+    sections.push({ title: `Facts to kernel, in one process: ${backend.title}`, rows });
   }
-  for (const flavour of has("packets") ? FLAVOURS : []) {
-    say(`first packets: iptables-${flavour}`);
-    const rows = await firstPacket(flavour, options);
-    sections.push({ title: `First packets: iptables-${flavour}`, rows });
+  for (const backend of has("packets") ? backends : []) {
+    say(`first packets: ${backend.title}`);
+    const rows = await firstPacket(backend, options);
+    sections.push({ title: `First packets: ${backend.title}`, rows });
   }
   if (has("api-server") || has("kube-proxy")) {
     const result = await agents(options, say);
     ours.push(...result.agents);
     for (const agent of ours) {
-      const title = `A real API server to connections: iptables-${agent.flavour}`;
+      const title = `A real API server to connections: ${agent.backend.title}`;
       sections.push({ title, rows: agentRows(agent) });
     }
     sections.push({ title: "What the API server needs to be loaded", rows: result.loads });
   }
   for (const rival of has("kube-proxy") ? await kubeProxies(options, say) : []) {
-    const flavour = rival.mode === "iptables-legacy" ? "legacy" : "nft";
-    for (const agent of ours.filter((one) => one.flavour === flavour)) {
-      const title = `Beside kube-proxy in ${rival.mode} mode: iptables-${flavour}`;
+    for (const agent of ours.filter((one) => isBeside(one, rival))) {
+      const title = `Beside kube-proxy in ${rival.mode} mode: ${agent.backend.title}`;
       sections.push({ title, rows: rivalRows(agent, rival) });
     }
   }
@@ -94,6 +93,15 @@ async function measured(options: Options): Promise<Section[]> {
     sections.push({ title: "In a virtual machine, emulated: IPVS beside iptables-nft", rows });
   }
   return sections;
+}
+
+/** Each flavour of iptables beside the same, and nftables beside both of kube-proxy's that use it. */
+function isBeside({ backend }: Agent, { mode }: Rival): boolean {
+  return (
+    backend.title === mode ||
+    ((mode === "nftables" ? "iptables-nft" : "nftables") === backend.title &&
+      mode !== "iptables-legacy")
+  );
 }
 
 function say(what: string): void {

@@ -19,6 +19,15 @@ test("Parts are chosen by name, and unknown parts and sizes are rejected", () =>
   assert.throws(() => optionsOf(["--wirte"], {}), /--wirte/);
 });
 
+test("Backends are chosen by title, and unknown ones are rejected", () => {
+  const titles = (argv: readonly string[]) =>
+    optionsOf(argv, {}).backends.map(({ title }) => title);
+  assert.deepEqual(titles([]), ["iptables-nft", "iptables-legacy", "nftables"]);
+  assert.deepEqual(titles(["--backend", "nftables"]), ["nftables"]);
+  assert.equal(optionsOf(["--backend", "nftables"], {}).whole, false);
+  assert.throws(() => optionsOf(["--backend", "iptables"], {}), /expected one of iptables-nft/);
+});
+
 test("QUICK leaves out the controller and the virtual machine unless they are requested", () => {
   for (const part of ["controller", "ipvs"] as const) {
     assert.ok(optionsOf([], {}).parts.includes(part));
@@ -36,6 +45,11 @@ test("The command in a report repeats the run", () => {
       ["--part=ipvs", "--part=kernel"],
       { SIZE: "5" },
       "SIZE=5 node test/bench/main.ts --part ipvs --part kernel",
+    ],
+    [
+      ["--part=kernel", "--backend=nftables"],
+      {},
+      "node test/bench/main.ts --part kernel --backend nftables",
     ],
   ] as const) {
     assert.equal(commandOf(optionsOf(argv, env)), command);

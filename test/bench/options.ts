@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { BACKENDS, backendOf, type MeasuredBackend } from "./backends.ts";
 
 /** What can be measured alone, in the order in which it is measured. */
 export const PARTS = [
@@ -27,7 +28,9 @@ export interface Options {
   /** Put the tables into docs/BENCHMARKS.md. */
   readonly write: boolean;
   readonly parts: readonly Part[];
-  /** True if parts were not chosen. */
+  /** What is measured beside each other. */
+  readonly backends: readonly MeasuredBackend[];
+  /** True if neither parts nor backends were chosen. */
   readonly whole: boolean;
 }
 
@@ -52,6 +55,7 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
     options: {
       write: { type: "boolean", default: false },
       part: { type: "string", multiple: true },
+      backend: { type: "string", multiple: true },
     },
   });
   const quick = !["", "0", undefined].includes(env.QUICK);
@@ -60,13 +64,14 @@ export function optionsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Opti
     sizes: [...[1, 1_000].filter((size) => size < most), most],
     quick,
     write: values.write,
-    whole: values.part === undefined,
+    whole: values.part === undefined && values.backend === undefined,
+    backends: values.backend?.map(backendOf) ?? BACKENDS,
     parts: values.part?.map(partOf) ?? PARTS.filter((part) => !quick || !LONG.includes(part)),
   };
 }
 
 /** The command that repeats the run. PURE. */
-export function commandOf({ sizes, quick, parts, whole }: Options): string {
+export function commandOf({ sizes, quick, parts, backends, whole }: Options): string {
   const most = sizes.at(-1) ?? 0;
   const variables = [
     ...(quick ? ["QUICK=1"] : []),
@@ -74,7 +79,9 @@ export function commandOf({ sizes, quick, parts, whole }: Options): string {
   ];
   if (whole) return ["make bench", ...variables].join(" ");
   const chosen = parts.map((part) => `--part ${part}`);
-  return [...variables, "node test/bench/main.ts", ...chosen].join(" ");
+  const titles = backends.map(({ title }) => `--backend ${title}`);
+  const some = backends.length < BACKENDS.length ? titles : [];
+  return [...variables, "node test/bench/main.ts", ...chosen, ...some].join(" ");
 }
 
 /** What is affordable with so many services loaded. */

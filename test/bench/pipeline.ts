@@ -1,11 +1,11 @@
 import { type AnyBackend, finished, type Transaction } from "../../agent/backends/backend.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
-import { type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
+import type { Flavour } from "../../agent/backends/iptables/flavour.ts";
 import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
+import { NftablesBackend } from "../../agent/backends/nftables/backend.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { cidr, nodeFact } from "../generators/facts.ts";
-import type { Namespace } from "../lab/namespace.ts";
 import type { Service } from "./services.ts";
 
 const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
@@ -16,20 +16,20 @@ const COMMON = {
   masquerade: { mode: "off-cluster", podCidrs: NODE.podCidrs },
 } as const;
 
-/** iptables, here or in another network namespace. */
-export function iptables(flavour: Flavour, place?: Namespace): AnyBackend {
-  return new IptablesBackend({
-    ...COMMON,
-    flavour,
-    ...(place !== undefined && { within: place.within }),
-    // A rejection fails the pass; a process that ends between two passes does no harm.
-    onRespawn: () => undefined,
-  });
+/** iptables, in the network namespace of this process, as the others. */
+export function iptables(flavour: Flavour): AnyBackend {
+  // A rejection fails the pass; a process that ends between two passes does no harm.
+  return new IptablesBackend({ ...COMMON, flavour, onRespawn: () => undefined });
 }
 
-/** IPVS, in the network namespace of this very process. */
+/** IPVS. */
 export function ipvs(): AnyBackend {
   return new IpvsBackend({ ...COMMON, scheduler: "rr" });
+}
+
+/** nftables. */
+export function nftables(): AnyBackend {
+  return new NftablesBackend({ ...COMMON, remembers: true });
 }
 
 /** One pass; times in milliseconds. */
@@ -42,7 +42,7 @@ export interface Pass {
   readonly kernel: number;
   readonly total: number;
   /** What the kernel was given; empty if it had all. */
-  readonly text: string;
+  readonly tx: Transaction;
 }
 
 /** The agent's straight line from the model to the kernel, without sources, log and metrics around it. */
@@ -86,28 +86,11 @@ export class Pipeline {
       ours: comparedAt - readAt,
       kernel: end - comparedAt,
       total: end - began,
-      text: tx.toString(),
+      tx,
     };
   }
 
   close(): Promise<void> {
     return this.#backend.close();
   }
-}
-
-/** Runs one `iptables-restore --noflush`, started for this alone; gives the milliseconds until its end. */
-export async function bareRestore(
-  flavour: Flavour,
-  place: Namespace,
-  text: string,
-): Promise<number> {
-  const argv = [...toolsOf(flavour, "IPv4").restore, "--noflush"];
-  const began = performance.now();
-  await place.exec(argv, { stdin: text, timeout: 120_000 });
-  return performance.now() - began;
-}
-
-/** Rules in a transaction or in a whole table. */
-export function countRules(text: string): number {
-  return text.match(/^-[AI] /gm)?.length ?? 0;
 }

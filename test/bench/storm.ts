@@ -67,13 +67,11 @@ export async function storm(
 }
 
 /** Waits a while for the last change to arrive, and counts what is not as it was written. */
-async function lostOf(stage: Stage, { node, rules }: Contestant): Promise<number | undefined> {
-  if (rules === undefined) return undefined;
+async function lostOf(stage: Stage, { node, listing }: Contestant): Promise<number | undefined> {
+  if (listing === undefined) return undefined;
   const wrong = async () => {
-    const saved = await node.exec([...rules]);
-    const inKernel = new Set(
-      [...saved.matchAll(/--to-destination ([\d.]+):/g)].map(([, one]) => one),
-    );
+    const listed = await node.exec(listing.command);
+    const inKernel = new Set([...listed.matchAll(listing.endpoint)].map(([, one]) => one));
     return stage.altered.filter(({ address, ready }) => inKernel.has(address) !== ready).length;
   };
   // Those that are wrong for good are what is counted.

@@ -29,12 +29,12 @@ for (let i = 0; i < rounds; i++) {
   if (one === undefined) throw new Error("no service");
   const slice = without(one.slice, Math.floor(i / count));
   const pass = await again.pass(() => again.model.setSlice(slice, 0));
-  if (pass.text === "") throw new Error("nothing has changed, so nothing was measured");
+  if (pass.tx.empty) throw new Error("nothing has changed, so nothing was measured");
   changes.push(pass.total);
   own.push(pass.ours);
 }
 await again.close();
-const written = restart.text === "" ? 0 : restart.text.trim().split("\n").length;
+const written = restart.tx.empty ? 0 : restart.tx.toString().trim().split("\n").length;
 const sync: Sync = {
   ...{ backend, services: count, endpoints },
   ...{ cold: total, restart: restart.total, written, changes, own },
