@@ -66,6 +66,22 @@ test("elements of a map are written, read back and deleted by netlink, as nft sh
   assert.match(shown, /241\.0\.0\.1 \. 0:102 comment "x" : 10\.0\.0\.1 \. 80/);
 });
 
+test("the comments of a table's rules are read by netlink, without those of other tables", async () => {
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const node = lab.node("c1", "n1");
+  const rules = 'chain c { accept comment "one"; drop; }; chain d { accept comment "three"; };';
+  await node.exec([
+    "nft",
+    `table ip t { ${rules} }; table ip u { chain c { drop comment "u"; }; }`,
+  ]);
+  const module = MODULE.href.replace("nft-elements", "rule-comments");
+  const script = `
+    import { ruleComments } from "${module}";
+    for (const table of ["t", "absent"]) console.log(JSON.stringify(await ruleComments("IPv4", table)));`;
+  const text = await node.exec([process.execPath, "--input-type=module", "-e", script]);
+  assert.deepEqual(text.trim().split("\n"), ['["one","","three"]', "[]"]);
+});
+
 test("without the table there are no elements, and changes are rejected, not those of a service", async () => {
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
   const [one] = await run(lab, "t", [[[add("f1000001 0")]]]);

@@ -3,6 +3,7 @@ import { codeOf } from "../../../common/errors.ts";
 import { listTable } from "../../system/nft-table.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
+import { ruleComments } from "../../system/nftables/rule-comments.ts";
 import { parseElement } from "../../system/nftables/text.ts";
 import { believedState, type Listing, stateOf } from "./listing.ts";
 import { SETS, TABLE, tableOf } from "./sets.ts";
@@ -12,21 +13,20 @@ type SetName = keyof typeof SETS;
 
 /**
  * Reads back everything of ours; endpoints are not read if they are to be `believed` and each service has a digest of them. Rejects as
- * `listTable` and `NftElements.list` do, and once `stop` is aborted.
+ * `listTable`, `ruleComments` and `NftElements.list` do, and once `stop` is aborted.
  */
 export async function readBack(
   family: Family,
   endpoints: "read" | "believed",
   stop?: AbortSignal,
 ): Promise<KernelState> {
-  const table = await listTable(tableOf(family), true, stop);
-  if (table === undefined) return nothing();
   try {
+    const rules = await ruleComments(family, TABLE);
     const elements = new NftElements(family, TABLE);
     const list = (name: SetName) => elements.list(SETS[name]);
     const others = await listing((name) => (name === "endpoints" ? [] : list(name)), stop);
-    const believed = endpoints === "believed" ? believedState(others, table.rules) : undefined;
-    return believed ?? stateOf({ ...others, endpoints: await list("endpoints") }, table.rules);
+    const believed = endpoints === "believed" ? believedState(others, rules) : undefined;
+    return believed ?? stateOf({ ...others, endpoints: await list("endpoints") }, rules);
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
     return readAsText(family, stop);

@@ -1,6 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { attribute, children, locate, nested, type Span } from "../netlink/attributes.ts";
 import { ADDRESS_FAMILY, readUint32BE, text } from "../netlink/values.ts";
+import { commentOf, encodeComment } from "./comment.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
 import { decodeFields, encodeFields, type FieldKind } from "./fields.ts";
 
@@ -24,8 +25,6 @@ const ITEM = 1;
 const ELEMENT = { key: 1, data: 2, flags: 3, userdata: 6 } as const;
 /** NFTA_DATA_VALUE. */
 const VALUE = 1;
-/** NFTNL_UDATA_SET_ELEM_COMMENT (libnftnl): type, length with the zero byte, text. */
-const COMMENT = 0;
 /** NFT_SET_ELEM_INTERVAL_END | NFT_SET_ELEM_CATCHALL. */
 const NO_ELEMENT = 0x3;
 
@@ -96,10 +95,7 @@ function encodeElement(set: SetLayout, { key, value, comment }: Element): Buffer
   if (set.value !== undefined)
     parts.push(nested(ELEMENT.data, attribute(VALUE, encodeFields(set.value, value))));
   if (comment !== "") {
-    const words = text(comment);
-    parts.push(
-      attribute(ELEMENT.userdata, Buffer.concat([Buffer.of(COMMENT, words.length), words])),
-    );
+    parts.push(attribute(ELEMENT.userdata, encodeComment(comment)));
   }
   return nested(ITEM, ...parts);
 }
@@ -122,15 +118,4 @@ function decodeElement(
   const value = valueKinds === undefined ? "" : part(ELEMENT.data, valueKinds);
   if (key === undefined || value === undefined) return undefined;
   return { key, value, comment: commentOf(bytes, locate(bytes, item, ELEMENT.userdata)) };
-}
-
-/** The comment among the items of user data, each with a type and a length. */
-function commentOf(bytes: Buffer, within: Span | undefined): string {
-  for (let at = within?.from ?? 0; within !== undefined && at + 2 <= within.to; ) {
-    const [type, length = 0] = [bytes[at], bytes[at + 1]];
-    const end = Math.min(at + 2 + length, within.to);
-    if (type === COMMENT) return bytes.toString("latin1", at + 2, end).split("\0", 1)[0] ?? "";
-    at = end;
-  }
-  return "";
 }
