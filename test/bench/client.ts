@@ -2,10 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Attempt, now, parseAttempt } from "../demo/attempt.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
-import { request } from "../lab/programs.ts";
 import { type Change, type Followed, followed } from "./followed.ts";
 
-/** New connections a second: many enough to see milliseconds, few enough to leave the machine to what is measured. */
+/** New connections a second between bursts: few enough to leave the machine to what is measured. */
 export const RATE = 500;
 const LONGEST_RUN = 900;
 /** Answers in a row from the new place after which nothing is expected from the old one any more. */
@@ -13,7 +12,7 @@ const SETTLED = 12;
 /** Attempts that are remembered: half a minute's. */
 const KEPT = 15_000;
 
-/** A client that never stops connecting. */
+/** A client that never stops connecting, and does so without a pause when a change is to be seen. */
 export class Client implements AsyncDisposable {
   readonly #process: Process;
   #attempts: Attempt[] = [];
@@ -22,13 +21,25 @@ export class Client implements AsyncDisposable {
   /** Those without a response, by error. */
   readonly failures = new Map<string, number>();
 
-  constructor(pod: Namespace, address: string) {
-    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN), "--timeout", "2000"];
-    this.#process = pod.spawn(request(...limits, `tcp://${address}:80`));
+  /** `program`: the path of the connector (`buildConnector`). */
+  constructor(program: string, pod: Namespace, address: string) {
+    this.#process = pod.spawn([
+      program,
+      "connect",
+      address,
+      "80",
+      String(RATE),
+      String(LONGEST_RUN),
+    ]);
     this.#process.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) this.#add(attempt);
     });
+  }
+
+  /** Connects without a pause from now on, until another server answers, or for 150 ms. Attempts become known at the end of that. */
+  hurry(): void {
+    this.#process.signal("SIGUSR1");
   }
 
   /** How connections followed changes of the last half minute. Throws if none followed one of them. */

@@ -78,6 +78,7 @@ async function oneChange(stage: Stage, contestant: Contestant, client: Client): 
   const before = await programming(contestant);
   await sleep(contestant.rest + Math.random() * 10);
   stage.sightings.take();
+  client.hurry();
   const change = await stage.move();
   await client.until(change.place, PATIENCE);
   const [one] = client.followed([change]);
@@ -93,6 +94,7 @@ async function threeChanges(stage: Stage, contestant: Contestant, client: Client
   const changes: Change[] = [];
   for (let i = 0; i < 3; i++) {
     await sleep(Math.max(0, began + (i * 1_000) / 3 - now()));
+    client.hurry();
     changes.push(await stage.move());
   }
   await client.until(stage.place, PATIENCE);

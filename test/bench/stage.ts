@@ -2,8 +2,8 @@ import { ControlPlane } from "../apiserver/control-plane.ts";
 import { now } from "../demo/attempt.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import { serve } from "../lab/programs.ts";
 import { Client } from "./client.ts";
+import { buildConnector, serveCommand } from "./connector/build.ts";
 import type { Change } from "./followed.ts";
 import { ENDPOINTS } from "./options.ts";
 import { service } from "./services.ts";
@@ -23,6 +23,7 @@ export class Stage implements AsyncDisposable {
   readonly lab: Lab;
   readonly plane: ControlPlane;
   readonly shape: Shape;
+  readonly #connector: string;
   /** When a separate watch receives a change. */
   readonly sightings: Sightings;
   #loaded = 0;
@@ -30,8 +31,9 @@ export class Stage implements AsyncDisposable {
   /** By service: which endpoint is out. */
   readonly #altered = new Map<number, number>();
 
-  private constructor(lab: Lab, plane: ControlPlane, shape: Shape) {
+  private constructor(lab: Lab, plane: ControlPlane, shape: Shape, connector: string) {
     this.lab = lab;
+    this.#connector = connector;
     this.plane = plane;
     this.shape = shape;
     this.sightings = new Sightings(plane.admin, shape.slice(LIVE, []));
@@ -47,11 +49,11 @@ export class Stage implements AsyncDisposable {
       ],
     });
     try {
-      const names = addresses.flatMap((own, n) => own.flatMap((one) => ["--as", `${n}=${one}`]));
-      const server = lab.pod("c2", SERVERS, "web").spawn(serve(...names));
+      const connector = await buildConnector(lab.directory);
+      const server = lab.pod("c2", SERVERS, "web").spawn(serveCommand(connector, addresses));
       await server.line(/serving/);
       const plane = await ControlPlane.start({ namespace: lab.router });
-      const stage = new Stage(lab, plane, shape);
+      const stage = new Stage(lab, plane, shape, connector);
       await plane.installCrds();
       await plane.admin.apply({
         apiVersion: "v1",
@@ -112,7 +114,7 @@ export class Stage implements AsyncDisposable {
 
   /** A client on this node of the service that changes. */
   connect(node: string): Client {
-    return new Client(this.lab.pod("c1", node, "client"), this.shape.vip);
+    return new Client(this.#connector, this.lab.pod("c1", node, "client"), this.shape.vip);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,9 +5,9 @@ import type { ApiClient } from "../../apiserver/api-client.ts";
 import { ControllerStage, type StagedCluster } from "../../apiserver/controller-stage.ts";
 import { now } from "../../demo/attempt.ts";
 import { Lab } from "../../lab/lab.ts";
-import { serve } from "../../lab/programs.ts";
 import { AgentProcess } from "../../stages/agent-process.ts";
 import { Client } from "../client.ts";
+import { buildConnector, serveCommand } from "../connector/build.ts";
 import type { Change } from "../followed.ts";
 import { NAMESPACE } from "../shape.ts";
 import {
@@ -36,10 +36,17 @@ export class MeshStage implements AsyncDisposable {
   /** On c2's node, with the objects of c2's API server. It was not started. */
   readonly agent: AgentProcess;
   readonly #controllers: ControllerStage;
+  readonly #connector: string;
   #moves = 0;
 
-  private constructor(lab: Lab, controllers: ControllerStage, agent: AgentProcess) {
+  private constructor(
+    lab: Lab,
+    controllers: ControllerStage,
+    agent: AgentProcess,
+    connector: string,
+  ) {
     this.lab = lab;
+    this.#connector = connector;
     this.agent = agent;
     this.#controllers = controllers;
   }
@@ -58,8 +65,8 @@ export class MeshStage implements AsyncDisposable {
     });
     let controllers: ControllerStage | undefined;
     try {
-      const names = places.flatMap((own, n) => own.flatMap((one) => ["--as", `${n}=${one}`]));
-      const server = lab.pod("c1", SERVERS, "web").spawn(serve(...names));
+      const connector = await buildConnector(lab.directory);
+      const server = lab.pod("c1", SERVERS, "web").spawn(serveCommand(connector, places));
       await server.line(/serving/);
       const program = async (name: string) => {
         const file = join(lab.directory, `clusterset-${name}.mjs`);
@@ -78,6 +85,7 @@ export class MeshStage implements AsyncDisposable {
         lab,
         controllers,
         agentIn(lab, controllers, await program("agent")),
+        connector,
       );
       await stage.#prepare();
       return stage;
@@ -129,7 +137,7 @@ export class MeshStage implements AsyncDisposable {
 
   /** A client in c2 of the service that changes. */
   connect(vip: string): Client {
-    return new Client(this.lab.pod("c2", NODE, "client"), vip);
+    return new Client(this.#connector, this.lab.pod("c2", NODE, "client"), vip);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
