@@ -40,20 +40,34 @@ export function canonicalAddresses(texts: readonly string[]): string[] {
     .map(({ text }) => text);
 }
 
-/** 0 to 255 without leading zeros. */
-const OCTET = String.raw`(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`;
-const V4 = new RegExp(`^${OCTET}[.]${OCTET}[.]${OCTET}[.]${OCTET}$`);
-
 function parseV4(text: string): Address | AddressFault {
   const number = v4Number(text);
   if (number === undefined) return "invalid-address";
   return { family: "IPv4", text, hex: hexOf(number, 8) };
 }
 
+const [ZERO, NINE, DOT] = [0x30, 0x39, 0x2e];
+
+/**
+ * Four numbers from 0 to 255 without leading zeros. Without a regular expression, because every address of hundreds of thousands of endpoints is parsed
+ * more than once.
+ */
 function v4Number(text: string): number | undefined {
-  const [, a, b, c, d] = V4.exec(text) ?? [];
-  if (a === undefined) return undefined;
-  return ((Number(a) * 256 + Number(b)) * 256 + Number(c)) * 256 + Number(d);
+  let [number, octet, dots, begin] = [0, 0, 0, 0];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === DOT) {
+      if (i === begin) return undefined;
+      number = number * 256 + octet;
+      [octet, begin] = [0, i + 1];
+      if (++dots > 3) return undefined;
+    } else {
+      if (code < ZERO || code > NINE || (i > begin && octet === 0)) return undefined;
+      octet = octet * 10 + code - ZERO;
+      if (octet > 255) return undefined;
+    }
+  }
+  return dots === 3 && begin < text.length ? number * 256 + octet : undefined;
 }
 
 function parseV6(text: string): Address | AddressFault {

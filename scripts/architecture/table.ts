@@ -225,13 +225,17 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/system/netlink/{attributes,generic,message,values}.ts",
+      "agent/system/netlink/{attribute-writer,attributes,generic,message,values}.ts",
       "agent/system/conntrack/{encoding,entry,listing,table}.ts",
       "agent/system/{ipvs,link}/{encoding,object}.ts",
-      "agent/system/nftables/{element,encoding,fields,listing,text}.ts",
+      "agent/system/nftables/{comment,element,encoding,fields,listing,text}.ts",
       "agent/system/program-result.ts",
     ],
-    may: ["./", "api/**", "agent/system/netlink/{attributes,generic,message,values}.ts"],
+    may: [
+      "./",
+      "api/**",
+      "agent/system/netlink/{attribute-writer,attributes,generic,message,values}.ts",
+    ],
     pure: true,
     why: "Strict encoders and decoders of netlink messages and of the conntrack program's output.",
   },

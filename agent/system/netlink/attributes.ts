@@ -4,9 +4,10 @@
  * native part of the package netlink runs.
  */
 
-const HEADER = 4;
+/** Bytes before the value. */
+export const HEADER = 4;
 /** NLA_F_NESTED: the value consists of attributes. */
-const NESTED = 0x8000;
+export const NESTED = 0x8000;
 /** NLA_TYPE_MASK: the type without NLA_F_NESTED and NLA_F_NET_BYTEORDER. */
 const TYPE = 0x3fff;
 

@@ -1,5 +1,5 @@
+import type { AttributeWriter } from "../netlink/attribute-writer.ts";
 import type { Span } from "../netlink/attributes.ts";
-import { text } from "../netlink/values.ts";
 
 /**
  * NFTNL_UDATA_RULE_COMMENT and NFTNL_UDATA_SET_ELEM_COMMENT (libnftnl): user data is a list of items, each with a type, a length, and here a text with its
@@ -7,10 +7,10 @@ import { text } from "../netlink/values.ts";
  */
 const COMMENT = 0;
 
-/** User data with a comment. */
-export function encodeComment(comment: string): Buffer {
-  const words = text(comment);
-  return Buffer.concat([Buffer.of(COMMENT, words.length), words]);
+/** Writes user data with a comment. */
+export function writeComment(to: AttributeWriter, comment: string): void {
+  to.bytes(COMMENT, comment.length + 1);
+  to.text(comment);
 }
 
 /** The comment in the user data of a rule or element; empty if there is none. */

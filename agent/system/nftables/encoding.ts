@@ -1,9 +1,10 @@
 import type { Family } from "../../../api/address.ts";
-import { attribute, children, locate, nested, type Span } from "../netlink/attributes.ts";
-import { ADDRESS_FAMILY, readUint32BE, text } from "../netlink/values.ts";
-import { commentOf, encodeComment } from "./comment.ts";
+import { AttributeWriter } from "../netlink/attribute-writer.ts";
+import { children, locate, type Span } from "../netlink/attributes.ts";
+import { ADDRESS_FAMILY, readUint32BE } from "../netlink/values.ts";
+import { commentOf, writeComment } from "./comment.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
-import { decodeFields, encodeFields, type FieldKind } from "./fields.ts";
+import { decodeFields, type FieldKind, writeFields } from "./fields.ts";
 
 /** The messages of nf_tables (linux/netfilter/nf_tables.h) that we use: elements of sets are added, deleted and listed. */
 
@@ -28,7 +29,7 @@ const VALUE = 1;
 /** NFT_SET_ELEM_INTERVAL_END | NFT_SET_ELEM_CATCHALL. */
 const NO_ELEMENT = 0x3;
 
-/** Bytes of elements in a message: the length of an attribute has 16 bits. */
+/** Bytes of a message to which no element is added: the length of an attribute has 16 bits. */
 const MOST_BYTES = 60_000;
 
 /** One message of a transaction. */
@@ -37,37 +38,35 @@ export interface Message {
   readonly payload: Buffer;
 }
 
-/** The messages that make a change. */
-export function encodeChange(family: Family, table: string, change: ElementChange): Message[] {
-  const { set, kind } = change;
-  const items =
-    change.kind === "add"
-      ? change.elements.map((element) => encodeElement(set, element))
-      : change.keys.map((key) => nested(ITEM, encodeKey(set, key)));
-  return pieces(items).map((piece) => {
-    const elements = nested(LIST.elements, ...piece);
-    return { type: MESSAGE[kind], payload: encodeList(family, table, set.name, elements) };
-  });
+/** The messages that make a change; `to` is used for each. */
+export function encodeChange(
+  family: Family,
+  table: string,
+  change: ElementChange,
+  to = new AttributeWriter(),
+): Message[] {
+  const messages: Message[] = [];
+  const elements = change.kind === "add" ? change.elements : change.keys.map(bare);
+  for (let next = 0; next < elements.length; ) {
+    beginList(to, family, table, change.set.name);
+    const list = to.beginNested(LIST.elements);
+    for (; next < elements.length && to.length < MOST_BYTES; next++)
+      writeElement(to, change.set, elements[next] ?? bare(""), change.kind === "add");
+    to.end(list);
+    messages.push({ type: MESSAGE[change.kind], payload: to.take() });
+  }
+  return messages;
 }
 
-/** Cuts elements into pieces of one message each. */
-function pieces(items: readonly Buffer[]): Buffer[][] {
-  const found: Buffer[][] = [];
-  let bytes = MOST_BYTES;
-  for (const item of items) {
-    bytes += item.length;
-    if (bytes > MOST_BYTES) {
-      found.push([]);
-      bytes = item.length;
-    }
-    found.at(-1)?.push(item);
-  }
-  return found;
+function bare(key: string): Element {
+  return { key, value: "", comment: "" };
 }
 
 /** The payload of a request for all elements of a set. */
 export function encodeListRequest(family: Family, table: string, set: string): Buffer {
-  return encodeList(family, table, set);
+  const to = new AttributeWriter();
+  beginList(to, family, table, set);
+  return to.take();
 }
 
 /** Reads the elements in one message of a listing; elements that do not have the fields of the set are `undefined`. */
@@ -84,24 +83,46 @@ export function decodeElements(
   });
 }
 
-function encodeList(family: Family, table: string, set: string, ...elements: Buffer[]): Buffer {
-  const header = Buffer.of(ADDRESS_FAMILY[family], 0, 0, 0);
-  const names = [attribute(LIST.table, text(table)), attribute(LIST.set, text(set))];
-  return Buffer.concat([header, ...names, ...elements]);
+function beginList(to: AttributeWriter, family: Family, table: string, set: string): void {
+  to.bytes(ADDRESS_FAMILY[family], 0, 0, 0);
+  writeText(to, LIST.table, table);
+  writeText(to, LIST.set, set);
 }
 
-function encodeElement(set: SetLayout, { key, value, comment }: Element): Buffer {
-  const parts = [encodeKey(set, key)];
-  if (set.value !== undefined)
-    parts.push(nested(ELEMENT.data, attribute(VALUE, encodeFields(set.value, value))));
+function writeText(to: AttributeWriter, type: number, value: string): void {
+  const at = to.begin(type);
+  to.text(value);
+  to.end(at);
+}
+
+function writeElement(
+  to: AttributeWriter,
+  { key: keyKinds, value: valueKinds }: SetLayout,
+  { key, value, comment }: Element,
+  isWhole: boolean,
+): void {
+  const item = to.beginNested(ITEM);
+  writePart(to, ELEMENT.key, keyKinds, key);
+  if (isWhole && valueKinds !== undefined) writePart(to, ELEMENT.data, valueKinds, value);
   if (comment !== "") {
-    parts.push(attribute(ELEMENT.userdata, encodeComment(comment)));
+    const at = to.begin(ELEMENT.userdata);
+    writeComment(to, comment);
+    to.end(at);
   }
-  return nested(ITEM, ...parts);
+  to.end(item);
 }
 
-function encodeKey({ key: kinds }: SetLayout, key: string): Buffer {
-  return nested(ELEMENT.key, attribute(VALUE, encodeFields(kinds, key)));
+function writePart(
+  to: AttributeWriter,
+  type: number,
+  kinds: readonly FieldKind[],
+  text: string,
+): void {
+  const part = to.beginNested(type);
+  const at = to.begin(VALUE);
+  writeFields(to, kinds, text);
+  to.end(at);
+  to.end(part);
 }
 
 function decodeElement(

@@ -3,7 +3,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FAMILIES } from "../../../api/address.ts";
 import { elementOf, families, layouts } from "../../../test/generators/nft-elements.ts";
-import { decodeFields, encodeFields } from "./fields.ts";
+import { AttributeWriter } from "../netlink/attribute-writer.ts";
+import { decodeFields, type FieldKind, writeFields } from "./fields.ts";
+
+function encodeFields(kinds: readonly FieldKind[], text: string): Buffer {
+  const writer = new AttributeWriter();
+  writeFields(writer, kinds, text);
+  return writer.take();
+}
 
 test("each field begins at a multiple of four bytes, a port in network byte order, a number in the machine's", () => {
   const bytes = encodeFields(["address", "protocol", "port", "number"], "f1000001 TCP 80 3");

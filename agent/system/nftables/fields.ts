@@ -1,6 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { isProtocol } from "../../../api/protocol.ts";
-import { IP_PROTOCOL, protocolOf, uint16BE, uint32 } from "../netlink/values.ts";
+import type { AttributeWriter } from "../netlink/attribute-writer.ts";
+import { IP_PROTOCOL, protocolOf } from "../netlink/values.ts";
 
 /**
  * The fields of keys and values of nftables' sets. In memory, a key is one text, its fields separated by spaces:
@@ -15,11 +16,14 @@ import { IP_PROTOCOL, protocolOf, uint16BE, uint32 } from "../netlink/values.ts"
  */
 export type FieldKind = "address" | "protocol" | "port" | "number";
 
-/** The bytes of a key or value. Throws a TypeError if the text does not have these fields. */
-export function encodeFields(kinds: readonly FieldKind[], text: string): Buffer {
+/** Writes a key or value. Throws a TypeError if the text does not have these fields. */
+export function writeFields(to: AttributeWriter, kinds: readonly FieldKind[], text: string): void {
   const fields = text.split(" ");
   if (fields.length !== kinds.length) throw new TypeError(`not ${kinds.join(" ")}: ${text}`);
-  return Buffer.concat(kinds.map((kind, i) => padded(encodeField(kind, fields[i] ?? ""))));
+  for (const [i, kind] of kinds.entries()) {
+    writeField(to, kind, fields[i] ?? "");
+    to.pad();
+  }
 }
 
 /** Reads a key or value; undefined if it does not have these fields. */
@@ -41,12 +45,12 @@ export function decodeFields(
   return fields.join(" ");
 }
 
-function encodeField(kind: FieldKind, text: string): Buffer {
-  if (kind === "address") return Buffer.from(text, "hex");
-  if (kind === "port") return uint16BE(Number(text));
-  if (kind === "number") return uint32(Number(text));
-  if (!isProtocol(text)) throw new TypeError(`no protocol: ${text}`);
-  return Buffer.of(IP_PROTOCOL[text]);
+function writeField(to: AttributeWriter, kind: FieldKind, text: string): void {
+  if (kind === "address") to.hex(text);
+  else if (kind === "port") to.uint16BE(Number(text));
+  else if (kind === "number") to.uint32(Number(text));
+  else if (isProtocol(text)) to.bytes(IP_PROTOCOL[text]);
+  else throw new TypeError(`no protocol: ${text}`);
 }
 
 function decodeField(kind: FieldKind, bytes: Buffer): string | undefined {
@@ -54,10 +58,4 @@ function decodeField(kind: FieldKind, bytes: Buffer): string | undefined {
   if (kind === "port") return `${bytes.readUInt16BE()}`;
   if (kind === "number") return `${bytes.readUInt32LE()}`;
   return protocolOf(bytes[0]);
-}
-
-function padded(bytes: Buffer): Buffer {
-  return bytes.length % 4 === 0
-    ? bytes
-    : Buffer.concat([bytes, Buffer.alloc(4 - (bytes.length % 4))]);
 }

@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import type { Family } from "../../../api/address.ts";
 import { CodedError } from "../../../common/errors.ts";
+import { AttributeWriter } from "../netlink/attribute-writer.ts";
 import { NETLINK, NetlinkSocket, nameOf, rejected } from "../netlink/socket.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
 import {
@@ -67,6 +68,7 @@ export class NftElements {
     let transactions = 0;
     let next: Message[] = [];
     let bytes = 0;
+    const writer = new AttributeWriter();
     const flush = async () => {
       if (next.length > 0) transactions++;
       await this.#run(next);
@@ -74,7 +76,7 @@ export class NftElements {
       bytes = 0;
     };
     for (const group of groups) {
-      const messages = group.flatMap((one) => encodeChange(this.#family, this.#table, one));
+      const messages = group.flatMap((one) => encodeChange(this.#family, this.#table, one, writer));
       const size = bytesOf(messages);
       if (bytes + size > MOST_BYTES) await flush();
       if (size > MOST_BYTES) await large(group);
