@@ -6,5 +6,5 @@ export type BackendName = (typeof BACKENDS)[number];
 /** The default of `--backend`; every node supports it. */
 export const DEFAULT_BACKEND = "iptables" satisfies BackendName;
 
-/** What `--backend auto` tries, in this order. */
-export const AUTO_ORDER: readonly BackendName[] = ["ipvs", DEFAULT_BACKEND];
+/** What `--backend auto` stands for: the first of these that the node supports. */
+export const AUTO_ORDER: readonly BackendName[] = ["nftables", DEFAULT_BACKEND];

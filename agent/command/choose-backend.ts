@@ -15,7 +15,7 @@ export interface Chosen {
   /** As `--backend` takes it. */
   readonly name: string;
   readonly backend: ReadyBackend;
-  /** Why this node does not support the backends that `auto` prefers. */
+  /** Why this node does not support the backends that are preferred. */
   readonly unsupported: readonly Unsupported[];
 }
 

@@ -17,8 +17,8 @@ export function plansOf({ model }: Snapshot, node: NodeFact): ImportPlan[] {
 
 /** `render`: the rules for a node that has none yet, as input of the backend's own tool. */
 export function renderText(plans: readonly ImportPlan[], config: AgentConfig): string {
-  // With `auto`, the node decides; every node supports the default.
-  const name = config.backend === "auto" ? DEFAULT_BACKEND : config.backend;
+  // Of several, the node decides; the last one is used where the others are not supported.
+  const name = config.backends.at(-1) ?? DEFAULT_BACKEND;
   const ready = KINDS[name].assume(config);
   const options = { keep: [], othersInPlace: () => false };
   const { backends } = openBackends(ready, config.clusterSetCidrs, options, () => undefined);

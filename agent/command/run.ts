@@ -5,7 +5,6 @@ import { HttpServer } from "../../common/http.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import { KINDS } from "../backends/kinds.ts";
-import { AUTO_ORDER } from "../backends/names.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { ConntrackFollower } from "../conntrack/conntrack-follower.ts";
 import type { NodeFact } from "../model/facts.ts";
@@ -69,8 +68,7 @@ async function keepInSync(
 ): Promise<void> {
   const clock = systemClock;
   const metrics = new AgentMetrics();
-  const names = config.backend === "auto" ? AUTO_ORDER : [config.backend];
-  const chosen = await chooseBackend(names, KINDS, { config, log, clock, stop });
+  const chosen = await chooseBackend(config.backends, KINDS, { config, log, clock, stop });
   if (chosen === undefined) return;
   const { variant, requirements } = chosen.backend;
   const connections = new Connections(log, metrics);

@@ -45,7 +45,7 @@ test("with a directory of manifests, everything else has a default", () => {
     explicitVipCidrs: [],
     podCidrs: [],
     serviceCidrs: [],
-    backend: "iptables",
+    backends: ["iptables"],
     iptablesFlavour: "auto",
     ipvsScheduler: "rr",
     ipvsTcpTimeout: undefined,
@@ -93,6 +93,16 @@ test("every flag can be set by its variable, and the error of an invalid value n
     const [line = ""] = refusal(RUN.slice(0, 2), { [variable]: "\u0000" });
     assert.ok(line.startsWith(`${variable}: "\\u0000": `), line);
   }
+});
+
+test("--backend takes one or several in order of preference, and auto prefers nftables", () => {
+  const of = (value: string) => config([...RUN, `--backend=${value}`]).backends;
+  assert.deepEqual(of("ipvs"), ["ipvs"]);
+  assert.deepEqual(of("ipvs, iptables"), ["ipvs", "iptables"]);
+  assert.deepEqual(of("auto"), ["nftables", "iptables"]);
+  assert.deepEqual(refusal([...RUN, "--backend=ipvs,auto"]), [
+    '--backend: "ipvs,auto": "auto" is unknown; expected iptables, ipvs or nftables',
+  ]);
 });
 
 test("invalid values are rejected with flag, value and expected value, all at once", () => {

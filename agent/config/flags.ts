@@ -10,17 +10,27 @@ import {
   mapOf,
   oneOf,
   optional,
+  type Reader,
   seconds,
+  someOf,
   text,
 } from "../../common/config/values.ts";
 import { MASQUERADES } from "../backends/backend.ts";
-import { AUTO_ORDER, BACKENDS, DEFAULT_BACKEND } from "../backends/names.ts";
+import { AUTO_ORDER, BACKENDS, type BackendName, DEFAULT_BACKEND } from "../backends/names.ts";
 
 /** Which iptables to use; `auto` selects the flavour that holds the node's other rules. */
 export const IPTABLES_FLAVOURS = ["auto", "nft", "legacy"] as const;
 
-/** Values of `--backend`. */
-const BACKEND_CHOICES = [...BACKENDS, "auto"] as const;
+const someBackends = someOf(BACKENDS);
+
+/** Backends in order of preference. */
+const backends: Reader<readonly BackendName[]> = (given) => {
+  if (given === "auto") return { value: AUTO_ORDER };
+  return given === ""
+    ? { expected: `expected ${BACKENDS.join(", ")} or auto` }
+    : someBackends(given);
+};
+
 /** Output formats of `plan`. */
 export const OUTPUTS = ["json", "yaml"] as const;
 /** One of `OUTPUTS`. */
@@ -139,12 +149,12 @@ export const FLAGS = {
     read: cidrs,
     default: "",
   },
-  backend: {
+  backends: {
     name: "backend",
     group: KERNEL,
-    placeholder: "NAME",
-    about: `Backend: ${BACKENDS.join(", ")}; auto: the first supported of ${AUTO_ORDER.join(", ")}`,
-    read: oneOf(BACKEND_CHOICES),
+    placeholder: "NAME,…",
+    about: `Backend: ${BACKENDS.join(", ")}; of several, the first that the node supports; auto: ${AUTO_ORDER.join(",")}`,
+    read: backends,
     default: DEFAULT_BACKEND,
   },
   iptablesFlavour: {
