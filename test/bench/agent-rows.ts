@@ -1,6 +1,15 @@
 import type { Agent } from "./agents.ts";
 import type { Alone, Measured } from "./contest.ts";
-import { count, type Figures, figuresOf, megabytes, percent, servicesOf, time } from "./figures.ts";
+import {
+  count,
+  type Figures,
+  figuresOf,
+  megabytes,
+  percent,
+  processor,
+  servicesOf,
+  time,
+} from "./figures.ts";
 import { atMost, atMostMs, atMostTimes, type Row } from "./table.ts";
 
 /** What one agent did on a real API server. */
@@ -64,7 +73,7 @@ function repairTarget(title: string, services: number, seconds: number): Pick<Ro
 
 function changeRows(
   { title, once }: Agent["backend"],
-  { services, alone, series, storm, connections }: Measured,
+  { services, alone, series, storm, flips, connections }: Measured,
   bare: number,
 ) {
   const all = servicesOf(services);
@@ -72,7 +81,7 @@ function changeRows(
     figuresOf(alone.map((one) => one.first)),
     figuresOf(alone.map((one) => one.last)),
   ];
-  const failed = [...connections.failed].map(([why, n]) => `${n} ${why}`).join(", ");
+  const failed = errorsOf([...connections.failed]);
   const rows: Row[] = [
     {
       what: `slice acknowledged -> first new response, ${all}: p50 / p99`,
@@ -95,7 +104,7 @@ function changeRows(
     },
   ];
   if (storm !== undefined) {
-    const { firsts, changes, seconds, transactions, lost } = storm;
+    const { firsts, changes, seconds, transactions, lost, spent } = storm;
     const figures = figuresOf(firsts);
     rows.push(
       {
@@ -108,7 +117,16 @@ function changeRows(
         ours: `${changes}, ${transactions}, ${lost}`,
         target: { text: "nothing lost", met: lost === 0 },
       },
+      { what: "    processor time of these changes", ours: processor(spent) },
     );
+  }
+  if (flips !== undefined) {
+    const lost = errorsOf(Object.entries(flips.errors));
+    rows.push({
+      what: "  connections without a pause while all endpoints are replaced",
+      ours: `${count(flips.made)}, ${flips.changes} times, ${lost || "none failed"}`,
+      target: { text: "none fails", met: lost === "" },
+    });
   }
   rows.push({
     what: "  connections meanwhile",
@@ -126,6 +144,10 @@ function targetOf(title: string, services: number, { p50, p99 }: Figures, ratio:
   if (services === 1) return { ratio, target: atMostMs("p50", 5, p50) };
   if (services > 1_000) return atMostTimes(1.3, ratio);
   return title === "iptables-nft" ? { ratio, target: atMostMs("p99", 50, p99) } : { ratio };
+}
+
+function errorsOf(errors: readonly (readonly [string, number])[]): string {
+  return errors.map(([why, n]) => `${n} ${why}`).join(", ");
 }
 
 function sum([own, children]: readonly [number, number]): number {

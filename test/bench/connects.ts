@@ -10,7 +10,8 @@ import { connect, type Socket } from "node:net";
 /** What is printed. */
 export interface Connects {
   readonly connects: readonly number[];
-  readonly handshakes: readonly number[];
+  /** By address. */
+  readonly handshakes: Readonly<Record<string, readonly number[]>>;
 }
 
 /** Until the code is compiled. */
@@ -43,7 +44,13 @@ async function open(count: number): Promise<{ socket: Socket; ms: number }[]> {
   return made;
 }
 
-/** Nothing was sent yet, so the smoothed round trip time is that of the SYN alone. */
-function handshakesOf(text: string): number[] {
-  return [...text.matchAll(/ rtt:([\d.]+)\//g)].map(([, ms]) => Number(ms));
+/**
+ * Nothing was sent yet, so the smoothed round trip time is that of the SYN alone. ss prints addresses in one line, and the rest in the
+ * next.
+ */
+function handshakesOf(text: string): Record<string, number[]> {
+  const found = Object.fromEntries(hosts.map((host): [string, number[]] => [host, []]));
+  const pattern = / ([\d.]+):\d+\s*\n.* rtt:([\d.]+)\//g;
+  for (const [, host = "", ms] of text.matchAll(pattern)) found[host]?.push(Number(ms));
+  return found;
 }

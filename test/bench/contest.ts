@@ -3,6 +3,7 @@ import { now } from "../demo/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";
+import { type Flips, flips } from "./flips.ts";
 import type { Change, Followed } from "./followed.ts";
 import type { Effort } from "./options.ts";
 import type { Stage } from "./stage.ts";
@@ -31,6 +32,8 @@ export interface Measured {
   readonly series: readonly (readonly number[])[];
   /** undefined with one service: there is nothing else to change. */
   readonly storm: Storm | undefined;
+  /** undefined if that was not measured. */
+  readonly flips: Flips | undefined;
   /** Megabytes: its own, and those of what it has started. */
   readonly resident: readonly [number, number];
   /** Connections of the client after the first rules were programmed, and those without a response. */
@@ -60,6 +63,9 @@ export async function contest(
   }
   const storms = services > 1 && effort.stormSeconds > 0;
   const stormy = storms ? await storm(stage, contestant, client, effort.stormSeconds) : undefined;
+  const flipped =
+    effort.flipSeconds > 0 ? await flips(stage, contestant.name, effort.flipSeconds) : undefined;
+  await client.until(stage.place, PATIENCE);
   const { main, children } = usageOf(contestant.node);
   const connections = { made: client.made, failed: new Map(client.failures) };
   await contestant.stop();
@@ -69,6 +75,7 @@ export async function contest(
     alone,
     series,
     storm: stormy,
+    flips: flipped,
     resident: [main.megabytes, children.megabytes],
     connections,
   };

@@ -12,6 +12,8 @@ const PATIENCE = 6;
 
 /** What programs a node. */
 export interface Contestant {
+  /** The name of its node. */
+  readonly name: string;
   readonly node: Namespace;
   /** Milliseconds between two changes so that each is alone: it may make the second one wait for the first. */
   readonly rest: number;
@@ -48,6 +50,7 @@ export function agentOn(
   const node = stage.node(name);
   const agent = new AgentProcess(node, { kubeconfig }, flags, program);
   return {
+    name,
     node,
     rest: 60,
     listing,
@@ -78,6 +81,7 @@ export async function kubeProxyOn(stage: Stage, name: string, mode: Mode): Promi
   const kubeconfig = stage.plane.kubeconfig({ user: "admin" });
   const proxy = new KubeProxy(stage.lab, node, mode, name, kubeconfig, {});
   return {
+    name,
     node,
     rest: 1_200, // minSyncPeriod is a second.
     ...(mode !== "nftables" && {

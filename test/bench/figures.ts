@@ -1,3 +1,5 @@
+import type { Spent } from "./usage.ts";
+
 /** The percentiles of many measurements. */
 export interface Figures {
   readonly p50: number;
@@ -53,4 +55,9 @@ export function percent(share: number): string {
 /** `1 service`, `1,000 services`. */
 export function servicesOf(n: number): string {
   return `${count(n)} service${n === 1 ? "" : "s"}`;
+}
+
+/** `0.42 s, 0.10 s of it in the kernel`. */
+export function processor({ user, system }: Spent): string {
+  return `${(user + system).toFixed(2)} s, ${system.toFixed(2)} s of it in the kernel`;
 }

@@ -13,7 +13,7 @@ import { atMostTimes, type Row } from "./table.ts";
 const ROUNDS = 8;
 const CONNECTIONS = 150;
 /** VIPs that are connected to; the rest are only there. */
-const PROBES = 8;
+const PROBES = ["first", "middle", "last"] as const;
 const BY_HAND = "241.0.1.7";
 
 /** What a client is to connect to. */
@@ -29,7 +29,8 @@ type Way = (node: Namespace, backend: MeasuredBackend, web: readonly string[]) =
 interface Place extends Targets {
   readonly client: Namespace;
   readonly connects: number[];
-  readonly handshakes: number[];
+  /** By address, in the order of `addresses`. */
+  readonly handshakes: readonly number[][];
 }
 
 /** The first packet of a connection: to the pod without any rule, by one rule, through few VIPs, through many. */
@@ -52,11 +53,11 @@ export async function firstPacket(
     await server.line(/serving/);
     const targets = await way(lab.node("c1", `n${n}`), backend, webs[n] ?? []);
     const client = lab.pod("c1", `n${n}`, "client");
-    places.push({ ...targets, client, connects: [], handshakes: [] });
+    places.push({ ...targets, client, connects: [], handshakes: targets.addresses.map(() => []) });
   }
   const rounds = quick ? 3 : ROUNDS;
   for (let round = 0; round < rounds; round++) for (const place of places) await measure(place);
-  return ladder.flatMap((size, i) => rowsOf(size, places.slice(2 + 2 * i), places));
+  return ladder.flatMap((size, i) => rowsOf(backend.title, size, places.slice(2 + 2 * i), places));
 }
 
 const direct: Way = async (_node, _backend, web) => ({ port: 8080, addresses: web });
@@ -66,10 +67,10 @@ const byHand: Way = async (node, { dnat, tool }, web) => {
   return { port: 80, addresses: [BY_HAND] };
 };
 
-/** Through our rules for so many services, of which a few, evenly spread, have their endpoints on the server. */
+/** Through our rules for so many services, of which a few have their endpoints on the server. */
 function through({ services, endpoints }: Size): Way {
   return async (node, { title }, web) => {
-    const probes = evenly(Array.from({ length: services }, (_, i) => i + 1));
+    const probes = few(Array.from({ length: services }, (_, i) => i + 1));
     const program = `${import.meta.dirname}/program-process.ts`;
     const argv = [services, endpoints, web.join(","), probes.join(",")].map(String);
     await node.exec([process.execPath, program, title, ...argv], { timeout: 120_000 });
@@ -82,14 +83,13 @@ function flat(services: number): Way {
   return async (node, { dnat, tool }, web) => {
     const all = Array.from({ length: services }, (_, i) => vipOf(i + 1));
     await bareRun(tool, dnat(all, `${web[0]}:8080`), node.within);
-    return { port: 80, addresses: evenly(all) };
+    return { port: 80, addresses: few(all) };
   };
 }
 
-/** The few of them that are connected to. */
-function evenly<T>(all: readonly T[]): T[] {
-  const step = Math.max(1, Math.floor(all.length / PROBES));
-  return all.filter((_, i) => i % step === 0);
+/** The first, the middle and the last of them. */
+function few<T>(all: readonly T[]): T[] {
+  return [0, Math.floor(all.length / 2), all.length - 1].flatMap((i) => all.slice(i, i + 1));
 }
 
 async function measure({ client, port, addresses, connects, handshakes }: Place): Promise<void> {
@@ -97,19 +97,28 @@ async function measure({ client, port, addresses, connects, handshakes }: Place)
   const argv = [process.execPath, program, String(CONNECTIONS), String(port), ...addresses];
   const measured: Connects = JSON.parse(await client.exec(argv));
   connects.push(...measured.connects);
-  handshakes.push(...measured.handshakes);
+  for (const [i, address] of addresses.entries())
+    handshakes[i]?.push(...(measured.handshakes[address] ?? []));
 }
 
-function rowsOf({ services }: Size, [own, line]: Place[], [bare, hand]: Place[]): Row[] {
-  const row = (what: string, of: (place: Place) => number[]): Row[] => {
-    const [ours, chain, none, one] = [own, line, bare, hand].map((p) => figuresOf(p ? of(p) : []));
-    if (!ours || !chain || !none || !one) throw new Error("nothing was measured");
+function rowsOf(
+  title: string,
+  { services }: Size,
+  [own, line]: Place[],
+  [bare, hand]: Place[],
+): Row[] {
+  if (!own || !line || !bare || !hand) throw new Error("nothing was measured");
+  const row = (what: string, of: (place: Place) => readonly number[]): Row[] => {
+    const [ours, chain, none] = [figuresOf(of(own)), figuresOf(of(line)), figuresOf(of(bare))];
+    const one = figuresOf(of(hand));
     return [
       {
         what: `${what}, ${count(services)} VIPs: p50 / p99`,
         ours: time(ours.p50, ours.p99),
         beside: `${time(none.p50)} no rules, ${time(one.p50)} one DNAT rule`,
-        ...atMostTimes(1.3, ours.p50 / none.p50),
+        ...(title === "nftables"
+          ? { ratio: ours.p50 / none.p50 }
+          : atMostTimes(1.3, ours.p50 / none.p50)),
       },
       {
         what: "  against a flat chain of as many rules",
@@ -119,8 +128,17 @@ function rowsOf({ services }: Size, [own, line]: Place[], [bare, hand]: Place[])
       },
     ];
   };
+  const one = figuresOf(hand.handshakes.flat()).p50;
+  const each = own.handshakes.map((all) => figuresOf(all).p50);
+  const worst = Math.max(...each) / one;
   return [
-    ...row("SYN to SYN-ACK", ({ handshakes }) => handshakes),
+    ...row("SYN to SYN-ACK", ({ handshakes }) => handshakes.flat()),
+    {
+      what: `  at the ${PROBES.join(" / ")} service: p50`,
+      ours: time(...each),
+      beside: `${time(one)} one DNAT rule`,
+      ...(title === "nftables" ? atMostTimes(1.1, worst) : { ratio: worst }),
+    },
     ...row("connect() in Node", ({ connects }) => connects),
   ];
 }

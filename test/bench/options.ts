@@ -44,6 +44,8 @@ export interface Effort {
   readonly series: number;
   /** Seconds of 100 changes a second. */
   readonly stormSeconds: number;
+  /** Seconds of connections without a pause while endpoints are replaced. */
+  readonly flipSeconds: number;
   /** Seconds in which nothing happens. */
   readonly idleSeconds: number;
 }
@@ -88,13 +90,17 @@ export function commandOf({ sizes, quick, parts, backends, whole }: Options): st
 export function effortOf({ quick }: Pick<Options, "quick">, services: number): Effort {
   const large = services > 2_000;
   if (quick) {
-    return { coldSyncs: 1, changes: 10, series: 1, stormSeconds: 2, idleSeconds: 10 };
+    return {
+      ...{ coldSyncs: 1, changes: 10, series: 1 },
+      ...{ stormSeconds: 2, flipSeconds: 2, idleSeconds: 10 },
+    };
   }
   return {
     coldSyncs: large ? 2 : 5,
     changes: large ? 30 : 100,
     series: large ? 3 : 5,
     stormSeconds: 5,
+    flipSeconds: 10,
     idleSeconds: 60,
   };
 }

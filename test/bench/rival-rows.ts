@@ -1,8 +1,9 @@
 import type { Agent } from "./agents.ts";
 import type { Measured } from "./contest.ts";
-import { figuresOf, megabytes, percent, servicesOf, time } from "./figures.ts";
+import { figuresOf, megabytes, percent, processor, servicesOf, time } from "./figures.ts";
 import type { Rival } from "./kube-proxies.ts";
 import type { Row } from "./table.ts";
+import type { Spent } from "./usage.ts";
 
 /** How an agent does what a kube-proxy does, side by side. */
 export function rivalRows(agent: Agent, rival: Rival): Row[] {
@@ -45,9 +46,6 @@ function changeRows(ours: Measured, theirs: Measured): Row[] {
     figuresOf(alone.map((one) => one.first)),
   );
   if (first === undefined || other === undefined) return [];
-  const [three, threeOfOther] = [ours, theirs].map(({ series }) =>
-    series.map((one) => figuresOf(one).p50),
-  );
   const rows = [
     row(
       `slice acknowledged -> first new response, ${all}: p50 / p99`,
@@ -56,14 +54,20 @@ function changeRows(ours: Measured, theirs: Measured): Row[] {
       time(first.p50, first.p99),
       time(other.p50, other.p99),
     ),
-    row(
-      `three changes in a second, ${all}, 1st / 2nd / 3rd: p50`,
-      Math.max(...(three ?? [])),
-      Math.max(...(threeOfOther ?? [])),
-      time(...(three ?? [])),
-      time(...(threeOfOther ?? [])),
-    ),
   ];
+  const [three, threeOfOther] = [ours, theirs].map(({ series }) =>
+    series.flatMap((one) => (one.length === 0 ? [] : [figuresOf(one).p50])),
+  );
+  if (three?.length === 3 && threeOfOther?.length === 3)
+    rows.push(
+      row(
+        `three changes in a second, ${all}, 1st / 2nd / 3rd: p50`,
+        Math.max(...three),
+        Math.max(...threeOfOther),
+        time(...three),
+        time(...threeOfOther),
+      ),
+    );
   if (ours.storm === undefined || theirs.storm === undefined) return rows;
   const [storm, otherStorm] = [figuresOf(ours.storm.firsts), figuresOf(theirs.storm.firsts)];
   return [
@@ -75,7 +79,18 @@ function changeRows(ours: Measured, theirs: Measured): Row[] {
       time(storm.p50, storm.p99),
       time(otherStorm.p50, otherStorm.p99),
     ),
+    row(
+      `processor time of 100 changes a second, ${all}`,
+      seconds(ours.storm.spent),
+      seconds(theirs.storm.spent),
+      processor(ours.storm.spent),
+      processor(theirs.storm.spent),
+    ),
   ];
+}
+
+function seconds({ user, system }: Spent): number {
+  return user + system;
 }
 
 function row(what: string, ours: number, theirs: number, text: string, beside: string): Row {

@@ -117,6 +117,15 @@ export class Stage implements AsyncDisposable {
     return new Client(this.#connector, this.lab.pod("c1", node, "client"), this.shape.vip);
   }
 
+  /** The command by which several clients on this node connect without a pause, and its place. */
+  flood(
+    node: string,
+    seconds: number,
+  ): { readonly pod: Namespace; readonly command: readonly string[] } {
+    const command = [this.#connector, "flood", this.shape.vip, "80", String(seconds)];
+    return { pod: this.lab.pod("c1", node, "client"), command };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sightings.stop();
     await this.plane.remove();

@@ -5,6 +5,7 @@ import type { Client } from "./client.ts";
 import type { Contestant } from "./contestant.ts";
 import type { Change } from "./followed.ts";
 import type { Stage } from "./stage.ts";
+import { type Spent, spending } from "./usage.ts";
 
 /** Changes a second, and which of them are of the service that the client calls. */
 const RATE = 100;
@@ -20,6 +21,8 @@ export interface Storm {
   readonly firsts: readonly number[];
   /** Transactions, by the agent's metric. undefined for others. */
   readonly transactions: number | undefined;
+  /** Processor time of the contestant meanwhile. */
+  readonly spent: Spent;
   /** Endpoints that are in the kernel and should not, or are not and should. undefined if rules cannot be read. */
   readonly lost: number | undefined;
 }
@@ -32,6 +35,7 @@ export async function storm(
   seconds: number,
 ): Promise<Storm> {
   const before = await contestant.metrics?.([SYNCS]);
+  const spent = spending(contestant.node);
   const began = now();
   const moves: Promise<Change>[] = [];
   // One after the other: two requests at once may arrive in another order.
@@ -54,6 +58,7 @@ export async function storm(
   await Promise.all(others);
   const took = (now() - began) / 1_000;
   await client.until(stage.place, PATIENCE);
+  const processor = spent();
   const lost = await lostOf(stage, contestant);
   const after = await contestant.metrics?.([SYNCS]);
   return {
@@ -62,6 +67,7 @@ export async function storm(
     firsts: client.followed(changes).map(({ first }) => first),
     transactions:
       before?.[0] === undefined || after?.[0] === undefined ? undefined : after[0] - before[0],
+    spent: processor,
     lost,
   };
 }

@@ -8,6 +8,7 @@ test("A program's name can contain field separators", () => {
   assert.deepEqual(usageIn(stat, "Name:\ta) b (c\nVmRSS:\t  2000 kB\nRssAnon:\t 1 kB\n"), {
     megabytes: 2.048,
     cpuSeconds: 2.1,
+    systemSeconds: 0.53,
     started: 1000,
   });
 });

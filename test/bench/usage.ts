@@ -10,6 +10,8 @@ export interface Usage {
   readonly megabytes: number;
   /** Processor time so far, in seconds; of children that have ended and were waited for, too. */
   readonly cpuSeconds: number;
+  /** The part of it that the kernel took, in seconds. */
+  readonly systemSeconds: number;
 }
 
 /** One program, and when it was started, in ticks since the machine was. */
@@ -48,10 +50,39 @@ export function usageIn(stat: string, status: string): Program {
   const field = (n: number) => Number(fields[n - 3]);
   const ticks = field(14) + field(15) + field(16) + field(17);
   const kibibytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
-  return { megabytes: (kibibytes * 1024) / 1e6, cpuSeconds: ticks / TICKS, started: field(22) };
+  return {
+    megabytes: (kibibytes * 1024) / 1e6,
+    cpuSeconds: ticks / TICKS,
+    systemSeconds: (field(15) + field(17)) / TICKS,
+    started: field(22),
+  };
+}
+
+/** Processor time of a node's programs since a former look, in seconds. */
+export interface Spent {
+  readonly user: number;
+  readonly system: number;
+}
+
+/** Starts to measure the processor time of a node's programs. Both throw if nothing runs there. */
+export function spending(node: Namespace): () => Spent {
+  const now = () => {
+    const { main, children } = usageOf(node);
+    return sumOf([main, children]);
+  };
+  const before = now();
+  return () => {
+    const after = now();
+    const system = after.systemSeconds - before.systemSeconds;
+    return { user: after.cpuSeconds - before.cpuSeconds - system, system };
+  };
 }
 
 function sumOf(usages: readonly Usage[]): Usage {
   const sum = (of: (usage: Usage) => number) => usages.reduce((total, one) => total + of(one), 0);
-  return { megabytes: sum((one) => one.megabytes), cpuSeconds: sum((one) => one.cpuSeconds) };
+  return {
+    megabytes: sum((one) => one.megabytes),
+    cpuSeconds: sum((one) => one.cpuSeconds),
+    systemSeconds: sum((one) => one.systemSeconds),
+  };
 }

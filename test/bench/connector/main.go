@@ -5,12 +5,16 @@
 // without a pause until another server than before has answered often enough, or for a while. The lines of that time are printed at its
 // end, so that their reader does not disturb what is measured.
 //
+// connector flood ADDRESS PORT SECONDS: several clients connect without a pause. Prints how many connections they made, and the errors of
+// those without a response.
+//
 // connector serve PORT NAME=ADDRESS...: sends each client the name of the address that it has called. Prints a line when it is ready.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -33,6 +37,8 @@ const (
 	settled = 12
 	// The longest time without pauses.
 	longest = 150 * time.Millisecond
+	// Clients of a flood.
+	several = 4
 )
 
 var words = map[syscall.Errno]string{
@@ -65,10 +71,12 @@ func main() {
 	switch {
 	case len(os.Args) == 6 && os.Args[1] == "connect":
 		connect(os.Args[2], number(os.Args[3]), number(os.Args[4]), number(os.Args[5]))
+	case len(os.Args) == 5 && os.Args[1] == "flood":
+		flood(os.Args[2], number(os.Args[3]), number(os.Args[4]))
 	case len(os.Args) > 3 && os.Args[1] == "serve":
 		fail(serve(number(os.Args[2]), os.Args[3:]))
 	default:
-		fail(errors.New("usage: connector connect ADDRESS PORT RATE SECONDS | serve PORT NAME=ADDRESS..."))
+		fail(errors.New("usage: connector connect ADDRESS PORT RATE SECONDS | flood ADDRESS PORT SECONDS | serve PORT NAME=ADDRESS..."))
 	}
 }
 
@@ -88,6 +96,29 @@ func connect(address string, port, rate, seconds int) {
 			c.connect()
 		}
 	}
+}
+
+func flood(address string, port, seconds int) {
+	c := &client{server: syscall.SockaddrInet4{Port: port}}
+	copy(c.server.Addr[:], net.ParseIP(address).To4())
+	end := time.Now().Add(time.Duration(seconds) * time.Second)
+	made, errs := 0, map[string]int{}
+	var clients sync.WaitGroup
+	for range several {
+		clients.Go(func() {
+			for time.Now().Before(end) {
+				_, err := c.ask()
+				c.lock.Lock()
+				made++
+				if err != nil {
+					errs[wordOf(err)]++
+				}
+				c.lock.Unlock()
+			}
+		})
+	}
+	clients.Wait()
+	json.NewEncoder(os.Stdout).Encode(map[string]any{"made": made, "errors": errs})
 }
 
 // Returns only if it fails. One thread, without Go's network poller: a connection is a few system calls.
@@ -167,11 +198,6 @@ func (c *client) connect() {
 	go func() {
 		at := monotonic()
 		name, err := c.ask()
-		// By the signal that begins a burst: nothing is known of this connection.
-		for errors.Is(err, syscall.EINTR) {
-			at = monotonic()
-			name, err = c.ask()
-		}
 		c.report(at, monotonic()-at, name, err)
 		close(done)
 	}()
@@ -191,21 +217,33 @@ func (c *client) ask() (string, error) {
 	limit := syscall.NsecToTimeval(int64(timeout))
 	syscall.SetsockoptTimeval(socket, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &limit)
 	syscall.SetsockoptTimeval(socket, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &limit)
-	if err := syscall.Connect(socket, &c.server); err != nil {
+	if err := uninterrupted(func() error { return syscall.Connect(socket, &c.server) }); err != nil {
 		return "", err
 	}
-	answer := make([]byte, 256)
-	n, err := syscall.Read(socket, answer)
-	if err != nil {
+	answer, n := make([]byte, 256), 0
+	read := func() (err error) {
+		n, err = syscall.Read(socket, answer)
+		return err
+	}
+	if err := uninterrupted(read); err != nil {
 		return "", err
 	}
 	// The server closes first; so its side, which has many addresses, keeps the connection in TIME_WAIT.
-	syscall.Read(socket, answer[n:])
+	syscall.Read(socket, make([]byte, 1))
 	name, _, found := bytes.Cut(answer[:n], []byte("\n"))
 	if !found {
 		return "", errors.New("closed")
 	}
 	return string(name), nil
+}
+
+// Calls again after each signal, of which Go's scheduler sends some: a call with a timeout does not continue by itself.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); err != syscall.EINTR {
+			return err
+		}
+	}
 }
 
 func (c *client) report(at, took int64, name string, err error) {
