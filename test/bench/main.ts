@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { agentRows } from "./agent-rows.ts";
 import { type Agent, agents } from "./agents.ts";
+import { changeLines } from "./change-lines.ts";
 import { measured as measuredControllers } from "./controller/measure.ts";
 import { controllerRows } from "./controller/rows.ts";
 import { firstPacket } from "./first-packet.ts";
@@ -15,8 +16,9 @@ import { guestRows } from "./guest/rows.ts";
 import { kernelRows } from "./kernel-rows.ts";
 import { kubeProxies, type Rival } from "./kube-proxies.ts";
 import { commandOf, type Options, optionsOf, type Part } from "./options.ts";
-import { load, machine, type Run, reportOf, write } from "./page.ts";
+import { captionOf, load, machine, type Run, reportOf, write, writePicture } from "./page.ts";
 import { withSections } from "./partial.ts";
+import { type Line, pictureOf } from "./picture.ts";
 import { rivalRows } from "./rival-rows.ts";
 import { source } from "./source.ts";
 import type { Section } from "./table.ts";
@@ -29,7 +31,7 @@ const options = optionsOf(process.argv.slice(2), process.env);
 const began = performance.now();
 const loadBefore = load();
 try {
-  const sections = await measured(options);
+  const { sections, lines } = await measured(options);
   const run: Run = {
     date: new Date(),
     command: commandOf(options),
@@ -39,8 +41,10 @@ try {
   };
   const report = reportOf(run, sections);
   console.log(report);
-  if (options.write)
+  if (options.write) {
     write((before) => (options.whole ? report : withSections(before, run, sections)));
+    if (lines !== undefined) writePicture(pictureOf(lines, captionOf(run)));
+  }
 } catch (error) {
   // Ctrl-C ends all that runs in the lab, and then this process: what was cut short by it is no news.
   await sleep(2_000);
@@ -48,7 +52,13 @@ try {
   process.exitCode = 1;
 }
 
-async function measured(options: Options): Promise<Section[]> {
+interface Results {
+  readonly sections: Section[];
+  /** undefined if not all of them were measured. */
+  readonly lines: Line[] | undefined;
+}
+
+async function measured(options: Options): Promise<Results> {
   const has = (part: Part) => options.parts.includes(part);
   const sections: Section[] = [];
   const ours: Agent[] = [];
@@ -72,7 +82,8 @@ async function measured(options: Options): Promise<Section[]> {
     }
     sections.push({ title: "What the API server needs to be loaded", rows: result.loads });
   }
-  for (const rival of has("kube-proxy") ? await kubeProxies(options, say) : []) {
+  const rivals = has("kube-proxy") ? await kubeProxies(options, say) : [];
+  for (const rival of rivals) {
     for (const agent of ours.filter((one) => isBeside(one, rival))) {
       const title = `Beside kube-proxy in ${rival.mode} mode: ${agent.backend.title}`;
       sections.push({ title, rows: rivalRows(agent, rival) });
@@ -92,7 +103,7 @@ async function measured(options: Options): Promise<Section[]> {
     const rows = guestRows(await syncsInGuest());
     sections.push({ title: "In a virtual machine, emulated: IPVS beside iptables-nft", rows });
   }
-  return sections;
+  return { sections, lines: changeLines(ours, rivals) };
 }
 
 /** Each flavour of iptables beside the same, and nftables beside both of kube-proxy's that use it. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { machine, type Run, reportOf } from "./page.ts";
+import { captionOf, machine, type Run, reportOf } from "./page.ts";
 import { atMost, type Section } from "./table.ts";
 
 const RUN: Run = {
@@ -30,4 +30,12 @@ test("A report without missed targets states that", () => {
 
 test("A machine is described by its processors, memory, kernel and Node", () => {
   assert.match(machine(), /^\d+ x .+, \d+ GiB; Linux \S+, .*Node \d+\.\d+\.\d+$/);
+});
+
+test("The caption of the picture names the day and the machine", () => {
+  const machine = "2 x AMD EPYC, 24 GiB; Linux 6.18.44, iptables v1.8.9, Node 24.21.0";
+  assert.equal(
+    captionOf({ ...RUN, machine }),
+    "p50, and p99 as a thin line; 2026-01-02, 2 x AMD EPYC, 24 GiB, Linux 6.18.44",
+  );
 });

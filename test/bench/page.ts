@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { blockOf, withBlock } from "../../scripts/documents/markers.ts";
 import { missedIn, type Section, tableOf } from "./table.ts";
 
 const PAGE = join(import.meta.dirname, "../../docs/BENCHMARKS.md");
 const BLOCK = "figures";
+const PICTURE = join(import.meta.dirname, "../../docs/images/change-to-live.svg");
 
 /** When and on what a run was made. */
 export interface Run {
@@ -63,4 +64,17 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
 export function write(change: (report: string) => string): void {
   const document = readFileSync(PAGE, "utf8");
   writeFileSync(PAGE, withBlock(document, BLOCK, change(blockOf(document, BLOCK))));
+}
+
+/** The line below the title of the picture. PURE. */
+export function captionOf({ date, machine }: Run): string {
+  const [hardware, linux] = machine.split("; ");
+  const [kernel] = linux?.split(",") ?? [];
+  return `p50, and p99 as a thin line; ${date.toISOString().slice(0, 10)}, ${hardware}, ${kernel}`;
+}
+
+/** Writes the picture that README shows. */
+export function writePicture(svg: string): void {
+  mkdirSync(dirname(PICTURE), { recursive: true });
+  writeFileSync(PICTURE, svg);
 }
