@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { TestedBackend } from "../backends/tested-backend.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { request } from "../lab/programs.ts";
@@ -12,29 +13,45 @@ const PROGRAM = fileURLToPath(new URL("../../bin/clusterset-agent", import.meta.
 export const VIP = "241.0.1.7";
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 
-/** A node of a cluster with a kube-proxy in some mode, and with our agent. Its name is the mode's. */
+/** The flavour of iptables that the agent chooses beside a kube-proxy in this mode. */
+export const flavourBeside = (mode: Mode) => (mode === "iptables-legacy" ? "legacy" : "nft");
+
+/** A node of a cluster with a kube-proxy in some mode, and with an agent for each backend. Its name is the mode's. */
 export class SharedNode {
   readonly node: Namespace;
   /** A pod on it. */
   readonly client: Namespace;
   readonly proxy: KubeProxy;
-  readonly agent: AgentProcess;
-  /** The flavour of iptables that the agent should choose. */
-  readonly flavour: "nft" | "legacy";
   readonly #cluster: Cluster;
   readonly #manifests: ManifestDirectory;
+  #backend: TestedBackend | undefined;
+  #agent: AgentProcess | undefined;
 
   constructor(cluster: Cluster, mode: Mode) {
     const { lab, plane } = cluster;
     this.#cluster = cluster;
     this.node = cluster.node(mode);
     this.client = cluster.client(mode);
-    this.flavour = mode === "iptables-legacy" ? "legacy" : "nft";
     const kubeconfig = plane.kubeconfig({ user: "admin" });
     this.proxy = new KubeProxy(lab, this.node, mode, mode, kubeconfig);
     this.#manifests = new ManifestDirectory(lab, `manifests-${mode}`);
-    const flags = ["--cluster-id", "c1", "--region", "eu-west"];
-    this.agent = new AgentProcess(this.node, this.#manifests.path, flags);
+  }
+
+  /** Has an agent with this backend from now on; the one before must not run. It chooses the flavour of iptables itself. */
+  use(backend: TestedBackend): void {
+    this.#backend = backend;
+    const flags = ["--cluster-id", "c1", "--region", "eu-west", "--backend", backend.name];
+    this.#agent = new AgentProcess(this.node, this.#manifests.path, flags);
+  }
+
+  get agent(): AgentProcess {
+    if (this.#agent === undefined) throw new Error("no backend is in use");
+    return this.#agent;
+  }
+
+  get backend(): TestedBackend {
+    if (this.#backend === undefined) throw new Error("no backend is in use");
+    return this.#backend;
   }
 
   /** Has the import with these servers as its endpoints. */
@@ -61,16 +78,20 @@ export class SharedNode {
     return name ?? error;
   }
 
-  /** Our own rules, jumps included. */
-  async ours(): Promise<string> {
-    const lines = (await this.node.exec([`iptables-${this.flavour}-save`])).split("\n");
-    return lines.filter((line) => line.includes("CSP-")).join("\n");
+  /** Our own objects. */
+  ours(): Promise<string[]> {
+    return this.backend.own(this.node);
+  }
+
+  /** The addresses that new connections to the import go to. */
+  takers(): Promise<string[]> {
+    return this.backend.takers(this.node, "IPv4", "TCP");
   }
 
   /** Whose the jumps of a chain of the table nat are, in their order. */
   async jumps(chain: string): Promise<string[]> {
     const lines = await this.node.exec([
-      `iptables-${this.flavour}`,
+      `iptables-${flavourBeside(this.proxy.mode)}`,
       "-w",
       "-t",
       "nat",
@@ -95,18 +116,19 @@ export class SharedNode {
     }
   }
 
-  /** Removes every rule and chain of IPv4, whosever it is; in kube-proxy's nftables mode with the tables. */
+  /** Removes every rule and chain of IPv4, whosever it is; tables of nft with them, unless iptables only is in use. */
   async flush(): Promise<void> {
-    const tool = `iptables-${this.flavour} -w -t $table`;
-    const script =
-      this.proxy.mode === "nftables"
-        ? "nft list tables ip | while read -r table; do nft delete $table || exit 1; done"
-        : `for table in nat filter mangle; do ${tool} -F && ${tool} -X || exit 1; done`;
-    await this.node.exec(["sh", "-c", script]);
+    const { mode } = this.proxy;
+    const tool = `iptables-${flavourBeside(mode)} -w -t $table`;
+    const tables = `for table in nat filter mangle; do ${tool} -F && ${tool} -X || exit 1; done`;
+    const nft = "nft list tables ip | while read -r table; do nft delete $table || exit 1; done";
+    if (mode !== "nftables") await this.node.exec(["sh", "-c", tables]);
+    if (mode === "nftables" || this.backend.name === "nftables")
+      await this.node.exec(["sh", "-c", nft]);
   }
 
   async stop(): Promise<void> {
-    await this.agent.stop();
+    if (this.#agent?.started === true) await this.#agent.stop();
     await this.proxy.stop();
   }
 }
