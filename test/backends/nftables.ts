@@ -8,7 +8,7 @@ import { addressesIn, type TestedBackend } from "./tested-backend.ts";
 export const nftables: TestedBackend = {
   name: "nftables",
   title: "nftables",
-  inGuest: "none",
+  inGuest: "packets",
   complete: /chain guard-forward/,
   flags: ["--backend", "nftables"],
   config: {},
