@@ -50,7 +50,7 @@ vm: ## run the tests of IPVS, and those of iptables once more, in a virtual mach
 	@test/kubernetes/build kube-proxy >/dev/null
 	@node scripts/kernel.ts vm
 
-bench: prepare kubernetes ## measure the agent beside kube-proxy and iptables-restore: 22 minutes, with QUICK=1 three; needs root
+bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
 	@node test/bench/main.ts
 
 build: prepare ## bundle the programs into dist/
