@@ -12,6 +12,8 @@ import { usageOf } from "./usage.ts";
 
 /** The longest that a change may take. */
 const PATIENCE = 60_000;
+/** The longest that a start may take. */
+const COLD_PATIENCE = 240_000;
 const PROGRAMMING = "clusterset_agent_network_programming_duration_seconds";
 
 /** One change that was alone. Times in milliseconds from its acknowledgement. */
@@ -50,7 +52,7 @@ export async function contest(
 ): Promise<Measured> {
   const began = performance.now();
   await contestant.start();
-  await client.until(stage.place, PATIENCE);
+  await client.until(stage.place, COLD_PATIENCE);
   const cold = performance.now() - began;
   client.forgive();
   const alone: Alone[] = [];

@@ -59,12 +59,14 @@ export async function storm(
   const took = (now() - began) / 1_000;
   await client.until(stage.place, PATIENCE);
   const processor = spent();
+  // Before the check, which may take a minute: attempts are not kept that long.
+  const firsts = client.followed(changes).map(({ first }) => first);
   const lost = await lostOf(stage, contestant);
   const after = await contestant.metrics?.([SYNCS]);
   return {
     changes: total,
     seconds: took,
-    firsts: client.followed(changes).map(({ first }) => first),
+    firsts,
     transactions:
       before?.[0] === undefined || after?.[0] === undefined ? undefined : after[0] - before[0],
     spent: processor,
