@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { ErrorCode } from "../../common/errors.ts";
 import type { Argv } from "./program-result.ts";
+import { TextEnd } from "./text-end.ts";
 
 /** A program that was started. */
 export interface Program {
@@ -20,14 +21,12 @@ export interface Ending {
   readonly status: number | undefined;
   /** Why it did not start: CSP_EXEC_MISSING, also for a program that it should have started, CSP_EXEC_STARVED or CSP_EXEC_FAILED. */
   readonly unstarted?: ErrorCode;
-  /** The end of what it wrote to stderr. */
+  /** The end of what it wrote to stderr, with long lines cut. */
   readonly stderr: string;
 }
 
 /** Milliseconds of a tick in /proc (USER_HZ), the same on every architecture. */
 const TICK = 10;
-/** Characters of stderr that are kept. */
-const STDERR_TAIL = 2000;
 /** Errors when file descriptors, processes or memory have run out; all are temporary. */
 const STARVED: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
 
@@ -50,10 +49,8 @@ export function startProgram(
   // Without a free descriptor, the child has no streams; the error follows.
   if (child.stdio === undefined) return { child: undefined, ended };
   createInterface({ input: child.stdout, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
-  let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    stderr = (stderr + chunk).slice(-STDERR_TAIL);
-  });
+  const stderr = new TextEnd();
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => stderr.add(chunk));
   // A failed write needs no report: the program has ended, which is reported.
   child.stdin.on("error", () => undefined);
   child.on("close", (status, signal) =>
@@ -62,7 +59,7 @@ export function startProgram(
       status: status ?? undefined,
       // Programs that start others (env, nsenter, sh, stdbuf) exit with 127 if there is no such program.
       ...(status === 127 && { unstarted: "CSP_EXEC_MISSING" }),
-      stderr: stderr.trim(),
+      stderr: stderr.text,
     }),
   );
   return { child, ended };

@@ -3,6 +3,7 @@ import { codeOf } from "../../../common/errors.ts";
 import type { NftCommits } from "../../system/nft-commits.ts";
 import type { NftProcess } from "../../system/nft-process.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
+import { refusalOf } from "../../system/nftables/refusal.ts";
 import { TABLE } from "./sets.ts";
 import { type ElementGroup, type NftablesTransaction, renderGroup } from "./transaction.ts";
 
@@ -10,8 +11,8 @@ import { type ElementGroup, type NftablesTransaction, renderGroup } from "./tran
 const MOST_TEXT = 40_000;
 
 /**
- * Makes a transaction live: the skeleton first, then the elements. Rejects as `NftProcess.run` and `NftElements.run` do; the parts before are
- * then live.
+ * Makes a transaction live: the skeleton first, then the elements. Rejects as `NftProcess.run` and `NftElements.run` do, also with
+ * CSP_NFT_REFUSED for elements as text; the parts before are then live.
  */
 export async function runTransaction(
   family: Family,
@@ -24,14 +25,20 @@ export async function runTransaction(
       await nft.run(text);
       return 1;
     });
+  const runElements = (text: string) =>
+    run(text).catch((error: unknown) => {
+      throw refusalOf(error);
+    });
   if (skeleton !== "") await run(skeleton);
   if (groups.length === 0) return;
   const elements = new NftElements(family, TABLE);
   try {
-    await commits.run(() => elements.run(groups, (group) => run(renderGroup(family, group))));
+    await commits.run(() =>
+      elements.run(groups, (group) => runElements(renderGroup(family, group))),
+    );
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
-    for (const text of textsOf(family, groups)) await run(text);
+    for (const text of textsOf(family, groups)) await runElements(text);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   MESSAGE,
   type Message,
 } from "./encoding.ts";
+import { isRefusal } from "./refusal.ts";
 
 /** NFNL_SUBSYS_NFTABLES. */
 const NFTABLES = 10;
@@ -101,12 +102,9 @@ export class NftElements {
   }
 
   #errorOf(errno: number, message: Message | undefined): CodedError {
-    const { ENOMEM, EPERM, EMSGSIZE, ENOBUFS, ENOENT } = constants.errno;
     const verb = message?.type === MESSAGE.delete ? "delete elements" : "add elements";
     const what = `nftables: ${this.#table}: ${message === undefined ? "transaction" : verb}: ${nameOf(errno)}`;
-    // Another program deleted an element or the table, or the node has no memory or right: no service is to blame.
-    if ([ENOMEM, EPERM, EMSGSIZE, ENOBUFS, ENOENT].includes(errno))
-      return new CodedError("CSP_NETLINK_FAILED", what);
+    if (!isRefusal(errno)) return new CodedError("CSP_NETLINK_FAILED", what);
     return new CodedError("CSP_NFT_REFUSED", what, { rejected: true });
   }
 }
