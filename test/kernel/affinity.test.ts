@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { BACKENDS } from "../backends.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { request, serve } from "../lab/programs.ts";
@@ -12,8 +13,8 @@ const AGAIN = { name: "again", port: 81, protocol: "TCP" };
 const VIP = "241.0.0.10";
 
 describe("ClientIP affinity, in the kernel", () => {
-  for (const flavour of ["nft", "legacy"]) {
-    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${flavour} flavour`, async () => {
+  for (const { title, flags: own, takers } of BACKENDS) {
+    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${title}`, async () => {
       await using lab = await Lab.create({
         clusters: [
           { id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [], client: [] } }] },
@@ -31,7 +32,7 @@ describe("ClientIP affinity, in the kernel", () => {
       const manifests = new ManifestDirectory(lab, "manifests");
       const sticky = { sessionAffinity: "ClientIP" };
       manifests.write("import", importObject("demo/serve", [VIP], [HTTP, AGAIN], sticky));
-      const flags = ["--cluster-id", "c1", "--iptables-flavour", flavour];
+      const flags = ["--cluster-id", "c1", ...own];
       const agent = new AgentProcess(node, manifests.path, flags);
 
       /** Writes the endpoints, and waits until exactly these are in the kernel. */
@@ -41,11 +42,7 @@ describe("ClientIP affinity, in the kernel", () => {
         const origin = { cluster: "c1" };
         manifests.write("slice", sliceObject("serve-c1", "demo/serve", origin, targets, addresses));
         await eventually(async () => {
-          const rules = await node.exec([`iptables-${flavour}-save`, "-t", "nat"]);
-          const found = new Set(
-            [...rules.matchAll(/to-destination ([\d.]+):/g)].map((m) => m[1] ?? ""),
-          );
-          assert.deepEqual([...found].sort(), [...addresses].sort());
+          assert.deepEqual(await takers(node, "IPv4", "TCP"), [...addresses].sort());
         });
       };
       /** The one pod that all of twelve connections, over both ports, come to. */

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { Lab } from "../lab/lab.ts";
+import { request, serve } from "../lab/programs.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const VIP = "241.0.0.10";
+const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
+const MODULES = new URL("../../agent/system/nftables/", import.meta.url).href;
+/** Fills `clients` with other clients; prints how many fit. */
+const FILL = `
+  import { NftElements } from "${MODULES}nft-elements.ts";
+  const set = { name: "clients", key: ["address", "address"], value: ["number"] };
+  const elements = new NftElements("IPv4", "clusterset-proxy");
+  const add = async (from, count) => {
+    const all = Array.from({ length: count }, (_, i) => ({ key: (from + i).toString(16).padStart(8, "0") + " f1000063", value: "1", comment: "" }));
+    await elements.run([[{ kind: "add", set, elements: all }]], () => undefined);
+  };
+  let [next, step, full] = [0x0b000000, 1024, 0];
+  while (step >= 1) {
+    await add(next, step).then(() => { next += step; full += step; }, () => { step = Math.floor(step / 2); });
+  }
+  console.log(full);`;
+
+test("nftables: with the memory of clients full, new clients are assigned by address: each to one endpoint, none rejected", async () => {
+  const clients = ["d", "e", "f", "g"];
+  const pods = Object.fromEntries([...Object.keys(PODS), ...clients].map((name) => [name, []]));
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
+  const servers = Object.keys(PODS).map((name) => pod(name).spawn(serve("--name", name)));
+  await Promise.all(servers.map((server) => server.line(/serving/)));
+  const manifests = new ManifestDirectory(lab, "manifests");
+  const origin = { cluster: "c1" };
+  manifests.write(
+    "web",
+    importObject("demo/web", [VIP], [HTTP], { sessionAffinity: "ClientIP" }),
+    sliceObject("web-c1", "demo/web", origin, [{ ...HTTP, port: 8080 }], Object.values(PODS)),
+  );
+  const flags = ["--cluster-id", "c1", "--backend", "nftables"];
+  const agent = new AgentProcess(node, manifests.path, flags);
+  await agent.start();
+  const answers = async (client: string): Promise<string[]> => {
+    const text = await pod(client).exec(request("--count", "8", `tcp://${VIP}:80`));
+    const lines = text.split("\n").filter((line) => line.startsWith('{"at"'));
+    return lines.map((line) => JSON.parse(line).name);
+  };
+  await eventually(async () => assert.equal((await answers("d")).length, 8));
+  const [remembered] = await answers("d");
+
+  const argv = [process.execPath, "--input-type=module", "-e", FILL];
+  assert.ok(Number(await node.exec(argv)) > 200_000);
+  for (const client of clients) {
+    const names = await answers(client);
+    assert.equal(names.length, 8);
+    assert.equal(new Set(names).size, 1, `${client} came to ${names}`);
+  }
+  assert.equal((await answers("d"))[0], remembered);
+  await agent.stop();
+});
