@@ -13,8 +13,8 @@ const AGAIN = { name: "again", port: 81, protocol: "TCP" };
 const VIP = "241.0.0.10";
 
 describe("ClientIP affinity, in the kernel", () => {
-  for (const { title, flags: own, takers } of BACKENDS) {
-    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${title}`, async () => {
+  for (const backend of BACKENDS) {
+    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${backend.title}`, async () => {
       await using lab = await Lab.create({
         clusters: [
           { id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [], client: [] } }] },
@@ -32,7 +32,7 @@ describe("ClientIP affinity, in the kernel", () => {
       const manifests = new ManifestDirectory(lab, "manifests");
       const sticky = { sessionAffinity: "ClientIP" };
       manifests.write("import", importObject("demo/serve", [VIP], [HTTP, AGAIN], sticky));
-      const flags = ["--cluster-id", "c1", ...own];
+      const flags = ["--cluster-id", "c1", ...backend.flags];
       const agent = new AgentProcess(node, manifests.path, flags);
 
       /** Writes the endpoints, and waits until exactly these are in the kernel. */
@@ -42,7 +42,7 @@ describe("ClientIP affinity, in the kernel", () => {
         const origin = { cluster: "c1" };
         manifests.write("slice", sliceObject("serve-c1", "demo/serve", origin, targets, addresses));
         await eventually(async () => {
-          assert.deepEqual(await takers(node, "IPv4", "TCP"), [...addresses].sort());
+          assert.deepEqual(await backend.takers(node, "IPv4", "TCP"), [...addresses].sort());
         });
       };
       /** The one pod that all of twelve connections, over both ports, come to. */

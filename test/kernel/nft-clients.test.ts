@@ -54,7 +54,7 @@ test("nftables: with the memory of clients full, new clients are assigned by add
   for (const client of clients) {
     const names = await answers(client);
     assert.equal(names.length, 8);
-    assert.equal(new Set(names).size, 1, `${client} came to ${names}`);
+    assert.equal(new Set(names).size, 1, `${client} came to ${names.join()}`);
   }
   assert.equal((await answers("d"))[0], remembered);
   await agent.stop();
