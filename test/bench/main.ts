@@ -16,9 +16,9 @@ import { guestRows } from "./guest/rows.ts";
 import { kernelRows } from "./kernel-rows.ts";
 import { kubeProxies, type Rival } from "./kube-proxies.ts";
 import { commandOf, type Options, optionsOf, type Part } from "./options.ts";
-import { captionOf, load, machine, type Run, reportOf, write, writePicture } from "./page.ts";
+import { load, machine, type Run, reportOf, write, writePicture } from "./page.ts";
 import { withSections } from "./partial.ts";
-import { type Line, pictureOf } from "./picture.ts";
+import type { Line } from "./picture.ts";
 import { rivalRows } from "./rival-rows.ts";
 import { source } from "./source.ts";
 import type { Section } from "./table.ts";
@@ -43,7 +43,7 @@ try {
   console.log(report);
   if (options.write) {
     write((before) => (options.whole ? report : withSections(before, run, sections)));
-    if (lines !== undefined) writePicture(pictureOf(lines, captionOf(run)));
+    if (lines !== undefined) writePicture(lines, run);
   }
 } catch (error) {
   // Ctrl-C ends all that runs in the lab, and then this process: what was cut short by it is no news.

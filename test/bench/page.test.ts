@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { captionOf, machine, type Run, reportOf } from "./page.ts";
+import { captionOf, machine, type Run, reportOf, shownIn } from "./page.ts";
 import { atMost, type Section } from "./table.ts";
 
 const RUN: Run = {
@@ -37,5 +37,17 @@ test("The caption of the picture names the day and the machine", () => {
   assert.equal(
     captionOf({ ...RUN, machine }),
     "p50, and p99 as a thin line; 2026-01-02, 2 x AMD EPYC, 24 GiB, Linux 6.18.44",
+  );
+});
+
+test("README shows the picture, with its last figures for those who do not see it", () => {
+  const points = [
+    { services: 1, p50: 1, p99: 2 },
+    { services: 10_000, p50: 1_200, p99: 2_000 },
+  ];
+  const line = shownIn([{ label: "one", ours: true, points }]);
+  assert.match(
+    line,
+    /^!\[.*p50: one, 1\.20 s with 10,000 services\]\(docs\/images\/change-to-live\.svg\)\n/,
   );
 });

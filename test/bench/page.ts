@@ -1,13 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { blockOf, withBlock } from "../../scripts/documents/markers.ts";
+import { servicesOf, time } from "./figures.ts";
+import { type Line, pictureOf } from "./picture.ts";
 import { missedIn, type Section, tableOf } from "./table.ts";
 
 const PAGE = join(import.meta.dirname, "../../docs/BENCHMARKS.md");
 const BLOCK = "figures";
-const PICTURE = join(import.meta.dirname, "../../docs/images/change-to-live.svg");
+const ROOT = join(import.meta.dirname, "../..");
+const PICTURE = join(ROOT, "docs/images/change-to-live.svg");
 
 /** When and on what a run was made. */
 export interface Run {
@@ -73,8 +76,22 @@ export function captionOf({ date, machine }: Run): string {
   return `p50, and p99 as a thin line; ${date.toISOString().slice(0, 10)}, ${hardware}, ${kernel}`;
 }
 
-/** Writes the picture that README shows. */
-export function writePicture(svg: string): void {
+/** Writes the picture, and the line that shows it in README. */
+export function writePicture(lines: readonly Line[], run: Run): void {
   mkdirSync(dirname(PICTURE), { recursive: true });
-  writeFileSync(PICTURE, svg);
+  writeFileSync(PICTURE, pictureOf(lines, captionOf(run)));
+  const path = join(ROOT, "README.md");
+  writeFileSync(path, withBlock(readFileSync(path, "utf8"), "picture", shownIn(lines)));
+}
+
+/** The line of README. PURE. */
+export function shownIn(lines: readonly Line[]): string {
+  const figures = lines.flatMap(({ label, points }) => {
+    const last = points.at(-1);
+    return last === undefined
+      ? []
+      : [`${label}, ${time(last.p50)} with ${servicesOf(last.services)}`];
+  });
+  const said = `From a change to the first connection that follows it, p50: ${figures.join("; ")}`;
+  return `![${said}](${relative(ROOT, PICTURE)})\n\nMeasured with \`make bench\` ([all figures](docs/BENCHMARKS.md#figures)).\n`;
 }
