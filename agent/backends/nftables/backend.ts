@@ -22,10 +22,14 @@ export interface NftablesOptions extends SkeletonOptions, Partial<OpenOptions> {
 export class NftablesBackend implements Backend<KernelState, Changes, NftablesTransaction> {
   readonly #options: NftablesOptions;
   readonly #nft: NftProcess;
+  /** Transactions begun. */
+  #applied = 0;
   readonly #commits: NftCommits;
   /** What other programs had committed when the last check found no drift. */
   #checkedAt: string | undefined;
   #hasRead = false;
+  /** What a check that found drift has read, as long as nothing was committed since: the repair reads the same. */
+  #found: { readonly others: string; readonly state: KernelState } | undefined;
 
   constructor(options: NftablesOptions) {
     this.#options = options;
@@ -59,7 +63,11 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
   }
 
   /** Without the endpoints the first time: a start with a hundred thousand would take more than a second. The first check reads them. */
-  read(stop?: AbortSignal): Promise<KernelState> {
+  async read(stop?: AbortSignal): Promise<KernelState> {
+    const found = this.#found;
+    this.#found = undefined;
+    if (found !== undefined && found.others === (await this.#commits.ofOthers()))
+      return found.state;
     const endpoints = this.#hasRead ? "read" : "believed";
     this.#hasRead = true;
     return readBack(this.#options.family, endpoints, stop);
@@ -70,12 +78,19 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     const others = await this.#commits.ofOthers();
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const { family } = this.#options;
-    const drift = compare(state, await readBack(family, "read", stop), family);
-    this.#checkedAt = drift.length === 0 ? others : undefined;
+    const applied = this.#applied;
+    const found = await readBack(family, "read", stop);
+    const drift = compare(state, found, family);
+    const isSame = drift.length === 0;
+    this.#checkedAt = isSame ? others : undefined;
+    if (!isSame && others !== undefined && applied === this.#applied)
+      this.#found = { others, state: found };
     return { drift, garbage: undefined, reading: others === undefined ? "routine" : "prompted" };
   }
 
   async apply(tx: NftablesTransaction, state: KernelState): Promise<void> {
+    this.#applied++;
+    this.#found = undefined;
     await runTransaction(this.#options.family, tx, this.#nft, this.#commits);
     tx.settle(state);
   }
