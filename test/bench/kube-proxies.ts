@@ -50,7 +50,9 @@ export async function kubeProxies(options: Options, say: (what: string) => void)
       } catch (error) {
         // The other figures of the run are worth more than these.
         if (!isMany) throw error;
-        say(`kube-proxy: ${count(services)} services, ${result.mode}: not measured: ${error}`);
+        say(
+          `kube-proxy: ${count(services)} services, ${result.mode}: not measured: ${String(error)}`,
+        );
         await proxy.stop();
       }
     }
