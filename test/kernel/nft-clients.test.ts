@@ -59,3 +59,47 @@ test("nftables: with the memory of clients full, new clients are assigned by add
   assert.equal((await answers("d"))[0], remembered);
   await agent.stop();
 });
+
+test("nftables: a client is remembered for the timeout of its service, rounded up to a power of two, and then forgotten", async () => {
+  const pods = { a: [PODS.a], client: [] };
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  const [node, pod] = [lab.node("c1", "n1"), (name: string) => lab.pod("c1", "n1", name)];
+  await pod("a")
+    .spawn(serve("--name", "a"))
+    .line(/serving/);
+  const manifests = new ManifestDirectory(lab, "manifests");
+  /** VIPs, their `timeoutSeconds`, and the timeouts in the kernel. */
+  const imports = [
+    { vip: "241.0.0.10", timeoutSeconds: undefined, kept: "3h" },
+    { vip: "241.0.0.11", timeoutSeconds: 100, kept: "2m8s" },
+    { vip: "241.0.0.12", timeoutSeconds: 128, kept: "2m8s" },
+    { vip: "241.0.0.13", timeoutSeconds: 1, kept: "1s" },
+  ];
+  for (const [i, { vip, timeoutSeconds }] of imports.entries()) {
+    const sessionAffinityConfig = timeoutSeconds && { clientIP: { timeoutSeconds } };
+    const sticky = { sessionAffinity: "ClientIP", sessionAffinityConfig };
+    const ports = [{ ...HTTP, port: 8080 }];
+    manifests.write(
+      `web${i}`,
+      importObject(`demo/web${i}`, [vip], [HTTP], sticky),
+      sliceObject(`web${i}-c1`, `demo/web${i}`, { cluster: "c1" }, ports, [PODS.a]),
+    );
+  }
+  const agent = new AgentProcess(node, manifests.path, [
+    ...["--cluster-id", "c1", "--backend", "nftables"],
+  ]);
+  await agent.start();
+
+  const list = ["nft", "list", "map", "ip", "clusterset-proxy", "clients"];
+  const remembered = async (vip: string) =>
+    new RegExp(`\\. ${vip} timeout (\\S+) expires`).exec(await node.exec(list))?.[1];
+  for (const { vip, kept } of imports) {
+    await eventually(async () => {
+      await pod("client").exec(request("--count", "1", `tcp://${vip}:80`));
+      assert.equal(await remembered(vip), kept, vip);
+    });
+  }
+  await eventually(async () => assert.equal(await remembered("241.0.0.13"), undefined));
+  assert.equal(await remembered("241.0.0.11"), "2m8s");
+  await agent.stop();
+});
