@@ -13,14 +13,18 @@ export function rivalRows(agent: Agent, rival: Rival): Row[] {
   });
   return [
     ...pairs.flatMap(([ours, theirs]) => changeRows(ours, theirs)),
-    ...pairs.map(([ours, theirs]) =>
-      row(
-        `start -> ready, with a response, ${servicesOf(ours.services)}`,
-        ours.cold,
-        theirs.cold,
-        time(ours.cold),
-        time(theirs.cold),
-      ),
+    ...pairs.flatMap(([ours, theirs]) =>
+      Number.isNaN(theirs.cold)
+        ? []
+        : [
+            row(
+              `start -> ready, with a response, ${servicesOf(ours.services)}`,
+              ours.cold,
+              theirs.cold,
+              time(ours.cold),
+              time(theirs.cold),
+            ),
+          ],
     ),
     ...pairs.map(([ours, theirs]) =>
       row(
