@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { stepsOf } from "../e2e/guide.ts";
+import { headingsWithCommands, type Step, stepsOf } from "../e2e/guide.ts";
 import { isAsShown } from "../e2e/shown.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
+import type { Process } from "../lab/process.ts";
+import { request, serve } from "../lab/programs.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
-// docs/guides/nftables.md, by copy and paste, on a node with the two imports that it shows.
+// docs/guides/nftables.md, by copy and paste, on a node with the two imports that it shows. The tests are one story, in
+// order.
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const WHO = "Which program changed it";
 const GUIDE = readFileSync(`${import.meta.dirname}/../../docs/guides/nftables.md`, "utf8");
 
 let lab: Lab;
@@ -24,7 +29,10 @@ function use(...addresses: readonly string[]): void {
 }
 
 before(async () => {
-  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const pods = { a: ["10.1.0.11"], b: ["10.1.0.12"], client: [] };
+  lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  const servers = ["a", "b"].map((name) => lab.pod("c1", "n1", name).spawn(serve("--name", name)));
+  await Promise.all(servers.map((server) => server.line(/serving/)));
   manifests = new ManifestDirectory(lab, "manifests");
   manifests.write("web", importObject("shop/web", ["241.0.0.10"], [HTTP]));
   manifests.write("empty", importObject("shop/empty", ["241.0.0.11"], [HTTP]));
@@ -33,19 +41,38 @@ before(async () => {
   agent = new AgentProcess(node(), manifests.path, flags);
   await agent.start();
   await agent.page("/readyz");
+  await node().exec(["nft", "add table ip other; add set ip other probe { type ipv4_addr; }"]);
+  const client = lab.pod("c1", "n1", "client").spawn(request("--hold", "http://241.0.0.10"));
+  await client.line(/name/);
 });
 after(async () => {
   await agent.stop();
   await lab.remove();
 });
 
-test("each command of the nftables guide prints what the guide shows", async () => {
-  const steps = stepsOf("nftables.md").filter(({ place }) => place === "node");
-  assert.ok(steps.length > 3);
+/** Runs blocks of the guide in order; a block is repeated until it prints what the guide shows. */
+async function follow(steps: readonly Step[]): Promise<void> {
+  assert.ok(steps.length > 0);
+  const log = join(lab.directory, "agent.log");
   for (const { commands, shown } of steps) {
-    const seen = await node().exec(["sh", "-c", commands]);
-    if (shown !== undefined) assert.ok(isAsShown(shown, ordered(seen)), `${commands}\n${seen}`);
+    const run = async () => {
+      // The agent is no pod here, so its log is in a file.
+      writeFileSync(log, agent.log);
+      return node().exec(["sh", "-c", `kubectl() { cat ${log}; }\n${commands}`]);
+    };
+    if (shown === undefined) await run();
+    else
+      await eventually(async () => {
+        const seen = await run();
+        assert.ok(isAsShown(shown, ordered(seen)), `${commands}\n${seen}`);
+      });
   }
+}
+
+test("each command that reads prints what the guide shows", async () => {
+  const headings = headingsWithCommands("nftables.md").filter((one) => one !== WHO);
+  assert.ok(headings.length >= 3);
+  for (const heading of headings) await follow(stepsOf("nftables.md", heading));
 });
 
 /** Elements of a set have no order; the guide has one. */
@@ -62,20 +89,46 @@ function byKey(a: string, b: string): number {
   return key(a) < key(b) ? -1 : 1;
 }
 
+test("a deleted element is repaired, logged and counted, and nft monitor prints the program, as the guide shows it", async () => {
+  const monitor = await listen("nft monitor");
+  await follow(stepsOf("nftables.md", WHO));
+  await assertPrinted(monitor, "nft monitor", /by process \d+ \(MainThread\)/);
+});
+
 test("nft monitor prints a change as the guide shows it", async () => {
-  const [, shown = ""] = /```console\n\$ nft monitor elements\n(.*?)```/s.exec(GUIDE) ?? [];
-  const monitor = node().spawn(["nft", "monitor", "elements"]);
-  // Nothing tells that it listens.
+  const monitor = await listen("nft monitor elements");
+  use("10.1.0.11", "10.1.0.13");
+  await assertPrinted(monitor, "nft monitor elements", /add element.* services/);
+});
+
+/** Starts a command that prints changes. */
+async function listen(command: string): Promise<Process> {
+  const monitor = node().spawn(command.split(" "));
+  // It does not print that it listens: elements of another program show it.
   await eventually(async () => {
-    await node().exec(["nft", "add element ip clusterset-proxy explicit { 192.0.2.1 }"]);
-    await node().exec(["nft", "delete element ip clusterset-proxy explicit { 192.0.2.1 }"]);
+    await node().exec(["nft", "add element ip other probe { 192.0.2.1 }"]);
+    await node().exec(["nft", "delete element ip other probe { 192.0.2.1 }"]);
     assert.ok(monitor.lines.length > 0);
   });
-  use("10.1.0.11", "10.1.0.13");
-  await monitor.line(/add element.* services/);
-  const ours = monitor.lines.filter(
-    (line) => !line.includes("explicit") && line.includes(" element "),
-  );
-  assert.ok(isAsShown(shown, ours.join("\n")), ours.join("\n"));
+  return monitor;
+}
+
+/** Asserts that a command has printed what the guide shows of it, once it has printed the last line. */
+async function assertPrinted(monitor: Process, command: string, last: RegExp): Promise<void> {
+  const [, shown = ""] =
+    new RegExp(`\`\`\`console\n\\$ ${command}\n(.*?)\`\`\``, "s").exec(GUIDE) ?? [];
+  await monitor.line(last);
   await monitor.stop();
-});
+  // A transaction's process is on the line below it.
+  const ours = monitor.lines.filter(
+    (line, i) =>
+      !(line.startsWith("#") ? (monitor.lines[i - 1] ?? " other ") : line).includes(" other "),
+  );
+  const changes = ours.filter((line) => / element |^#/.test(line)).join("\n");
+  assert.ok(isAsShown(numbered(shown), numbered(changes)), changes);
+}
+
+/** Generations and processes have other numbers in each run. */
+function numbered(text: string): string {
+  return text.replace(/generation \d+ by process \d+/g, "generation 1 by process 1");
+}
