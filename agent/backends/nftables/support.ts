@@ -41,8 +41,14 @@ async function trial(
     return undefined;
   } catch (error) {
     if (codeOf(error) === "CSP_EXEC_MISSING") return "nft is not installed";
-    return String(error).split("\n", 1)[0];
+    const [first = ""] = String(error).split("\n", 1);
+    return first.endsWith(CRASHED) ? `${first} (${NEWER})` : first;
   }
 }
+
+/** How nft 1.0.6 ends when it reads a set of any table that nft 1.1 wrote (kubernetes/kubernetes#136786). */
+const CRASHED = "SIGSEGV";
+const NEWER =
+  "nft crashed, as nft 1.0 does if a newer nft wrote a set on this node: use an nft that is as new, or --backend iptables";
 
 const NONE = { mode: "none", podCidrs: [] } as const;
