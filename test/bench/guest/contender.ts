@@ -2,18 +2,12 @@
  * One backend in the network namespace of this process, which nobody else has used: a cold sync, a restart with existing rules
  * then, and changes of one endpoint, each alone. Prints a `Sync`. Arguments: backend, services, endpoints of each, changes.
  */
-import type { AnyBackend } from "../../../agent/backends/backend.ts";
 import { setUp } from "../../../agent/backends/ipvs/support.ts";
 import { backendConfig } from "../../generators/facts.ts";
-import { iptables, ipvs, nftables, Pipeline } from "../pipeline.ts";
+import { iptables, ipvs, Pipeline } from "../pipeline.ts";
 import { services, without } from "../services.ts";
-import { backendOf, type Contender, type Sync } from "./sync.ts";
+import { backendOf, type Sync } from "./sync.ts";
 
-const OPEN: Readonly<Record<Contender, () => AnyBackend>> = {
-  ipvs,
-  nftables,
-  iptables: () => iptables("nft"),
-};
 const [name = "", ...numbers] = process.argv.slice(2);
 const backend = backendOf(name);
 const [count = 0, endpoints = 0, rounds = 0] = numbers.map(Number);
@@ -49,7 +43,7 @@ console.log(JSON.stringify(sync));
 
 /** As an agent that has just listed. */
 function started(): Pipeline {
-  const pipeline = new Pipeline(OPEN[backend]());
+  const pipeline = new Pipeline(backend === "ipvs" ? ipvs() : iptables("nft"));
   pipeline.list(world);
   return pipeline;
 }

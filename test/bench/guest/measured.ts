@@ -5,7 +5,7 @@ import type { Stage } from "../../vm/mirror.ts";
 import { REPOSITORY } from "../../vm/run-disk.ts";
 import { parseSync, type Sync } from "./sync.ts";
 
-/** Runs IPVS, nftables and iptables beside each other in one virtual machine. Makes it first, if it is not there yet. */
+/** Runs IPVS and iptables beside each other in one virtual machine. Makes it first, if it is not there yet. */
 export async function syncsInGuest(): Promise<Sync[]> {
   const stdio: ["ignore", "inherit", "inherit"] = ["ignore", "inherit", "inherit"];
   execFileSync(join(REPOSITORY, "scripts/prepare"), ["vm"], { stdio });

@@ -2,13 +2,13 @@ import { count, figuresOf, servicesOf, time } from "../figures.ts";
 import type { Row } from "../table.ts";
 import type { Contender, Sync } from "./sync.ts";
 
-/** One of them beside iptables, in one virtual machine. Throws if it has no figures where others have. PURE. */
-export function guestRows(syncs: readonly Sync[], ours: Exclude<Contender, "iptables">): Row[] {
+/** IPVS beside iptables, in one virtual machine. Throws if one of them has no figures where the other has. PURE. */
+export function guestRows(syncs: readonly Sync[]): Row[] {
   const sizes = [...new Set(syncs.map(({ services }) => services))].sort((a, b) => a - b);
   return sizes.flatMap((services) => {
     const ofSize = syncs.filter((sync) => sync.services === services);
     const of = (backend: Contender) => summary(ofSize.filter((sync) => sync.backend === backend));
-    return rowsOf(services, of(ours), of("iptables"));
+    return rowsOf(services, of("ipvs"), of("iptables"));
   });
 }
 

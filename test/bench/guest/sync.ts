@@ -1,5 +1,5 @@
 /** What is measured in the guest, beside each other. */
-export const CONTENDERS = ["ipvs", "nftables", "iptables"] as const;
+export const CONTENDERS = ["ipvs", "iptables"] as const;
 /** One of `CONTENDERS`; iptables is its nft flavour. */
 export type Contender = (typeof CONTENDERS)[number];
 
