@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
@@ -7,7 +9,7 @@ import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const [WEB, EMPTY] = ["241.0.1.7", "241.0.1.8"];
@@ -94,6 +96,29 @@ describe("moving from one backend to another under load", () => {
     });
   }
 
+  test("a backend that the node does not support leaves the rules of the one before, and the agent exits", async () => {
+    const [first] = BACKENDS;
+    assert.ok(first && agent);
+    await agent.stop();
+    const rules = await first.own(node());
+    assert.match(rules.join("\n"), first.complete);
+    const tools = join(lab.directory, "tools");
+    mkdirSync(tools);
+    writeFileSync(join(tools, "nft"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    const unusable = new AgentProcess(
+      node(),
+      `${lab.directory}/manifests`,
+      ["--cluster-id", "c1", "--region", "eu-west", "--backend", "nftables"],
+      ["env", `PATH=${tools}:${process.env.PATH}`, AGENT],
+    );
+    unusable.launch();
+    const { code } = await unusable.exited;
+    assert.notEqual(code, 0);
+    assert.match(unusable.log, /CSP_BACKEND_UNUSABLE/);
+    assert.deepEqual(await first.own(node()), rules);
+    await agent.start();
+  });
+
   test("no new connection has failed or hung meanwhile, and each to an import without endpoints was refused", async () => {
     for (const one of storm) one.signal("SIGTERM");
     await Promise.all(storm.map((one) => one.exited));
@@ -108,5 +133,10 @@ describe("moving from one backend to another under load", () => {
     }
     await Promise.all(held.map((one) => one.close()));
     await agent?.stop();
+  });
+
+  test("cleanup leaves nothing of any backend", async () => {
+    await node().exec([AGENT, "cleanup"]);
+    for (const backend of BACKENDS) assert.deepEqual(await backend.own(node()), []);
   });
 });
