@@ -42,7 +42,10 @@ before(async () => {
   await agent.start();
   await agent.page("/readyz");
   await node().exec(["nft", "add table ip other; add set ip other probe { type ipv4_addr; }"]);
-  const client = lab.pod("c1", "n1", "client").spawn(request("--hold", "http://241.0.0.10"));
+  const pod = lab.pod("c1", "n1", "client");
+  // The guide's output has ports of five digits.
+  await pod.exec(["sysctl", "-qw", "net.ipv4.ip_local_port_range=32768 60999"]);
+  const client = pod.spawn(request("--hold", "http://241.0.0.10"));
   await client.line(/name/);
 });
 after(async () => {
