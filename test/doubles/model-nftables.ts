@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { finished } from "../../agent/backends/backend.ts";
 import { believedState, type Listing, stateOf } from "../../agent/backends/nftables/listing.ts";
 import { SETS } from "../../agent/backends/nftables/sets.ts";
 import { type KernelState, nothing } from "../../agent/backends/nftables/state.ts";
@@ -45,12 +46,12 @@ export class ModelNftables {
 
   /** What a complete read returns. */
   read(): KernelState {
-    return this.#exists ? stateOf(...this.#listing) : nothing();
+    return this.#exists ? finished(stateOf(...this.#listing)) : nothing();
   }
 
   /** What a new process believes. */
   believed(): KernelState | undefined {
-    return this.#exists ? believedState(...this.#listing) : nothing();
+    return this.#exists ? finished(believedState(...this.#listing)) : nothing();
   }
 
   get #listing(): [Listing, string[]] {

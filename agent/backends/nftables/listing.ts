@@ -17,10 +17,11 @@ export type Listing = Readonly<Record<keyof typeof SETS, readonly (Element | und
 /** Endpoints that are believed of a service, at most: any program may have written the number. */
 const MOST_BELIEVED = 100_000;
 
-/** The state of a kernel with these elements, and rules with these comments. PURE. */
-export function stateOf(listing: Listing, rules: readonly string[]): KernelState {
+/** The state of a kernel with these elements, and rules with these comments, computed in short steps. PURE. */
+export function* stateOf(listing: Listing, rules: readonly string[]): Generator<void, KernelState> {
   const state = stateWithout(listing, rules);
-  const [endpoints, choices] = [byService(listing.endpoints), byService(listing.choices)];
+  const endpoints = yield* byService(listing.endpoints);
+  const choices = yield* byService(listing.choices);
   const [heads, affinity] = [byKey(listing.services), contents(listing.affinity)];
   const keys = new Set([heads, affinity, endpoints, choices].flatMap((some) => [...some.keys()]));
   for (const key of keys) {
@@ -32,6 +33,7 @@ export function stateOf(listing: Listing, rules: readonly string[]): KernelState
       choices: lastFields(chosen ?? []),
       digest: digestOf(targets ?? [], chosen ?? []),
     });
+    yield;
   }
   return state;
 }
@@ -40,9 +42,13 @@ export function stateOf(listing: Listing, rules: readonly string[]): KernelState
  * The same without looking at `endpoints`: the elements in `services` say how many there are, and have a digest of them, which the agent wrote in the same
  * transaction. Undefined if one does not. PURE.
  */
-export function believedState(listing: Listing, rules: readonly string[]): KernelState | undefined {
+export function* believedState(
+  listing: Listing,
+  rules: readonly string[],
+): Generator<void, KernelState | undefined> {
   const state = stateWithout({ ...listing, endpoints: [] }, rules);
-  const [heads, choices] = [byKey(listing.services), byService(listing.choices)];
+  const heads = byKey(listing.services);
+  const choices = yield* byService(listing.choices);
   const affinity = contents(listing.affinity);
   for (const key of [...choices.keys(), ...affinity.keys()]) if (!heads.has(key)) return undefined;
   for (const [key, head] of heads) {
@@ -50,6 +56,7 @@ export function believedState(listing: Listing, rules: readonly string[]): Kerne
     const believed = believedService(head, sticky, choices.get(key) ?? []);
     if (believed === undefined) return undefined;
     state.services.set(key, believed);
+    yield;
   }
   return state;
 }
@@ -88,7 +95,9 @@ function stateWithout(listing: Listing, rules: readonly string[]): KernelState {
   return state;
 }
 
-function byService(elements: readonly (Element | undefined)[]): Map<ServiceKey, Element[]> {
+function* byService(
+  elements: readonly (Element | undefined)[],
+): Generator<void, Map<ServiceKey, Element[]>> {
   const found = new Map<ServiceKey, Element[]>();
   for (const element of elements) {
     if (element === undefined) continue;
@@ -96,6 +105,7 @@ function byService(elements: readonly (Element | undefined)[]): Map<ServiceKey, 
     const same = found.get(service);
     if (same === undefined) found.set(service, [element]);
     else same.push(element);
+    yield;
   }
   return found;
 }

@@ -1,5 +1,7 @@
 import type { Family } from "../../../api/address.ts";
+import { systemClock } from "../../../common/clock.ts";
 import { codeOf } from "../../../common/errors.ts";
+import { TimeSlice } from "../../../common/event-loop.ts";
 import { listTable } from "../../system/nft-table.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
@@ -25,8 +27,11 @@ export async function readBack(
     const elements = new NftElements(family, TABLE);
     const list = (name: SetName) => elements.list(SETS[name]);
     const others = await listing((name) => (name === "endpoints" ? [] : list(name)), stop);
-    const believed = endpoints === "believed" ? believedState(others, rules) : undefined;
-    return believed ?? stateOf({ ...others, endpoints: await list("endpoints") }, rules);
+    const slice = new TimeSlice(systemClock);
+    const believed =
+      endpoints === "believed" ? await slice.run(believedState(others, rules)) : undefined;
+    if (believed !== undefined) return believed;
+    return await slice.run(stateOf({ ...others, endpoints: await list("endpoints") }, rules));
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
     return readAsText(family, stop);
@@ -38,7 +43,8 @@ async function readAsText(family: Family, stop: AbortSignal | undefined): Promis
   if (table === undefined) return nothing();
   const parse = (name: SetName) =>
     (table.sets.get(name) ?? []).map((one) => parseElement(SETS[name], one));
-  return stateOf(await listing(parse, stop), table.rules);
+  const slice = new TimeSlice(systemClock);
+  return slice.run(stateOf(await listing(parse, stop), table.rules));
 }
 
 type Elements = readonly (Element | undefined)[];
