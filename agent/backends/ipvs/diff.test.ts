@@ -205,6 +205,18 @@ describe("the steps of a change, in order", () => {
     assert.ok(lines.includes("set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 0"));
   });
 
+  test("a VIP whose connections drain comes back after another program deleted it, also after a restart", () => {
+    for (const vip of ["241.0.0.10", "1.2.3.4"]) {
+      const world = new World();
+      world.set([service([A], { vips: [vip] })]);
+      world.state.vips.clear();
+      const lines = world.restart([]);
+      assert.ok(lines.includes(`address add ${vip}`), lines.join("\n"));
+      assert.ok(!lines.some((line) => line.includes("explicit")), "the guard still knows it");
+      assert.deepEqual(world.state.leaving.size, 1);
+    }
+  });
+
   test("kept servers are neither written nor drained", () => {
     const world = both();
     assert.deepEqual(world.restart([], [service([A, B])]), []);

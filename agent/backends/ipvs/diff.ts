@@ -143,13 +143,18 @@ function* all(
   state: KernelState,
   { complete, servers: named }: Changes,
 ): Generator<readonly [ServerKey, DesiredServer | undefined]> {
-  const { servers, sets } = state;
+  const { sets } = state;
   for (const [key, server] of named) if (server !== "kept") yield [key, server];
   if (!complete) return;
-  const ours = [...servers.keys()].filter((key) => isOurs(state, key) && !servers.get(key)?.far);
-  for (const key of new Set([...ours, ...sets.served.keys()])) {
+  for (const key of new Set([...near(state), ...sets.served.keys()])) {
     if (!named.has(key)) yield [key, undefined];
   }
+}
+
+/** Our servers, without those on addresses that this program does not serve. */
+function near(state: KernelState): ServerKey[] {
+  const { servers } = state;
+  return [...servers.keys()].filter((key) => isOurs(state, key) && !servers.get(key)?.far);
 }
 
 function diffServer(
@@ -217,7 +222,9 @@ function diffVips(
     else given.add(vip);
   }
   if (changes.complete) {
-    for (const vip of state.vips) if (!changes.vips.has(vip)) given.add(vip);
+    // The device may have been deleted: servers with connections are found again by their addresses only.
+    const vips = [...state.vips, ...near(state).map(vipOf)];
+    for (const vip of vips) if (!changes.vips.has(vip)) given.add(vip);
   }
   const used = usedOf(given, state, servers);
   const vips = new Map(changes.vips);
