@@ -17,8 +17,8 @@ function tests(name: string, files: string, concurrency: number): Group {
 }
 
 /**
- * All that needs root. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
- * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need. Tests of rules make
+ * All that needs root, or more than seconds. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
+ * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need, and measures memory. Tests of rules make
  * storms of connections, one storm at a time.
  */
 const LANES: readonly (readonly Group[])[] = [
@@ -27,7 +27,10 @@ const LANES: readonly (readonly Group[])[] = [
     tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
   ],
   [tests("rules", "test/{kernel,backends}/**/*.test.ts", 1)],
-  [{ name: "images", argv: ["test/e2e/make-ready.ts"] }],
+  [
+    { name: "images", argv: ["test/e2e/make-ready.ts"] },
+    tests("limits", "test/limits/**/*.test.ts", 1),
+  ],
 ];
 
 /** Emulates two processors, and takes both of this machine: beside clusters, neither gets anywhere. */

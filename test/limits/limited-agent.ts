@@ -8,6 +8,7 @@ import {
 } from "../../agent/backends/backend.ts";
 import { IptablesBackend } from "../../agent/backends/iptables/backend.ts";
 import { IpvsBackend } from "../../agent/backends/ipvs/backend.ts";
+import { NftablesBackend } from "../../agent/backends/nftables/backend.ts";
 import { FLAGS } from "../../agent/config/flags.ts";
 import { ConntrackFollower } from "../../agent/conntrack/conntrack-follower.ts";
 import type { ImportFact, SliceFact } from "../../agent/model/facts.ts";
@@ -33,7 +34,7 @@ const RANGE = cidr("241.0.0.0/8");
 const POLICY = { mode: "none", podCidrs: [] } as const;
 
 const OPTIONS = { family: "IPv4", clusterSetCidr: RANGE, masquerade: POLICY } as const;
-/** Rules, or IPVS commands, of the largest transaction. */
+/** Rules, IPVS commands or elements of the largest transaction. */
 let largest = 0;
 
 /** A backend on a kernel that accepts everything and keeps nothing but what the agent caches of it. */
@@ -72,6 +73,12 @@ const BACKENDS = {
   ipvs: () =>
     accepting(new IpvsBackend({ ...OPTIONS, scheduler: "rr" }), ({ steps }) =>
       steps.map((step) => (step.kind === "ipvs" ? step.commands.length : 0)),
+    ),
+  nftables: () =>
+    accepting(new NftablesBackend(OPTIONS), ({ groups }) =>
+      groups.map((group) =>
+        group.reduce((sum, one) => sum + (one.kind === "add" ? one.elements : one.keys).length, 0),
+      ),
     ),
 };
 /** A backend of the tests. */
@@ -131,7 +138,7 @@ export interface Shape {
 /** What the agent reports once it is in sync, and whenever it is asked. */
 export interface Report {
   readonly port: number;
-  /** Rules, or IPVS commands, of the largest transaction but the first. */
+  /** Rules, IPVS commands or elements of the largest transaction but the first. */
   readonly largest: number;
   /** The most memory so far, in megabytes. */
   readonly megabytes: number;
