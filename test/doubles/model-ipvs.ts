@@ -6,12 +6,12 @@ import {
   type KernelServer,
   type KernelState,
   nothing,
-  type ServerKey,
   serverKey,
   type Terms,
   vipOf,
 } from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
+import type { ServiceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Command } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
@@ -52,7 +52,7 @@ type Act =
  * again, and what is not there is neither changed nor deleted.
  */
 export class ModelIpvs {
-  readonly servers = new Map<ServerKey, ModelServer>();
+  readonly servers = new Map<ServiceKey, ModelServer>();
   readonly vips = new Set<string>();
   /** Our tables, by family and name. */
   tables: ReadonlyMap<string, ModelTable> = new Map();
@@ -105,7 +105,7 @@ export class ModelIpvs {
   }
 
   /** The destinations of these servers, as a check reads them. */
-  destinations(keys: readonly ServerKey[]) {
+  destinations(keys: readonly ServiceKey[]) {
     return new Map(
       keys.flatMap((key) => {
         const server = this.servers.get(key);
@@ -122,7 +122,7 @@ export class ModelIpvs {
   }
 
   /** Destinations of new connections. */
-  takers(key: ServerKey): ModelDestination[] {
+  takers(key: ServiceKey): ModelDestination[] {
     const all = [...(this.servers.get(key)?.destinations.values() ?? [])];
     return all.filter(({ weight }) => weight > 0);
   }

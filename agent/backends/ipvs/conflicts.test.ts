@@ -3,20 +3,21 @@ import { describe, test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { finished } from "../backend.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { conflictsOf } from "./conflicts.ts";
 import { diff, diffGarbage } from "./diff.ts";
 import { compare } from "./drift.ts";
 import type { GuardOptions } from "./guard.ts";
 import { IpvsRuleset } from "./ruleset.ts";
-import { draining, type KernelServer, type KernelState, nothing, type ServerKey } from "./state.ts";
+import { draining, type KernelServer, type KernelState, nothing } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
   clusterSetCidr: cidr("241.0.0.0/8"),
   masquerade: { mode: "none", podCidrs: [] },
 };
-const KEY: ServerKey = "f100000a TCP 80";
-const OTHER: ServerKey = "f100000a TCP 443";
+const KEY: ServiceKey = "f100000a TCP 80";
+const OTHER: ServiceKey = "f100000a TCP 443";
 /** Another program's: it has no mark of ours. */
 const FOREIGN: KernelServer = {
   terms: { scheduler: "lc", flags: 0, timeout: 0 },
@@ -98,7 +99,7 @@ describe("a foreign server in the place of ours", () => {
 
   test("may be at an explicit VIP that no device or rule of ours has; one with our mark there is used if desired, and else left alone", () => {
     const vip = "1.2.3.4";
-    const [web, tls]: ServerKey[] = ["01020304 TCP 80", "01020304 TCP 443"];
+    const [web, tls]: ServiceKey[] = ["01020304 TCP 80", "01020304 TCP 443"];
     const state = nothing();
     const { terms } = FOREIGN;
     state.servers.set("01020304 TCP 80", { terms, destinations: new Map(), far: true });

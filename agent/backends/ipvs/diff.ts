@@ -2,6 +2,7 @@ import { contains } from "../../../api/cidr.ts";
 import type { Command, ServerName } from "../../system/ipvs/object.ts";
 import { finished } from "../backend.ts";
 import { changesOf } from "../nft/elements.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import type { GuardOptions } from "./guard.ts";
 import { marksOf } from "./nft-tables.ts";
 import {
@@ -16,7 +17,6 @@ import {
   type KernelDestination,
   type KernelServer,
   type KernelState,
-  type ServerKey,
   sameTerms,
   serverName,
   vipOf,
@@ -48,14 +48,14 @@ export function* diff(
 ): Generator<void, IpvsTransaction> {
   const options = state.shared ? { ...node, unbound: true } : node;
   const { family, clusterSetCidr } = options;
-  const servers = new Map<ServerKey, KernelServer | undefined>();
+  const servers = new Map<ServiceKey, KernelServer | undefined>();
   const gains: Command[] = [];
   const losses: Command[] = [];
-  const served = new Map<ServerKey, string | undefined>();
-  const serve = (key: ServerKey, importKey: string | undefined) => {
+  const served = new Map<ServiceKey, string | undefined>();
+  const serve = (key: ServiceKey, importKey: string | undefined) => {
     if (state.sets.served.get(key) !== importKey) served.set(key, importKey);
   };
-  const blocked = new Map<ServerKey, Blocked | undefined>();
+  const blocked = new Map<ServiceKey, Blocked | undefined>();
   for (const [key, desired] of all(state, changes)) {
     const existing = state.servers.get(key);
     if (existing !== undefined && !isOurs(state, key)) {
@@ -96,13 +96,13 @@ export function* diff(
  */
 export function diffGarbage(
   state: KernelState,
-  drains: readonly ServerKey[],
-  found: ReadonlyMap<ServerKey, ReadonlyMap<DestinationKey, KernelDestination>>,
+  drains: readonly ServiceKey[],
+  found: ReadonlyMap<ServiceKey, ReadonlyMap<DestinationKey, KernelDestination>>,
   bind: boolean,
   options: GuardOptions,
 ): IpvsTransaction {
   const servers = new Map(state.servers);
-  const changed = new Map<ServerKey, DesiredServer | undefined>();
+  const changed = new Map<ServiceKey, DesiredServer | undefined>();
   for (const key of drains) {
     const server = servers.get(key);
     if (server === undefined) continue;
@@ -112,7 +112,7 @@ export function diffGarbage(
     changed.set(key, asDesired(now, state.sets.served.get(key)));
   }
   const none = new Map<string, boolean>();
-  const changes: Changes = { complete: false, servers: changed, vips: none, hairpins: none };
+  const changes: Changes = { complete: false, services: changed, vips: none, hairpins: none };
   const shared = state.shared && !bind;
   return finished(diff({ ...state, servers, shared }, changes, options));
 }
@@ -141,8 +141,8 @@ function asDesired(existing: KernelServer, importKey = ""): DesiredServer | unde
 /** The servers that `changes` names, without kept ones; if it is complete, also all others of ours. */
 function* all(
   state: KernelState,
-  { complete, servers: named }: Changes,
-): Generator<readonly [ServerKey, DesiredServer | undefined]> {
+  { complete, services: named }: Changes,
+): Generator<readonly [ServiceKey, DesiredServer | undefined]> {
   const { sets } = state;
   for (const [key, server] of named) if (server !== "kept") yield [key, server];
   if (!complete) return;
@@ -152,7 +152,7 @@ function* all(
 }
 
 /** Our servers, without those on addresses that this program does not serve. */
-function near(state: KernelState): ServerKey[] {
+function near(state: KernelState): ServiceKey[] {
   const { servers } = state;
   return [...servers.keys()].filter((key) => isOurs(state, key) && !servers.get(key)?.far);
 }
@@ -214,7 +214,7 @@ function endsAtOnce(
 function diffVips(
   state: KernelState,
   changes: Changes,
-  servers: ReadonlyMap<ServerKey, KernelServer | undefined>,
+  servers: ReadonlyMap<ServiceKey, KernelServer | undefined>,
 ): { vips: Map<string, boolean>; leaving: Set<string> } {
   const given = new Set<string>(state.leaving);
   for (const [vip, desired] of changes.vips) {
@@ -236,7 +236,7 @@ function diffVips(
 function usedOf(
   vips: ReadonlySet<string>,
   state: KernelState,
-  servers: ReadonlyMap<ServerKey, KernelServer | undefined>,
+  servers: ReadonlyMap<ServiceKey, KernelServer | undefined>,
 ): Set<string> {
   const used = new Set<string>();
   if (vips.size === 0) return used;

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { finished } from "../backend.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { diff } from "./diff.ts";
 import { compare } from "./drift.ts";
 import type { GuardOptions } from "./guard.ts";
@@ -14,7 +15,6 @@ import {
   type KernelDestination,
   type KernelState,
   nothing,
-  type ServerKey,
 } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
@@ -60,7 +60,7 @@ describe("external changes of IPVS", () => {
 
   for (const [name, depth] of [
     ["all", "all"],
-    ["servers alone", new Set<ServerKey>()],
+    ["servers alone", new Set<ServiceKey>()],
   ] as const) {
     test(`a deleted server, or one with other terms (${name})`, () => {
       assert.deepEqual(

@@ -1,6 +1,7 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { Drift } from "../backend.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { guardTable } from "./nft-tables.ts";
 import {
   type Depth,
@@ -8,7 +9,6 @@ import {
   isOurs,
   type KernelServer,
   type KernelState,
-  type ServerKey,
   sameTerms,
   serverName,
 } from "./state.ts";
@@ -102,7 +102,7 @@ function compareSettings(before: KernelState, found: KernelState): Drift[] {
   return news.map(({ name }) => ({ reason: "setting-changed", what: name }));
 }
 
-function serverText(key: ServerKey, family: Family): string {
+function serverText(key: ServiceKey, family: Family): string {
   const { address, protocol, port } = serverName(key, family);
   return `${protocol} ${addressFromHex(address).text} ${port}`;
 }

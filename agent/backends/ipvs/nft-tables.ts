@@ -1,10 +1,11 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import { type Chain, commentsOf, replaceTable } from "../nft/chains.ts";
 import { elementLines } from "../nft/elements.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { WORDS } from "../nft/words.ts";
 import { arpChains } from "./arp.ts";
 import { type GuardOptions, guardChains } from "./guard.ts";
-import { type GuardSets, noSets, type ServerKey, serverName } from "./state.ts";
+import { type GuardSets, noSets, serverName } from "./state.ts";
 
 /** Our nftables tables of one family, which are always written together: the guard, and with IPv4 the ARP rules. */
 
@@ -45,7 +46,7 @@ export function renderTables(options: GuardOptions, sets: GuardSets): string {
 export function renderElements(family: Family, before: GuardSets, after: GuardSets): string[] {
   const text = (hex: string) => addressFromHex(hex).text;
   const twice = (hex: string) => `${text(hex)} . ${text(hex)}`;
-  const server = (key: ServerKey) => {
+  const server = (key: ServiceKey) => {
     const { address, protocol, port } = serverName(key, family);
     return `${text(address)} . ${protocol.toLowerCase()} . ${port}`;
   };

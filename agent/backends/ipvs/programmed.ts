@@ -1,11 +1,12 @@
 import type { Programmed } from "../backend.ts";
 import { digitsOf } from "../nft/digits.ts";
-import { isImportKey, type KernelState, type ServerKey, serverKey, vipOf } from "./state.ts";
+import { keysOf, type ServiceKey } from "../nft/service-key.ts";
+import { isImportKey, type KernelState, vipOf } from "./state.ts";
 
 /** The services that have a virtual server to which the guard admits new connections. PURE. */
 export function programmed({ servers, sets: { served } }: KernelState): Programmed {
   let holders: ReadonlyMap<string, string> | undefined;
-  const isAdmitted = (key: ServerKey) => servers.has(key) && served.has(key);
+  const isAdmitted = (key: ServiceKey) => servers.has(key) && served.has(key);
   return {
     get size() {
       // One service has a server for each of its VIPs.
@@ -20,7 +21,6 @@ export function programmed({ servers, sets: { served } }: KernelState): Programm
       const text = holders.get(address ?? "");
       return text !== undefined && isImportKey(text) ? text : undefined;
     },
-    has: ({ vips, protocol, port }) =>
-      digitsOf(vips).some((address) => isAdmitted(serverKey({ address, protocol, port }))),
+    has: (service) => keysOf(service).some(isAdmitted),
   };
 }

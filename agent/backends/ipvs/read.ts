@@ -8,6 +8,7 @@ import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { readSysctl } from "../../system/sysctl.ts";
 import type { DestinationCount } from "../backend.ts";
 import { digitsOf } from "../nft/digits.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import type { GuardListing } from "./list.ts";
 import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
@@ -20,7 +21,6 @@ import {
   type KernelDestination,
   type KernelState,
   nothing,
-  type ServerKey,
   serverKey,
   serverName,
 } from "./state.ts";
@@ -71,10 +71,10 @@ export async function isBesideKubeProxy(): Promise<boolean> {
 
 /** The destinations of these servers; none of a deleted one. Rejects as `IpvsTable.destinations` does. */
 export async function readDestinations(
-  servers: readonly ServerKey[],
+  servers: readonly ServiceKey[],
   family: Family,
   stop?: AbortSignal,
-): Promise<Map<ServerKey, Map<DestinationKey, KernelDestination>>> {
+): Promise<Map<ServiceKey, Map<DestinationKey, KernelDestination>>> {
   if (servers.length === 0) return new Map();
   const names = servers.map((key) => serverName(key, family));
   const found = await new IpvsTable().destinations(names, stop);

@@ -1,13 +1,12 @@
 import type { Scheduler } from "../../../api/scheduler.ts";
 import { servicePortName, type VirtualService } from "../../plan/virtual-service.ts";
 import { digitsOf } from "../nft/digits.ts";
+import { keysOf, type ServiceKey } from "../nft/service-key.ts";
 import {
   type DesiredServer,
   type DestinationKey,
   destinationKey,
   MARK,
-  type ServerKey,
-  serverKey,
   type Terms,
 } from "./state.ts";
 
@@ -23,8 +22,8 @@ const FALLBACK = 0x8;
 export function renderServers(
   service: VirtualService,
   scheduler: Scheduler,
-): (readonly [ServerKey, DesiredServer])[] {
-  const { protocol, port, importKey, keeps } = service;
+): (readonly [ServiceKey, DesiredServer])[] {
+  const { importKey, keeps } = service;
   const desired: DesiredServer = {
     importKey,
     servicePort: servicePortName(service),
@@ -32,7 +31,7 @@ export function renderServers(
     endpoints: endpointsOf(service),
     ...(keeps !== undefined && { keeps: new Set(keeps) }),
   };
-  return digitsOf(service.vips).map((address) => [serverKey({ address, protocol, port }), desired]);
+  return keysOf(service).map((key) => [key, desired]);
 }
 
 /** The kernel accepts any timeout that an import can have: at most a day. */

@@ -58,7 +58,7 @@ function settle(state: KernelState, ruleset: IpvsRuleset): void {
 }
 
 function desiredServers(ruleset: IpvsRuleset): DesiredServer[] {
-  const servers = [...finished(ruleset.take()).servers.values()];
+  const servers = [...finished(ruleset.take()).services.values()];
   return servers.filter((server) => typeof server === "object");
 }
 

@@ -1,12 +1,11 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import { isLabelName, type ObjectKey } from "../../../api/names.ts";
-import { isProtocol, type Protocol } from "../../../api/protocol.ts";
+import { isProtocol } from "../../../api/protocol.ts";
 import { destination } from "../../plan/virtual-service.ts";
 import type { Destination, Server, ServerName } from "../../system/ipvs/object.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
+import type { ServiceChanges } from "../nft/service-ruleset.ts";
 import type { Setting } from "./settings.ts";
-
-/** A virtual server of one family as one text: `f1000001 TCP 80`. */
-export type ServerKey = `${string} ${Protocol} ${number}`;
 
 /** A destination as one text: `0a01000b 8080`. */
 export type DestinationKey = `${string} ${number}`;
@@ -49,21 +48,12 @@ export interface KernelServer {
 }
 
 /** What the kernel should hold. */
-export interface Changes {
-  /** True if it has everything that is desired; else what may differ from before. */
-  readonly complete: boolean;
-  /** Virtual servers; `kept` for one that stays as it is, whether it exists or not; undefined for one that is no longer desired. */
-  readonly servers: ReadonlyMap<ServerKey, DesiredServer | "kept" | undefined>;
-  /** By address: whether it belongs on the device. */
-  readonly vips: ReadonlyMap<string, boolean>;
-  /** By address: whether it is that of an endpoint that may run here. */
-  readonly hairpins: ReadonlyMap<string, boolean>;
-}
+export type Changes = ServiceChanges<DesiredServer>;
 
 /** The elements of the guard's sets. */
 export interface GuardSets {
   /** Virtual servers that get new connections, and the import of each. */
-  readonly served: Map<ServerKey, string>;
+  readonly served: Map<ServiceKey, string>;
   /** VIPs outside of the ClusterSet CIDR. */
   readonly explicit: Set<string>;
   /** Addresses of endpoints that may run here. */
@@ -76,14 +66,14 @@ export type Blocked = Pick<DesiredServer, "importKey" | "servicePort">;
 /** The cached state of the kernel, for one family. */
 export interface KernelState {
   /** All virtual servers, foreign ones included (`isOurs`); foreign ones that are far have no destinations. */
-  readonly servers: Map<ServerKey, KernelServer>;
+  readonly servers: Map<ServiceKey, KernelServer>;
   /** Addresses of the device. */
   readonly vips: Set<string>;
   /** VIPs that are no longer desired, and stay until the last connection to them has ended. */
   readonly leaving: Set<string>;
   readonly sets: GuardSets;
   /** Desired servers with another program's server in their place; empty after reading back. */
-  readonly blocked: Map<ServerKey, Blocked>;
+  readonly blocked: Map<ServiceKey, Blocked>;
   /** The comments of our rules, in order; empty if there are none. */
   rules: readonly string[];
   /** Sysctls that have the wrong value. */
@@ -95,7 +85,7 @@ export interface KernelState {
 }
 
 /** How much to read: everything; or no elements of sets, and the destinations of these servers only. */
-export type Depth = "all" | ReadonlySet<ServerKey>;
+export type Depth = "all" | ReadonlySet<ServiceKey>;
 
 /** The state of a kernel that holds nothing of ours. */
 export function nothing(): KernelState {
@@ -135,13 +125,13 @@ export function isMarked({ flags }: Terms): boolean {
  * Whether a virtual server on an address of ours is ours: it has our mark, or another program removed that and the guard admits
  * connections to it.
  */
-export function isOurs({ servers, sets }: Pick<KernelState, "servers" | "sets">, key: ServerKey) {
+export function isOurs({ servers, sets }: Pick<KernelState, "servers" | "sets">, key: ServiceKey) {
   const server = servers.get(key);
   return server !== undefined && (isMarked(server.terms) || sets.served.has(key));
 }
 
 /** Our servers with draining destinations. */
-export function draining(state: KernelState): ServerKey[] {
+export function draining(state: KernelState): ServiceKey[] {
   return [...state.servers].flatMap(([key, { destinations, far }]) =>
     !far && isOurs(state, key) && [...destinations.values()].some(({ weight }) => weight === 0)
       ? [key]
@@ -150,19 +140,19 @@ export function draining(state: KernelState): ServerKey[] {
 }
 
 /** The key of a virtual server. */
-export function serverKey({ address, protocol, port }: Omit<ServerName, "family">): ServerKey {
+export function serverKey({ address, protocol, port }: Omit<ServerName, "family">): ServiceKey {
   return `${address} ${protocol} ${port}`;
 }
 
 /** The server of a key. */
-export function serverName(key: ServerKey, family: Family): ServerName {
+export function serverName(key: ServiceKey, family: Family): ServerName {
   const [address = "", protocol, port] = key.split(" ");
   if (!isProtocol(protocol)) throw new TypeError(`no key of a virtual server: ${key}`);
   return { family, address, protocol, port: Number(port) };
 }
 
 /** The address of a virtual server. */
-export function vipOf(key: ServerKey): string {
+export function vipOf(key: ServiceKey): string {
   return key.slice(0, key.indexOf(" "));
 }
 

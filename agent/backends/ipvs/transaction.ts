@@ -2,6 +2,7 @@ import { addressFromHex } from "../../../api/address.ts";
 import type { Command } from "../../system/ipvs/object.ts";
 import type { Transaction } from "../backend.ts";
 import { change, type ElementChanges, elementsOf } from "../nft/elements.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { type GuardOptions, isBound } from "./guard.ts";
 import { renderElements, renderTables } from "./nft-tables.ts";
 import type { Setting } from "./settings.ts";
@@ -11,13 +12,12 @@ import {
   type KernelServer,
   type KernelState,
   noSets,
-  type ServerKey,
 } from "./state.ts";
 
 /** Changes of the guard's sets. */
 export interface SetChanges {
   /** The import of a virtual server; undefined for one that gets no new connections any more. */
-  readonly served: ReadonlyMap<ServerKey, string | undefined>;
+  readonly served: ReadonlyMap<ServiceKey, string | undefined>;
   readonly explicit: ElementChanges;
   readonly hairpins: ElementChanges;
 }
@@ -29,12 +29,12 @@ export interface TransactionParts {
   readonly gains: readonly Command[];
   readonly losses: readonly Command[];
   /** Changed servers, as they are afterwards. */
-  readonly servers: ReadonlyMap<ServerKey, KernelServer | undefined>;
+  readonly servers: ReadonlyMap<ServiceKey, KernelServer | undefined>;
   /** Addresses of the device. */
   readonly vips: ElementChanges;
   readonly leaving: ReadonlySet<string>;
   /** Desired servers with another program's in their place; undefined for servers that are not blocked. */
-  readonly blocked: ReadonlyMap<ServerKey, Blocked | undefined>;
+  readonly blocked: ReadonlyMap<ServiceKey, Blocked | undefined>;
   readonly sets: SetChanges;
   readonly rules: readonly string[];
 }
@@ -113,7 +113,7 @@ function stepsOf({ state, options, gains, losses, vips, sets, rules }: Transacti
     explicit: elementsOf(sets.explicit, are),
     hairpins: elementsOf(sets.hairpins, are),
   });
-  const existing = (keys: readonly ServerKey[]) => ({ ...NONE, served: of(state, keys) });
+  const existing = (keys: readonly ServiceKey[]) => ({ ...NONE, served: of(state, keys) });
   const same =
     rules.length === state.rules.length && rules.every((rule, i) => rule === state.rules[i]);
   const first = same
@@ -154,14 +154,14 @@ function update<Key, Value>(
 }
 
 /** The imports that these servers are served for in the cached state. */
-function of({ sets }: KernelState, keys: readonly ServerKey[]): Map<ServerKey, string> {
+function of({ sets }: KernelState, keys: readonly ServiceKey[]): Map<ServiceKey, string> {
   const entries = keys.map((key) => [key, sets.served.get(key)] as const);
   return new Map(entries.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const])));
 }
 
 /** The elements after the first step: closed servers are deleted, new addresses are added. */
 function between(before: GuardSets, { served, explicit, hairpins }: SetChanges): GuardSets {
-  const isClosed = (key: ServerKey) => served.has(key) && served.get(key) === undefined;
+  const isClosed = (key: ServiceKey) => served.has(key) && served.get(key) === undefined;
   return {
     served: new Map([...before.served].filter(([key]) => !isClosed(key))),
     explicit: new Set([...before.explicit, ...elementsOf(explicit, true)]),

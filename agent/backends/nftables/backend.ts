@@ -27,7 +27,8 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
   readonly #commits: NftCommits;
   /** What other programs had committed when the last check found no drift. */
   #checkedAt: string | undefined;
-  #hasRead = false;
+  /** Whether endpoints are what the digests of their services say: until something was applied, or a check has read them. */
+  #believes = true;
   /** What a check that found drift has read, as long as nothing was committed since: the repair reads the same. */
   #found: { readonly others: string; readonly state: KernelState } | undefined;
 
@@ -62,15 +63,13 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     return compare(before, found, this.#options.family);
   }
 
-  /** Without the endpoints the first time: a start with a hundred thousand would take more than a second. The first check reads them. */
+  /** Without the endpoints at a start: a hundred thousand would take more than a second. The first check reads them. */
   async read(stop?: AbortSignal): Promise<KernelState> {
     const found = this.#found;
     this.#found = undefined;
     if (found !== undefined && found.others === (await this.#commits.ofOthers()))
       return found.state;
-    const endpoints = this.#hasRead ? "read" : "believed";
-    this.#hasRead = true;
-    return readBack(this.#options.family, endpoints, stop);
+    return readBack(this.#options.family, this.#believes ? "believed" : "read", stop);
   }
 
   /** Compares everything if another program has committed anything since it was last as it should be. */
@@ -79,6 +78,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     if (others !== undefined && others === this.#checkedAt) return UNCHANGED;
     const { family } = this.#options;
     const applied = this.#applied;
+    this.#believes = false;
     const found = await readBack(family, "read", stop);
     const drift = compare(state, found, family);
     const isSame = drift.length === 0;
@@ -90,6 +90,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
 
   async apply(tx: NftablesTransaction, state: KernelState): Promise<void> {
     this.#applied++;
+    this.#believes = false;
     this.#found = undefined;
     await runTransaction(this.#options.family, tx, this.#nft, this.#commits);
     tx.settle(state);

@@ -1,6 +1,7 @@
 import { contains } from "../../../api/cidr.ts";
 import type { Element, ElementChange, SetLayout } from "../../system/nftables/element.ts";
 import { changesOf, elementsOf } from "../nft/elements.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { SETS } from "./sets.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
 import { extraIn, marksOf, renderExtra, renderSkeleton } from "./skeleton-text.ts";
@@ -11,7 +12,6 @@ import {
   type KernelService,
   type KernelState,
   nothing,
-  type ServiceKey,
   settled,
 } from "./state.ts";
 import { type ElementGroup, NftablesTransaction } from "./transaction.ts";

@@ -1,7 +1,8 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Drift } from "../backend.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { tableOf } from "./sets.ts";
-import type { KernelService, KernelState, ServiceKey } from "./state.ts";
+import type { KernelService, KernelState } from "./state.ts";
 
 /** What other programs changed between two reads without a transaction of ours in between. PURE. */
 export function compare(before: KernelState, found: KernelState, family: Family): Drift[] {

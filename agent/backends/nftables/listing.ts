@@ -1,4 +1,5 @@
 import type { Element } from "../../system/nftables/element.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { digestIn, digestOf } from "./digest.ts";
 import type { SETS } from "./sets.ts";
 import {
@@ -7,7 +8,6 @@ import {
   type KernelState,
   lastFields,
   nothing,
-  type ServiceKey,
   splitKey,
 } from "./state.ts";
 

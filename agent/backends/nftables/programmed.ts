@@ -1,7 +1,7 @@
 import type { Programmed } from "../backend.ts";
 import { digitsOf } from "../nft/digits.ts";
-import { keysOf } from "./render.ts";
-import { importOf, type KernelState, type ServiceKey } from "./state.ts";
+import { keysOf, type ServiceKey } from "../nft/service-key.ts";
+import { importOf, type KernelState } from "./state.ts";
 
 /** The services with endpoints in the kernel. PURE. */
 export function programmed({ services }: KernelState): Programmed {

@@ -6,10 +6,11 @@ import {
 } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
 import { digitsOf } from "../nft/digits.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { timeoutOf } from "./affinity.ts";
 import { cut, digestOf, withDigest } from "./digest.ts";
 import { USUAL_SLOTS } from "./skeleton.ts";
-import type { DesiredService, ServiceKey } from "./state.ts";
+import type { DesiredService } from "./state.ts";
 
 /** IDs of IPv6 addresses are 32 bits of a hash, from here, so that no ID is the number of a slot. */
 const LEAST_ID = 0x10000;
@@ -46,11 +47,6 @@ export function renderService(service: VirtualService): (readonly [ServiceKey, D
       },
     ];
   });
-}
-
-/** The keys of a service's elements. */
-export function keysOf({ vips, protocol, port }: VirtualService): ServiceKey[] {
-  return digitsOf(vips).map((vip) => `${vip} ${protocol} ${port}`);
 }
 
 function bySlot(key: ServiceKey, targets: readonly Target[]) {

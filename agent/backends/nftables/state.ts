@@ -1,9 +1,8 @@
 import type { ObjectKey } from "../../../api/names.ts";
 import { isLabelName } from "../../../api/names.ts";
 import type { Element } from "../../system/nftables/element.ts";
-
-/** VIP, protocol and port as one text: `f1000001 TCP 80`. */
-export type ServiceKey = string;
+import type { ServiceKey } from "../nft/service-key.ts";
+import type { ServiceChanges } from "../nft/service-ruleset.ts";
 
 /** Value and comment of an element as one text. */
 export type Content = string;
@@ -34,16 +33,7 @@ export interface DesiredService {
 }
 
 /** What the kernel should hold. */
-export interface Changes {
-  /** True if it has everything that is desired; else what may differ from before. */
-  readonly complete: boolean;
-  /** `kept` for a service that stays as it is, whether it exists or not; undefined for one that is no longer desired. */
-  readonly services: ReadonlyMap<ServiceKey, DesiredService | "kept" | undefined>;
-  /** By address: whether it is that of a VIP. */
-  readonly vips: ReadonlyMap<string, boolean>;
-  /** By address: whether it is that of an endpoint that may run here. */
-  readonly hairpins: ReadonlyMap<string, boolean>;
-}
+export type Changes = ServiceChanges<DesiredService>;
 
 /** The cached state of the kernel, for one family. */
 export interface KernelState {

@@ -3,8 +3,9 @@ import type { ElementChange } from "../../system/nftables/element.ts";
 import { renderChange } from "../../system/nftables/text.ts";
 import type { Transaction } from "../backend.ts";
 import { change, type ElementChanges } from "../nft/elements.ts";
+import type { ServiceKey } from "../nft/service-key.ts";
 import { tableOf } from "./sets.ts";
-import type { KernelService, KernelState, ServiceKey } from "./state.ts";
+import type { KernelService, KernelState } from "./state.ts";
 
 /** Changes that become live together, such as those of one service. */
 export type ElementGroup = readonly ElementChange[];

@@ -1,0 +1,10 @@
+import type { VirtualService } from "../../plan/virtual-service.ts";
+import { digitsOf } from "./digits.ts";
+
+/** VIP, protocol and port of a service of one family as one text: `f1000001 TCP 80`. */
+export type ServiceKey = string;
+
+/** The keys of a service: one for each of its VIPs. */
+export function keysOf({ vips, protocol, port }: VirtualService): ServiceKey[] {
+  return digitsOf(vips).map((vip) => `${vip} ${protocol} ${port}`);
+}
