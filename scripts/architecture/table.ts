@@ -70,10 +70,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     files: ["agent/backends/nft/*"],
-    may: [
-      ...["./", "api/**", "agent/backends/backend.ts", "agent/plan/virtual-service.ts"],
-      "node:crypto",
-    ],
+    may: ["./", "api/**", "agent/{backends/backend,plan/virtual-service}.ts", "node:crypto"],
     pure: true,
     why: "What IPVS and nftables share: services by VIP, and the text of nft. Hashing is pure.",
   },
