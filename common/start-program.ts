@@ -8,6 +8,7 @@ import { keepHeapSmall } from "./heap.ts";
 import type { LogFormat, Logger, LogLevel } from "./log.ts";
 import { standardErrorLog } from "./log-writer.ts";
 import { logNodeWarnings } from "./node-warnings.ts";
+import { nameProcess } from "./process-name.ts";
 import { printed } from "./standard-output.ts";
 import { endWhenUncaught } from "./uncaught.ts";
 import { versionText } from "./version.ts";
@@ -34,6 +35,7 @@ export async function startProgram<C extends Config>(
   failed: string,
 ): Promise<void> {
   keepHeapSmall();
+  nameProcess(program.name);
   // A failed write to stderr cannot be reported.
   process.stderr.on("error", () => undefined);
   const colour = process.stderr.isTTY === true;

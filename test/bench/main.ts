@@ -16,7 +16,7 @@ import { guestRows } from "./guest/rows.ts";
 import { kernelRows } from "./kernel-rows.ts";
 import { kubeProxies, type Rival } from "./kube-proxies.ts";
 import { commandOf, type Options, optionsOf, type Part } from "./options.ts";
-import { load, machine, type Run, reportOf, write, writePicture } from "./page.ts";
+import { load, machine, type Run, reportOf, sourceCode, write, writePicture } from "./page.ts";
 import { withSections } from "./partial.ts";
 import type { Line } from "./picture.ts";
 import { rivalRows } from "./rival-rows.ts";
@@ -29,12 +29,12 @@ if (process.getuid?.() !== 0) {
 }
 const options = optionsOf(process.argv.slice(2), process.env);
 const began = performance.now();
-const loadBefore = load();
+const [code, loadBefore] = [sourceCode(), load()];
 try {
   const { sections, lines } = await measured(options);
   const run: Run = {
     date: new Date(),
-    command: commandOf(options),
+    ...{ code, command: commandOf(options) },
     machine: machine(),
     minutes: (performance.now() - began) / 60_000,
     load: [loadBefore, load()],

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { captionOf, machine, type Run, reportOf, shownIn } from "./page.ts";
+import { captionOf, machine, type Run, reportOf, shownIn, sourceCode } from "./page.ts";
 import { atMost, type Section } from "./table.ts";
 
 const RUN: Run = {
   date: new Date("2026-01-02T03:04:05Z"),
+  code: "commit 1a2b3c4",
   command: "make bench QUICK=1",
   machine: "1 x pocket calculator",
   minutes: 2.46,
@@ -16,9 +17,12 @@ function sections(megabytes: number): Section[] {
   return [{ title: "memory", rows: [{ what: "  idle", ours: `${megabytes} MB`, target }] }];
 }
 
-test("A report names the time, the machine and the missed targets", () => {
+test("A report names the time, the commit, the machine and the missed targets", () => {
   const [when, where, , heading, , missed] = reportOf(RUN, sections(81)).split("\n");
-  assert.equal(when, "Measured on 2026-01-02 with `make bench QUICK=1`, in 2.5 minutes.");
+  assert.equal(
+    when,
+    "Measured on 2026-01-02, commit 1a2b3c4, with `make bench QUICK=1`, in 2.5 minutes.",
+  );
   assert.equal(where, "1 x pocket calculator; load 0.1 before, 2.0 at the end.");
   assert.equal(heading, "Not met:");
   assert.equal(missed, "* memory: idle: 81 MB, not <= 80 MB");
@@ -26,6 +30,10 @@ test("A report names the time, the machine and the missed targets", () => {
 
 test("A report without missed targets states that", () => {
   assert.match(reportOf(RUN, sections(80)), /\nEvery target was met\.\n\n### memory\n/);
+});
+
+test("What was measured is named by its commit, as long as this is a repository", () => {
+  assert.match(sourceCode(), /^(commit \w{7,}( with changes)?|no commit)$/);
 });
 
 test("A machine is described by its processors, memory, kernel and Node", () => {

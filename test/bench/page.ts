@@ -15,6 +15,8 @@ const PICTURE = join(ROOT, "docs/images/change-to-live.svg");
 /** When and on what a run was made. */
 export interface Run {
   readonly date: Date;
+  /** What was measured, as `sourceCode` names it. */
+  readonly code: string;
   /** What was typed. */
   readonly command: string;
   readonly machine: string;
@@ -34,6 +36,17 @@ export function machine(): string {
   ].join("; ");
 }
 
+/** `commit 1a2b3c4`, and whether files differ from it. */
+export function sourceCode(): string {
+  const git = spawnSync("git", ["describe", "--always", "--dirty", "--exclude=*"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  const [, commit, changed] = /^(\w+)(-dirty)?$/m.exec(git.stdout ?? "") ?? [];
+  if (commit === undefined) return "no commit";
+  return `commit ${commit}${changed === undefined ? "" : " with changes"}`;
+}
+
 /** `iptables v1.8.9, `, whichever flavour that is here; nothing where there is none. */
 function iptables(): string {
   const { stdout } = spawnSync("iptables", ["--version"], { encoding: "utf8" });
@@ -48,7 +61,7 @@ export function load(): number {
 
 /** All that a run has to say, as Markdown. PURE. */
 export function reportOf(run: Run, sections: readonly Section[]): string {
-  const { date, command, machine, minutes, load } = run;
+  const { date, code, command, machine, minutes, load } = run;
   const missed = missedIn(sections);
   const verdict =
     missed.length === 0
@@ -56,7 +69,7 @@ export function reportOf(run: Run, sections: readonly Section[]): string {
       : `Not met:\n\n${missed.map((one) => `* ${one}\n`).join("")}`;
   const [before, after] = load.map((one) => one.toFixed(1));
   const head = [
-    `Measured on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(1)} minutes.`,
+    `Measured on ${date.toISOString().slice(0, 10)}, ${code}, with \`${command}\`, in ${minutes.toFixed(1)} minutes.`,
     `${machine}; load ${before} before, ${after} at the end.`,
     "",
   ].join("\n");

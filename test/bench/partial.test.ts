@@ -6,6 +6,7 @@ import { atMost, type Section } from "./table.ts";
 
 const WHOLE: Run = {
   date: new Date("2026-01-02T03:04:05Z"),
+  code: "commit 1a2b3c4",
   command: "make bench",
   machine: "1 x pocket calculator",
   minutes: 16,
@@ -14,6 +15,7 @@ const WHOLE: Run = {
 const PART: Run = {
   ...WHOLE,
   date: new Date("2026-01-09T03:04:05Z"),
+  code: "commit 5d6e7f8",
   command: "node test/bench/main.ts --part memory",
   minutes: 2,
 };
@@ -29,9 +31,9 @@ test("a section that was measured again replaces the old one, with its verdict a
   const report = withSections(REPORT, PART, [section("memory", 70)]);
   assert.equal(
     report,
-    `Measured on 2026-01-02 with \`make bench\`, in 16.0 minutes.
+    `Measured on 2026-01-02, commit 1a2b3c4, with \`make bench\`, in 16.0 minutes.
 1 x pocket calculator; load 0.1 before, 1.9 at the end.
-memory: on 2026-01-09 with \`node test/bench/main.ts --part memory\`, in 2.0 minutes; load 0.1 before, 1.9 at the end.
+memory: on 2026-01-09, commit 5d6e7f8, with \`node test/bench/main.ts --part memory\`, in 2.0 minutes; load 0.1 before, 1.9 at the end.
 
 Not met:
 

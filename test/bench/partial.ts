@@ -32,8 +32,8 @@ export function withSections(report: string, run: Run, sections: readonly Sectio
   ].join("");
 }
 
-function measured({ date, command, minutes, load: [before, after] }: Run): string {
-  return `on ${date.toISOString().slice(0, 10)} with \`${command}\`, in ${minutes.toFixed(1)} minutes; load ${before.toFixed(1)} before, ${after.toFixed(1)} at the end.`;
+function measured({ date, code, command, minutes, load: [before, after] }: Run): string {
+  return `on ${date.toISOString().slice(0, 10)}, ${code}, with \`${command}\`, in ${minutes.toFixed(1)} minutes; load ${before.toFixed(1)} before, ${after.toFixed(1)} at the end.`;
 }
 
 function titleOf(section: string): string {

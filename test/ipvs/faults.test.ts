@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { ipvs } from "../backends/ipvs.ts";
+import { backendTitled } from "../backends.ts";
 import { ConntrackStage, PODS, VIP } from "../conntrack/stage.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { request } from "../lab/programs.ts";
@@ -11,19 +13,19 @@ const PATIENCE = 40_000;
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const ODD = "241.0.0.20";
 const MH = { "clusterset-proxy.io/ipvs-scheduler": "mh" };
+/** What a node may come from, and go to. */
+const OTHERS = ["iptables (nft)", "nftables"].map(backendTitled);
 /** A rule of modprobe that prevents loading the scheduler's module. */
 const NO_MH = "/etc/modprobe.d/no-mh.conf";
 
 describe("a missing scheduler, and changes of the backend", () => {
   let stage: ConntrackStage;
-  let iptables: AgentProcess;
   const soon = <T>(check: () => Promise<T> | T) => eventually(check, PATIENCE);
   const connects = async (vip = VIP) => {
     const argv = ["curl", "-s", "-m", "5", `http://${vip}/`];
     const { code, stdout } = await stage.pod("client").run(argv);
     return /"name":"([^"]+)"/.exec(stdout)?.[1] ?? `curl exited with ${code}`;
   };
-  const servers = () => stage.node.exec(["ipvsadm", "-Sn"]);
   /** Writes another import, with this endpoint. */
   const odd = (pod: "a" | "b", annotations: Readonly<Record<string, string>> = {}) => {
     const target = { ...HTTP, port: 8080 };
@@ -38,10 +40,6 @@ describe("a missing scheduler, and changes of the backend", () => {
   };
   before(async () => {
     stage = await ConntrackStage.create();
-    iptables = new AgentProcess(stage.node, stage.manifests.path, [
-      ...["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"],
-      ...["--backend", "iptables"],
-    ]);
     stage.writeImport();
     stage.writeSlices(["a"]);
     await stage.agent.start();
@@ -88,23 +86,33 @@ describe("a missing scheduler, and changes of the backend", () => {
     };
   };
 
-  test("during a change from IPVS to iptables no new connection fails, and all IPVS objects are removed", async () => {
-    await stage.use(["a", "b"]);
-    const allAnswered = await connecting();
-    await stage.agent.stop();
-    await iptables.start();
-    await soon(async () => assert.equal((await servers()).trim(), ""));
-    await allAnswered();
-  });
+  for (const { title, flags, complete, own } of OTHERS) {
+    const other = () =>
+      new AgentProcess(stage.node, stage.manifests.path, [
+        ...["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108", ...flags],
+      ]);
+    let second: AgentProcess;
+    const rules = async () => (await own(stage.node)).join("\n");
 
-  test("during a change from iptables to IPVS no new connection fails, and all iptables rules are removed", async () => {
-    const allAnswered = await connecting();
-    await iptables.stop();
-    await stage.agent.start();
-    await soon(async () => assert.doesNotMatch(await stage.node.exec(["iptables-save"]), /CSP-/));
-    await soon(async () =>
-      assert.match(await stage.node.exec(["nft", "list", "table", "ip", "csp-ipvs"]), /"bind-/),
-    );
-    await allAnswered();
-  });
+    test(`during a change from IPVS to ${title} no new connection fails, and all IPVS objects are removed`, async () => {
+      await stage.use(["a", "b"]);
+      const allAnswered = await connecting();
+      await stage.agent.stop();
+      second = other();
+      await second.start();
+      await soon(async () => assert.match(await rules(), complete));
+      await soon(async () => assert.deepEqual(await ipvs.own(stage.node), []));
+      assert.equal((await stage.node.exec(["ipvsadm", "-Sn"])).trim(), "", "nor what drained");
+      await allAnswered();
+    });
+
+    test(`during a change from ${title} to IPVS no new connection fails, and all of ${title} is removed`, async () => {
+      const allAnswered = await connecting();
+      await second.stop();
+      await stage.agent.start();
+      await soon(async () => assert.match((await ipvs.own(stage.node)).join("\n"), ipvs.complete));
+      await soon(async () => assert.equal(await rules(), ""));
+      await allAnswered();
+    });
+  }
 });

@@ -100,4 +100,27 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     assert.equal(await shared.ours(), "");
     await answers(CLUSTER_IP, "other");
   });
+
+  test("an agent with nftables needs no setting of kube-proxy: both serve their VIPs, and neither changes objects of the other", async () => {
+    await restart();
+    await answers(CLUSTER_IP, "other");
+    const its = await shared.its();
+    const { nftables } = shared;
+    await nftables.start();
+    await answers(VIP, "other");
+    assert.equal(await shared.its(), its);
+    shared.import(["ours"]);
+    shared.serve(["theirs"]);
+    await answers(VIP, "ours");
+    await answers(CLUSTER_IP, "theirs");
+    await restart();
+    await answers(CLUSTER_IP, "theirs");
+    await answers(VIP, "ours");
+    assert.doesNotMatch(await nftables.page("/metrics"), /_drift_repairs_total\{/);
+    await nftables.stop();
+    const after = await shared.its();
+    await cleanUp();
+    assert.equal(await shared.its(), after);
+    await answers(CLUSTER_IP, "theirs");
+  });
 });

@@ -17,13 +17,15 @@ const PORT = 6443;
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const TARGET = { ...HTTP, port: 8080 };
 
-/** A node with a real kube-proxy in ipvs mode, and our agent with IPVS: `theirs` is behind its Services, `ours` behind the import. */
+/** A node with a real kube-proxy in ipvs mode, and our agent: `theirs` is behind its Services, `ours` behind the import. */
 export class SharedNode implements AsyncDisposable {
   readonly lab: Lab;
   readonly proxy: KubeProxy;
   readonly agent: AgentProcess;
   /** One that takes an operator's word for it that kube-proxy leaves our range alone. */
   readonly trusting: AgentProcess;
+  /** One with nftables, which has no virtual servers that kube-proxy could delete. */
+  readonly nftables: AgentProcess;
   readonly client: Peer;
   readonly #objects: string;
   readonly #manifests: ManifestDirectory;
@@ -38,10 +40,13 @@ export class SharedNode implements AsyncDisposable {
     // A pass is made of sixty programs, each of which is slow to start here: there is one when a Service changes.
     const pace = { syncPeriod: "300s", minSyncPeriod: "100ms" };
     this.proxy = new KubeProxy(lab, this.node, "ipvs", "n1", kubeconfig, pace);
-    const flags = ["--cluster-id", "c1", "--clusterset-cidr", RANGE, "--backend", "ipvs"];
-    this.agent = new AgentProcess(this.node, this.#manifests.path, flags);
-    const trust = ["--kube-proxy-exclude-cidrs", RANGE];
-    this.trusting = new AgentProcess(this.node, this.#manifests.path, [...flags, ...trust]);
+    const agent = (...flags: readonly string[]) =>
+      new AgentProcess(this.node, this.#manifests.path, [
+        ...["--cluster-id", "c1", "--clusterset-cidr", RANGE, "--backend", ...flags],
+      ]);
+    this.agent = agent("ipvs");
+    this.trusting = agent("ipvs", "--kube-proxy-exclude-cidrs", RANGE);
+    this.nftables = agent("nftables");
   }
 
   static async create(): Promise<SharedNode> {

@@ -95,7 +95,7 @@ function byKey(a: string, b: string): number {
 test("a deleted element is repaired, logged and counted, and nft monitor prints the program, as the guide shows it", async () => {
   const monitor = await listen("nft monitor");
   await follow(stepsOf("nftables.md", WHO));
-  await assertPrinted(monitor, "nft monitor", /by process \d+ \(MainThread\)/);
+  await assertPrinted(monitor, "nft monitor", /by process \d+ \(clusterset-agen\)/);
 });
 
 test("nft monitor prints a change as the guide shows it", async () => {
