@@ -86,13 +86,14 @@ describe("a missing scheduler, and changes of the backend", () => {
     };
   };
 
-  for (const { title, flags, complete, own } of OTHERS) {
+  for (const backend of OTHERS) {
+    const { title, flags, complete } = backend;
     const other = () =>
       new AgentProcess(stage.node, stage.manifests.path, [
         ...["--cluster-id", "c1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108", ...flags],
       ]);
     let second: AgentProcess;
-    const rules = async () => (await own(stage.node)).join("\n");
+    const rules = async () => (await backend.own(stage.node)).join("\n");
 
     test(`during a change from IPVS to ${title} no new connection fails, and all IPVS objects are removed`, async () => {
       await stage.use(["a", "b"]);
