@@ -86,6 +86,18 @@ describe("a missing scheduler, and changes of the backend", () => {
     };
   };
 
+  /** Opens a connection, and returns a function that throws unless it goes on. */
+  const holding = async () => {
+    const client = stage.pod("client").spawn(request("--hold", `http://${VIP}`));
+    await client.line(/name/, PATIENCE);
+    return async () => {
+      const before = client.lines.length;
+      await soon(() => assert.ok(client.lines.length > before + 10));
+      assert.doesNotMatch(client.lines.join("\n"), /error/);
+      await client.stop();
+    };
+  };
+
   for (const backend of OTHERS) {
     const { title, flags, complete } = backend;
     const other = () =>
@@ -107,13 +119,15 @@ describe("a missing scheduler, and changes of the backend", () => {
       await allAnswered();
     });
 
-    test(`during a change from ${title} to IPVS no new connection fails, and all of ${title} is removed`, async () => {
+    test(`during a change from ${title} to IPVS no connection fails or ends, and all of ${title} is removed`, async () => {
       const allAnswered = await connecting();
+      const goesOn = await holding();
       await second.stop();
       await stage.agent.start();
       await soon(async () => assert.match((await ipvs.own(stage.node)).join("\n"), ipvs.complete));
       await soon(async () => assert.equal(await rules(), ""));
       await allAnswered();
+      await goesOn();
     });
   }
 });
