@@ -131,8 +131,8 @@ function partRows({ title }: Pick<MeasuredBackend, "title">, size: Size, run: Ke
   const { changes, restart, peakMB } = run;
   if (restart === undefined) throw new Error("no restart was measured");
   const most = Math.max(...changes.map(({ writes }) => writes));
-  // The element with the number of slots comes in addition.
-  const enough = size.endpoints + 1;
+  // In addition, the element with the number of slots, and the rule for that number where no service had it.
+  const enough = size.endpoints + 2;
   const rows: Row[] = [
     {
       what: "  of which plan, render, compare",
