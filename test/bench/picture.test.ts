@@ -47,6 +47,12 @@ test("A change that was seen before its acknowledgement is drawn at the lowest g
   assert.equal(y, 372);
 });
 
+test("A line that ends before the others says with how many services", () => {
+  const svg = pictureOf([line("all", [1, 1, 1]), line("some", [2, 3])], "");
+  assert.match(svg, />3\.0 ms, p99 6\.0 ms with 1,000</);
+  assert.match(svg, />1\.0 ms, p99 2\.0 ms</);
+});
+
 test("Labels of lines that end at the same height do not overlap", () => {
   for (const end of [0.1, 1, 50]) {
     const svg = pictureOf(

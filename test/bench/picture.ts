@@ -88,7 +88,7 @@ export function pictureOf(lines: readonly Line[], caption: string): string {
       "small",
       "middle",
     ),
-    ...drawn.map((line, i) => lineOf(line, labels[i] ?? 0)),
+    ...drawn.map((line, i) => lineOf(line, labels[i] ?? 0, sizes.at(-1) ?? 0)),
     "</svg>",
     "",
   ].join("\n");
@@ -129,12 +129,14 @@ function grid(ms: number, yOf: (ms: number) => number): string {
   return `${line}\n${text(PLOT.left - 10, y + 4, name, "small", "end")}`;
 }
 
-function lineOf({ label, ours, colour, places }: Drawn, labelY: number): string {
+/** `most`: services; a line that ends before them has its own number in its label. */
+function lineOf({ label, ours, colour, places }: Drawn, labelY: number, most: number): string {
   const end = places.at(-1);
   if (end === undefined) return "";
   const path = places.map(({ x, y }) => `${x},${y}`).join(" ");
   const dashes = ours ? "" : ' stroke-dasharray="6 4"';
   const x = PLOT.right + GAP;
+  const where = end.services < most ? ` with ${count(end.services)}` : "";
   return [
     `  <g stroke="${colour}" fill="${colour}">`,
     ...places.map(({ x, y, top }) => `    <line x1="${x}" x2="${x}" y1="${y}" y2="${top}"/>`),
@@ -143,7 +145,7 @@ function lineOf({ label, ours, colour, places }: Drawn, labelY: number): string 
     `    <line stroke-opacity="0.5" x1="${end.x}" x2="${x - 4}" y1="${end.y}" y2="${labelY}"/>`,
     "  </g>",
     text(x, labelY, label),
-    text(x, labelY + 15, `${time(end.p50)}, p99 ${time(end.p99)}`, "small"),
+    text(x, labelY + 15, `${time(end.p50)}, p99 ${time(end.p99)}${where}`, "small"),
   ].join("\n");
 }
 
