@@ -6,12 +6,11 @@ import {
   type KernelServer,
   type KernelState,
   nothing,
-  serverKey,
   type Terms,
   vipOf,
 } from "../../agent/backends/ipvs/state.ts";
 import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
-import type { ServiceKey } from "../../agent/backends/nft/service-key.ts";
+import { type ServiceKey, serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Command } from "../../agent/system/ipvs/object.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
@@ -128,7 +127,7 @@ export class ModelIpvs {
   }
 
   #ipvs({ kind, server: name, ...rest }: Command): void {
-    const key = serverKey(name);
+    const key = serviceKey(name);
     const server = this.servers.get(key);
     if (kind === "new-server" || kind === "set-server") {
       if (!("scheduler" in name)) throw new TypeError("a server without terms");
@@ -207,7 +206,7 @@ function put(sets: GuardSets, add: boolean, name: string | undefined, element: s
   if (name === "served") {
     const protocol = second?.toUpperCase();
     assert.ok(isProtocol(protocol), element);
-    const key = serverKey({ address: address.hex, protocol, port: Number(third) });
+    const key = serviceKey({ address: address.hex, protocol, port: Number(third) });
     if (!add) return sets.served.delete(key);
     if (sets.served.has(key) && sets.served.get(key) !== comment) return false;
     sets.served.set(key, comment ?? "");

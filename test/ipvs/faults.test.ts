@@ -86,7 +86,7 @@ describe("a missing scheduler, and changes of the backend", () => {
     };
   };
 
-  /** Opens a connection, and returns a function that throws unless it goes on. */
+  /** Opens a connection. Returns a function that closes it, and throws if it has ended or nothing more arrives. */
   const holding = async () => {
     const client = stage.pod("client").spawn(request("--hold", `http://${VIP}`));
     await client.line(/name/, PATIENCE);

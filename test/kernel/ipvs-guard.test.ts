@@ -5,7 +5,8 @@ import { describe, test } from "node:test";
 import { MASQUERADES } from "../../agent/backends/backend.ts";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
 import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
+import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
+import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { cidr } from "../generators/facts.ts";
 import { parseListing } from "../ipvs/listing.ts";
@@ -27,9 +28,9 @@ function setsOf(family: Family): GuardSets {
   const [address, other] = [ONE[family], OTHER[family]];
   return {
     served: new Map([
-      [serverKey({ address, protocol: "TCP", port: 80 }), "demo/serve"],
-      [serverKey({ address, protocol: "UDP", port: 53 }), "demo/dns"],
-      [serverKey({ address: other, protocol: "SCTP", port: 65535 }), LONGEST],
+      [serviceKey({ address, protocol: "TCP", port: 80 }), "demo/serve"],
+      [serviceKey({ address, protocol: "UDP", port: 53 }), "demo/dns"],
+      [serviceKey({ address: other, protocol: "SCTP", port: 65535 }), LONGEST],
     ]),
     explicit: new Set([other]),
     hairpins: new Set([address, other]),
@@ -109,7 +110,7 @@ describe("a connection without a conntrack entry", () => {
       });
       const node = lab.node("c1", "n1");
       const sets: GuardSets = {
-        served: new Map([[serverKey({ address: ONE.IPv4, protocol: "TCP", port: 80 }), "a/b"]]),
+        served: new Map([[serviceKey({ address: ONE.IPv4, protocol: "TCP", port: 80 }), "a/b"]]),
         ...{ explicit: new Set<string>(), hairpins: new Set<string>() },
       };
       const table = `${lab.directory}/guard.nft`;

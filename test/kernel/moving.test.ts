@@ -79,7 +79,7 @@ describe("moving from one backend to another under load", () => {
   }
 
   for (const [from, to] of moves()) {
-    test(`${from.title} to ${to.title}: what was established goes on, and only the new rules stay`, async () => {
+    test(`${from.title} to ${to.title}: established connections continue, and only the new rules stay`, async () => {
       await agent?.stop();
       await start(to);
       const own = async (of: TestedBackend) => (await of.own(node())).join("\n");

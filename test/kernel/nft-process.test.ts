@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GuardOptions } from "../../agent/backends/ipvs/guard.ts";
 import { marksOf, renderElements, renderTables } from "../../agent/backends/ipvs/nft-tables.ts";
-import { type GuardSets, serverKey } from "../../agent/backends/ipvs/state.ts";
+import type { GuardSets } from "../../agent/backends/ipvs/state.ts";
+import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { NftProcess } from "../../agent/system/nft-process.ts";
 import { cidr } from "../generators/facts.ts";
 import { parseListing } from "../ipvs/listing.ts";
@@ -34,7 +35,7 @@ test("one nft creates tables and changes their elements; a rejected transaction 
   await nft.run(renderTables(OPTIONS, NONE));
   assert.deepEqual(await listing(), { rules: marksOf(OPTIONS), sets: NONE });
   const sets: GuardSets = {
-    served: new Map([[serverKey({ address: "f1000001", protocol: "TCP", port: 80 }), "a/b"]]),
+    served: new Map([[serviceKey({ address: "f1000001", protocol: "TCP", port: 80 }), "a/b"]]),
     explicit: new Set(["01020304"]),
     hairpins: new Set(["0a01000b"]),
   };

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { finished } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/ipvs/diff.ts";
 import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
-import { destinationKey, destinationText, serverKey } from "../../agent/backends/ipvs/state.ts";
+import { destinationKey, destinationText } from "../../agent/backends/ipvs/state.ts";
+import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import { type Address, isAddress, parseAddress } from "../../api/address.ts";
 import { contains, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
@@ -77,7 +78,7 @@ function trace(
   if (filtered.fate !== "untouched") return [outcome(filtered)];
   const name = protocol.toUpperCase();
   assert.ok(isProtocol(name));
-  const key = serverKey({ address: destination.hex, protocol: name, port });
+  const key = serviceKey({ address: destination.hex, protocol: name, port });
   const server = kernel.servers.get(key);
   if (!isLocal || server === undefined) return [outcome({ fate: "untouched" })];
   // IPVS schedules no packet in the middle of a connection.
@@ -130,7 +131,7 @@ function verdictOf(rule: string, { sets }: ModelTable, headers: Headers): string
   const name = protocol.toUpperCase();
   assert.ok(isProtocol(name));
   const served = () =>
-    sets.served.has(serverKey({ address: destination.hex, protocol: name, port }));
+    sets.served.has(serviceKey({ address: destination.hex, protocol: name, port }));
   const matches: readonly (readonly [RegExp, (value: string) => boolean])[] = [
     [/^ip6? daddr \. meta l4proto \. th dport @served /, served],
     [

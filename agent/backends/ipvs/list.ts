@@ -2,8 +2,9 @@ import { type Family, isAddress, parseAddress } from "../../../api/address.ts";
 import { isProtocol } from "../../../api/protocol.ts";
 import { listTable } from "../../system/nft-table.ts";
 import type { NftElement, NftTable } from "../../system/nftables/listing.ts";
+import { serviceKey } from "../nft/service-key.ts";
 import { tablesOf } from "./nft-tables.ts";
-import { type GuardSets, noSets, serverKey } from "./state.ts";
+import { type GuardSets, noSets } from "./state.ts";
 
 /** Our tables of one family. */
 export interface GuardListing {
@@ -52,5 +53,5 @@ function put(sets: GuardSets, name: string, { fields, comment }: NftElement): vo
   if (name === "hairpins") sets.hairpins.add(address.hex);
   const protocol = String(second).toUpperCase();
   if (name !== "served" || !isProtocol(protocol) || typeof port !== "number") return;
-  sets.served.set(serverKey({ address: address.hex, protocol, port }), comment);
+  sets.served.set(serviceKey({ address: address.hex, protocol, port }), comment);
 }

@@ -8,7 +8,7 @@ import { DummyDevice } from "../../system/link/dummy-device.ts";
 import { readSysctl } from "../../system/sysctl.ts";
 import type { DestinationCount } from "../backend.ts";
 import { digitsOf } from "../nft/digits.ts";
-import type { ServiceKey } from "../nft/service-key.ts";
+import { type ServiceKey, serviceKey } from "../nft/service-key.ts";
 import { KUBE_PROXY_DEVICE } from "./kube-proxy.ts";
 import type { GuardListing } from "./list.ts";
 import { isRight, releaseOf, SETTINGS, type Setting } from "./settings.ts";
@@ -21,7 +21,6 @@ import {
   type KernelDestination,
   type KernelState,
   nothing,
-  serverKey,
   serverName,
 } from "./state.ts";
 
@@ -47,7 +46,7 @@ export async function readBack(
     sets.explicit.has(address) ||
     contains(clusterSetCidr, { family, text: "", hex: address });
   const isRead = (one: Server) =>
-    depth === "all" ? isNear(one) || isMarked(one) : depth.has(serverKey(one));
+    depth === "all" ? isNear(one) || isMarked(one) : depth.has(serviceKey(one));
   const servers = (await table.servers()).filter((one) => one.family === family);
   const read = await table.destinations(servers.filter(isRead), stop);
   const [wrong, kubeProxy] = [await wrongSettings(), await isBesideKubeProxy()];
@@ -55,7 +54,7 @@ export async function readBack(
   const state: KernelState = { ...nothing(), wrong, kubeProxy, sets, rules, vips };
   for (const server of servers) {
     const { scheduler, flags, timeout } = server;
-    state.servers.set(serverKey(server), {
+    state.servers.set(serviceKey(server), {
       terms: { scheduler, flags, timeout },
       destinations: destinationsOf(read.get(server) ?? []),
       ...(!isNear(server) && { far: true }),
@@ -78,7 +77,7 @@ export async function readDestinations(
   if (servers.length === 0) return new Map();
   const names = servers.map((key) => serverName(key, family));
   const found = await new IpvsTable().destinations(names, stop);
-  return new Map([...found].map(([name, some]) => [serverKey(name), destinationsOf(some)]));
+  return new Map([...found].map(([name, some]) => [serviceKey(name), destinationsOf(some)]));
 }
 
 /** The kernel's counters for these services. Rejects as `IpvsTable.destinations` does. */

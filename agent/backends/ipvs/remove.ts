@@ -5,11 +5,12 @@ import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import type { Server } from "../../system/ipvs/object.ts";
 import type { Link } from "../../system/link/encoding.ts";
+import { serviceKey } from "../nft/service-key.ts";
 import { nft } from "./apply.ts";
 import { listGuard } from "./list.ts";
 import { guardTable, renderUnbound } from "./nft-tables.ts";
 import { vipDevice } from "./read.ts";
-import { isMarked, serverKey, vipOf } from "./state.ts";
+import { isMarked, vipOf } from "./state.ts";
 
 /** What to remove. */
 export interface RemoveOptions {
@@ -54,7 +55,7 @@ export async function removeOwn(
     const { address: hex } = one;
     const within = ranges.some((range) => contains(range, { family, text: "", hex }));
     if (one.family !== family || !(named.has(hex) || within)) return false;
-    return isMarked(one) || served.has(serverKey(one));
+    return isMarked(one) || served.has(serviceKey(one));
   };
   const tables = guard?.tables ?? [];
   if (tables.includes(guardTable(family))) await nft(renderUnbound(family));

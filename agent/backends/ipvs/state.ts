@@ -139,11 +139,6 @@ export function draining(state: KernelState): ServiceKey[] {
   );
 }
 
-/** The key of a virtual server. */
-export function serverKey({ address, protocol, port }: Omit<ServerName, "family">): ServiceKey {
-  return `${address} ${protocol} ${port}`;
-}
-
 /** The server of a key. */
 export function serverName(key: ServiceKey, family: Family): ServerName {
   const [address = "", protocol, port] = key.split(" ");
