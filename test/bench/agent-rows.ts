@@ -94,6 +94,10 @@ function changeRows(
       ours: partsOf(alone),
     },
     {
+      what: "  the agent's main thread waited for a processor: p50 / p99",
+      ours: waitedOf(alone),
+    },
+    {
       what: `  last connection to an old endpoint, ${all}: p50 / p99`,
       ours: time(last.p50, last.p99),
       target: atMostMs("p99", title === "nftables" ? 5 : 50, last.p99),
@@ -152,6 +156,11 @@ function errorsOf(errors: readonly (readonly [string, number])[]): string {
 
 function sum([own, children]: readonly [number, number]): number {
   return own + children;
+}
+
+function waitedOf(alone: readonly Alone[]): string {
+  const { p50, p99 } = figuresOf(alone.map(({ waited }) => waited));
+  return Number.isNaN(p50) ? "not counted by this kernel" : time(p50, p99);
 }
 
 function partsOf(alone: readonly Alone[]): string {

@@ -5,7 +5,7 @@ import { changeLines } from "./change-lines.ts";
 import type { Measured } from "./contest.ts";
 
 function measured(services: number, first: number): Measured {
-  const alone = [{ first, last: 0, told: 0, programmed: undefined }];
+  const alone = [{ first, last: 0, told: 0, programmed: undefined, waited: 0 }];
   return {
     ...{ services, cold: 0, alone, series: [], storm: undefined, flips: undefined },
     ...{ resident: [0, 0], connections: { made: 0, failed: new Map() } },

@@ -8,7 +8,7 @@ import type { Change, Followed } from "./followed.ts";
 import type { Effort } from "./options.ts";
 import type { Stage } from "./stage.ts";
 import { type Storm, storm } from "./storm.ts";
-import { usageOf } from "./usage.ts";
+import { usageOf, waitedForProcessor } from "./usage.ts";
 
 /** The longest that a change may take. */
 const PATIENCE = 60_000;
@@ -22,6 +22,8 @@ export interface Alone extends Followed {
   readonly told: number;
   /** From its arrival at the agent until it was programmed, by the agent's metric. undefined for others. */
   readonly programmed: number | undefined;
+  /** What its main thread waited for a processor, from before the change was written until the first connection followed. */
+  readonly waited: number;
 }
 
 /** What was measured of one contestant with so many services. */
@@ -90,14 +92,17 @@ async function oneChange(stage: Stage, contestant: Contestant, client: Client): 
   const before = await programming(contestant);
   await sleep(contestant.rest + Math.random() * 10);
   stage.sightings.take();
+  const { pid } = usageOf(contestant.node).main;
+  const waited = waitedForProcessor(pid);
   client.hurry();
   const change = await stage.move();
   await client.until(change.place, PATIENCE);
   const [one] = client.followed([change]);
+  const waitedSince = waitedForProcessor(pid) - waited;
   const seen = stage.sightings.take() ?? change.acknowledged;
   const programmed = before && (await programmedSince(contestant, before));
   if (one === undefined) throw new Error("a change was not followed");
-  return { ...one, told: Math.max(0, seen - change.acknowledged), programmed };
+  return { ...one, told: Math.max(0, seen - change.acknowledged), programmed, waited: waitedSince };
 }
 
 async function threeChanges(stage: Stage, contestant: Contestant, client: Client) {

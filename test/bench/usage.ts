@@ -14,14 +14,16 @@ export interface Usage {
   readonly systemSeconds: number;
 }
 
-/** One program, and when it was started, in ticks since the machine was. */
+/** One program. */
 interface Program extends Usage {
+  readonly pid: number;
+  /** Ticks since the machine was started. */
   readonly started: number;
 }
 
 /** The programs of a node: the oldest, which programs it, and all that it has started together. */
 export interface NodeUsage {
-  readonly main: Usage;
+  readonly main: Usage & Pick<Program, "pid">;
   readonly children: Usage;
 }
 
@@ -51,6 +53,7 @@ export function usageIn(stat: string, status: string): Program {
   const ticks = field(14) + field(15) + field(16) + field(17);
   const kibibytes = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
   return {
+    pid: Number.parseInt(stat, 10),
     megabytes: (kibibytes * 1024) / 1e6,
     cpuSeconds: ticks / TICKS,
     systemSeconds: (field(15) + field(17)) / TICKS,
@@ -76,6 +79,19 @@ export function spending(node: Namespace): () => Spent {
     const system = after.systemSeconds - before.systemSeconds;
     return { user: after.cpuSeconds - before.cpuSeconds - system, system };
   };
+}
+
+/**
+ * Milliseconds that the main thread of a process was ready to run so far, and did not: other threads had the processors
+ * (the second field of schedstat). NaN where the kernel does not count it.
+ */
+export function waitedForProcessor(pid: number): number {
+  try {
+    const schedstat = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "latin1");
+    return Number(schedstat.split(" ")[1]) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 function sumOf(usages: readonly Usage[]): Usage {
