@@ -35,6 +35,8 @@ export const LABEL_ZONE = "topology.kubernetes.io/zone";
 export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-death";
 /** On an import: `follow` deletes UDP conntrack entries of ready endpoints that get no new clients; `keep` (default) does not. */
 export const ANNOTATION_UDP = "clusterset-proxy.io/udp";
+/** On an import: whose endpoints are used last while they do not answer, one of `HEALTH_SCOPES`. */
+export const ANNOTATION_HEALTH = "clusterset-proxy.io/health";
 /** On an import: IPVS scheduler, one of `SCHEDULERS`. */
 export const ANNOTATION_SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 

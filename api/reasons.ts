@@ -20,6 +20,8 @@ export const REASONS = {
   "nearest-ready": "The nearest tier with a ready endpoint takes the traffic.",
   "nearest-serving":
     "No tier has a ready endpoint; the nearest tier with serving endpoints takes the traffic.",
+  "nearest-unanswering":
+    "No endpoint that answers can take a connection; the nearest tier takes the traffic although its endpoints do not answer.",
   "no-endpoint": "No endpoint can take a connection: new connections are rejected immediately.",
   "no-endpoint-on-node":
     "internalTrafficPolicy is Local and no endpoint on this node can take a connection.",
@@ -29,6 +31,8 @@ export const REASONS = {
   terminating: "The endpoint is terminating, and better endpoints exist.",
   serving:
     "The endpoint is serving but not ready (its cluster is stale), and better endpoints exist.",
+  unanswering:
+    "Connections of this node to the endpoint, or to all of its cluster, get no answer, and better endpoints exist.",
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
   "other-zone": "trafficDistribution prefers this node's zone, and that zone has an endpoint.",
   "other-node": "trafficDistribution or internalTrafficPolicy keeps traffic on this node.",

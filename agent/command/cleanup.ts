@@ -1,7 +1,11 @@
+import { FAMILIES } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
+import { codeOf } from "../../common/errors.ts";
 import type { Logger } from "../../common/log.ts";
 import { KINDS } from "../backends/kinds.ts";
 import type { AgentConfig } from "../config/config.ts";
+import { HEALTH_TABLE } from "../health/health-rules.ts";
+import { HealthTable } from "../health/health-table.ts";
 import { removeLeftovers } from "./remove-leftovers.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 
@@ -26,7 +30,22 @@ export async function cleanup(
     { kinds: KINDS, ranges, keep: [lock.descriptor] },
     log,
   );
+  const rules = await removeHealthTables(log);
   await lock.release();
-  if (objects === 0 && !failed) log.info("Found no objects to remove");
-  return failed ? 1 : 0;
+  if (objects === 0 && rules === 0 && !failed) log.info("Found no objects to remove");
+  return failed || rules === undefined ? 1 : 0;
+}
+
+/** Returns the number of rules that were removed; undefined if that failed. */
+async function removeHealthTables(log: Logger): Promise<number | undefined> {
+  try {
+    const removed = await new HealthTable(FAMILIES, []).uninstall();
+    if (removed > 0) log.info("Removed leftover objects", { table: HEALTH_TABLE, removed });
+    return removed;
+  } catch (error) {
+    // Without netlink or nft, none was written.
+    if (["CSP_NETLINK_UNAVAILABLE", "CSP_EXEC_MISSING"].includes(codeOf(error) ?? "")) return 0;
+    log.error("Could not remove leftover objects", { table: HEALTH_TABLE, error });
+    return undefined;
+  }
 }

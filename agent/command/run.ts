@@ -7,9 +7,13 @@ import { VERSION } from "../../common/version.ts";
 import { KINDS } from "../backends/kinds.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { ConntrackFollower } from "../conntrack/conntrack-follower.ts";
+import { HealthSource } from "../health/health-source.ts";
+import { HealthTable } from "../health/health-table.ts";
+import { WatchedEndpoints } from "../health/watched-endpoints.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { Connections } from "../observe/connections.ts";
 import { ConntrackObserver } from "../observe/conntrack-observer.ts";
+import { HealthObserver } from "../observe/health-observer.ts";
 import { AgentMetrics } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
@@ -22,6 +26,7 @@ import { NetlinkTable } from "../system/conntrack/netlink-table.ts";
 import { ToolTable } from "../system/conntrack/tool-table.ts";
 import type { NodeLock } from "../system/node-lock.ts";
 import { runProgram } from "../system/run-program.ts";
+import { tcpConnect } from "../system/tcp-connect.ts";
 import { probeCommand } from "../system/tcp-probe.ts";
 import { textOf } from "../system/text-file.ts";
 import { longestTimeout } from "../system/tool-timeout.ts";
@@ -100,9 +105,21 @@ async function keepInSync(
       return [range.family, new ConntrackFollower({ ...options, events: cleanupEvents })];
     }),
   );
+  const healthObserver = new HealthObserver(log, metrics);
+  const health = new HealthSource({
+    evidence: new HealthTable(familiesOf(config), [
+      ...config.clusterSetCidrs,
+      ...config.explicitVipCidrs,
+    ]),
+    watched: () => agent.facts && new WatchedEndpoints(agent.facts, Math.random),
+    probe: (endpoint) => tcpConnect(endpoint, stop),
+    clock,
+    random: Math.random,
+    events: healthObserver,
+  });
   const agent: Agent = new Agent({
     node: (observation) => localNode.of(observation),
-    sources: [...open.sources, interfaces],
+    sources: [...open.sources, interfaces, health],
     backends,
     counters,
     ruleLimits: config,
@@ -151,7 +168,11 @@ async function keepInSync(
         unlisted: () =>
           open.brokenFiles().some(({ fault }) => fault === "unreadable") ? "unreadable" : undefined,
         findings: () => preflight.findings,
-        remarks: () => [backendRemark(chosen), ...connections.remarks()],
+        remarks: () => [
+          backendRemark(chosen),
+          ...connections.remarks(),
+          ...healthObserver.remarks(),
+        ],
       }),
       log,
     );

@@ -56,6 +56,8 @@ export async function takeSnapshot(
     nodeObserved: (part) => {
       observation = { ...observation, ...part };
     },
+    // What does not answer is known to a running agent only.
+    silenceChanged: () => undefined,
     problems: (object, list) => problems.set(object, list),
     listed: () => {
       if (--unlisted === 0) resolve();

@@ -1,3 +1,4 @@
+import { HEALTH_SCOPES } from "../../api/health.ts";
 import { isClusterId, isLabelValue, isSubdomainName } from "../../api/names.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
 import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
@@ -197,6 +198,15 @@ export const FLAGS = {
     about: "Connections to masquerade in addition to hairpin ones: none, off-cluster, remote, all",
     read: oneOf(MASQUERADES),
     default: "none",
+  },
+  health: {
+    name: "health",
+    group: KERNEL,
+    placeholder: "WHOSE",
+    about:
+      "Endpoints that are used last while they do not answer this node: off, remote (of other clusters), all",
+    read: oneOf(HEALTH_SCOPES),
+    default: "remote",
   },
   lockFile: {
     name: "lock-file",

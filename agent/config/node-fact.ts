@@ -53,6 +53,7 @@ export function nodeFact(
     ...(zone !== undefined && { zone }),
     clusterRegions: config.clusterRegions,
     ...separated(properties),
+    health: config.health,
     clusterSetCidrs: config.clusterSetCidrs,
     explicitVipCidrs: config.explicitVipCidrs,
     podCidrs: config.podCidrs,

@@ -71,3 +71,19 @@ for (const complete of [false, true]) {
     assert.equal(reason(), undefined, "no longer ours");
   });
 }
+
+test("entries to an endpoint that was found silent are unanswered at once, and are looked for again later", () => {
+  const state = new ProgrammedState(RANGE);
+  const reasons = () =>
+    [A, B].map((at) => new StaleCheck(state).reasonFor(entry({ ...UNANSWERED, at: `${at}:8080` })));
+  expire(state, change(state, [tcpService([A, B])], true));
+  const services = [tcpService([B], undefined, { unanswering: [`${A}:8080`] })];
+  state.propose("demo/serve", services.map(programmedPort));
+  const { stale, removal } = state.accept(false);
+  assert.deepEqual(stale, {
+    protocols: new Set(["TCP"]),
+    unanswered: true,
+    vips: removal?.scope.vips,
+  });
+  assert.deepEqual(reasons(), ["unanswered", undefined]);
+});

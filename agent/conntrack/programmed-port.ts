@@ -17,6 +17,8 @@ export interface ProgrammedPort {
   readonly endpoints: string;
   /** Present if entries of any other endpoint are to be deleted. */
   readonly keeps?: string;
+  /** Endpoints that do not answer: there is no answer to wait for. Absent if there are none. */
+  readonly unanswering?: string;
 }
 
 /** The port of a service. */
@@ -28,7 +30,11 @@ export function programmedPort(service: VirtualService): ProgrammedPort {
   });
   const endpoints = textOf(service.endpoints.map((one) => destination(one.address, one.port)));
   const keeps = keptBy(service, endpoints);
-  return { importKey, vips, protocol, port, endpoints, ...(keeps !== undefined && { keeps }) };
+  return {
+    ...{ importKey, vips, protocol, port, endpoints },
+    ...(keeps !== undefined && { keeps }),
+    ...(service.unanswering !== undefined && { unanswering: textOf(service.unanswering) }),
+  };
 }
 
 function keptBy({ protocol, keeps }: VirtualService, endpoints: string): string | undefined {

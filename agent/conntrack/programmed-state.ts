@@ -3,8 +3,8 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import { type EndpointRemoval, PendingRemovals } from "./endpoint-removal.ts";
 import { destinationsOf, PortIndex, vipOf } from "./port-index.ts";
-import { loses, type ProgrammedPort } from "./programmed-port.ts";
-import { EVERYTHING, type ScanScope } from "./scan-scope.ts";
+import { listOf, loses, type ProgrammedPort } from "./programmed-port.ts";
+import { EVERYTHING, mergeScopes, type ScanScope } from "./scan-scope.ts";
 
 /** What a destination is in the live state. */
 export type Lookup =
@@ -94,6 +94,7 @@ export class ProgrammedState {
       vips.add(vipOf(destination));
     };
     const removed = new Map<string, string>();
+    const silent = new Set<string>();
     for (const [key, ports] of proposed.imports) {
       this.#live.set(key, ports);
       this.#live.drop(key);
@@ -102,8 +103,10 @@ export class ProgrammedState {
           this.#released.delete(destination);
           const old = before.get(destination);
           if (makesStale(old, port)) scan(destination, port);
-          if (old?.protocol === "TCP" && loses(old.endpoints, port.endpoints))
-            removed.set(destination, old.endpoints);
+          if (old?.protocol !== "TCP") continue;
+          const left = answering(old.endpoints, port.unanswering);
+          if (left !== old.endpoints) silent.add(vipOf(destination));
+          if (loses(old.endpoints, port.endpoints)) removed.set(destination, left);
         }
       }
     }
@@ -114,8 +117,12 @@ export class ProgrammedState {
       if (port.protocol === "TCP") removed.set(destination, port.endpoints);
       else scan(destination, port);
     }
+    const stale = mergeScopes(
+      protocols.size > 0 ? { protocols, vips } : undefined,
+      silent.size > 0 ? { ...UNANSWERED, vips: silent } : undefined,
+    );
     return {
-      ...(protocols.size > 0 && { stale: { protocols, vips } }),
+      ...(stale !== undefined && { stale }),
       ...(this.#complete
         ? removed.size > 0 && { removal: removalOf(removed) }
         : // Endpoints from before this process started are not known yet.
@@ -166,6 +173,13 @@ export class ProgrammedState {
 function removalOf(endpoints: ReadonlyMap<string, string>): EndpointRemoval {
   const vips = new Set([...endpoints.keys()].map(vipOf));
   return { scope: { ...UNANSWERED, vips }, endpoints };
+}
+
+/** The endpoints of a list that answer. */
+function answering(list: string, unanswering: string | undefined): string {
+  if (unanswering === undefined) return list;
+  const silent = listOf(unanswering);
+  return [...listOf(list)].filter((one) => !silent.has(one)).join(" ");
 }
 
 /** True if the change can make entries stale, or if there may be entries that were stale before. */

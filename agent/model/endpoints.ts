@@ -95,6 +95,16 @@ export class Endpoints implements Iterable<EndpointFact> {
     return { inside: new Endpoints(this.family, inside, this.places), outside };
   }
 
+  /** Whether one of these canonical addresses is among them. */
+  includeAny(addresses: ReadonlySet<string>): boolean {
+    if (addresses.size === 0) return false;
+    const width = widthOf(this.family);
+    for (let from = 0; from < this.bytes.length; from += width + REST) {
+      if (addresses.has(readAddress(this.family, this.bytes, from))) return true;
+    }
+    return false;
+  }
+
   *[Symbol.iterator](): Generator<EndpointFact> {
     for (let i = 0; i < this.length; i++) {
       const endpoint = this.at(i);

@@ -1,5 +1,6 @@
 import type { Address, Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
+import type { HealthScope } from "../../api/health.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
@@ -36,6 +37,8 @@ export interface ImportFact {
   readonly udp?: "follow";
   /** IPVS scheduler; absent means the agent's `--ipvs-scheduler`. */
   readonly scheduler?: Scheduler;
+  /** Whose endpoints are used last while they do not answer; absent means the agent's `--health`. */
+  readonly health?: HealthScope;
 }
 
 /** An imported EndpointSlice. */
@@ -106,6 +109,8 @@ export interface NodeFact {
   readonly endpointRanges: ReadonlyMap<string, readonly Cidr[]>;
   /** This cluster's properties by name (KEP-2149), except its ID and region; may be empty. */
   readonly properties: ReadonlyMap<string, string>;
+  /** Whose endpoints are used last while they do not answer, of imports without an annotation. */
+  readonly health: HealthScope;
   /** One range per family; a family without one is not programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** Allowed ranges of explicit VIPs; empty allows none. */

@@ -163,3 +163,25 @@ describe("a view", () => {
     assert.equal(model.view("__proto__/__proto__"), undefined);
   });
 });
+
+test("what does not answer makes the imports of its endpoints and clusters dirty, and no others", () => {
+  const model = new Model();
+  for (const [name, cluster, address] of [
+    ["a", "c2", "10.2.0.1"],
+    ["b", "c3", "10.3.0.1"],
+    ["c", "c4", "10.4.0.1"],
+  ] as const) {
+    const importKey = `demo/${name}` as const;
+    model.setImport(importFact({ key: importKey }), 0);
+    model.setSlice(sliceFact({ key: importKey, importKey, cluster, endpoints: [address] }), 0);
+  }
+  model.takeDirty();
+  const dirty = () => [...model.takeDirty().keys()].sort();
+  const endpoints = new Map([["10.2.0.1", new Map([[8080, 1]])]]);
+  model.setSilence({ endpoints, clusters: new Set(["c3"]) }, 1);
+  assert.deepEqual(dirty(), ["demo/a", "demo/b"]);
+  model.setSilence({ endpoints, clusters: new Set(["c3", "c4"]) }, 2);
+  assert.deepEqual(dirty(), ["demo/c"]);
+  model.setSilence({ endpoints: new Map(), clusters: new Set(["c3"]) }, 3);
+  assert.deepEqual(dirty(), ["demo/a", "demo/c"]);
+});

@@ -6,6 +6,7 @@ import type { ImportFact, SliceFact } from "./facts.ts";
 import { ListedVips } from "./listed-vips.ts";
 import { type Allowance, NO_LIMITS, RuleBudget, type RuleLimits } from "./rule-budget.ts";
 import { importCost, sliceCost } from "./rule-cost.ts";
+import { NO_SILENCE, type Silence, silenceChanges } from "./silence.ts";
 
 /** Input of the plan of one import, besides the node. */
 export interface ImportView {
@@ -20,6 +21,8 @@ export interface ImportView {
   readonly listed?: ReadonlySet<string>;
   /** What the import may cost; absent if it costs no more. */
   readonly limit?: Allowance;
+  /** Absent while everything answers. */
+  readonly silence?: Silence;
 }
 
 /**
@@ -35,6 +38,7 @@ export class Model {
   readonly #budget: RuleBudget;
   /** The cost of each import and its slices. */
   readonly #costs = new Map<ObjectKey, number>();
+  #silence = NO_SILENCE;
   #dirty = new Map<ObjectKey, number>();
   /** The time of the last change. */
   #changedAt = 0;
@@ -119,6 +123,27 @@ export class Model {
     this.#recount(fact, -1, at);
   }
 
+  /** Sets what does not answer. Its cost depends on all slices, because it is rare. */
+  setSilence(silence: Silence, at: number): void {
+    const { addresses, clusters } = silenceChanges(this.#silence, silence);
+    this.#silence = silence;
+    if (addresses.size + clusters.size === 0) return;
+    for (const { importKey, cluster, endpoints } of this.#slices.values()) {
+      const isAffected = cluster !== undefined && clusters.has(cluster);
+      if (isAffected || endpoints.includeAny(addresses)) this.#touch([importKey], at);
+    }
+  }
+
+  /** Every import, by key. */
+  get imports(): ReadonlyMap<ObjectKey, ImportFact> {
+    return this.#imports;
+  }
+
+  /** Every slice, by key. */
+  get slices(): ReadonlyMap<ObjectKey, SliceFact> {
+    return this.#slices;
+  }
+
   /** The imports that changed since the last call, with the time of the oldest change of each. */
   takeDirty(): Map<ObjectKey, number> {
     this.#touch([...this.#budget.takeChanged()], this.#changedAt);
@@ -164,6 +189,7 @@ export class Model {
       ...{ key, fact, slices, heldBy },
       ...(isOver && { limit }),
       ...(listed.size > 0 && { listed }),
+      ...(this.#silence !== NO_SILENCE && { silence: this.#silence }),
     };
   }
 

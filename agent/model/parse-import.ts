@@ -1,5 +1,7 @@
 import { type Address, FAMILIES, isAddress, parseAddress } from "../../api/address.ts";
+import { HEALTH_SCOPES } from "../../api/health.ts";
 import {
+  ANNOTATION_HEALTH,
   ANNOTATION_ON_ENDPOINT_DEATH,
   ANNOTATION_SCHEDULER,
   ANNOTATION_UDP,
@@ -34,6 +36,7 @@ const NODE_LOCAL = { Local: true, Cluster: false } as const;
 const RESETS = { reset: true, keep: false } as const;
 const FOLLOWS = { follow: true, keep: false } as const;
 const SCHEDULER_NAMES = Object.fromEntries(SCHEDULERS.map((name) => [name, name] as const));
+const HEALTH_SCOPE_NAMES = Object.fromEntries(HEALTH_SCOPES.map((name) => [name, name] as const));
 
 /** Parses a ServiceImport (v1alpha1 or v1beta1). Invalid VIPs, ports and policies are ignored individually. */
 export function parseImport(
@@ -57,6 +60,7 @@ export function parseImport(
   const resets = policy(["metadata", "annotations", ANNOTATION_ON_ENDPOINT_DEATH], RESETS);
   const follows = policy(["metadata", "annotations", ANNOTATION_UDP], FOLLOWS);
   const scheduler = policy(["metadata", "annotations", ANNOTATION_SCHEDULER], SCHEDULER_NAMES);
+  const health = policy(["metadata", "annotations", ANNOTATION_HEALTH], HEALTH_SCOPE_NAMES);
   const fact: ImportFact = {
     key,
     created: parseCreated(object, complaints) ?? Number.POSITIVE_INFINITY,
@@ -79,6 +83,7 @@ export function parseImport(
     ...(resets === true && { onEndpointDeath: "reset" }),
     ...(follows === true && { udp: "follow" }),
     ...(scheduler !== undefined && { scheduler }),
+    ...(health !== undefined && { health }),
   };
   return { ...result, key, fact };
 }

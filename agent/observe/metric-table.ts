@@ -88,6 +88,21 @@ export const COUNTERS = {
     help: "State changes of the connection for a resource of the API server, by state (docs/REASONS.md).",
     labelNames: ["resource", "reason"],
   },
+  unanswered: {
+    name: "health_verdicts_total",
+    help: "Endpoints and clusters that stopped answering this node, by scope (endpoint, cluster).",
+    labelNames: ["scope"],
+  },
+  probes: {
+    name: "health_probes_total",
+    help: "Probes of endpoints that are suspected or known not to answer, and of others to compare them with, by cluster and result (accepted, refused, silent, unknown).",
+    labelNames: ["cluster", "result"],
+  },
+  healthFailures: {
+    name: "health_failures_total",
+    help: "Failed attempts to read or write what shows silent endpoints, by error code.",
+    labelNames: ["code"],
+  },
   tierChanges: {
     name: "tier_changes_total",
     help: "Moves of import ports from one tier to another; none means that the port rejects connections.",
@@ -165,6 +180,16 @@ export const GAUGES = {
   affinityLimit: {
     name: "affinity_clients_limit",
     help: "Clients per endpoint that the kernel keeps for session affinity (xt_recent, ip_list_tot).",
+    labelNames: [],
+  },
+  unanswering: {
+    name: "health_unanswering",
+    help: "Endpoints and clusters that do not answer this node, and are used last, by scope (endpoint, cluster).",
+    labelNames: ["scope"],
+  },
+  uplinkSilent: {
+    name: "health_uplink_silent",
+    help: "1 while nothing of any other cluster answers this node, so that its own uplink may be at fault; else 0.",
     labelNames: [],
   },
   preflight: {

@@ -1,8 +1,17 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { EndpointCondition, EndpointFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
+import type {
+  EndpointCondition,
+  EndpointFact,
+  ImportFact,
+  NodeFact,
+  Port,
+  SliceFact,
+} from "../model/facts.ts";
+import type { Silence } from "../model/silence.ts";
 import { type Origin, originOf } from "./origin.ts";
+import { type Silent, silentOf } from "./silent.ts";
 import { type Tiers, tierIndex } from "./tiers.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
@@ -20,6 +29,8 @@ export interface Candidate {
   readonly inThisZone: boolean;
   /** True if it may run on this node. */
   readonly maybeHere: boolean;
+  /** Present if it does not answer. */
+  readonly silent?: Silent;
 }
 
 /** The endpoints of `slices`, all of one family, that listen on `port`, and the slices that do not expose it. */
@@ -28,6 +39,7 @@ export function candidatesOf(
   slices: readonly SliceFact[],
   tiers: Tiers,
   node: NodeFact,
+  silence?: { readonly of: Silence; readonly to: Pick<ImportFact, "health"> },
 ): { candidates: Candidate[]; notExposing: SliceFact[] } {
   const candidates: Candidate[] = [];
   const notExposing: SliceFact[] = [];
@@ -40,6 +52,8 @@ export function candidatesOf(
     const origin = originOf(slice, node);
     const tier = tierIndex(origin, tiers);
     for (const endpoint of slice.endpoints) {
+      const at = { address: endpoint.address, port: target.port, ...origin };
+      const silent = silence && silentOf(at, port.protocol, silence.of, silence.to, node);
       candidates.push({
         slice: slice.key,
         address: endpoint.address,
@@ -48,6 +62,7 @@ export function candidatesOf(
         origin,
         tier,
         ...place(endpoint, origin, node),
+        ...(silent !== undefined && { silent }),
       });
     }
   }

@@ -10,12 +10,13 @@ const REGIONS = ["eu-west", "eu-west", "us-east"] as const;
 
 /**
  * One endpoint as a word: the tier it is in (0 local, 1 regional, 2 global), its condition (r, s, t, n), and
- * `@` for this node, `z` for this zone; `=2` repeats the address of the second word, `#` tells slices apart.
+ * `@` for this node, `z` for this zone; `=2` repeats the address of the second word, `#` tells slices apart; `!` does not answer, `!!` with
+ * all of its cluster.
  */
 function candidate(word: string, index: number): Candidate {
-  const match = /^([012])([rstn])(@?)(z?)(?:=(\d))?(#?)$/.exec(word);
+  const match = /^([012])([rstn])(@?)(z?)(?:=(\d))?(#?)(!{0,2})$/.exec(word);
   assert.ok(match, word);
-  const [, digit, letter, node, zone, alias, slice] = match;
+  const [, digit, letter, node, zone, alias, slice, silent] = match;
   const tier = Number(digit);
   const conditions: Record<string, EndpointCondition> = {
     r: "ready",
@@ -33,6 +34,8 @@ function candidate(word: string, index: number): Candidate {
     onThisNode: node === "@",
     inThisZone: zone === "z" || node === "@",
     maybeHere: node === "@",
+    ...(silent === "!" && { silent: { scope: "endpoint", since: index } }),
+    ...(silent === "!!" && { silent: { scope: "cluster", since: 0 } }),
   };
 }
 
@@ -49,8 +52,46 @@ const LOCAL = { nodeLocal: true };
 const ZONE = { trafficDistribution: "PreferSameZone" } as const;
 const NODE = { trafficDistribution: "PreferSameNode" } as const;
 const SERVING = "nearest-serving";
+const UNANSWERING = "nearest-unanswering";
 
 const CASES: readonly Case[] = [
+  {
+    name: "others of the tier before one that does not answer",
+    endpoints: "1r! 1r 2r",
+    fates: "unanswering + farther-tier",
+  },
+  {
+    name: "the next tier before one that is alone and does not answer",
+    endpoints: "1n 1r! 2r",
+    fates: "not-ready unanswering +",
+  },
+  {
+    name: "half of a tier although none of it answers: those that were found last",
+    endpoints: "1r! 1r! 1r! 2r",
+    fates: "unanswering + + farther-tier",
+  },
+  {
+    name: "nothing of a cluster that does not answer",
+    endpoints: "1r!! 1r!! 2r",
+    fates: "unanswering unanswering +",
+  },
+  {
+    name: "a serving one before those that do not answer",
+    endpoints: "1r!! 2t",
+    fates: "unanswering +",
+    reason: SERVING,
+  },
+  {
+    name: "the nearest when none answers, ready ones first",
+    endpoints: "1t!! 1r!! 2r!!",
+    fates: "terminating + farther-tier",
+    reason: UNANSWERING,
+  },
+  {
+    name: "a farther one that does not answer is farther",
+    endpoints: "0r 1r!",
+    fates: "+ farther-tier",
+  },
   {
     name: "all ready ones of the nearest tier",
     endpoints: "0r 0r 1r 2r",

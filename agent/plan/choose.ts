@@ -1,6 +1,7 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { ImportFact, TrafficDistribution } from "../model/facts.ts";
 import type { Candidate } from "./candidates.ts";
+import { unansweringOf } from "./unanswering.ts";
 import type { PortReason } from "./virtual-service.ts";
 
 /** An import's policies for the choice among its endpoints. */
@@ -12,42 +13,61 @@ export interface Choice {
   /** Index of the active tier; absent if no endpoint can take a connection. */
   readonly tier?: number;
   readonly chosen: readonly Candidate[];
-  /** All ready endpoints that the policies allow, of any tier. */
+  /** All ready endpoints that the policies allow, of any tier; those that do not answer only if one of them is chosen. */
   readonly ready: readonly Candidate[];
   readonly excluded: readonly { readonly candidate: Candidate; readonly reason: Reason }[];
 }
 
 /**
- * Chooses the nearest tier with a ready endpoint, else the nearest with a serving one (KEP-1669, extended to tiers). The
- * policies restrict the choice to this node, or prefer its node or zone inside the tier.
+ * Chooses the nearest tier with a ready endpoint, else the nearest with a serving one (KEP-1669, extended to tiers), else the same among
+ * those that do not answer. The policies restrict the choice to this node, or prefer its node or zone inside the tier.
  */
 export function choose(candidates: readonly Candidate[], policy: ChoicePolicy): Choice {
   const { distinct, duplicates } = deduplicate(candidates);
   const eligible = policy.nodeLocal ? distinct.filter((c) => c.onThisNode) : distinct;
-  const ready = eligible.filter((c) => c.condition === "ready");
-  const usable = ready.length > 0 ? ready : eligible.filter((c) => c.condition !== "not-ready");
-  if (usable.length === 0) {
+  const unanswering = unansweringOf(eligible);
+  const { reason, usable } = best(eligible, unanswering);
+  if (reason === undefined) {
     const excluded = distinct.map((c) => ({ candidate: c, reason: exclusion(c, policy) }));
-    const reason = policy.nodeLocal ? "no-endpoint-on-node" : "no-endpoint";
-    return { reason, chosen: [], ready, excluded: [...excluded, ...duplicates] };
+    const none = policy.nodeLocal ? "no-endpoint-on-node" : "no-endpoint";
+    return { reason: none, chosen: [], ready: [], excluded: [...excluded, ...duplicates] };
   }
   const tier = usable.reduce((nearest, c) => Math.min(nearest, c.tier), Number.POSITIVE_INFINITY);
   const narrowed = narrow(
     usable.filter((c) => c.tier === tier),
     policy.trafficDistribution,
   );
-  const active = { tier, ready: ready.length > 0, narrowedTo: narrowed.to };
+  const last = reason === "nearest-unanswering";
+  const used = { unanswering: last ? new Set<Candidate>() : unanswering };
+  const isReady = usable.every((c) => c.condition === "ready");
+  const active = { tier, ready: isReady, narrowedTo: narrowed.to, ...used };
   const chosen = new Set(narrowed.chosen);
   const excluded = distinct
     .filter((c) => !chosen.has(c))
     .map((c) => ({ candidate: c, reason: exclusion(c, policy, active) }));
+  const ready = eligible.filter((c) => c.condition === "ready" && !used.unanswering.has(c));
   return {
-    reason: active.ready ? "nearest-ready" : "nearest-serving",
-    tier,
-    chosen: narrowed.chosen,
-    ready,
+    ...{ reason, tier, chosen: narrowed.chosen, ready },
     excluded: [...excluded, ...duplicates],
   };
+}
+
+/** The best candidates of any tier, and why; no reason if none can take a connection. */
+function best(eligible: readonly Candidate[], unanswering: ReadonlySet<Candidate>) {
+  const isReady = (c: Candidate) => c.condition === "ready";
+  const accepts = (c: Candidate) => c.condition !== "not-ready";
+  const answers = (c: Candidate) => !unanswering.has(c);
+  const classes = [
+    ["nearest-ready", (c: Candidate) => isReady(c) && answers(c)],
+    ["nearest-serving", (c: Candidate) => accepts(c) && answers(c)],
+    ["nearest-unanswering", isReady],
+    ["nearest-unanswering", accepts],
+  ] as const;
+  for (const [reason, belongs] of classes) {
+    const usable = eligible.filter(belongs);
+    if (usable.length > 0) return { reason, usable };
+  }
+  return { reason: undefined, usable: [] };
 }
 
 /** The reason for excluding a candidate; without `active`, none was chosen. */
@@ -59,11 +79,14 @@ function exclusion(
     /** False if serving endpoints take the traffic. */
     readonly ready: boolean;
     readonly narrowedTo: Reason | undefined;
+    /** Candidates that are used last. */
+    readonly unanswering: ReadonlySet<Candidate>;
   },
 ): Reason {
   if (c.condition === "not-ready") return "not-ready";
   if (policy.nodeLocal && !c.onThisNode) return "other-node";
   if (active !== undefined && c.tier > active.tier) return "farther-tier";
+  if (active?.unanswering.has(c)) return "unanswering";
   if (active?.ready === true && c.condition !== "ready") return c.condition;
   return active?.narrowedTo ?? "not-ready";
 }

@@ -4,6 +4,7 @@ import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { ImportView } from "../model/model.ts";
 import type { Allowance } from "../model/rule-budget.ts";
 import { importCost } from "../model/rule-cost.ts";
+import type { Silence } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
@@ -57,7 +58,7 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     if (own[family].length === 0) continue;
     const slices = used.filter((slice) => slice.family === family);
     for (const port of fact.ports) {
-      ports.push(planPort(fact, port, family, own[family], slices, node, tiers));
+      ports.push(planPort(fact, port, family, own[family], slices, node, tiers, view.silence));
     }
   }
   // Without all endpoints of all slices it is unknown which endpoints are gone: their connections are kept.
@@ -149,10 +150,15 @@ function planPort(
   slices: readonly SliceFact[],
   node: NodeFact,
   tiers: Tiers,
+  silence: Silence | undefined,
 ): PlannedPort {
-  const { candidates, notExposing } = candidatesOf(port, slices, tiers, node);
+  const found = silence && { of: silence, to: fact };
+  const { candidates, notExposing } = candidatesOf(port, slices, tiers, node, found);
   const choice = choose(candidates, fact);
   const tier = choice.tier === undefined ? undefined : tiers[choice.tier]?.name;
+  const unanswering = choice.excluded
+    .filter(({ reason }) => reason === "unanswering")
+    .map(({ candidate }) => destination(candidate.address, candidate.port));
   const service: VirtualService = {
     importKey: fact.key,
     portName: port.name,
@@ -171,6 +177,7 @@ function planPort(
     ...(fact.affinitySeconds !== undefined && { affinitySeconds: fact.affinitySeconds }),
     ...(fact.scheduler !== undefined && { scheduler: fact.scheduler }),
     ...(port.protocol === "UDP" && { keeps: fact.udp === "follow" ? [] : keptBy(choice) }),
+    ...(unanswering.length > 0 && { unanswering }),
   };
   const servicePort = servicePortName(service);
   const excluded: Excluded[] = choice.excluded.map(({ candidate, reason }) => ({

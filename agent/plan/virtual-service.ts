@@ -29,12 +29,18 @@ export interface VirtualService {
    * are deleted.
    */
   readonly keeps?: readonly string[];
+  /** Endpoints, by `destination`, that get no new connections because they do not answer; absent if there are none. */
+  readonly unanswering?: readonly string[];
 }
 
 /** Reasons of a port's plan. */
 export type PortReason = Extract<
   Reason,
-  "nearest-ready" | "nearest-serving" | "no-endpoint" | "no-endpoint-on-node"
+  | "nearest-ready"
+  | "nearest-serving"
+  | "nearest-unanswering"
+  | "no-endpoint"
+  | "no-endpoint-on-node"
 >;
 
 /** One endpoint that takes traffic. */

@@ -151,6 +151,13 @@ export class Agent {
     );
   }
 
+  /** The facts as they are now; undefined until every source has listed. */
+  get facts(): (Pick<Model, "imports" | "slices"> & { readonly node: NodeFact }) | undefined {
+    if (!this.listed) return undefined;
+    const { imports, slices } = this.#model;
+    return { imports, slices, node: this.#node };
+  }
+
   /** Every known import, by name. */
   keys(): ObjectKey[] {
     return [...this.#model.keys()].sort();
@@ -191,6 +198,7 @@ export class Agent {
       sliceRemoved: (key, at) => change(() => this.#model.removeSlice(key, at)),
       vipHeld: (vip, holder, at) => change(() => this.#model.setHolder(vip, holder, at)),
       nodeObserved: (part, at) => this.#observe({ ...this.#observed, ...part }, at),
+      silenceChanged: (silence, at) => change(() => this.#model.setSilence(silence, at)),
       problems: (object, problems) => this.#options.events.problems(object, problems),
       listed: () => {
         if (!this.#unlisted.delete(source) || !this.listed || this.#stopped) return;

@@ -2,7 +2,8 @@ import { matchesGlob, posix } from "node:path";
 import { cyclesOf } from "./cycles.ts";
 import { resolved, specifiersOf, withoutComments } from "./imports.ts";
 import { BACKEND_NAMES, EMPTY_WORDS, IMPURE, MOST_LINES, TIME_OF_DAY } from "./laws.ts";
-import { PROGRAMS, RULES, type Rule } from "./table.ts";
+import type { Rule } from "./rule.ts";
+import { PROGRAMS, RULES } from "./table.ts";
 
 /** Source texts by path from the root of the tree. */
 export type Sources = ReadonlyMap<string, string>;

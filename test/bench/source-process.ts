@@ -47,6 +47,7 @@ source.start({
   sliceRemoved: (key, at) => model.removeSlice(key, at),
   vipHeld: (vip, holder, at) => model.setHolder(vip, holder, at),
   nodeObserved: () => undefined,
+  silenceChanged: () => undefined,
   problems: (object, problems) => console.error(object, problems),
   listed: listed.resolve,
 });

@@ -1,8 +1,7 @@
 /**
  * The demo: one service in three clusters, a client that never stops connecting, and the agent on the
  * client's node. Clusters are scaled to nothing and back; everything shown is measured on real connections.
- * Exits with 0 if no connection failed, with 1 otherwise. With controllers, one cluster is killed, too; what is then
- * lost before anybody can know of it is counted, and no failure.
+ * Exits with 0 if no connection failed, with 1 otherwise. With controllers, one cluster is killed, too.
  *
  *     node test/demo/main.ts [manifests | kubernetes | controller]
  */
@@ -92,7 +91,7 @@ a pod of c1 makes ${RATE} new connections a second`;
 
 /** One step in lines, for a log. */
 function report({ step, verdict, rules }: Played, paint: Paint): void {
-  const { attempts, firstNew, lastOld, slowest, lost } = verdict;
+  const { attempts, cut, firstNew, lastOld, slowest } = verdict;
   const tier = tierOf(step.wanted);
   const how =
     step.acts.length === 0
@@ -101,9 +100,9 @@ function report({ step, verdict, rules }: Played, paint: Paint): void {
   console.log(
     `\n${step.title} -> ${paint(tier ?? "bad", `${tier ?? ""} ${step.wanted}`.trim())}${how}`,
   );
-  const losses = lost === 0 ? "" : `${lost} lost before anybody could know, `;
+  const ends = cut === 0 ? "" : `${cut} cut with the cluster that had accepted them, `;
   console.log(
-    `  ${attempts} connections, ${losses}${failuresOf(verdict)} failed, slowest there ${ms(slowest)}`,
+    `  ${attempts} connections, ${ends}${failuresOf(verdict)} failed, slowest there ${ms(slowest)}`,
   );
   for (const rule of rules) console.log(paint("dim", `  ${rule}`));
 }
@@ -113,13 +112,12 @@ function summary(stage: Stage, played: readonly Played[]): string[] {
   const switches = played.filter(({ step }) => step.acts.length > 0 && !isSlow(step));
   const slowest = Math.max(...switches.map(({ verdict }) => verdict.firstNew ?? 0));
   const outages = played.filter(({ step }) => isOutage(step));
-  const none = outages.length === 0 ? "none failed" : "none else failed";
   return [
     ...outages.map(
       ({ step, verdict }) =>
-        `${step.title}: ${verdict.lost} connections lost in ${ms(verdict.firstNew)}, until its Lease was over`,
+        `${step.title}: connections elsewhere after ${ms(verdict.firstNew)}, none lost, the slowest took ${ms(verdict.slowest)}`,
     ),
-    `OK: ${stage.attempts.length} connections, ${none} or hung; every switch within ${ms(slowest)}`,
+    `OK: ${stage.attempts.length} connections, none failed or hung; every switch within ${ms(slowest)}`,
     `    held connections that survived the way back: ${stage.held.length}`,
     ...played
       .filter(({ step }) => step.wanted === "refused")

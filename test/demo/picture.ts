@@ -2,7 +2,7 @@ import { type Attempt, placeOf } from "./attempt.ts";
 import { ms } from "./duration.ts";
 import type { Paint } from "./paint.ts";
 import type { Played } from "./play.ts";
-import { isOutage, type Step } from "./steps.ts";
+import type { Step } from "./steps.ts";
 import { failuresOf } from "./verdict.ts";
 import { CLUSTERS, type Cluster, type Tier, tierOf } from "./world.ts";
 
@@ -142,7 +142,7 @@ function strip(view: View, width: number, paint: Paint): string[] {
     return tier === undefined ? paint("bad", "×") : paint(tier, GLYPHS[tier]);
   });
   const legend = CLUSTERS.map(({ tier, id }) => paint(tier, `${GLYPHS[tier]} ${tier} ${id}`));
-  const cross = view.steps.some(isOutage) ? "× lost" : "× refused";
+  const cross = view.steps.some(({ wanted }) => wanted === "refused") ? "× refused" : "× failed";
   return [` ${drawn.join("")}`, ` ${legend.join("   ")}   ${paint("bad", cross)}`];
 }
 
@@ -164,7 +164,7 @@ function toneOf(played: Played) {
 }
 
 function playedRow({ step, verdict }: Played): string {
-  const failed = verdict.lost + failuresOf(verdict);
+  const failed = failuresOf(verdict);
   const timed = step.acts.length > 0;
   return row(
     step.title,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "./attempt.ts";
 import type { Stage } from "./stage.ts";
-import { isOutage, isSlow, type Step } from "./steps.ts";
+import { isSlow, type Step } from "./steps.ts";
 import { hasSettled, judge, type Verdict } from "./verdict.ts";
 
 /** What became of a step. */
@@ -53,7 +53,7 @@ export async function play(
   await Promise.all(rests);
   await sleep(Math.max(0, began + LENGTH - now()));
   await stage.checkAgent();
-  const verdict = judge(attempts(), changed, step.wanted, isOutage(step));
+  const verdict = judge(attempts(), changed, step.wanted, stage.died);
   for (const [word, count] of Object.entries(verdict.failures)) {
     faults.push(`${count} of ${verdict.attempts} connections failed: ${word}`);
   }

@@ -25,8 +25,8 @@ export type SourceName = (typeof SOURCES)[number];
 /** New connections a second, and for how many seconds at the very most. */
 export const RATE = 200;
 const LONGEST_RUN = 120;
-/** Ms until the client gives a connection up. */
-const TIMEOUT = 2_000;
+/** Ms until the client gives a connection up: it sends a SYN for the third time after three seconds. */
+const TIMEOUT = 5_000;
 
 /** How long servers continue after their endpoints were removed, in ms; a kubelet gives them 30 s. */
 const GRACE = 300;
@@ -42,6 +42,7 @@ export class Stage implements AsyncDisposable {
   readonly #servers = new Map<string, Process[]>();
   readonly #agent: AgentProcess;
   #vip = "";
+  #died: number | undefined;
   #stream: Process | undefined;
 
   private constructor(lab: Lab, publication: Publication, say: (line: string) => void) {
@@ -77,6 +78,11 @@ export class Stage implements AsyncDisposable {
   /** What the client connects to. */
   get vip(): string {
     return this.#vip;
+  }
+
+  /** When a cluster died without a word, the last time. */
+  get died(): number | undefined {
+    return this.#died;
   }
 
   /** True while the cluster's servers run. */
@@ -177,6 +183,7 @@ export class Stage implements AsyncDisposable {
   /** Everything in it ends at once, without a packet: its kernel neither rejects nor closes a connection. */
   async #killCluster(cluster: string): Promise<void> {
     await cutOff(this.#lab, cluster);
+    this.#died = now();
     for (const server of this.#servers.get(cluster) ?? []) server.signal("SIGKILL");
     this.#servers.delete(cluster);
     await this.#controllers.kill(cluster);

@@ -55,12 +55,12 @@ export const CONTROLLER_STEPS: readonly Step[] = [
   { title: "c1 is back", acts: [["c1", "up"]], wanted: "c1" },
 ];
 
-/** True for a step in which connections are lost that were begun before anybody could know. */
+/** True for a step in which a cluster dies without a word. */
 export function isOutage(step: Step): boolean {
   return step.acts.some(([, act]) => act === "kill");
 }
 
-/** True for a step whose switch waits for a Lease, or for a cluster that boots. */
+/** True for a step whose switch waits until a cluster is missed, or has booted. */
 export function isSlow(step: Step): boolean {
   return step.acts.some(([, act]) => act === "kill" || act === "boot");
 }

@@ -5,6 +5,7 @@ import type {
   NodeObservation,
   SliceFact,
 } from "../../agent/model/facts.ts";
+import type { Silence } from "../../agent/model/silence.ts";
 import type { SourceEvents } from "../../agent/sources/source.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
@@ -57,6 +58,10 @@ export class SourceRecorder implements SourceEvents {
     if (part.network !== undefined) this.network = part.network;
     if (part.properties !== undefined) this.properties = part.properties;
     for (const name of Object.keys(part)) this.#say(name === "object" ? "node" : name, at);
+  }
+
+  silenceChanged(_silence: Silence, at: number): void {
+    this.#say("silence", at);
   }
 
   problems(object: string, problems: readonly Problem[]): void {

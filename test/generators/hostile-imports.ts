@@ -28,6 +28,7 @@ export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields 
 
 const UDP = "clusterset-proxy.io/udp";
 const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
+const HEALTH = "clusterset-proxy.io/health";
 const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
 
@@ -153,6 +154,16 @@ export const IMPORT_CASES: readonly ParserCase[] = [
       { annotations: { [SCHEDULER]: value } },
       {},
       `invalid-policy metadata.annotations[${SCHEDULER}]`,
+    ),
+  ),
+  metadata({ annotations: { [HEALTH]: "off" } }, { health: "off" }),
+  metadata({ annotations: { [HEALTH]: "all" } }, { health: "all" }),
+  metadata({ annotations: { [HEALTH]: null } }, {}),
+  ...["", "on", "Off", "remote ", false, {}, ["all"]].map((value) =>
+    metadata(
+      { annotations: { [HEALTH]: value } },
+      {},
+      `invalid-policy metadata.annotations[${HEALTH}]`,
     ),
   ),
   ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(

@@ -17,7 +17,9 @@ export function elementOf(set: SetLayout, family: Family): fc.Arbitrary<Element>
     value: set.value === undefined ? fc.constant("") : fieldsOf(set.value, family),
     comment: fc.constantFrom("", "shop/web:http local c1", "x".repeat(127)),
   };
-  return fc.record(parts, { noNullPrototype: true });
+  return fc
+    .tuple(fc.record(parts, { noNullPrototype: true }), fc.option(fc.nat(3_600_000)))
+    .map(([element, timeout]) => ({ ...element, ...(timeout !== null && { timeout }) }));
 }
 
 function fieldsOf(kinds: readonly FieldKind[], family: Family): fc.Arbitrary<string> {

@@ -61,6 +61,7 @@ export const readUint16BE = sized(2, (bytes, at) => bytes.readUInt16BE(at));
 export const readUint32 = sized(4, (bytes, at) => bytes.readUInt32LE(at));
 export const readUint32BE = sized(4, (bytes, at) => bytes.readUInt32BE(at));
 export const readUint64 = sized(8, (bytes, at) => bytes.readBigUInt64LE(at));
+export const readUint64BE = sized(8, (bytes, at) => bytes.readBigUInt64BE(at));
 /** Addresses as `Address.hex`, where each family has its size. */
 export const readAddress = {
   IPv4: sized(4, (bytes, at) => bytes.toString("hex", at, at + 4)),

@@ -14,6 +14,12 @@ export interface Element {
   readonly value: string;
   /** Empty if there is none; at most 127 bytes. */
   readonly comment: string;
+  /** Milliseconds for which it lives; absent if it has no timeout, or that of its set. */
+  readonly timeout?: number;
+  /** Milliseconds until it expires, as the kernel has it. */
+  readonly expires?: number;
+  /** Packets that its counter has counted, as the kernel has them. */
+  readonly packets?: number;
 }
 
 /** Elements to add to one set, or keys to delete. */

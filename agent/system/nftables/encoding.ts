@@ -1,7 +1,7 @@
 import type { Family } from "../../../api/address.ts";
 import { AttributeWriter } from "../netlink/attribute-writer.ts";
 import { children, locate, type Span } from "../netlink/attributes.ts";
-import { ADDRESS_FAMILY, readUint32BE } from "../netlink/values.ts";
+import { ADDRESS_FAMILY, readUint32BE, readUint64BE } from "../netlink/values.ts";
 import { commentOf, writeComment } from "./comment.ts";
 import type { Element, ElementChange, SetLayout } from "./element.ts";
 import { decodeFields, type FieldKind, writeFields } from "./fields.ts";
@@ -23,7 +23,13 @@ const LIST = { table: 1, set: 2, elements: 3 } as const;
 /** NFTA_LIST_ELEM. */
 const ITEM = 1;
 /** NFTA_SET_ELEM_… */
-const ELEMENT = { key: 1, data: 2, flags: 3, userdata: 6 } as const;
+const ELEMENT = {
+  ...{ key: 1, data: 2, flags: 3, timeout: 4, expiration: 5, userdata: 6, expression: 7 },
+} as const;
+/** NFTA_EXPR_DATA. */
+const EXPRESSION_DATA = 2;
+/** NFTA_COUNTER_PACKETS. */
+const PACKETS = 2;
 /** NFTA_DATA_VALUE. */
 const VALUE = 1;
 /** NFT_SET_ELEM_INTERVAL_END | NFT_SET_ELEM_CATCHALL. */
@@ -98,12 +104,17 @@ function writeText(to: AttributeWriter, type: number, value: string): void {
 function writeElement(
   to: AttributeWriter,
   { key: keyKinds, value: valueKinds }: SetLayout,
-  { key, value, comment }: Element,
+  { key, value, comment, timeout }: Element,
   isWhole: boolean,
 ): void {
   const item = to.beginNested(ITEM);
   writePart(to, ELEMENT.key, keyKinds, key);
   if (isWhole && valueKinds !== undefined) writePart(to, ELEMENT.data, valueKinds, value);
+  if (timeout !== undefined) {
+    const at = to.begin(ELEMENT.timeout);
+    to.hex(BigInt(timeout).toString(16).padStart(16, "0"));
+    to.end(at);
+  }
   if (comment !== "") {
     const at = to.begin(ELEMENT.userdata);
     writeComment(to, comment);
@@ -138,5 +149,14 @@ function decodeElement(
   const key = part(ELEMENT.key, keyKinds);
   const value = valueKinds === undefined ? "" : part(ELEMENT.data, valueKinds);
   if (key === undefined || value === undefined) return undefined;
-  return { key, value, comment: commentOf(bytes, locate(bytes, item, ELEMENT.userdata)) };
+  const counter = locate(bytes, locate(bytes, item, ELEMENT.expression), EXPRESSION_DATA);
+  const timeout = readUint64BE(bytes, item, ELEMENT.timeout);
+  const expires = readUint64BE(bytes, item, ELEMENT.expiration);
+  const packets = readUint64BE(bytes, counter, PACKETS);
+  return {
+    ...{ key, value, comment: commentOf(bytes, locate(bytes, item, ELEMENT.userdata)) },
+    ...(timeout !== undefined && { timeout: Number(timeout) }),
+    ...(expires !== undefined && { expires: Number(expires) }),
+    ...(packets !== undefined && { packets: Number(packets) }),
+  };
 }

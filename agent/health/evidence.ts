@@ -1,0 +1,40 @@
+/** What the kernel knows of a family's endpoints, and where the verdicts are kept. */
+
+/** An endpoint that accepts TCP connections. */
+export interface TcpEndpoint {
+  /** Canonical. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** An endpoint whose last SYNs have no answer. */
+export interface Waiting extends TcpEndpoint {
+  readonly syns: number;
+  /** Milliseconds since the first of them. */
+  readonly age: number;
+}
+
+/** An endpoint that was found silent, and has not answered since. */
+export interface SilentEndpoint extends TcpEndpoint {
+  /** Its cluster. */
+  readonly cluster: string;
+  /** True if all of the cluster was found silent. */
+  readonly isWhole: boolean;
+  /** Milliseconds until clients try it again, whatever a probe says. */
+  readonly expires: number;
+}
+
+/** The evidence of one family or several. */
+export interface Evidence {
+  /** Makes sure that the kernel collects it; writes nothing if it does. Rejects with a coded error. */
+  install(stop: AbortSignal): Promise<void>;
+  /** Makes sure that the kernel does not, and returns the number of rules that were removed. Rejects with a coded error. */
+  uninstall(): Promise<number>;
+  /** None if the kernel does not collect it any more. Rejects with a coded error. */
+  waiting(): Promise<Waiting[]>;
+  silent(): Promise<SilentEndpoint[]>;
+  /** Keeps verdicts until they expire, or their endpoints answer. */
+  add(endpoints: readonly SilentEndpoint[]): Promise<void>;
+  /** Drops verdicts; those that are gone already do not matter. */
+  remove(endpoints: readonly TcpEndpoint[]): Promise<void>;
+}

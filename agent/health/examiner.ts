@@ -1,0 +1,124 @@
+import { backoff } from "../../common/backoff.ts";
+import type { Clock } from "../../common/clock.ts";
+import type { Silence } from "../model/silence.ts";
+import type { TcpEndpoint, Waiting } from "./evidence.ts";
+import { type Judgement, judge, type Probed, type ProbeResult } from "./judge.ts";
+import { endpointName } from "./verdict.ts";
+import type { WatchedEndpoints } from "./watched-endpoints.ts";
+
+/** What an examiner needs. */
+export interface ExaminerOptions {
+  /** Connects to an endpoint of a cluster. Never rejects. */
+  readonly probe: (endpoint: TcpEndpoint, cluster: string) => Promise<ProbeResult>;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/**
+ * A suspect's first unanswered SYN is so many milliseconds old, and not the only one. TCP repeats it after a second (RFC 6298, 2.1), because an answer takes
+ * less; the SYNs of two clients count as well.
+ */
+const SUSPECT = { age: 1_000, syns: 2 };
+/** Endpoints that are probed at once for one cluster. */
+const MOST = { suspects: 4, samples: 3, others: 2 };
+/** Clusters that are examined at once. */
+const MOST_EXAMINED = 8;
+/** Milliseconds for which an endpoint that has answered a probe, but not clients, is no suspect. */
+const CLEARED = { min: 1_000, max: 30_000 };
+/** Endpoints of which that is known. */
+const MOST_CLEARED = 4_096;
+
+/** Whether an endpoint owes its answer for longer than a healthy one. PURE. */
+export function isLate({ age }: Waiting): boolean {
+  return age >= SUSPECT.age / 2;
+}
+
+/** Examines clusters whose endpoints do not answer clients, each once at a time. */
+export class Examiner {
+  readonly #options: ExaminerOptions;
+  readonly #examined = new Set<string>();
+  /** Endpoints that have answered a probe: how often, and when they may be suspects again. */
+  readonly #cleared = new Map<string, { readonly times: number; readonly until: number }>();
+
+  constructor(options: ExaminerOptions) {
+    this.#options = options;
+  }
+
+  /** The suspects among these. */
+  suspects(waiting: readonly Waiting[]): TcpEndpoint[] {
+    const now = this.#options.clock.now();
+    return waiting.filter(
+      (one) =>
+        one.age >= SUSPECT.age &&
+        one.syns >= SUSPECT.syns &&
+        (this.#cleared.get(endpointName(one))?.until ?? now) <= now,
+    );
+  }
+
+  /**
+   * Probes suspects of a cluster, and others to compare them with, which are not silent as far as is known. Undefined while the cluster
+   * is under examination, or too many are.
+   */
+  examine(
+    cluster: string,
+    suspects: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+    known: Silence,
+  ): Promise<Judgement> | undefined {
+    if (this.#examined.has(cluster) || this.#examined.size >= MOST_EXAMINED) return undefined;
+    this.#examined.add(cluster);
+    return this.#examine(cluster, suspects.slice(0, MOST.suspects), watched, known).finally(() =>
+      this.#examined.delete(cluster),
+    );
+  }
+
+  async #examine(
+    cluster: string,
+    chosen: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+    { endpoints, clusters }: Silence,
+  ): Promise<Judgement> {
+    const except = new Set([...chosen.map(({ address }) => address), ...endpoints.keys()]);
+    const others = watched.clusters().filter((one) => one !== cluster);
+    const audible = others.filter((one) => !clusters.has(one));
+    const [suspects, samples, elsewhere] = await Promise.all([
+      this.#probeAll(cluster, chosen),
+      this.#probeAll(cluster, watched.sample(cluster, MOST.samples, except)),
+      this.#probeOthers(audible.length > 0 ? audible : others, watched),
+    ]);
+    for (const { endpoint, result } of suspects) this.#remember(endpoint, result);
+    return judge({ suspects, samples, others: elsewhere });
+  }
+
+  async #probeAll(cluster: string, endpoints: readonly TcpEndpoint[]): Promise<Probed[]> {
+    const probe = async (endpoint: TcpEndpoint) => {
+      return { endpoint, result: await this.#options.probe(endpoint, cluster) };
+    };
+    return Promise.all(endpoints.map(probe));
+  }
+
+  async #probeOthers(clusters: readonly string[], watched: WatchedEndpoints): Promise<Probed[]> {
+    const { random } = this.#options;
+    const left = [...clusters];
+    const probes: Promise<Probed[]>[] = [];
+    while (left.length > 0 && probes.length < MOST.others) {
+      const [other = ""] = left.splice(Math.floor(random() * left.length), 1);
+      probes.push(this.#probeAll(other, watched.sample(other, 1, new Set())));
+    }
+    return (await Promise.all(probes)).flat();
+  }
+
+  /** A probe that is answered clears a suspect, for longer each time: its path to some clients may be closed on purpose. */
+  #remember(endpoint: TcpEndpoint, result: ProbeResult): void {
+    const name = endpointName(endpoint);
+    const times = (this.#cleared.get(name)?.times ?? 0) + 1;
+    this.#cleared.delete(name);
+    if (result !== "accepted" && result !== "refused") return;
+    const { clock, random } = this.#options;
+    this.#cleared.set(name, { times, until: clock.now() + backoff(times, CLEARED, random()) });
+    for (const oldest of this.#cleared.keys()) {
+      if (this.#cleared.size <= MOST_CLEARED) break;
+      this.#cleared.delete(oldest);
+    }
+  }
+}

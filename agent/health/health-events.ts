@@ -1,0 +1,19 @@
+import type { ProbeResult } from "./judge.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** Why a verdict ends: something answered, it has lasted so long that clients try again, or all of the cluster is silent. */
+export type VerdictEnd = "answered" | "expired" | "cluster-silent";
+
+/** Receives what the health monitor finds. */
+export interface HealthEvents {
+  /** Something does not answer from now on. */
+  silent(verdict: Verdict): void;
+  /** A verdict has ended. */
+  ended(verdict: Verdict, why: VerdictEnd, after: number): void;
+  /** A probe of an endpoint of this cluster. */
+  probed(cluster: string, result: ProbeResult): void;
+  /** Whether nothing of any other cluster answers, so that this node's own uplink may be at fault. */
+  uplink(isSilent: boolean): void;
+  /** The kernel's evidence is not available; undefined: it is again. */
+  unavailable(error: unknown): void;
+}

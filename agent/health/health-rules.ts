@@ -1,0 +1,95 @@
+import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import { type Chain, commentsOf, replaceTable } from "../backends/nft/chains.ts";
+import { WORDS } from "../backends/nft/words.ts";
+import type { SetLayout } from "../system/nftables/element.ts";
+
+/** The name of the table, in each family. Backends have tables of their own, because this one is for all of them. */
+export const HEALTH_TABLE = "clusterset-health";
+
+const ENDPOINT = ["address", "port"] as const;
+
+/** The sets, with address and TCP port of endpoints. */
+export const HEALTH_SETS = {
+  /** Endpoints that owe an answer: the kernel adds them, counts their SYNs, and deletes them when they answer. */
+  waiting: { name: "waiting", key: ENDPOINT },
+  /** Endpoints that the agent has found silent; the kernel deletes them when they accept a connection. */
+  silent: { name: "silent", key: ENDPOINT },
+} as const satisfies Record<string, SetLayout>;
+
+/**
+ * Milliseconds until an unanswered SYN is forgotten: the endpoint gets too few of them to say anything. Longer than a client of TCP waits
+ * between two SYNs of its first five.
+ */
+export const WAITING_MS = 30_000;
+/** Most endpoints in a set: what is beyond is not watched. */
+const MOST = 65_536;
+
+/** `ip clusterset-health`, as nft names it. */
+export function tableOf(family: Family): string {
+  return `${WORDS[family].ip} ${HEALTH_TABLE}`;
+}
+
+/** What the rules depend on. */
+export interface HealthRulesOptions {
+  readonly family: Family;
+  /** Ranges of all VIPs. */
+  readonly ranges: readonly Cidr[];
+}
+
+/**
+ * The chains, which decide about no packet.
+ *
+ * - sent: after translation, by DNAT or IPVS, the destination of a SYN is the endpoint. `add` counts a SYN and leaves the timeout of an element as it is, so
+ *   that its age is that of the first unanswered SYN; `update` would restart it.
+ * - answered: before connection tracking, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
+ *   is an answer, too, but only a connection ends a verdict.
+ */
+export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
+  const { ip } = WORDS[family];
+  const source = `${ip} saddr . tcp sport`;
+  const owed = `add @waiting { ${ip} daddr . tcp dport }`;
+  return [
+    {
+      name: "sent",
+      hook: "filter hook postrouting priority 200",
+      rules: ranges
+        .filter((range) => range.family === family)
+        .map(
+          ({ text }) =>
+            `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text} ${owed}`,
+        ),
+    },
+    {
+      name: "answered",
+      hook: "filter hook prerouting priority -310",
+      rules: [
+        `tcp flags & (syn|ack) == (syn|ack) delete @waiting { ${source} }`,
+        `tcp flags & (syn|ack) == (syn|ack) delete @silent { ${source} }`,
+        `tcp flags & rst == rst delete @waiting { ${source} }`,
+      ],
+    },
+  ];
+}
+
+/** The comments of all rules, in order: other rules have others. PURE. */
+export function healthComments(options: HealthRulesOptions): string[] {
+  return commentsOf(healthChains(options));
+}
+
+/** Input of nft that replaces the table by one with empty sets. PURE. */
+export function healthText(options: HealthRulesOptions): string {
+  const { type } = WORDS[options.family];
+  const endpoint = `${type} . inet_service; flags dynamic,timeout; size ${MOST}`;
+  const sets = {
+    waiting: `${endpoint}; timeout ${WAITING_MS / 1000}s; counter`,
+    silent: endpoint,
+  };
+  const lines = replaceTable(
+    tableOf(options.family),
+    sets,
+    healthChains(options),
+    healthComments(options),
+  );
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,265 @@
+import { type BackoffBounds, backoff } from "../../common/backoff.ts";
+import type { Clock } from "../../common/clock.ts";
+import { sleep } from "../../common/sleep.ts";
+import type { Source, SourceEvents } from "../sources/source.ts";
+import type { Evidence, TcpEndpoint, Waiting } from "./evidence.ts";
+import { Examiner, isLate } from "./examiner.ts";
+import type { HealthEvents, VerdictEnd } from "./health-events.ts";
+import type { Judgement, ProbeResult } from "./judge.ts";
+import { endpointName, type Verdict } from "./verdict.ts";
+import { Verdicts } from "./verdicts.ts";
+import type { WatchedEndpoints } from "./watched-endpoints.ts";
+
+/** What the source needs. */
+export interface HealthOptions {
+  readonly evidence: Evidence;
+  /** The endpoints of the facts as they are now; undefined until they were listed. */
+  readonly watched: () => WatchedEndpoints | undefined;
+  /** Connects to an endpoint. Never rejects. */
+  readonly probe: (endpoint: TcpEndpoint) => Promise<ProbeResult>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly events: HealthEvents;
+}
+
+/** Milliseconds between two looks at the kernel's evidence, and while an answer is late. */
+const LOOK_MS = 500;
+const SOON_MS = 200;
+/** Milliseconds between two looks whether the kernel still collects it, and after failures. */
+const INSTALL_MS = 5_000;
+const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
+/** Milliseconds between two probes of a verdict. */
+const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
+/** Endpoints of which each ends the verdict on their cluster. */
+const MOST_ENDING = 64;
+
+/**
+ * Finds endpoints that stop answering, and tells them as a fact: the kernel's evidence shows suspects, an examination finds what is silent, and an answer to any
+ * connection, or to a probe, ends that. The kernel's set `silent` is its memory: a restart forgets no verdict.
+ */
+export class HealthSource implements Source {
+  readonly name = "health";
+  readonly #options: HealthOptions;
+  readonly #examiner: Examiner;
+  readonly #verdicts = new Verdicts();
+  readonly #stop = new AbortController();
+  /** Examinations and probes under way. */
+  readonly #underWay = new Set<Promise<void>>();
+  #report: () => void = () => undefined;
+  #running: Promise<void> | undefined;
+  #installAt = Number.NEGATIVE_INFINITY;
+  #isWatching = false;
+  #failures = 0;
+  #isUplinkSilent = false;
+
+  constructor(options: HealthOptions) {
+    this.#options = options;
+    const { clock, random } = options;
+    const probe = (endpoint: TcpEndpoint, cluster: string) => this.#probe(endpoint, cluster);
+    this.#examiner = new Examiner({ probe, clock, random });
+  }
+
+  start(events: SourceEvents): void {
+    this.#report = () => events.silenceChanged(this.#verdicts.silence, this.#options.clock.now());
+    this.#running ??= this.#run(events);
+  }
+
+  /** Probes no more. The kernel keeps the verdicts. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await Promise.all(this.#underWay);
+  }
+
+  async #run(events: SourceEvents): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const { signal } = this.#stop;
+    // The agent does not wait for evidence: without it, nothing is silent.
+    this.#verdicts.restore(await evidence.silent().catch(() => []), clock.now());
+    for (const verdict of this.#verdicts.all) this.#options.events.silent(verdict);
+    if (this.#verdicts.any) this.#report();
+    events.listed();
+    while (!signal.aborted) {
+      const pause = await this.#look().catch((error) => this.#failed(error));
+      await sleep(clock, pause, signal);
+    }
+  }
+
+  /** Returns the milliseconds until the next look. */
+  async #look(): Promise<number> {
+    const { clock, evidence, events } = this.#options;
+    const watched = this.#options.watched();
+    if (watched === undefined) return LOOK_MS;
+    if (clock.now() >= this.#installAt) {
+      this.#installAt = clock.now() + INSTALL_MS;
+      this.#isWatching = watched.any;
+      if (this.#isWatching) await evidence.install(this.#stop.signal);
+      else await evidence.uninstall();
+    }
+    if (!this.#isWatching) return LOOK_MS;
+    const waiting = await evidence.waiting();
+    await this.#endDropped();
+    if (this.#failures > 0) events.unavailable(undefined);
+    this.#failures = 0;
+    await this.#suspect(waiting, watched);
+    for (const verdict of this.#verdicts.due(clock.now())) {
+      verdict.probeAt = Number.POSITIVE_INFINITY;
+      this.#follow(this.#revisit(verdict, watched));
+    }
+    return waiting.some(isLate) ? SOON_MS : LOOK_MS;
+  }
+
+  #failed(error: unknown): number {
+    const { clock, events, random } = this.#options;
+    this.#installAt = Number.NEGATIVE_INFINITY;
+    events.unavailable(error);
+    // The kernel cannot be asked which have expired.
+    for (const verdict of this.#verdicts.all) {
+      if (expiryOf(verdict) <= clock.now()) this.#ended(verdict, "expired");
+    }
+    return backoff(++this.#failures, RETRY, random());
+  }
+
+  /** Ends verdicts that the kernel has dropped. */
+  async #endDropped(): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const verdicts = this.#verdicts.all;
+    if (verdicts.length === 0) return;
+    const dropped = this.#verdicts.dropped(verdicts, await evidence.silent());
+    for (const verdict of dropped) {
+      const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
+      if (hasExpired) await this.#end(verdict, "expired");
+      else if (clock.now() >= holdEnd(verdict)) await this.#end(verdict, "answered");
+      else await this.#hold(verdict);
+    }
+  }
+
+  async #suspect(waiting: readonly Waiting[], watched: WatchedEndpoints): Promise<void> {
+    const suspects = this.#examiner.suspects(waiting);
+    if (suspects.length === 0) {
+      if (waiting.length === 0) this.#setUplink(false);
+      return;
+    }
+    const clusters = watched.clustersOf(suspects);
+    const byCluster = Map.groupBy(suspects, (one) => clusters.get(endpointName(one)));
+    for (const [cluster, members] of byCluster) {
+      if (cluster === undefined) continue;
+      const whole = this.#verdicts.ofCluster(cluster);
+      if (whole !== undefined) await this.#join(whole, members);
+      const unknown = members.filter((one) => this.#verdicts.on(one, cluster) === undefined);
+      if (unknown.length === 0) continue;
+      const examination = this.#examiner.examine(cluster, unknown, watched, this.#verdicts.silence);
+      if (examination === undefined) continue;
+      this.#follow(examination.then((judgement) => this.#judged(cluster, judgement)));
+    }
+  }
+
+  async #judged(cluster: string, judgement: Judgement): Promise<void> {
+    const { clock } = this.#options;
+    if (judgement.silent === "uplink") this.#setUplink(true);
+    if (!("endpoints" in judgement) || this.#stop.signal.aborted) return;
+    const { silent, endpoints } = judgement;
+    const proposed =
+      silent === "cluster"
+        ? [this.#verdicts.propose("cluster", cluster, endpoints, clock.now())]
+        : endpoints.map((one) => this.#verdicts.propose("endpoint", cluster, [one], clock.now()));
+    for (const verdict of proposed) await this.#begin(verdict);
+    this.#report();
+  }
+
+  async #begin(verdict: Verdict): Promise<void> {
+    const { clock, evidence, events, random } = this.#options;
+    const replaced = this.#verdicts.within(verdict);
+    for (const one of replaced) this.#ended(one, "cluster-silent");
+    await evidence.remove(replaced.flatMap(({ endpoints }) => [...endpoints.values()]));
+    // First in the kernel: what it lacks counts as answered.
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
+    verdict.probeAt = clock.now() + backoff(1, PROBE, random());
+    this.#verdicts.begin(verdict);
+    events.silent(verdict);
+  }
+
+  /** Clients call these endpoints although their cluster is silent: if one answers, the cluster is not. */
+  async #join(verdict: Verdict, endpoints: readonly TcpEndpoint[]): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const room = MOST_ENDING - verdict.endpoints.size;
+    const others = endpoints.filter((one) => !verdict.endpoints.has(endpointName(one)));
+    const joining = new Map(others.slice(0, room).map((one) => [endpointName(one), one]));
+    if (joining.size === 0) return;
+    const rest = expiryOf(verdict) - clock.now();
+    await evidence.add(elementsOf({ ...verdict, endpoints: joining }, rest));
+    for (const [name, one] of joining) verdict.endpoints.set(name, one);
+  }
+
+  /** Something has answered, but too early: it is asked again when the verdict may end. */
+  async #hold(verdict: Verdict): Promise<void> {
+    const { clock, evidence } = this.#options;
+    verdict.probeAt = holdEnd(verdict);
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
+  }
+
+  /** Probes what is silent, of a cluster any endpoint. */
+  async #revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
+    const { clock, random } = this.#options;
+    const { cluster, scope, endpoints } = verdict;
+    const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set()) : [];
+    const [first] = endpoints.values();
+    const target = sample ?? first;
+    const result = target === undefined ? "unknown" : await this.#probe(target, cluster);
+    // A refusal does not end it: where a cluster has booted, servers start after the network.
+    if (result === "accepted" && clock.now() >= holdEnd(verdict)) {
+      await this.#end(verdict, "answered");
+      return;
+    }
+    const pause = backoff(++verdict.probes, PROBE, random());
+    verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
+  }
+
+  async #probe(endpoint: TcpEndpoint, cluster: string): Promise<ProbeResult> {
+    const result = await this.#options.probe(endpoint);
+    this.#options.events.probed(cluster, result);
+    if (result === "accepted" || result === "refused") this.#setUplink(false);
+    return result;
+  }
+
+  /** The other endpoints of a verdict on a cluster are dropped from the kernel with it. */
+  async #end(verdict: Verdict, why: VerdictEnd): Promise<void> {
+    this.#ended(verdict, why);
+    await this.#options.evidence.remove([...verdict.endpoints.values()]);
+  }
+
+  #ended(verdict: Verdict, why: VerdictEnd): void {
+    const { clock, events } = this.#options;
+    const now = clock.now();
+    if (!this.#verdicts.end(verdict, now)) return;
+    events.ended(verdict, why, now - verdict.since);
+    // What follows is reported with the verdict on the cluster.
+    if (why !== "cluster-silent") this.#report();
+  }
+
+  #setUplink(isSilent: boolean): void {
+    if (isSilent === this.#isUplinkSilent) return;
+    this.#isUplinkSilent = isSilent;
+    this.#options.events.uplink(isSilent);
+  }
+
+  #follow(work: Promise<void>): void {
+    const followed = work
+      .catch((error) => this.#options.events.unavailable(error))
+      .finally(() => this.#underWay.delete(followed));
+    this.#underWay.add(followed);
+  }
+}
+
+function holdEnd({ since, terms }: Verdict): number {
+  return since + terms.hold;
+}
+
+function expiryOf({ since, terms }: Verdict): number {
+  return since + terms.expires;
+}
+
+function elementsOf({ cluster, scope, endpoints }: Verdict, expires: number) {
+  const isWhole = scope === "cluster";
+  return [...endpoints.values()].map((one) => ({ ...one, cluster, isWhole, expires }));
+}

@@ -1,0 +1,109 @@
+import type { Silence } from "../model/silence.ts";
+import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
+import { endpointName, Recurrence, type Verdict } from "./verdict.ts";
+
+/** The verdicts at present. Times are the clock's, in milliseconds. */
+export class Verdicts {
+  readonly #verdicts = new Map<string, Verdict>();
+  readonly #recurrence = new Recurrence();
+
+  get all(): readonly Verdict[] {
+    return [...this.#verdicts.values()];
+  }
+
+  get any(): boolean {
+    return this.#verdicts.size > 0;
+  }
+
+  /** The verdict on this endpoint, alone or with all of its cluster. */
+  on(endpoint: TcpEndpoint, cluster: string): Verdict | undefined {
+    return this.ofCluster(cluster) ?? this.#verdicts.get(`endpoint ${endpointName(endpoint)}`);
+  }
+
+  /** The verdict on all of a cluster. */
+  ofCluster(cluster: string): Verdict | undefined {
+    return this.#verdicts.get(`cluster ${cluster}`);
+  }
+
+  /** What an endpoint, or all of a cluster, would be found silent as; it begins with `begin`. */
+  propose(
+    scope: Verdict["scope"],
+    cluster: string,
+    endpoints: readonly TcpEndpoint[],
+    now: number,
+  ): Verdict {
+    const [first] = endpoints;
+    const name =
+      scope === "cluster" || first === undefined
+        ? `cluster ${cluster}`
+        : `endpoint ${endpointName(first)}`;
+    return {
+      ...{ name, scope, cluster, since: now, terms: this.#recurrence.terms(name, now) },
+      endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
+      ...{ probes: 0, probeAt: now },
+    };
+  }
+
+  begin(verdict: Verdict): void {
+    this.#verdicts.set(verdict.name, verdict);
+  }
+
+  /** The verdicts that one on all of the cluster replaces. */
+  within({ scope, cluster }: Verdict): Verdict[] {
+    return scope === "cluster" ? this.all.filter((one) => one.cluster === cluster) : [];
+  }
+
+  /** Clusters that are silent. */
+  get clusters(): ReadonlySet<string> {
+    const whole = this.all.filter(({ scope }) => scope === "cluster");
+    return new Set(whole.map(({ cluster }) => cluster));
+  }
+
+  /** Verdicts of an earlier run, which the kernel has kept. */
+  restore(found: readonly SilentEndpoint[], now: number): void {
+    for (const { cluster, isWhole, expires, ...endpoint } of found) {
+      const known = isWhole ? this.ofCluster(cluster) : undefined;
+      if (known !== undefined) {
+        known.endpoints.set(endpointName(endpoint), endpoint);
+        continue;
+      }
+      const proposed = this.propose(isWhole ? "cluster" : "endpoint", cluster, [endpoint], now);
+      this.begin({ ...proposed, terms: { ...proposed.terms, expires } });
+    }
+  }
+
+  /** Those of these verdicts that the kernel has dropped, because an endpoint has answered or because they have expired. */
+  dropped(of: readonly Verdict[], found: readonly SilentEndpoint[]): Verdict[] {
+    const present = new Set(found.map(endpointName));
+    return of.filter(
+      ({ name, endpoints }) =>
+        this.#verdicts.has(name) && [...endpoints.keys()].some((one) => !present.has(one)),
+    );
+  }
+
+  /** Ends a verdict; false if it has ended already. */
+  end(verdict: Verdict, now: number): boolean {
+    if (this.#verdicts.get(verdict.name) !== verdict) return false;
+    this.#verdicts.delete(verdict.name);
+    this.#recurrence.ended(verdict, now);
+    return true;
+  }
+
+  /** Those whose next probe is due. */
+  due(now: number): Verdict[] {
+    return this.all.filter(({ probeAt }) => probeAt <= now);
+  }
+
+  /** As a fact. */
+  get silence(): Silence {
+    const endpoints = new Map<string, Map<number, number>>();
+    for (const { scope, since, endpoints: all } of this.all) {
+      if (scope === "cluster") continue;
+      for (const { address, port } of all.values()) {
+        const ports = endpoints.get(address) ?? new Map<number, number>();
+        endpoints.set(address, ports.set(port, since));
+      }
+    }
+    return { endpoints, clusters: this.clusters };
+  }
+}

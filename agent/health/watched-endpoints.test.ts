@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
+import { WatchedEndpoints } from "./watched-endpoints.ts";
+
+const C2 = sliceFact({ key: "demo/c2", cluster: "c2", endpoints: ["10.2.0.1", "10.2.0.2"] });
+
+function watched(
+  slices: readonly SliceFact[] = [C2],
+  fact: ImportFact = importFact(),
+  node: Partial<NodeFact> = {},
+): WatchedEndpoints {
+  const facts = {
+    imports: new Map([[fact.key, fact]]),
+    slices: new Map(slices.map((slice) => [slice.key, slice])),
+    node: nodeFact(node),
+  };
+  let turn = 0;
+  return new WatchedEndpoints(facts, () => (turn++ % 10) / 10);
+}
+
+const all = (of: WatchedEndpoints, cluster = "c2") =>
+  of
+    .sample(cluster, 10, new Set())
+    .map(({ address, port }) => `${address}:${port}`)
+    .sort();
+
+test("endpoints of other clusters are watched, with the port that the slice gives", () => {
+  assert.deepEqual(all(watched()), ["10.2.0.1:8080", "10.2.0.2:8080"]);
+  assert.deepEqual(watched().clusters(), ["c2"]);
+  assert.deepEqual(watched().sample("c2", 2, new Set(["10.2.0.1"])), [
+    { address: "10.2.0.2", port: 8080 },
+  ]);
+});
+
+test("what a plan does not use, or health leaves alone, is not watched", () => {
+  const udp = [{ name: "dns", protocol: "UDP", port: 53 }] as const;
+  const none: readonly WatchedEndpoints[] = [
+    watched([sliceFact({ key: "demo/c1", cluster: "c1" })]),
+    watched([sliceFact()]),
+    watched([{ ...C2, active: false }]),
+    watched([{ ...C2, ports: udp }]),
+    watched([C2], importFact({ headless: true })),
+    watched([C2], importFact({ health: "off" })),
+    watched([C2], importFact(), { health: "off" }),
+    watched([C2], importFact({ key: "demo/other" })),
+  ];
+  for (const one of none) assert.equal(one.any, false);
+  assert.equal(watched([C2], importFact({ health: "remote" }), { health: "off" }).any, true);
+  assert.deepEqual(watched([sliceFact()], importFact(), { health: "all" }).clusters(), [""]);
+});
+
+test("a cluster cannot have a node connect to addresses outside its declared ranges", () => {
+  const node = { endpointRanges: new Map([["c2", [cidr("10.2.0.2/32")]]]) };
+  assert.deepEqual(all(watched([C2], importFact(), node)), ["10.2.0.2:8080"]);
+});
+
+test("endpoints that are not ready are no sample", () => {
+  const slice = sliceFact({
+    key: "demo/c2",
+    cluster: "c2",
+    endpoints: ["10.2.0.1", { address: "10.2.0.2", condition: "not-ready" }],
+  });
+  assert.deepEqual(all(watched([slice])), ["10.2.0.1:8080"]);
+});
+
+test("the cluster of an endpoint is found by address and port", () => {
+  const found = watched().clustersOf([
+    { address: "10.2.0.1", port: 8080 },
+    { address: "10.2.0.1", port: 80 },
+    { address: "10.9.0.1", port: 8080 },
+  ]);
+  assert.deepEqual([...found], [["10.2.0.1:8080", "c2"]]);
+});

@@ -1,0 +1,99 @@
+import { admits } from "../../api/health.ts";
+import type { ObjectKey } from "../../api/names.ts";
+
+import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
+import { destination } from "../plan/virtual-service.ts";
+import type { TcpEndpoint } from "./evidence.ts";
+
+/** The facts in which endpoints are looked up. */
+export interface EndpointFacts {
+  readonly imports: ReadonlyMap<ObjectKey, ImportFact>;
+  readonly slices: ReadonlyMap<ObjectKey, SliceFact>;
+  readonly node: NodeFact;
+}
+
+/** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
+const MOST_MISSES = 16;
+
+/**
+ * The endpoints whose silence matters. Looked up by a walk over all slices, some milliseconds with a hundred thousand endpoints: there is something to look up only
+ * after connections were not answered.
+ */
+export class WatchedEndpoints {
+  readonly #facts: EndpointFacts;
+  readonly #random: () => number;
+
+  constructor(facts: EndpointFacts, random: () => number) {
+    this.#facts = facts;
+    this.#random = random;
+  }
+
+  /** Whether there are any. */
+  get any(): boolean {
+    return this.#watched().next().done === false;
+  }
+
+  /** The clusters that have any. An unknown one has an empty name. */
+  clusters(): string[] {
+    return [...new Set([...this.#watched()].map(clusterOf))];
+  }
+
+  /** The cluster of each of these endpoints that is watched, by `destination`. */
+  clustersOf(endpoints: readonly TcpEndpoint[]): Map<string, string> {
+    const found = new Map<string, string>();
+    const addresses = new Set(endpoints.map(({ address }) => address));
+    for (const slice of this.#watched()) {
+      if (!slice.endpoints.includeAny(addresses)) continue;
+      const listed = new Set([...slice.endpoints].map(({ address }) => address));
+      for (const { address, port } of endpoints) {
+        const name = destination(address, port);
+        const isListed = listed.has(address) && portsOf(slice).includes(port);
+        if (isListed && !found.has(name)) found.set(name, clusterOf(slice));
+      }
+    }
+    return found;
+  }
+
+  /** Up to `count` endpoints of a cluster at random, with different addresses, none of `except`. */
+  sample(cluster: string, count: number, except: ReadonlySet<string>): TcpEndpoint[] {
+    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    const chosen = new Map<string, TcpEndpoint>();
+    for (let misses = 0; chosen.size < count && misses < MOST_MISSES; ) {
+      const slice = this.#one(slices);
+      const port = slice && this.#one(portsOf(slice));
+      const endpoint = slice?.endpoints.at(Math.floor(this.#random() * slice.endpoints.length));
+      if (port === undefined || endpoint === undefined) return [...chosen.values()];
+      const { address, condition } = endpoint;
+      if (condition === "not-ready" || except.has(address) || chosen.has(address)) misses++;
+      else chosen.set(address, { address, port });
+    }
+    return [...chosen.values()];
+  }
+
+  *#watched(): Generator<SliceFact> {
+    const { imports, slices, node } = this.#facts;
+    for (const slice of slices.values()) {
+      const fact = imports.get(slice.importKey);
+      if (fact === undefined || fact.headless || !slice.active || slice.endpoints.length === 0)
+        continue;
+      if (!admits(fact.health ?? node.health, slice.cluster, node.cluster)) continue;
+      const ranges =
+        slice.cluster === undefined ? undefined : node.endpointRanges.get(slice.cluster);
+      // A cluster must not have this node connect to addresses that are not its own.
+      const endpoints = ranges ? slice.endpoints.within(ranges).inside : slice.endpoints;
+      if (endpoints.length > 0 && portsOf(slice).length > 0) yield { ...slice, endpoints };
+    }
+  }
+
+  #one<Value>(list: readonly Value[]): Value | undefined {
+    return list[Math.floor(this.#random() * list.length)];
+  }
+}
+
+function clusterOf({ cluster = "" }: SliceFact): string {
+  return cluster;
+}
+
+function portsOf({ ports }: SliceFact): number[] {
+  return ports.filter(({ protocol }) => protocol === "TCP").map(({ port }) => port);
+}

@@ -1,0 +1,98 @@
+import { shown } from "../../api/problem.ts";
+import type { Logger } from "../../common/log.ts";
+import type { HealthEvents, VerdictEnd } from "../health/health-events.ts";
+import type { ProbeResult } from "../health/judge.ts";
+import type { Verdict } from "../health/verdict.ts";
+import { type AgentMetrics, errorLabel } from "./metrics.ts";
+
+/** Verdicts on single endpoints that are logged one by one: a node with thousands of pods may fail. */
+const MOST_SHOWN = 20;
+
+/** Turns what is found about endpoints into metrics, log lines and remarks. */
+export class HealthObserver implements HealthEvents {
+  readonly #log: Logger;
+  readonly #metrics: AgentMetrics;
+  readonly #verdicts = new Map<string, Verdict>();
+  #isUplinkSilent = false;
+  /** The fault that was logged last; absent while the evidence is available. */
+  #fault: string | undefined;
+
+  constructor(log: Logger, metrics: AgentMetrics) {
+    this.#log = log;
+    this.#metrics = metrics;
+  }
+
+  silent(verdict: Verdict): void {
+    const { name, scope, terms } = verdict;
+    this.#verdicts.set(name, verdict);
+    this.#metrics.gauges.unanswering.inc({ scope });
+    this.#metrics.counters.unanswered.inc({ scope });
+    const message =
+      scope === "cluster"
+        ? "No endpoint of a cluster answers; using the cluster last"
+        : "Endpoint does not answer; using it last";
+    const fields = { ...fieldsOf(verdict), reason: "unanswering", holdMs: terms.hold };
+    if (this.#isShown(scope)) this.#log.warn(message, fields);
+    else this.#log.debug(message, fields);
+  }
+
+  ended(verdict: Verdict, why: VerdictEnd, after: number): void {
+    const { name, scope } = verdict;
+    if (!this.#verdicts.delete(name)) return;
+    this.#metrics.gauges.unanswering.dec({ scope });
+    const message =
+      scope === "cluster" ? "Cluster is used as before" : "Endpoint is used as before";
+    const fields = { ...fieldsOf(verdict), why, seconds: Math.round(after / 1000) };
+    if (this.#isShown(scope)) this.#log.info(message, fields);
+    else this.#log.debug(message, fields);
+  }
+
+  probed(cluster: string, result: ProbeResult): void {
+    this.#metrics.counters.probes.inc({ cluster, result });
+  }
+
+  uplink(isSilent: boolean): void {
+    this.#isUplinkSilent = isSilent;
+    this.#metrics.gauges.uplinkSilent.set(isSilent ? 1 : 0);
+    if (isSilent) {
+      this.#log.warn(
+        "Nothing of any other cluster answers; the node's own uplink may be at fault, so no endpoint is used less",
+      );
+    } else this.#log.info("Other clusters answer again, or are not called");
+  }
+
+  unavailable(error: unknown): void {
+    const fault = error === undefined ? undefined : errorLabel(error);
+    if (error !== undefined) this.#metrics.counters.healthFailures.inc({ code: errorLabel(error) });
+    if (fault === this.#fault) return;
+    this.#fault = fault;
+    if (fault === undefined) this.#log.info("Silent endpoints are detected again");
+    else this.#log.warn("Silent endpoints are not detected", { error });
+  }
+
+  /** Lines of `/readyz?verbose`; they do not change the verdict. */
+  remarks(): string[] {
+    const lines = [...this.#verdicts.values()]
+      .toSorted((a, b) => (a.scope === b.scope ? a.since - b.since : a.scope < b.scope ? -1 : 1))
+      .slice(0, MOST_SHOWN)
+      .map(
+        (verdict) => `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}`,
+      );
+    if (this.#isUplinkSilent)
+      lines.unshift("[-]health uplink: nothing of any other cluster answers this node");
+    if (this.#fault !== undefined)
+      lines.unshift(
+        `[?]health not-tested: silent endpoints are not detected: ${shown(this.#fault)}`,
+      );
+    return lines.length > 0 ? lines : ["[+]health ok"];
+  }
+
+  #isShown(scope: Verdict["scope"]): boolean {
+    return scope === "cluster" || this.#verdicts.size <= MOST_SHOWN;
+  }
+}
+
+function fieldsOf({ scope, cluster, endpoints }: Verdict) {
+  const [endpoint] = endpoints.keys();
+  return { cluster, ...(scope === "endpoint" && { endpoint }) };
+}

@@ -1,0 +1,43 @@
+import { connect, type Socket } from "node:net";
+
+/** How a connect ended: with a connection, a refusal, nothing, or a fault of this node, which says nothing about the other one. */
+export type TcpAnswer = "accepted" | "refused" | "silent" | "unknown";
+
+/** Milliseconds after which connects begin: each sends one SYN, so that one that is lost does not matter. */
+const STARTS = [0, 250, 500];
+/** Milliseconds until it ends: TCP would repeat a SYN after a second (RFC 6298, 2.1). Longer than a round trip by satellite, of 600. */
+const TIMEOUT = 900;
+/** Errors by which the other end answers. */
+const REFUSALS = new Set(["ECONNREFUSED", "ECONNRESET"]);
+/** Errors of the path, which routers report: nothing answers, and nothing will. */
+const SILENT = new Set(["EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "EHOSTDOWN", "ENETDOWN"]);
+
+/** Opens a TCP connection and closes it at once. Never rejects; ends within a second, or once `stop` is aborted. */
+export function tcpConnect(
+  { address, port }: { readonly address: string; readonly port: number },
+  stop?: AbortSignal,
+): Promise<TcpAnswer> {
+  const { promise, resolve } = Promise.withResolvers<TcpAnswer>();
+  const sockets: Socket[] = [];
+  let failed = 0;
+  const open = () => {
+    const socket = connect({ host: address, port });
+    sockets.push(socket);
+    socket.on("connect", () => resolve("accepted"));
+    socket.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
+      if (REFUSALS.has(code)) resolve("refused");
+      else if (!SILENT.has(code)) resolve("unknown");
+      else if (++failed === STARTS.length) resolve("silent");
+    });
+  };
+  const timers = STARTS.map((ms) => setTimeout(open, ms));
+  timers.push(setTimeout(() => resolve("silent"), TIMEOUT));
+  const stopped = () => resolve("unknown");
+  stop?.addEventListener("abort", stopped, { once: true });
+  if (stop?.aborted) stopped();
+  return promise.finally(() => {
+    for (const timer of timers) clearTimeout(timer);
+    for (const socket of sockets) socket.destroy();
+    stop?.removeEventListener("abort", stopped);
+  });
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { serve } from "../lab/programs.ts";
+
+const moduleOf = (path: string) => pathToFileURL(`${import.meta.dirname}/../../agent/${path}`).href;
+
+/** Runs a piece of code in a namespace, with the table of both families and what connects; it prints its result. */
+async function run(node: Namespace, code: string): Promise<unknown> {
+  const script = `
+    import { parseCidr } from "${moduleOf("../api/cidr.ts")}";
+    import { HealthTable } from "${moduleOf("health/health-table.ts")}";
+    import { tcpConnect } from "${moduleOf("system/tcp-connect.ts")}";
+    const stop = new AbortController().signal;
+    const ranges = ["241.0.0.0/8", "198.51.100.0/24", "fd00:241::/108"].map(parseCidr);
+    const table = new HealthTable(["IPv4", "IPv6"], ranges);
+    console.log(JSON.stringify(await (async () => { ${code} })()));
+    process.exit(0);`;
+  const argv = [process.execPath, "--input-type=module", "-e", script];
+  return JSON.parse(await node.exec(argv));
+}
+
+const ONE = `{ address: "10.2.0.1", port: 80, cluster: "c2", isWhole: true, expires: 300000 }`;
+const SIX = `{ address: "fd00:2::1", port: 8080, cluster: "", isWhole: false, expires: 1000000 }`;
+
+test("verdicts are kept by the kernel, and the table is written once", async () => {
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const node = lab.node("c1", "n1");
+  const found = await run(
+    node,
+    `await table.install(stop); await table.add([${ONE}, ${SIX}]); return table.silent();`,
+  );
+  assert.ok(Array.isArray(found));
+  assert.deepEqual(
+    found.map(({ expires, ...rest }) => ({ ...rest, isRight: expires > 200_000 })),
+    [
+      { address: "10.2.0.1", port: 80, cluster: "c2", isWhole: true, isRight: true },
+      { address: "fd00:2::1", port: 8080, cluster: "", isWhole: false, isRight: true },
+    ],
+  );
+  const shown = await node.exec(["nft", "list", "ruleset"]);
+  assert.match(shown, /10\.2\.0\.1 \. 80 timeout 5m .*comment "cluster c2"/);
+  const left = await run(
+    node,
+    `await table.install(stop);
+     await table.remove([${SIX}, { address: "10.9.0.9", port: 9 }]);
+     return [(await table.silent()).map(({ address }) => address), await table.uninstall(), await table.uninstall(), await table.silent()];`,
+  );
+  assert.deepEqual(left, [["10.2.0.1"], 9, 0, []], "a second installation keeps the verdicts");
+  assert.equal(await node.exec(["nft", "list", "ruleset"]), "");
+});
+
+test("a table that another program has changed is replaced", async () => {
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
+  const node = lab.node("c1", "n1");
+  await run(node, "await table.install(stop); return true;");
+  const before = await node.exec(["nft", "list", "table", "ip", "clusterset-health"]);
+  await node.exec(["nft", "flush", "chain", "ip", "clusterset-health", "answered"]);
+  await run(node, "await table.install(stop); return true;");
+  assert.equal(await node.exec(["nft", "list", "table", "ip", "clusterset-health"]), before);
+});
+
+test("a connect ends as its endpoint does: accepted, refused or silent; a stop ends it, too", async () => {
+  const pods = { web: ["10.1.0.11"] };
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await lab
+    .pod("c1", "n1", "web")
+    .spawn(serve("--name", "web"))
+    .line(/serving/, 60_000);
+  const node = lab.node("c1", "n1");
+  await node.exec(["ip", "route", "add", "blackhole", "10.9.0.0/24"]);
+  await node.exec(["ip", "route", "add", "unreachable", "10.9.1.0/24"]);
+  await lab
+    .pod("c1", "n1", "web")
+    .exec(["iptables", "-A", "INPUT", "-p", "tcp", "--dport", "81", "-j", "DROP"]);
+  const connects = [
+    ["10.1.0.11", 8080, "accepted"],
+    ["10.1.0.11", 82, "refused"],
+    ["10.1.0.11", 81, "silent"],
+    ["10.9.1.1", 80, "silent"],
+    ["10.9.0.1", 80, "unknown"],
+    ["fd00:9::1", 80, "silent"],
+  ] as const;
+  const ends = connects.map(
+    ([address, port]) => `tcpConnect({ address: "${address}", port: ${port} })`,
+  );
+  assert.deepEqual(
+    await run(node, `return Promise.all([${ends.join(", ")}]);`),
+    connects.map(([, , end]) => end),
+  );
+  const stopped = `tcpConnect({ address: "10.1.0.11", port: 81 }, AbortSignal.abort())`;
+  assert.equal(await run(node, `return ${stopped};`), "unknown");
+});

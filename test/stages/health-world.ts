@@ -1,0 +1,215 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import type { HealthEvents } from "../../agent/health/health-events.ts";
+import { HealthSource } from "../../agent/health/health-source.ts";
+import type { ProbeResult } from "../../agent/health/judge.ts";
+import { endpointName } from "../../agent/health/verdict.ts";
+import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
+import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
+import { Model } from "../../agent/model/model.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import { FakeClock } from "../doubles/fake-clock.ts";
+import { FakeEvidence } from "../doubles/fake-evidence.ts";
+import { SourceRecorder } from "../doubles/source-recorder.ts";
+import { importFact, nodeFact, sliceFact } from "../generators/facts.ts";
+
+/** Milliseconds after which Linux repeats a SYN before 6.5; later versions do so more often. */
+const SYNS = [0, 1_000, 3_000, 7_000];
+/** Milliseconds of one step of the world: a round trip. */
+const STEP = 50;
+
+/** One connection of a client. Times in milliseconds. */
+export interface Connection {
+  readonly importKey: ImportFact["key"];
+  readonly begun: number;
+  /** SYNs sent. */
+  syns: number;
+  /** What it was translated to, as connection tracking remembers. */
+  endpoint: TcpEndpoint | undefined;
+  /** When it was established; undefined so far. */
+  established?: number;
+}
+
+/** What becomes of a SYN to an endpoint at this moment: the chance of an answer, 0 to 1. */
+export type Network = (endpoint: TcpEndpoint, cluster: string) => number;
+
+/** A node with a plan, clients and the health source, and a network that a test breaks. Only time and the kernel are models. */
+export class HealthWorld {
+  readonly clock = new FakeClock();
+  readonly evidence = new FakeEvidence(this.clock);
+  readonly model = new Model();
+  readonly node: NodeFact;
+  readonly connections: Connection[] = [];
+  /** `silent cluster c2`, `ended cluster c2 answered`, `uplink silent`, … */
+  readonly words: string[] = [];
+  /** Probes so far. */
+  probes = 0;
+  network: Network = () => 1;
+  /** The same for the node's own connections, where it is different. */
+  ownNetwork: Network | undefined;
+  readonly #random: () => number;
+  readonly #clusters = new Map<string, string>();
+  #source: HealthSource;
+
+  constructor(random: () => number, node: Partial<NodeFact> = {}) {
+    this.#random = random;
+    this.node = nodeFact(node);
+    this.model.listed();
+    this.#source = this.#open();
+  }
+
+  /** An import `demo/NAME` with so many endpoints in each of these clusters. */
+  serve(
+    name: string,
+    endpoints: Readonly<Record<string, number>>,
+    fact: Partial<Omit<ImportFact, "vips">> = {},
+  ): void {
+    const index = [...this.model.keys()].length + 1;
+    const key = `demo/${name}` as const;
+    this.model.setImport(
+      importFact({ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] }),
+      0,
+    );
+    for (const [cluster, count] of Object.entries(endpoints)) {
+      const addresses = Array.from({ length: count }, (_, i) => addressOf(cluster, index, i));
+      for (const one of addresses) this.#clusters.set(one, cluster);
+      this.model.setSlice(
+        sliceFact({
+          ...{ key: `demo/${name}-${cluster}`, importKey: key, cluster, endpoints: addresses },
+          region: cluster === "c1" || cluster === "c2" ? "eu-west" : "us-east",
+        }),
+        0,
+      );
+    }
+  }
+
+  /** What new connections to an import are translated to. */
+  endpointsOf(importKey: ImportFact["key"]): readonly string[] {
+    return this.#chosen(importKey).map(endpointName);
+  }
+
+  /** The clusters of these. */
+  clustersOf(importKey: ImportFact["key"]): string[] {
+    const all = this.#chosen(importKey).map(({ address }) => this.#clusters.get(address) ?? "");
+    return [...new Set(all)].sort();
+  }
+
+  /** Lets time pass; `calls` new connections a second to each of these imports. */
+  async pass(
+    ms: number,
+    calls = 0,
+    imports: Iterable<ImportFact["key"]> = this.model.keys(),
+  ): Promise<void> {
+    const keys = [...imports];
+    for (let passed = 0; passed < ms; passed += STEP) {
+      for (const key of keys) {
+        if (this.#random() < (calls * STEP) / 1000) this.call(key);
+      }
+      for (const one of this.connections) this.#repeat(one);
+      this.clock.advance(STEP);
+      // The source reads, decides and writes between two steps.
+      for (let i = 0; i < 8; i++) await turn();
+    }
+  }
+
+  /** One connection begins now. */
+  call(importKey: ImportFact["key"]): Connection {
+    const one: Connection = { importKey, begun: this.clock.now(), syns: 0, endpoint: undefined };
+    this.connections.push(one);
+    return one;
+  }
+
+  /** Milliseconds that connections begun in this time took; Infinity for one that was never established. */
+  waits(from = 0, to = Number.POSITIVE_INFINITY): number[] {
+    return this.connections
+      .filter(({ begun }) => begun >= from && begun < to)
+      .map(({ begun, established = Number.POSITIVE_INFINITY }) => established - begun);
+  }
+
+  /** The agent ends, and another one starts. */
+  async restart(): Promise<void> {
+    await this.stop();
+    this.model.setSilence({ endpoints: new Map(), clusters: new Set() }, this.clock.now());
+    this.#source = this.#open();
+  }
+
+  async stop(): Promise<void> {
+    const stopped = this.#source.stop();
+    this.clock.advance(1_000);
+    await stopped;
+  }
+
+  #open(): HealthSource {
+    const source = new HealthSource({
+      evidence: this.evidence,
+      watched: () =>
+        new WatchedEndpoints(
+          { imports: this.model.imports, slices: this.model.slices, node: this.node },
+          this.#random,
+        ),
+      probe: (endpoint) => this.#probe(endpoint),
+      clock: this.clock,
+      random: this.#random,
+      events: this.#events(),
+    });
+    const recorder = new SourceRecorder();
+    recorder.silenceChanged = (silence, at) => this.model.setSilence(silence, at);
+    source.start(recorder);
+    return source;
+  }
+
+  #events(): HealthEvents {
+    return {
+      silent: ({ name }) => this.words.push(`silent ${name}`),
+      ended: ({ name }, why) => this.words.push(`ended ${name} ${why}`),
+      probed: () => this.probes++,
+      uplink: (isSilent) => this.words.push(isSilent ? "uplink silent" : "uplink answers"),
+      unavailable: (error) => this.words.push(error === undefined ? "available" : "unavailable"),
+    };
+  }
+
+  /** A SYN reaches an endpoint, or not. */
+  #syn(endpoint: TcpEndpoint, network = this.network): boolean {
+    const cluster = this.#clusters.get(endpoint.address) ?? "";
+    const hasAnswered = this.#random() < network(endpoint, cluster);
+    if (hasAnswered) this.evidence.answered(endpoint);
+    return hasAnswered;
+  }
+
+  #repeat(one: Connection): void {
+    const due = SYNS[one.syns];
+    if (one.established !== undefined || due === undefined || this.clock.now() < one.begun + due)
+      return;
+    const chosen = this.#chosen(one.importKey);
+    const known = one.endpoint;
+    // An unanswered entry is deleted once its endpoint gets no new connections.
+    const stays = known && chosen.some((other) => endpointName(other) === endpointName(known));
+    const endpoint = stays ? known : chosen[Math.floor(this.#random() * chosen.length)];
+    one.endpoint = endpoint;
+    one.syns++;
+    if (endpoint === undefined) return;
+    this.evidence.sent(endpoint);
+    if (this.#syn(endpoint)) one.established = this.clock.now() + STEP;
+  }
+
+  /** As agent/system/tcp-connect.ts: three SYNs, and an answer within 900 ms. */
+  #probe(endpoint: TcpEndpoint): Promise<ProbeResult> {
+    const { promise, resolve } = Promise.withResolvers<ProbeResult>();
+    for (const ms of [0, 250, 500]) {
+      this.clock.after(ms, () => {
+        if (this.#syn(endpoint, this.ownNetwork)) resolve("accepted");
+      });
+    }
+    this.clock.after(900, () => resolve("silent"));
+    return promise;
+  }
+
+  #chosen(importKey: ImportFact["key"]): readonly TcpEndpoint[] {
+    const view = this.model.view(importKey);
+    return view === undefined ? [] : (planImport(view, this.node).services[0]?.endpoints ?? []);
+  }
+}
+
+function addressOf(cluster: string, service: number, i: number): string {
+  return `10.${cluster.slice(1)}.${service & 255}.${i + 1}`;
+}
