@@ -9,9 +9,12 @@ export interface TcpEndpoint {
 
 /** An endpoint whose last SYNs have no answer. */
 export interface Waiting extends TcpEndpoint {
+  /** Those that were recorded: a sample. */
   readonly syns: number;
   /** Milliseconds since the first of them. */
   readonly age: number;
+  /** True if these were sent again, because others had no answer for a second. */
+  readonly areRepeated: boolean;
 }
 
 /** An endpoint that was found silent, and has not answered since. */

@@ -10,15 +10,18 @@ import type { WatchedEndpoints } from "./watched-endpoints.ts";
 export interface ExaminerOptions {
   /** Connects to an endpoint of a cluster. Never rejects. */
   readonly probe: (endpoint: TcpEndpoint, cluster: string) => Promise<ProbeResult>;
+  /** Endpoints that owe an answer now. */
+  readonly waiting: () => Promise<readonly Waiting[]>;
   readonly clock: Clock;
   readonly random: () => number;
 }
 
 /**
- * A suspect's first unanswered SYN is so many milliseconds old, and not the only one. TCP repeats it after a second (RFC 6298, 2.1), because an answer takes
- * less; the SYNs of two clients count as well.
+ * Milliseconds in which a healthy endpoint answers. TCP repeats a SYN after a second (RFC 6298, 2.1), because an answer takes less.
  */
-const SUSPECT = { age: 1_000, syns: 2 };
+const ANSWER_MS = 1_000;
+/** The same for a SYN that was sent again, to which a second is added. */
+const REPEATED_ANSWER_MS = 250;
 /** Endpoints that are probed at once for one cluster. */
 const MOST = { suspects: 4, samples: 3, others: 2 };
 /** Clusters that are examined at once. */
@@ -28,9 +31,14 @@ const CLEARED = { min: 1_000, max: 30_000 };
 /** Endpoints of which that is known. */
 const MOST_CLEARED = 4_096;
 
-/** Whether an endpoint owes its answer for longer than a healthy one. PURE. */
-export function isLate({ age }: Waiting): boolean {
-  return age >= SUSPECT.age / 2;
+/** Whether an answer is late, but not yet too late. PURE. */
+export function isLate({ age, areRepeated }: Waiting): boolean {
+  return areRepeated || age >= ANSWER_MS / 2;
+}
+
+/** Two SYNs without an answer: the second one of a client, or those of two clients. */
+function isSuspect({ age, syns, areRepeated }: Waiting): boolean {
+  return areRepeated ? age >= REPEATED_ANSWER_MS : age >= ANSWER_MS && syns > 1;
 }
 
 /** Examines clusters whose endpoints do not answer clients, each once at a time. */
@@ -47,12 +55,13 @@ export class Examiner {
   /** The suspects among these. */
   suspects(waiting: readonly Waiting[]): TcpEndpoint[] {
     const now = this.#options.clock.now();
-    return waiting.filter(
-      (one) =>
-        one.age >= SUSPECT.age &&
-        one.syns >= SUSPECT.syns &&
-        (this.#cleared.get(endpointName(one))?.until ?? now) <= now,
-    );
+    const suspects = new Map<string, TcpEndpoint>();
+    for (const one of waiting) {
+      const name = endpointName(one);
+      const isCleared = (this.#cleared.get(name)?.until ?? now) > now;
+      if (isSuspect(one) && !isCleared) suspects.set(name, one);
+    }
+    return [...suspects.values()];
   }
 
   /**
@@ -86,8 +95,19 @@ export class Examiner {
       this.#probeAll(cluster, watched.sample(cluster, MOST.samples, except)),
       this.#probeOthers(audible.length > 0 ? audible : others, watched),
     ]);
-    for (const { endpoint, result } of suspects) this.#remember(endpoint, result);
-    return judge({ suspects, samples, others: elsewhere });
+    const confirmed = await this.#confirm(suspects);
+    for (const { endpoint, result } of confirmed) this.#remember(endpoint, result);
+    return judge({ suspects: confirmed, samples, others: elsewhere });
+  }
+
+  /** A suspect that has answered a client meanwhile is not silent: an overloaded one answers some. */
+  async #confirm(suspects: readonly Probed[]): Promise<Probed[]> {
+    const waiting = await this.#options.waiting();
+    const silent = new Set(waiting.filter(({ age }) => age >= ANSWER_MS).map(endpointName));
+    return suspects.map(({ endpoint, result }) => {
+      const hasAnswered = result === "silent" && !silent.has(endpointName(endpoint));
+      return { endpoint, result: hasAnswered ? "accepted" : result };
+    });
   }
 
   async #probeAll(cluster: string, endpoints: readonly TcpEndpoint[]): Promise<Probed[]> {

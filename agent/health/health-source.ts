@@ -54,9 +54,9 @@ export class HealthSource implements Source {
 
   constructor(options: HealthOptions) {
     this.#options = options;
-    const { clock, random } = options;
+    const { clock, random, evidence } = options;
     const probe = (endpoint: TcpEndpoint, cluster: string) => this.#probe(endpoint, cluster);
-    this.#examiner = new Examiner({ probe, clock, random });
+    this.#examiner = new Examiner({ probe, waiting: () => evidence.waiting(), clock, random });
   }
 
   start(events: SourceEvents): void {

@@ -53,9 +53,13 @@ export class HealthTable implements Evidence {
   }
 
   async waiting(): Promise<Waiting[]> {
-    return this.#list(HEALTH_SETS.waiting, (endpoint, { packets = 0, expires = WAITING_MS }) => ({
-      ...{ ...endpoint, syns: packets, age: WAITING_MS - expires },
-    }));
+    const { waiting, repeated } = HEALTH_SETS;
+    const read = (set: SetLayout) =>
+      this.#list(set, (endpoint, { packets = 0, expires = WAITING_MS }) => ({
+        ...{ ...endpoint, syns: packets, age: WAITING_MS - expires },
+        areRepeated: set === repeated,
+      }));
+    return [...(await read(waiting)), ...(await read(repeated))];
   }
 
   async silent(): Promise<SilentEndpoint[]> {

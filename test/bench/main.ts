@@ -10,6 +10,7 @@ import { type Agent, agents } from "./agents.ts";
 import { changeLines } from "./change-lines.ts";
 import { measured as measuredControllers } from "./controller/measure.ts";
 import { controllerRows } from "./controller/rows.ts";
+import { deaths } from "./deaths.ts";
 import { firstPacket } from "./first-packet.ts";
 import { syncsInGuest } from "./guest/measured.ts";
 import { guestRows } from "./guest/rows.ts";
@@ -88,6 +89,11 @@ async function measured(options: Options): Promise<Results> {
       const title = `Beside kube-proxy in ${rival.mode} mode: ${agent.backend.title}`;
       sections.push({ title, rows: rivalRows(agent, rival) });
     }
+  }
+  // The default backend alone: detecting does not depend on it, and twenty deaths take minutes.
+  for (const backend of has("deaths") ? backends.slice(0, 1) : []) {
+    const rows = await deaths(backend, options, say);
+    sections.push({ title: `A cluster dies: ${backend.title}`, rows });
   }
   if (has("source")) {
     say("API server to facts");

@@ -7,12 +7,13 @@ export const PARTS = [
   "packets",
   "api-server",
   "kube-proxy",
+  "deaths",
   "source",
   "controller",
   "ipvs",
 ] as const;
 /** Parts that take long. */
-const LONG: readonly Part[] = ["controller", "ipvs"];
+const LONG: readonly Part[] = ["deaths", "controller", "ipvs"];
 /** One of `PARTS`. */
 export type Part = (typeof PARTS)[number];
 

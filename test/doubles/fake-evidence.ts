@@ -10,37 +10,46 @@ import type { Clock } from "../../common/clock.ts";
 /** As in agent/health/health-rules.ts. */
 const WAITING_MS = 30_000;
 
+/** Milliseconds between two first SYNs that are recorded: at most 20 in a second. */
+const SAMPLE_MS = 50;
+
+type Unanswered = Map<string, TcpEndpoint & { syns: number; readonly since: number }>;
+
 /** What the kernel's rules and sets do, in memory. */
 export class FakeEvidence implements Evidence {
   installed = 0;
   /** Thrown by every access. */
   fault: Error | undefined;
   readonly #clock: Pick<Clock, "now">;
-  readonly #waiting = new Map<string, TcpEndpoint & { syns: number; readonly since: number }>();
+  readonly #waiting: Unanswered = new Map();
+  readonly #repeated: Unanswered = new Map();
+  #nextSample = 0;
   readonly #silent = new Map<string, SilentEndpoint & { readonly until: number }>();
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
   }
 
-  /** A client sends a SYN. */
-  sent(endpoint: TcpEndpoint): void {
+  /** A client sends a SYN, for the first time or again. */
+  sent(endpoint: TcpEndpoint, isRepeated: boolean): void {
     this.#expire();
-    const name = endpointName(endpoint);
-    const known = this.#waiting.get(name);
-    if (known !== undefined) known.syns++;
-    else this.#waiting.set(name, { ...endpoint, syns: 1, since: this.#clock.now() });
+    if (isRepeated) this.#record(this.#repeated, endpoint);
+    if (this.#clock.now() < this.#nextSample) return;
+    this.#nextSample = this.#clock.now() + SAMPLE_MS;
+    this.#record(this.#waiting, endpoint);
   }
 
   /** The endpoint answers anybody. */
   answered(endpoint: TcpEndpoint): void {
     this.#waiting.delete(endpointName(endpoint));
+    this.#repeated.delete(endpointName(endpoint));
     this.#silent.delete(endpointName(endpoint));
   }
 
   /** Another program deletes the table. */
   flush(): void {
     this.#waiting.clear();
+    this.#repeated.clear();
     this.#silent.clear();
   }
 
@@ -57,9 +66,11 @@ export class FakeEvidence implements Evidence {
 
   async waiting(): Promise<Waiting[]> {
     this.#check();
-    return [...this.#waiting.values()].map(({ since, ...rest }) => ({
-      ...{ ...rest, age: this.#clock.now() - since },
-    }));
+    return [this.#waiting, this.#repeated].flatMap((set) =>
+      [...set.values()].map(({ since, ...rest }) => ({
+        ...{ ...rest, age: this.#clock.now() - since, areRepeated: set === this.#repeated },
+      })),
+    );
   }
 
   async silent(): Promise<SilentEndpoint[]> {
@@ -83,6 +94,12 @@ export class FakeEvidence implements Evidence {
     for (const one of endpoints) this.#silent.delete(endpointName(one));
   }
 
+  #record(set: Unanswered, endpoint: TcpEndpoint): void {
+    const known = set.get(endpointName(endpoint));
+    if (known !== undefined) known.syns++;
+    else set.set(endpointName(endpoint), { ...endpoint, syns: 1, since: this.#clock.now() });
+  }
+
   #check(): void {
     if (this.fault !== undefined) throw this.fault;
     this.#expire();
@@ -90,8 +107,9 @@ export class FakeEvidence implements Evidence {
 
   #expire(): void {
     const now = this.#clock.now();
-    for (const [name, { since }] of this.#waiting)
-      if (now - since >= WAITING_MS) this.#waiting.delete(name);
+    for (const set of [this.#waiting, this.#repeated]) {
+      for (const [name, { since }] of set) if (now - since >= WAITING_MS) set.delete(name);
+    }
     for (const [name, { until }] of this.#silent) if (until <= now) this.#silent.delete(name);
   }
 }

@@ -188,7 +188,7 @@ export class HealthWorld {
     one.endpoint = endpoint;
     one.syns++;
     if (endpoint === undefined) return;
-    this.evidence.sent(endpoint);
+    this.evidence.sent(endpoint, stays === true);
     if (this.#syn(endpoint)) one.established = this.clock.now() + STEP;
   }
 

@@ -181,7 +181,10 @@ describe("no verdict", () => {
     assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
     world.network = () => 1;
     await world.pass(20_000, 10);
-    assert.deepEqual(world.words, ["uplink silent", "uplink answers"]);
+    assert.equal(world.words.filter((word) => word.startsWith("uplink")).length, 2);
+    // An examination that was under way may find that an endpoint was silent longer than others.
+    assert.ok(!world.words.some((word) => word.includes("cluster")), world.words.join(", "));
+    assert.equal(world.endpointsOf("demo/web").length, 3);
     await world.stop();
   });
 
