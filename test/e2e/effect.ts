@@ -15,6 +15,8 @@ export interface Effect {
   readonly calls: number;
   /** By their word: "timeout". */
   readonly failed: Readonly<Record<string, number>>;
+  /** Of those, the ones that began after the action was done. */
+  readonly failedLater: number;
   /** When the last call began that failed, or reached a wrong pod. */
   readonly settledAfter: number;
   /** Of those that were answered, the one that waited longest. */
@@ -37,7 +39,7 @@ export async function effectOf(
   const acted = now();
   await untilAnswered(callers, expected, acted);
   const calls = (await Promise.all(callers.map((one) => one.callsSince(since)))).flat();
-  const effect = judge(calls, since, expected);
+  const effect = judge(calls, since, expected, acted);
   const { failed, settledAfter, slowest } = effect;
   const times = `from ${Math.round(settledAfter)} ms on (done after ${Math.round(acted - since)})`;
   const costs = `${calls.length} calls, failed: ${JSON.stringify(failed)}, slowest ${Math.round(slowest)} ms`;
@@ -74,7 +76,12 @@ export async function untilAnswered(
 }
 
 /** PURE. */
-export function judge(calls: readonly Call[], since: number, expected: RegExp): Effect {
+export function judge(
+  calls: readonly Call[],
+  since: number,
+  expected: RegExp,
+  acted = since,
+): Effect {
   const failed: Record<string, number> = {};
   for (const { error } of calls) {
     if (error !== undefined) failed[error] = (failed[error] ?? 0) + 1;
@@ -84,6 +91,7 @@ export function judge(calls: readonly Call[], since: number, expected: RegExp): 
   return {
     calls: calls.length,
     failed,
+    failedLater: calls.filter(({ at, error }) => error !== undefined && at > acted).length,
     settledAfter: Math.max(0, ...others),
     slowest: Math.max(0, ...answered),
   };
