@@ -94,7 +94,7 @@ export class HealthSource implements Source {
       this.#installAt = clock.now() + INSTALL_MS;
       this.#isWatching = watched.any;
       if (this.#isWatching) await evidence.install(this.#stop.signal);
-      else await evidence.uninstall();
+      else await this.#uninstall();
     }
     if (!this.#isWatching) return LOOK_MS;
     const waiting = await evidence.waiting();
@@ -107,6 +107,12 @@ export class HealthSource implements Source {
       this.#follow(this.#revisit(verdict, watched));
     }
     return waiting.some(isLate) ? SOON_MS : LOOK_MS;
+  }
+
+  /** Nothing is watched: there is nothing to remember. */
+  async #uninstall(): Promise<void> {
+    await this.#options.evidence.uninstall();
+    for (const verdict of this.#verdicts.all) this.#ended(verdict, "expired");
   }
 
   #failed(error: unknown): number {
@@ -163,8 +169,12 @@ export class HealthSource implements Source {
       silent === "cluster"
         ? [this.#verdicts.propose("cluster", cluster, endpoints, clock.now())]
         : endpoints.map((one) => this.#verdicts.propose("endpoint", cluster, [one], clock.now()));
-    for (const verdict of proposed) await this.#begin(verdict);
-    this.#report();
+    try {
+      for (const verdict of proposed) await this.#begin(verdict);
+    } finally {
+      // Some may have begun, or been replaced, before one failed.
+      this.#report();
+    }
   }
 
   async #begin(verdict: Verdict): Promise<void> {
@@ -245,7 +255,7 @@ export class HealthSource implements Source {
 
   #follow(work: Promise<void>): void {
     const followed = work
-      .catch((error) => this.#options.events.unavailable(error))
+      .catch((error) => void this.#failed(error))
       .finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }

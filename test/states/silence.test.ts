@@ -210,6 +210,39 @@ describe("no verdict", () => {
   });
 });
 
+describe("evidence that is not available", () => {
+  test("keeps verdicts until they expire, is told, and ends", async () => {
+    const world = worldOf(13);
+    world.serve("web", { c2: 3, c3: 3 });
+    world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
+    await world.pass(5_000, 10);
+    world.evidence.fault = new Error("no netlink");
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    world.network = () => 1;
+    await world.pass(10 * MINUTE, 1);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    world.evidence.fault = undefined;
+    await world.pass(6 * MINUTE, 1);
+    assert.equal(world.words.at(-1), "available");
+    await world.stop();
+  });
+
+  test("for a verdict that has just fallen: it is told anew, once it is available", async () => {
+    const world = worldOf(14);
+    world.serve("web", { c2: 3, c3: 3 });
+    world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
+    const add = world.evidence.add.bind(world.evidence);
+    world.evidence.add = () => Promise.reject(new Error("no memory"));
+    await world.pass(10_000, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    world.evidence.add = add;
+    await world.pass(10_000, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    await world.stop();
+  });
+});
+
 describe("a restart", () => {
   test("forgets no verdict", async () => {
     const world = worldOf(11);
