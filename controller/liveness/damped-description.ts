@@ -27,8 +27,8 @@ export class DampedDescription {
     return this.#current;
   }
 
-  /** The cluster's Lease; undefined if there is no valid one. */
-  observe(cluster: ClusterFact | undefined): void {
+  /** What the cluster's Lease says; undefined if there is no valid one. */
+  observe(cluster: ClusterDescription | undefined): void {
     this.#latest = cluster && descriptionOf(cluster);
     const wait = this.#changedAt + DAMPED_MS - this.#clock.now();
     if (wait <= 0) this.#apply();
@@ -50,7 +50,7 @@ export class DampedDescription {
   }
 }
 
-function descriptionOf({ properties, region }: ClusterFact): ClusterDescription {
+function descriptionOf({ properties, region }: ClusterDescription): ClusterDescription {
   return { properties, ...(region !== undefined && { region }) };
 }
 

@@ -63,8 +63,11 @@ export class LocalStores {
   readonly ipAddresses: FactStore<IpAddressFact>;
   readonly vipHolders = new VipHolders();
 
+  readonly #dirty: Dirty;
+
   constructor(clusterSetCidrs: readonly Cidr[], events: LocalStoresEvents) {
     const { dirty } = events;
+    this.#dirty = dirty;
     const problems = events.problems.bind(events);
     this.namespaces = new FactStore({
       parse: parseNamespace,
@@ -75,7 +78,7 @@ export class LocalStores {
       parse: parseAddressedService,
       changed: ({ key, fact }) => {
         events.taken(`Service ${key}`, fact?.clusterIps ?? []);
-        dirty("export", keyOf(key));
+        this.exportChanged(keyOf(key));
       },
       problems,
     });
@@ -84,8 +87,7 @@ export class LocalStores {
       written: true,
       changed: ({ key, isOwnWrite }) => {
         if (isOwnWrite) return;
-        dirty("export", keyOf(key));
-        dirty("status", keyOf(key));
+        for (const kind of ["import", "export", "status"] as const) dirty(kind, keyOf(key));
       },
       problems,
     });
@@ -106,7 +108,7 @@ export class LocalStores {
       changed: ({ group }) => {
         if (group === undefined) return;
         events.slices(group);
-        dirty("export", group);
+        this.exportChanged(group);
       },
       problems,
     });
@@ -137,6 +139,12 @@ export class LocalStores {
       },
       problems,
     });
+  }
+
+  /** What a Service would publish has changed: its import here does not wait for the registry. */
+  exportChanged(service: ObjectKey): void {
+    if (this.exports.fact(service) !== undefined) this.#dirty("import", service);
+    this.#dirty("export", service);
   }
 
   /** The store of each query. */

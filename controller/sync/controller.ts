@@ -1,6 +1,8 @@
 import type { Identity } from "../identity/own-identity.ts";
+import { publishable } from "../registry/publishable.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { IdentitySource, SYSTEM } from "./identity-source.ts";
+import { ImportedBefore } from "./imported-before.ts";
 import { LeaderLoops } from "./leader-loops.ts";
 import { LocalCluster } from "./local-cluster.ts";
 import { MemberConnections } from "./member-connections.ts";
@@ -24,6 +26,7 @@ export class Controller {
   readonly queue: ReconcileQueue;
   readonly #options: ControllerOptions;
   readonly #connections: MemberConnections;
+  #before: ImportedBefore | undefined;
   #loops: LeaderLoops | undefined;
 
   constructor(options: ControllerOptions) {
@@ -47,6 +50,7 @@ export class Controller {
       dirty: queue.dirty,
       synced: (cluster) => {
         this.permission.update();
+        if (cluster === undefined) this.#ownRegistry();
         queue.importAll(cluster);
       },
       turned: (cluster) => queue.importFrom(cluster),
@@ -67,7 +71,7 @@ export class Controller {
     this.permission = new WritePermission({
       ...options,
       identity: this.identity,
-      members: this.members,
+      isKnown: () => this.#before?.isKnown === true,
       asked: (fault) => this.local.contact.asked("election", fault),
       turned: (isGranted) => {
         events.working(isGranted, this.permission.lacks);
@@ -88,7 +92,7 @@ export class Controller {
     this.permission.end();
     await Promise.all([this.#loops?.end(), this.queue.stop()]);
     await this.permission.elector.stop();
-    await Promise.all([this.local.stop(), this.#connections.stop()]);
+    await Promise.all([this.local.stop(), this.#before?.stop(), this.#connections.stop()]);
   }
 
   #identify(): void {
@@ -98,16 +102,37 @@ export class Controller {
     if (identity !== undefined && uid !== undefined) {
       this.members.identify(identity, uid);
       this.#loops ??= this.#newLoops(identity, uid);
+      const { id, region } = identity;
+      const properties = publishable(this.identity.properties);
+      this.members.describe(id, { properties, ...(region !== undefined && { region }) });
       this.#loops.identified();
     }
     this.permission.update();
   }
 
+  /** Whether the own registry is listed may have changed. */
+  #ownRegistry(): void {
+    const { id = "" } = this.identity.identity ?? {};
+    if (this.members.get(id)?.listed !== true) return;
+    void this.#before?.stop();
+    this.#loops?.publish();
+  }
+
   #newLoops(identity: Identity, uid: string): LeaderLoops {
+    const { api, clock, follow } = this.#options;
+    const member = this.#connections.begin(identity.id);
+    const before = new ImportedBefore({
+      member,
+      follow: follow(api),
+      clock,
+      known: () => this.permission.update(),
+    });
+    this.#before = before;
     return new LeaderLoops({
       ...this.#options,
       local: this.local,
-      member: this.#connections.begin(identity.id),
+      member,
+      before,
       members: this.members,
       declared: () => this.#connections.declared,
       identity,
@@ -120,7 +145,8 @@ export class Controller {
 
   #namespace(name: string): void {
     if (name === SYSTEM) this.#identify();
-    for (const key of this.members.services()) {
+    const exported = [...this.local.stores.exports.facts()].map(({ key }) => key);
+    for (const key of new Set([...this.members.services(), ...exported])) {
       if (key.startsWith(`${name}/`)) this.queue.dirty("import", key);
     }
   }

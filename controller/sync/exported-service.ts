@@ -7,6 +7,7 @@ import { merge } from "../merge/merge.ts";
 import type { MergedService } from "../merge/merged.ts";
 import { limitedSlices } from "../registry/limited-slices.ts";
 import { ruleShares, rulesOf } from "../registry/rule-shares.ts";
+import type { LocalShare } from "./local-exports.ts";
 import type { Members } from "./members.ts";
 
 /** What all clusters export under one name, at one moment. */
@@ -31,38 +32,53 @@ export interface ExportRules extends MetadataRules {
   readonly maxRulesPerImport: number;
 }
 
-/** Merges the records of all members that are listed and trusted. */
+/**
+ * Merges the records of all members that are listed and trusted. `local`: what the local cluster exports, whatever its
+ * registry shows; absent: as its registry shows it, which is what other clusters can read.
+ */
 export function exportedService(
   members: Members,
   key: ObjectKey,
   rules: ExportRules,
+  local?: LocalShare,
 ): ExportedService {
-  const used = [...members].filter(
-    (member) => member.listed && !member.isRewound && members.verdict(member.id)?.records === "use",
+  const read = [...members].filter(
+    (member) =>
+      member.id !== local?.cluster &&
+      member.listed &&
+      !member.isRewound &&
+      members.verdict(member.id)?.records === "use",
   );
-  const exporting = used.flatMap((member) => {
+  const published = read.flatMap((member) => {
     const record = member.record(key);
-    return record === undefined ? [] : [{ member, record, published: member.slices.factsOf(key) }];
+    if (record === undefined) return [];
+    const { id: cluster, slices } = member;
+    const rejected = [...slices.reasonsOf(key)];
+    return [{ cluster, record, slices: slices.factsOf(key), rejected }];
   });
+  const own = local?.record === undefined ? [] : [{ ...local, record: local.record }];
+  const exporting = [...own, ...published];
   const records = exporting.map(({ record }) => record);
   const merged = merge(records, rules.deciders.get(namesOf(key).namespace));
-  const costs = exporting.map(({ published }) => (merged ? rulesOf(published, merged) : 0));
+  const costs = exporting.map(({ slices }) => (merged ? rulesOf(slices, merged) : 0));
   const shares = ruleShares(costs, rules.maxRulesPerImport);
   const contributions: Contribution[] = [];
   const problems = new Map<string, readonly Problem[]>();
-  for (const [i, { member, record, published }] of exporting.entries()) {
-    const share = limitedSlices(published, merged ?? record, shares[i] ?? 0);
-    if (share.problems.length > 0) problems.set(member.id, share.problems);
-    const cluster = members.description(member.id);
+  for (const [i, { cluster: id, record, slices }] of exporting.entries()) {
+    const share = limitedSlices(slices, merged ?? record, shares[i] ?? 0);
+    if (share.problems.length > 0) problems.set(id, share.problems);
+    const cluster = members.description(id);
     contributions.push({
       record,
       slices: share.slices,
-      state: members.state(member.id),
+      state: members.state(id),
       ...(cluster !== undefined && { cluster }),
     });
   }
   // A snapshot: the reconcile awaits writes, and `members` may change meanwhile.
-  const synced = new Map([...members].map(({ id }) => [id, members.isSynced(id)]));
+  const synced = new Map(
+    [...members].map(({ id }) => [id, id === local?.cluster || members.isSynced(id)]),
+  );
   const { isComplete } = members;
   const accepted = merged && acceptedMetadata(merged, records, rules);
   for (const [cluster, omitted] of accepted?.problems ?? []) {
@@ -73,10 +89,11 @@ export function exportedService(
     contributions,
     problems,
     rejected: [
-      ...used.flatMap(({ records }) => [...records.rejectionsOf(key)]),
-      ...exporting.flatMap(({ member }) => [...member.slices.reasonsOf(key)]),
+      ...(local?.rejected ?? []),
+      ...read.flatMap(({ records }) => [...records.rejectionsOf(key)]),
+      ...published.flatMap(({ rejected }) => rejected),
     ],
     isSynced: (id) => synced.get(id) ?? isComplete,
-    allSynced: members.allSynced(),
+    allSynced: isComplete && synced.values().every((isSynced) => isSynced),
   };
 }

@@ -1,23 +1,19 @@
-import type { Family } from "../../api/address.ts";
-import { type ObjectKey, objectKey } from "../../api/names.ts";
+import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
-import { type Exported, exportOf, type NotExported } from "../export/export-of.ts";
-import { packSlices } from "../export/pack-slices.ts";
 import type { Publication } from "../import/export-claims.ts";
-import type { ExportFact, SliceFact } from "../model/facts.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import { encodeRecord, encodeSlice } from "../registry/encode.ts";
-import { sliceName } from "../registry/names.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Member } from "../stores/member.ts";
 import type { Applier } from "./applier.ts";
 import { inParallel } from "./in-parallel.ts";
+import type { LocalExports, Publishing } from "./local-exports.ts";
 
 /** The result of the last export of a name. */
 export interface ExportOutcome {
-  readonly valid: Exported["valid"] | NotExported["valid"];
+  readonly valid: Publishing["valid"];
   readonly publication: Publication;
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
@@ -25,13 +21,12 @@ export interface ExportOutcome {
 
 /** Dependencies of an `Exporter`. */
 export interface ExporterOptions {
-  readonly own: LocalStores;
+  readonly own: Pick<LocalStores, "serviceSlices">;
+  readonly exports: Pick<LocalExports, "of">;
   /** The local cluster's registry. */
   readonly member: Member;
   readonly records: Applier;
   readonly slices: Applier;
-  /** The slice of a Service as it is published now. */
-  readonly published: (slice: SliceFact) => SliceFact;
   /** Queues `status` when an outcome has changed. */
   readonly dirty: Dirty;
   readonly events: Pick<Observer, "problems">;
@@ -53,16 +48,15 @@ export class Exporter {
 
   /** Publishes or withdraws one name. Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, events } = this.#options;
+    const { exports, own, events } = this.#options;
     const object = `ServiceExport ${key}`;
-    const fact = own.exports.fact(key);
-    if (fact === undefined) {
+    const exported = exports.of(key);
+    if (exported === undefined) {
       events.problems(undefined, object, []);
       await this.#withdraw(key);
       this.#become(key, undefined);
       return;
     }
-    const exported = this.#exported(fact);
     const { valid } = exported;
     const problems = valid === "Valid" ? exported.problems : [];
     const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
@@ -80,33 +74,17 @@ export class Exporter {
 
   /** Publishes nothing, because another cluster holds the registry. The export is pending. */
   postpone(key: ObjectKey): void {
-    const fact = this.#options.own.exports.fact(key);
-    if (fact === undefined) this.#become(key, undefined);
-    else {
-      const { valid } = this.#exported(fact);
-      this.#become(key, { valid, publication: "pending", omitted: [] });
-    }
+    const valid = this.#options.exports.of(key)?.valid;
+    if (valid === undefined) this.#become(key, undefined);
+    else this.#become(key, { valid, publication: "pending", omitted: [] });
   }
 
-  #exported(fact: ExportFact): Exported | NotExported {
-    const { own, member, published } = this.#options;
-    const service = own.services.fact(fact.key)?.service;
-    return exportOf({
-      export: fact,
-      ...(service !== undefined && { service }),
-      slices: own.serviceSlices.factsOf(fact.key).map(published),
-      cluster: member.id,
-    });
-  }
-
-  async #publish(key: ObjectKey, { record, endpoints }: Exported): Promise<void> {
+  async #publish(
+    key: ObjectKey,
+    { record, slices: wanted }: Extract<Publishing, { valid: "Valid" }>,
+  ): Promise<void> {
     const { member, records, slices } = this.#options;
     const { id, namespace } = member;
-    const wanted = packSlices(member.slices.factsOf(key), endpoints, {
-      service: key,
-      families: record.families,
-      keyOf: (family: Family, index) => objectKey(namespace, sliceName(key, family, index)),
-    });
     const recorded = member.records.seen(member.recordKey(key));
     await Promise.all([
       records.apply(encodeRecord(record, namespace), recorded),

@@ -4,6 +4,7 @@ import type { Member } from "../stores/member.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { ExportCompleteness } from "./export-completeness.ts";
 import type { IdentitySource } from "./identity-source.ts";
+import type { ImportedBefore } from "./imported-before.ts";
 import { LeaseRenewer } from "./lease-renewer.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 import type { Members } from "./members.ts";
@@ -20,6 +21,7 @@ export interface LeaderLoopsOptions extends ControllerOptions {
   /** The local cluster's registry. */
   readonly member: Member;
   readonly members: Members;
+  readonly before: ImportedBefore;
   /** The declared endpoint ranges of other clusters. */
   readonly declared: () => ReadonlyMap<string, readonly Cidr[]>;
   readonly identity: Identity;
@@ -39,6 +41,7 @@ export class LeaderLoops {
   readonly #unconfirmed: UnconfirmedExports;
   readonly #properties: OwnProperties;
   readonly #ranges: PublishedRanges;
+  #isPublishing = false;
 
   constructor(options: LeaderLoopsOptions) {
     const { api, clock, config, events, local, identity, member, members } = options;
@@ -95,7 +98,11 @@ export class LeaderLoops {
       member,
       reflector: local.informers.byResource.serviceexports.reflector,
       follow: options.follow(api),
-      confirmed: () => queue.exportAll(),
+      importedFrom: () => this.#reconcilers.importedFrom(member.id),
+      confirmed: () => {
+        queue.exportAll();
+        queue.importAll();
+      },
     });
     this.#reconcilers = new Reconcilers({
       ...options,
@@ -108,18 +115,29 @@ export class LeaderLoops {
 
   /** The permission was granted. */
   begin(): void {
-    const { local, member, queue } = this.#options;
-    local.begin(member.slices.facts());
+    const { before, local, member, queue } = this.#options;
+    local.begin(before.slices());
     this.#completeness.begin();
-    this.#unconfirmed.begin();
+    if (!member.listed) this.#unconfirmed.begin();
+    this.#reconcilers.begin();
     queue.begin(this.#reconcilers);
-    this.#renewer.start();
+    this.publish();
     this.#properties.start();
     this.#ranges.start();
   }
 
+  /** Publishes as soon as the local cluster's registry is listed; what was published is unknown before. */
+  publish(): void {
+    const { member, permission } = this.#options;
+    if (this.#isPublishing || !member.listed || !permission.isGranted) return;
+    this.#isPublishing = true;
+    this.#unconfirmed.begin();
+    this.#renewer.start();
+  }
+
   /** The permission was withdrawn. Settles when a Lease renewal in progress has ended. */
   async end(): Promise<void> {
+    this.#isPublishing = false;
     this.#options.queue.pause();
     this.#completeness.end();
     this.#properties.stop();

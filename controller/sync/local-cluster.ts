@@ -52,7 +52,7 @@ export class LocalCluster {
       slicesOf: (service) =>
         own.serviceSlices.factsOf(service).filter((slice) => !isForeign(slice, id())),
       changed: (services) => {
-        for (const service of services) dirty("export", service);
+        for (const service of services) own.exportChanged(service);
       },
       held: (unreadiness) => events.held(unreadiness),
       released: (unreadiness) => events.released(unreadiness),

@@ -110,6 +110,11 @@ export class Members {
     return !this.#isOwn(id) && this.#liveness.isSilent(id);
   }
 
+  /** Region and properties of the local cluster, which its Lease repeats for the others. */
+  describe(id: string, description: ClusterDescription): void {
+    this.#descriptions.get(id)?.observe(description);
+  }
+
   /** Adds a member. It is not synced until its registry is listed. */
   add({ id, namespace, was, isOurs }: NewMember): Member {
     const before = this.#members.get(id);
@@ -144,11 +149,6 @@ export class Members {
     return records === "drop" ? member.listed : records === "use" && member.isSynced;
   }
 
-  /** True if all members are known, and what each exports. */
-  allSynced(): boolean {
-    return this.#isComplete && this.#members.keys().every((id) => this.isSynced(id));
-  }
-
   /** Every name that a member exports. */
   services(): Set<ObjectKey> {
     return new Set([...this.#members.values()].flatMap((member) => [...member.services()]));
@@ -161,9 +161,14 @@ export class Members {
   }
 
   #newMember(id: string, namespace: string, isOurs: boolean): Member {
-    const { clock, clusterSetCidrs, connection, dirty, events, maxRules, synced } = this.#options;
+    const { clock, clusterSetCidrs, connection, dirty, events, maxRules, synced, turned } =
+      this.#options;
     const source = isOurs ? undefined : id;
-    const description = new DampedDescription(clock, () => this.#requeue(id));
+    const description = new DampedDescription(clock, () => {
+      this.#requeue(id);
+      // What the local cluster imports from itself may be in no registry.
+      if (isOurs) turned(id);
+    });
     this.#descriptions.set(id, description);
     return new Member({
       id,
@@ -180,7 +185,7 @@ export class Members {
           // The local cluster knows its own exports.
           if (cluster !== undefined) this.#liveness.seen(cluster, isOurs || cluster.complete);
           this.#evaluate(id);
-          description.observe(cluster);
+          if (!isOurs) description.observe(cluster);
         },
         state: (resource, state) => {
           events.connection(id, resource, state);

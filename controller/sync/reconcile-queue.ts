@@ -4,39 +4,60 @@ import { type Dirty, partsOf, type Task } from "../model/task.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Reconcilers } from "./reconcilers.ts";
 
-/** Names that are reconciled at the same time. */
+/** Names that are reconciled at the same time, for each queue. */
 const WORKERS = 16;
+/** The numbers of a `WorkQueue`. */
+type Numbers = Pick<WorkQueue<Task>, "depth" | "failing" | "oldest" | "working">;
 
-/** The work queue of reconciles. It is empty while the controller may not write; `begin` queues everything. */
+/**
+ * The work queues of reconciles: one for exports, which may wait for a hub that does not answer, and one for everything local. They
+ * are empty while the controller may not write; `begin` queues everything.
+ */
 export class ReconcileQueue {
-  readonly tasks: WorkQueue<Task>;
+  readonly #exports: WorkQueue<Task>;
+  readonly #local: WorkQueue<Task>;
   readonly #slice: TimeSlice;
   #reconcilers: Reconcilers | undefined;
 
   constructor({ clock, events, random }: ControllerOptions) {
     this.#slice = new TimeSlice(clock);
-    this.tasks = new WorkQueue<Task>({
-      reconcile: (task) => this.#reconcile(task),
-      workers: WORKERS,
-      clock,
-      random,
-      events: {
-        done: (task, waited, took) => {
-          const { kind, key } = partsOf(task);
-          events.done(kind, key, waited, took);
+    const newQueue = () =>
+      new WorkQueue<Task>({
+        reconcile: (task) => this.#reconcile(task),
+        workers: WORKERS,
+        clock,
+        random,
+        events: {
+          done: (task, waited, took) => {
+            const { kind, key } = partsOf(task);
+            events.done(kind, key, waited, took);
+          },
+          failed: (task, thrown, failures, wait) => {
+            const { kind, key } = partsOf(task);
+            events.failed(kind, key, thrown, failures, wait);
+          },
         },
-        failed: (task, thrown, failures, wait) => {
-          const { kind, key } = partsOf(task);
-          events.failed(kind, key, thrown, failures, wait);
-        },
-      },
-    });
+      });
+    this.#exports = newQueue();
+    this.#local = newQueue();
+  }
+
+  /** Of all queues. */
+  get tasks(): Numbers {
+    const [one, other] = [this.#exports, this.#local];
+    return {
+      depth: one.depth + other.depth,
+      failing: one.failing + other.failing,
+      oldest: Math.max(one.oldest, other.oldest),
+      working: one.working + other.working,
+    };
   }
 
   readonly dirty: Dirty = (kind, key, source) => {
     if (this.#reconcilers === undefined) return;
     this.#reconcilers.due(kind, key);
-    this.tasks.add(`${kind} ${key}`, source);
+    const queue = kind === "export" ? this.#exports : this.#local;
+    queue.add(`${kind} ${key}`, source);
   };
 
   /** Starts reconciling, with everything queued. */
@@ -70,9 +91,9 @@ export class ReconcileQueue {
   }
 
   /** Starts nothing new. Settles when reconciles in progress have ended. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.pause();
-    return this.tasks.stop();
+    await Promise.all([this.#exports.stop(), this.#local.stop()]);
   }
 
   async #reconcile(task: Task): Promise<void> {

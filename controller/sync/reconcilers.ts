@@ -18,9 +18,11 @@ import type { ExportCompleteness } from "./export-completeness.ts";
 import { ExportStatus } from "./export-status.ts";
 import { exportedService } from "./exported-service.ts";
 import { Exporter } from "./exporter.ts";
+import type { ImportedBefore } from "./imported-before.ts";
 import { Importer } from "./importer.ts";
 import type { LeaseRenewer } from "./lease-renewer.ts";
 import type { LocalCluster } from "./local-cluster.ts";
+import { LocalExports } from "./local-exports.ts";
 import type { Members } from "./members.ts";
 import { VipAddresses } from "./vip-addresses.ts";
 import type { WritePermission } from "./write-permission.ts";
@@ -33,6 +35,7 @@ export interface ReconcilersOptions extends ControllerOptions {
   readonly local: LocalCluster;
   /** The local cluster's registry. */
   readonly member: Member;
+  readonly before: ImportedBefore;
   readonly members: Members;
   readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered">;
   readonly completeness: ExportCompleteness;
@@ -45,6 +48,7 @@ export interface ReconcilersOptions extends ControllerOptions {
 /** The reconciler of each kind of task, and the names that each has to reconcile. */
 export class Reconcilers {
   readonly #options: ReconcilersOptions;
+  readonly #exports: LocalExports;
   readonly #exporter: Exporter;
   readonly #importer: Importer;
   readonly #status: ExportStatus;
@@ -76,13 +80,22 @@ export class Reconcilers {
     const now = () => today().getTime();
     const recorder = new EventRecorder({ writer: here, clock, today, events });
     const rules = { ...config, own: member.id };
-    const exported = (key: ObjectKey) => exportedService(members, key, rules);
+    const exports = new LocalExports({
+      own,
+      member,
+      before: options.before,
+      maxRules: config.maxRulesPerCluster,
+      published: (slice) => local.hold.published(slice),
+      dirty,
+      events,
+    });
+    this.#exports = exports;
     this.#exporter = new Exporter({
       own,
+      exports,
       member,
       records: applier(SERVICE_IMPORTS, there, member.records, () => registry()?.serviceimports),
       slices: applier(ENDPOINT_SLICES, there, member.slices, () => registry()?.endpointslices),
-      published: (slice) => local.hold.published(slice),
       dirty,
       events,
     });
@@ -111,7 +124,11 @@ export class Reconcilers {
       ),
       slices: applier(ENDPOINT_SLICES, here, own.importedSlices, () => informers.endpointslices),
       addresses: local.addresses,
-      exported,
+      exported: (key) => {
+        // What is published stays until it is known that the export is gone.
+        const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
+        return exportedService(members, key, rules, share);
+      },
       isStale: (cluster) => members.state(cluster) === "stale",
       isSilent: (cluster) => members.isSilent(cluster),
       explicitVipCidrs: config.explicitVipCidrs,
@@ -125,12 +142,18 @@ export class Reconcilers {
       applier: applier(SERVICE_EXPORTS, here, own.exports, () => informers.serviceexports),
       registry: config.registry,
       outcome: (key) => this.#exporter.outcome(key),
-      exported,
+      // Conditions of exports report what other clusters can read.
+      exported: (key) => exportedService(members, key, rules),
       isComplete: (key, service) => this.#importer.areAllSynced(key, service),
       today: now,
       recorder,
       events,
     });
+  }
+
+  /** The permission was granted; everything is reconciled next. */
+  begin(): void {
+    this.#exports.begin(this.importedFrom(this.#options.member.id));
   }
 
   /** A task was queued. */
@@ -146,13 +169,19 @@ export class Reconcilers {
         if (isUnconfirmed(key)) return;
         if (renewer.isRegistered) {
           await completeness.publish(key, () => this.#exporter.reconcile(key));
-        } else if (renewer.isElsewhere) this.#exporter.postpone(key);
+        } else if (renewer.isElsewhere || this.#isNew(key)) this.#exporter.postpone(key);
         return;
       case "import":
         return this.#importer.reconcile(key);
       case "status":
         return this.#status.reconcile(key);
     }
+  }
+
+  /** True for an export without conditions while the registry cannot be listed: other conditions stay meanwhile. */
+  #isNew(key: ObjectKey): boolean {
+    const { local, member } = this.#options;
+    return !member.listed && local.stores.exports.fact(key)?.conditions.length === 0;
   }
 
   /** Names of ServiceExports. */
@@ -168,7 +197,7 @@ export class Reconcilers {
   /** Names that are, should be, or were imported. */
   imported(): Set<ObjectKey> {
     const { local, members } = this.#options;
-    const names = members.services();
+    const names = new Set([...members.services(), ...this.exports()]);
     for (const { key } of local.stores.imports.facts()) names.add(key);
     for (const fact of local.stores.importedSlices.facts()) names.add(fact.import);
     for (const key of local.stores.ipAddresses.groups()) names.add(key);

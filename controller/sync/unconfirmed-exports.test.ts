@@ -90,6 +90,7 @@ test("a second list adds only missing exports to the informer", () => {
       erased: quiet,
       rewound: quiet,
     }),
+    importedFrom: () => [],
     confirmed: quiet,
   });
   lost.begin();

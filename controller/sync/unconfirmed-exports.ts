@@ -13,6 +13,8 @@ export interface UnconfirmedExportsOptions {
   /** The local cluster's registry. */
   readonly member: Pick<Member, "services">;
   readonly follow: Follow;
+  /** Names that are imported from the local cluster, published or not. */
+  readonly importedFrom: () => Iterable<ObjectKey>;
   /** The absence of exports was confirmed. */
   readonly confirmed: () => void;
 }
@@ -36,10 +38,10 @@ export class UnconfirmedExports {
     return this.#second !== undefined && this.#options.own.exports.fact(key) === undefined;
   }
 
-  /** Compares the registry with the exports. Everything was listed. */
+  /** Compares registry and imports with the exports. Everything was listed, except perhaps the registry. */
   begin(): void {
-    const { own, member, reflector, follow, confirmed } = this.#options;
-    const published = [...member.services()];
+    const { own, member, reflector, follow, confirmed, importedFrom } = this.#options;
+    const published = [...new Set([...member.services(), ...importedFrom()])];
     const lost = new Set<string>(published.filter((key) => own.exports.fact(key) === undefined));
     if (this.#second !== undefined || !isMassLoss(lost.size, published.length)) return;
     const second = new Informer({

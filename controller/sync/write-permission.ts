@@ -6,7 +6,6 @@ import { LeaderElector } from "../../common/lease/leader-elector.ts";
 import { type LeaseTimes, leaseTimes } from "../liveness/lease-times.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { IdentitySource } from "./identity-source.ts";
-import type { Members } from "./members.ts";
 
 /** How an API server is written to, by any field manager. */
 export type Writing = Omit<ApiWriterOptions, "fieldManager">;
@@ -14,7 +13,8 @@ export type Writing = Omit<ApiWriterOptions, "fieldManager">;
 /** Dependencies of a `WritePermission`. */
 export interface WritePermissionOptions extends ControllerOptions {
   readonly identity: IdentitySource;
-  readonly members: Members;
+  /** True once it is known what this cluster published. */
+  readonly isKnown: () => boolean;
   /** The API server answered a request for the election Lease, or failed. */
   readonly asked: (fault?: FaultReason) => void;
   /** The permission was granted or withdrawn. */
@@ -22,8 +22,8 @@ export interface WritePermissionOptions extends ControllerOptions {
 }
 
 /**
- * The permission to write: the local cluster is listed and its identity known, its registry is listed, and this replica
- * is the leader.
+ * The permission to write: the local cluster is listed and its identity known, its registry is listed or cannot be
+ * (`ImportedBefore`), and this replica is the leader.
  */
 export class WritePermission {
   readonly #options: WritePermissionOptions;
@@ -65,10 +65,10 @@ export class WritePermission {
 
   /** What is missing; undefined if nothing is. */
   get lacks(): Reason | undefined {
-    const { identity, members } = this.#options;
+    const { identity, isKnown } = this.#options;
     if (identity.state === undefined) return "not-listed";
     if (identity.state.reason !== "identified") return identity.state.reason;
-    if (members.get(identity.state.identity.id)?.listed !== true) return "not-listed";
+    if (!isKnown()) return "not-listed";
     if (this.elector.isLeader()) return undefined;
     const { reason } = this.elector.state ?? { reason: "standby" };
     return reason === "leader" ? "not-renewed" : reason;

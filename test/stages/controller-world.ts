@@ -323,7 +323,7 @@ export class ControllerWorld {
 
   /** Lets all that can happen without time happen. */
   async #settle(): Promise<void> {
-    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    for (let turn = 0; turn < 4; turn++) await setImmediate();
   }
 }
 

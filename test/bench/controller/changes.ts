@@ -18,6 +18,17 @@ export interface CrossedChange extends Followed {
   readonly published: number;
   /** Until a watch of c2's imported slices received it. */
   readonly imported: number;
+  /** Until a watch of c1's imported slices received it, and one of the Service's own slice, as kube-proxy has. */
+  readonly own: number;
+  readonly native: number;
+}
+
+/** Watches that changes are received by. */
+export interface Watches {
+  readonly registry: SliceWatch;
+  readonly imported: SliceWatch;
+  readonly own: SliceWatch;
+  readonly native: SliceWatch;
 }
 
 /** Changes of one service, each alone, and what they cost. */
@@ -33,8 +44,7 @@ export async function crossedChanges(
   stage: MeshStage,
   client: Client,
   times: number,
-  registry: SliceWatch,
-  imported: SliceWatch,
+  { registry, imported, own, native }: Watches,
 ): Promise<CrossedChanges> {
   await client.until(stage.place, PATIENCE);
   client.forgive();
@@ -42,8 +52,7 @@ export async function crossedChanges(
   const changes: CrossedChange[] = [];
   for (let round = 0; round < times; round++) {
     await sleep(REST + Math.random() * 10);
-    registry.forget();
-    imported.forget();
+    for (const watch of [registry, imported, own, native]) watch.forget();
     const change = await stage.move();
     await client.until(change.place, PATIENCE);
     const [followed] = client.followed([change]);
@@ -52,6 +61,8 @@ export async function crossedChanges(
       ...followed,
       published: await sinceIn(registry, change),
       imported: await sinceIn(imported, change),
+      own: await sinceIn(own, change),
+      native: await sinceIn(native, change),
     });
   }
   const since = CLUSTERS.map((name) => {

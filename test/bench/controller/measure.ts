@@ -21,6 +21,7 @@ const PATIENCE = 300_000;
 /** Milliseconds without a write after which nothing is left to do. */
 const QUIET = 3_000;
 const IMPORTED = `multicluster.kubernetes.io/service-name=${LIVE}`;
+const NATIVE = `kubernetes.io/service-name=${LIVE}`;
 const PUBLISHED = `clusterset-proxy.io/record=${LIVE}.${NAMESPACE}`;
 
 /** What was measured of controllers in three clusters. */
@@ -69,7 +70,10 @@ export async function measured(options: Options, say: (what: string) => void): P
   await using client = stage.connect(vip);
   await using registry = new SliceWatch(stage.client("c1"), registryNamespace("c1"), PUBLISHED);
   await using imported = new SliceWatch(stage.client("c2"), NAMESPACE, IMPORTED);
-  const one = await crossedChanges(stage, client, effort.changes, registry, imported);
+  await using own = new SliceWatch(stage.client("c1"), NAMESPACE, IMPORTED);
+  await using native = new SliceWatch(stage.client("c1"), NAMESPACE, NATIVE);
+  const watches = { registry, imported, own, native };
+  const one = await crossedChanges(stage, client, effort.changes, watches);
   await Promise.all([c1.stop(), c2.stop()]);
   say("the same by a bare watch and apply");
   const bare = await bareChanges(stage, effort.changes);
@@ -80,7 +84,7 @@ export async function measured(options: Options, say: (what: string) => void): P
   await Promise.all([stage.load("c1", exports), stage.load("c2", exports)]);
   const inStep = await untilImported(stage, ["c1", "c2"], exports, 2);
   await Promise.all([c1, c2].map(atRest));
-  const all = await crossedChanges(stage, client, effort.changes, registry, imported);
+  const all = await crossedChanges(stage, client, effort.changes, watches);
 
   say("the same objects by a bare apply");
   const bareMs = await bareImport(stage.client("c2"), c3.plane.admin);

@@ -5,7 +5,7 @@ import type { CrossedChanges } from "./changes.ts";
 import type { Measured } from "./measure.ts";
 import { controllerRows } from "./rows.ts";
 
-const CHANGE = { first: 40, last: 30, published: 8, imported: 20 };
+const CHANGE = { first: 40, last: 30, published: 8, imported: 20, own: 6, native: 1 };
 const CHANGES: CrossedChanges = {
   changes: [CHANGE, { ...CHANGE, imported: 24 }],
   writes: new Map([
@@ -37,6 +37,8 @@ test("a change is reported from its acknowledgement, in parts, and beside a bare
   const row = rowOf(MEASURED, /imported slice received in c2, 1 export/);
   assert.deepEqual([row.ours, row.ratio], ["20.0 / 24.0 ms", 2]);
   assert.equal(rowOf(MEASURED, /of which to c1's registry/).ours, "8.0 / 12.0 ms");
+  const own = rowOf(MEASURED, /received in c1 itself/);
+  assert.deepEqual([own.ours, own.beside?.slice(0, 12)], ["6.0 / 6.0 ms", "1.0 / 1.0 ms"]);
   assert.equal(rowOf(MEASURED, /writes per change to c1's/).ours, "2 patch endpointslices");
   assert.equal(rowOf(MEASURED, /writes per change in total/).ours, "3");
   assert.deepEqual(missed(MEASURED), []);

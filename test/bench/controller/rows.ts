@@ -25,6 +25,8 @@ function changeRows(
   kube: readonly number[],
 ): Row[] {
   const imported = figuresOf(changes.map((one) => one.imported));
+  const own = figuresOf(changes.map((one) => one.own));
+  const native = figuresOf(changes.map((one) => one.native));
   const beside = figuresOf(bare);
   const ofKube = figuresOf(kube);
   const first = figuresOf(changes.map((one) => one.first));
@@ -50,6 +52,11 @@ function changeRows(
         p50((change) => change.imported - change.published),
       ),
       beside: `${time(ofKube.p50, ofKube.p99)} from a pod to its slice in one cluster, by Kubernetes`,
+    },
+    {
+      what: "  -> imported slice received in c1 itself: p50 / p99",
+      ours: time(own.p50, own.p99),
+      beside: `${time(native.p50, native.p99)} the Service's own slice, without any program between`,
     },
     {
       what: "  -> first response of the new endpoints in c2: p50 / p99",

@@ -7,7 +7,7 @@ export interface Selection {
   readonly fieldSelector: string | undefined;
 }
 
-/** True if an object matches the request's selectors. Of labels: `key`, `!key` and `key=value`. */
+/** True if an object matches the request's selectors. Of labels: `key`, `!key` and `key=value`, joined by commas. */
 export function selects(
   { namespace, labelSelector, fieldSelector }: Selection,
   object: Fields,
@@ -17,8 +17,10 @@ export function selects(
   if (name !== undefined && at(object, ["metadata", "name"]) !== name) return false;
   if (labelSelector === undefined) return true;
   const labels = at(object, ["metadata", "labels"]);
-  const [key = "", value] = labelSelector.replace(/^!/, "").split("=");
-  const label = isFields(labels) ? labels[key] : undefined;
-  if (labelSelector.startsWith("!")) return label === undefined;
-  return value === undefined ? label !== undefined : label === value;
+  return labelSelector.split(",").every((requirement) => {
+    const [key = "", value] = requirement.replace(/^!/, "").split("=");
+    const label = isFields(labels) ? labels[key] : undefined;
+    if (requirement.startsWith("!")) return label === undefined;
+    return value === undefined ? label !== undefined : label === value;
+  });
 }
