@@ -7,7 +7,7 @@ import { HealthWorld } from "../stages/health-world.ts";
 /** A client waits for so many milliseconds. */
 const PATIENCE = 5_000;
 const MINUTE = 60_000;
-const RUNS = Number(process.env.RUNS ?? 30);
+const RUNS = Number(process.env.RUNS ?? 8);
 const WEB = ["demo/web"] as const;
 
 function worldOf(seed: number): HealthWorld {
