@@ -49,6 +49,7 @@ const RETRY: BackoffBounds = { min: 1_000, max: 300_000 };
 export class CleanupSchedule {
   readonly #options: CleanupOptions;
   #requested: ScanScope | undefined;
+  #isUrgent = false;
   #running: Promise<void> | undefined;
   #cancelPause: Cancel | undefined;
   #failures = 0;
@@ -58,9 +59,13 @@ export class CleanupSchedule {
     this.#options = options;
   }
 
-  /** Requests a cleanup, which starts at once unless one is running or has just ended. */
-  request(scope: ScanScope): void {
+  /**
+   * Requests a cleanup, which starts at once unless one is running or has just ended. `isUrgent`: clients wait for it, so it does not wait
+   * for the pause; requests of that kind are rare.
+   */
+  request(scope: ScanScope, isUrgent = false): void {
     this.#requested = mergeScopes(this.#requested, scope);
+    this.#isUrgent ||= isUrgent;
     this.#next();
   }
 
@@ -73,12 +78,16 @@ export class CleanupSchedule {
 
   #next(): void {
     const scope = this.#requested;
-    if (this.#stop.signal.aborted || scope === undefined) return;
-    if (this.#running !== undefined || this.#cancelPause !== undefined) return;
+    if (this.#stop.signal.aborted || scope === undefined || this.#running !== undefined) return;
+    if (this.#cancelPause !== undefined && !this.#isUrgent) return;
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     this.#requested = undefined;
+    this.#isUrgent = false;
     this.#running = this.#run(scope).then((pause) => {
       this.#running = undefined;
       if (this.#stop.signal.aborted) return;
+      if (this.#isUrgent && this.#failures === 0) return this.#next();
       this.#cancelPause = this.#options.clock.after(pause, () => {
         this.#cancelPause = undefined;
         this.#next();

@@ -275,6 +275,22 @@ describe("ConntrackFollower", () => {
     assert.equal(netlink.lists.length, 2);
   });
 
+  test("connects to an endpoint that does not answer wait for no pause, but for the cleanup under way", async () => {
+    await settled([udpService([A, B]), tcpService([A, B])], true);
+    const release = netlink.hold();
+    await accept([udpService([A]), tcpService([A, B])]);
+    clock.advance(1_000);
+    const silent = tcpService([B], undefined, { unanswering: [`${A}:8080`] });
+    await accept([udpService([A]), silent]);
+    assert.equal(netlink.lists.length, 1);
+    release();
+    await turn();
+    assert.equal(netlink.lists.length, 2, "no pause after the first one");
+    await accept([udpService([A]), tcpService([A, B])]);
+    await accept([udpService([A]), silent]);
+    assert.equal(netlink.lists.length, 3, "nor within one");
+  });
+
   test("under a hundred changes a second, runs ten cleanups a second and misses no entry", async () => {
     await settled([udpService([A, B])], true);
     for (let i = 0; i < 100; i++) {

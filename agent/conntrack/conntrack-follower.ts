@@ -44,9 +44,9 @@ export class ConntrackFollower implements Follower {
   }
 
   accepted(complete: boolean): void {
-    const { stale, removal } = this.#state.accept(complete);
+    const { stale, isUrgent, removal } = this.#state.accept(complete);
     if (this.#stopped) return;
-    if (stale !== undefined) this.#schedule.request(stale);
+    if (stale !== undefined) this.#schedule.request(stale, isUrgent);
     if (removal !== undefined) this.#expireLater(removal);
   }
 

@@ -22,6 +22,8 @@ const UNANSWERED: ScanScope = { protocols: new Set<Protocol>(["TCP"]), unanswere
 export interface Consequences {
   /** To be scanned at once. */
   readonly stale?: ScanScope;
+  /** Present if clients wait for that: for an answer of an endpoint that does not answer. */
+  readonly isUrgent?: true;
   /** To be scanned once it expires; the caller expires it. */
   readonly removal?: EndpointRemoval;
 }
@@ -123,6 +125,7 @@ export class ProgrammedState {
     );
     return {
       ...(stale !== undefined && { stale }),
+      ...(silent.size > 0 && { isUrgent: true }),
       ...(this.#complete
         ? removed.size > 0 && { removal: removalOf(removed) }
         : // Endpoints from before this process started are not known yet.

@@ -87,6 +87,7 @@ export class Examiner {
     watched: WatchedEndpoints,
     { endpoints, clusters }: Silence,
   ): Promise<Judgement> {
+    const begun = this.#options.clock.now();
     const except = new Set([...chosen.map(({ address }) => address), ...endpoints.keys()]);
     const others = watched.clusters().filter((one) => one !== cluster);
     const audible = others.filter((one) => !clusters.has(one));
@@ -95,15 +96,15 @@ export class Examiner {
       this.#probeAll(cluster, watched.sample(cluster, MOST.samples, except)),
       this.#probeOthers(audible.length > 0 ? audible : others, watched),
     ]);
-    const confirmed = await this.#confirm(suspects);
+    const confirmed = await this.#confirm(suspects, this.#options.clock.now() - begun);
     for (const { endpoint, result } of confirmed) this.#remember(endpoint, result);
     return judge({ suspects: confirmed, samples, others: elsewhere });
   }
 
-  /** A suspect that has answered a client meanwhile is not silent: an overloaded one answers some. */
-  async #confirm(suspects: readonly Probed[]): Promise<Probed[]> {
+  /** A suspect that has answered a client within these milliseconds is not silent: an overloaded one answers some. */
+  async #confirm(suspects: readonly Probed[], within: number): Promise<Probed[]> {
     const waiting = await this.#options.waiting();
-    const silent = new Set(waiting.filter(({ age }) => age >= ANSWER_MS).map(endpointName));
+    const silent = new Set(waiting.filter(({ age }) => age >= within).map(endpointName));
     return suspects.map(({ endpoint, result }) => {
       const hasAnswered = result === "silent" && !silent.has(endpointName(endpoint));
       return { endpoint, result: hasAnswered ? "accepted" : result };
@@ -131,11 +132,14 @@ export class Examiner {
   /** A probe that is answered clears a suspect, for longer each time: its path to some clients may be closed on purpose. */
   #remember(endpoint: TcpEndpoint, result: ProbeResult): void {
     const name = endpointName(endpoint);
-    const times = (this.#cleared.get(name)?.times ?? 0) + 1;
+    const { clock, random } = this.#options;
+    const now = clock.now();
+    const last = this.#cleared.get(name);
     this.#cleared.delete(name);
     if (result !== "accepted" && result !== "refused") return;
-    const { clock, random } = this.#options;
-    this.#cleared.set(name, { times, until: clock.now() + backoff(times, CLEARED, random()) });
+    const isRecent = last !== undefined && now - last.until <= CLEARED.max;
+    const times = isRecent ? last.times + 1 : 1;
+    this.#cleared.set(name, { times, until: now + backoff(times, CLEARED, random()) });
     for (const oldest of this.#cleared.keys()) {
       if (this.#cleared.size <= MOST_CLEARED) break;
       this.#cleared.delete(oldest);
