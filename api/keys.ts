@@ -81,6 +81,13 @@ export const ANNOTATION_VERSION = "clusterset-proxy.io/version";
 export const ANNOTATION_FORMAT = "clusterset-proxy.io/format";
 /** On a Secret: ID of the peer whose kubeconfig it holds. */
 export const LABEL_PEER = "clusterset-proxy.io/peer";
+/**
+ * On ClusterProperty `PROPERTY_CLUSTER_ID`, the Secret of a peer, a registry's namespace on a hub, or the Lease in a registry: takes the
+ * cluster out of rotation for a time, as `from=2026-11-24T04:00:00Z; for=2h; by=ann; reason=kernel upgrade`.
+ */
+export const ANNOTATION_DRAIN = "clusterset-proxy.io/drain";
+/** On an imported slice: the window in which nodes adopt its conditions one by one (`api/shift.ts`). */
+export const ANNOTATION_SHIFT = "clusterset-proxy.io/shift";
 /** On the Secret of a peer, or a registry's namespace on a hub: comma-separated ranges of the cluster's endpoints. */
 export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";
 /** In the same place: comma-separated namespaces to which the cluster may export; `team-*` is any that begins so. Absent: all. */

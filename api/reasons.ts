@@ -30,7 +30,11 @@ export const REASONS = {
   "not-ready": "The endpoint is neither ready nor serving.",
   terminating: "The endpoint is terminating, and better endpoints exist.",
   serving:
-    "The endpoint is serving but not ready (its cluster is stale), and better endpoints exist.",
+    "The endpoint is serving but not ready (its cluster is stale or drained), and better endpoints exist.",
+  returning:
+    "The endpoint's cluster returns node by node, this node's moment has not come (--return-window), and better endpoints exist.",
+  draining:
+    "The slice's cluster is drained node by node, and this node's moment has not come (--drain-window): its endpoints are still used as ready ones.",
   unanswering:
     "Connections of this node to the endpoint, or to all of its cluster, get no answer, and better endpoints exist.",
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
@@ -96,6 +100,8 @@ export const REASONS = {
   "invalid-selector":
     "Not a valid list of cluster selectors (KEP-5939); the whole list is ignored, and the built-in tiers apply.",
   "invalid-property": "Not a cluster property: a name and a string of at most 256 characters.",
+  "invalid-shift":
+    "Not a window in which nodes move one by one, of at most an hour: this node moves at once.",
   overruled: "Another field sets the same thing and takes precedence.",
   "duplicate-object":
     "Another file defines the same object, or another Secret the same peer; the first by name is used.",
@@ -161,6 +167,8 @@ export const REASONS = {
   "foreign-cluster":
     "An object in a registry names another cluster than the registry's own, or a slice of an exported Service another than this one; it is ignored.",
   "outside-endpoint-cidrs": "The endpoint is outside all ranges declared for its cluster.",
+  "invalid-drain":
+    "Not a drain: `from=TIME; for=DURATION`, at most 30d, and optionally `by=` and `reason=`; it drains nothing.",
   "endpoint-cidrs-missing":
     "No ranges are declared for the cluster's endpoints: its registry is not read.",
   "endpoint-cidrs-open": "The ranges declared for the cluster's endpoints contain every address.",
@@ -187,6 +195,8 @@ export const REASONS = {
 
   // Health of other clusters, and of the local control plane.
   renewing: "The cluster renews its Lease.",
+  drained:
+    "An operator has taken the cluster out of rotation until a given time: its ready endpoints count as serving.",
   awaited:
     "The cluster has not renewed its Lease since this controller started watching it; the Lease duration has not passed yet.",
   "lease-silent":

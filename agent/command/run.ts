@@ -123,6 +123,7 @@ async function keepInSync(
     backends,
     counters,
     ruleLimits: config,
+    today: () => Date.now(),
     limits: (family, signal) => chosen.backend.limits(family, signal),
     followers,
     clock,

@@ -4,6 +4,7 @@ import type { HealthScope } from "../../api/health.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
+import type { Shift } from "../../api/shift.ts";
 import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
 
@@ -58,6 +59,10 @@ export interface SliceFact {
   readonly endpoints: Endpoints;
   /** Present if the endpoints were left out, because the slices of the namespace have too many. */
   readonly omitted?: true;
+  /** Present if nodes adopt the conditions one by one. */
+  readonly shift?: Shift;
+  /** Present in a view while this node does not follow `shift` yet. */
+  readonly waits?: true;
 }
 
 /** This node's Node object. */

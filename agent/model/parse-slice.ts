@@ -30,6 +30,7 @@ import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import { parseProperties } from "../../api/parse/parse-properties.ts";
 import { parseText } from "../../api/parse/parse-text.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseShift } from "../../api/shift.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 import type { SliceFact } from "./facts.ts";
 
@@ -58,6 +59,7 @@ export function parseSlice(
   const cluster = parseLabel(object, LABEL_SOURCE_CLUSTER, isClusterId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
   const properties = parseProperties(object, complaints, interner);
+  const shift = parseShift(object, complaints);
   const endpoints = parseEndpoints(
     object,
     (raw, path) => parseEndpoint(raw, path, family, clusterSetCidrs, complaints),
@@ -82,6 +84,7 @@ export function parseSlice(
     ...(cluster !== undefined && { cluster: interner.text(cluster) }),
     ...(region !== undefined && { region: interner.text(region) }),
     ...(properties !== undefined && { properties }),
+    ...(shift !== undefined && { shift }),
   };
   return { ...result, key, fact };
 }

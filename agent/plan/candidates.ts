@@ -11,6 +11,7 @@ import type {
 } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
 import { type Origin, originOf } from "./origin.ts";
+import { shiftedCondition } from "./shifted.ts";
 import { type Silent, silentOf } from "./silent.ts";
 import { type Tiers, tierIndex } from "./tiers.ts";
 
@@ -31,6 +32,8 @@ export interface Candidate {
   readonly maybeHere: boolean;
   /** Present if it does not answer. */
   readonly silent?: Silent;
+  /** Present if its cluster returns, and this node does not use it as usual yet. */
+  readonly returning?: true;
 }
 
 /** The endpoints of `slices`, all of one family, that listen on `port`, and the slices that do not expose it. */
@@ -58,7 +61,8 @@ export function candidatesOf(
         slice: slice.key,
         address: endpoint.address,
         port: target.port,
-        condition: endpoint.condition,
+        condition: shiftedCondition(endpoint.condition, slice),
+        ...(slice.waits && slice.shift?.direction === "returning" && { returning: true }),
         origin,
         tier,
         ...place(endpoint, origin, node),

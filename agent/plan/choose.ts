@@ -87,7 +87,9 @@ function exclusion(
   if (policy.nodeLocal && !c.onThisNode) return "other-node";
   if (active !== undefined && c.tier > active.tier) return "farther-tier";
   if (active?.unanswering.has(c)) return "unanswering";
-  if (active?.ready === true && c.condition !== "ready") return c.condition;
+  if (active?.ready === true && c.condition !== "ready") {
+    return c.returning && c.condition === "serving" ? "returning" : c.condition;
+  }
   return active?.narrowedTo ?? "not-ready";
 }
 

@@ -43,7 +43,7 @@ export interface LimitedSlices {
 export interface Remark {
   readonly slice: ObjectKey;
   /** `origin-unknown`: its endpoints count as the farthest tier, whatever their addresses suggest. */
-  readonly reason: Extract<Reason, "origin-unknown">;
+  readonly reason: Extract<Reason, "draining" | "origin-unknown">;
 }
 
 /** The decision about one VIP. */

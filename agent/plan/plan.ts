@@ -51,6 +51,9 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   }
   for (const slice of used) {
     if (slice.cluster === undefined) remarks.push({ slice: slice.key, reason: "origin-unknown" });
+    if (slice.waits && slice.shift?.direction === "draining") {
+      remarks.push({ slice: slice.key, reason: "draining" });
+    }
   }
   const limited = limit && { reason: limit.reason, slices: beyond.length };
   if (limited !== undefined) excluded.push(...leftOut(beyond, limited.reason));

@@ -35,6 +35,7 @@ class Bench {
   readonly problems: string[] = [];
   listedAt: number | undefined;
   readonly agent = new Agent({
+    today: () => 0,
     node: () => nodeFact(),
     sources: this.sources,
     backends: new Map([
@@ -103,6 +104,20 @@ describe("an agent", () => {
     assert.deepEqual(await kept(0), all);
     assert.deepEqual(await kept(999), all);
     assert.deepEqual(await kept(1), []);
+  });
+
+  test("moves to a farther cluster at its share of the window of a drain, without any event", async () => {
+    const shift = { direction: "draining", from: 0, length: 60_000 } as const;
+    const endpoints = [{ address: "10.1.0.1", condition: "serving" as const }];
+    const drained = sliceFact({ cluster: "c1", endpoints, shift });
+    const other = sliceFact({ key: "demo/other", cluster: "c2", endpoints: ["10.2.0.1"] });
+    await bench.started(SERVE, drained, other);
+    const kernel = () => bench.four.kernel.get("demo/serve") ?? "";
+    assert.match(kernel(), /"10\.1\.0\.1"/);
+    bench.clock.advance(60_000);
+    await quiet();
+    assert.doesNotMatch(kernel(), /"10\.1\.0\.1"/);
+    assert.match(kernel(), /"10\.2\.0\.1"/);
   });
 
   test("plans nothing, reads nothing and writes nothing before every source has listed", async () => {

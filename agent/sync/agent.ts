@@ -20,6 +20,7 @@ import type { Source, SourceEvents } from "../sources/source.ts";
 import { CheckInterval } from "./check-interval.ts";
 import { Plans } from "./desired-state.ts";
 import type { Follower } from "./follower.ts";
+import { NodeShifts } from "./node-shifts.ts";
 import { Reconciler } from "./reconciler.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
 import { UnlistedEndpoints } from "./unlisted-endpoints.ts";
@@ -62,6 +63,8 @@ export interface AgentOptions {
   /** Followers of what the kernel of a family has accepted. */
   readonly followers?: ReadonlyMap<Family, Follower>;
   readonly clock: Clock;
+  /** Wall-clock time in milliseconds since 1970, for windows in which nodes move one by one. */
+  readonly today: () => number;
   readonly random: () => number;
   readonly events: AgentEvents;
 }
@@ -76,6 +79,7 @@ export class Agent {
   readonly #model: Model;
   readonly #plans: Plans;
   readonly #unlistedEndpoints: UnlistedEndpoints;
+  readonly #shifts: NodeShifts;
   readonly #reconcilers = new Map<Family, Reconciler<unknown, unknown, Transaction>>();
   readonly #unlisted: Set<Source>;
   /** Imports that are still to be planned, each with the time of its oldest change. */
@@ -93,11 +97,14 @@ export class Agent {
     const { clock, random, events, followers, ruleLimits } = options;
     const { limits = async () => UNLIMITED } = options;
     this.#model = new Model(this.#node.clusterSetCidrs, ruleLimits);
-    this.#unlistedEndpoints = new UnlistedEndpoints(clock, (key) => {
+    const replan = (key: ObjectKey): void => {
       this.#enqueue(key, clock.now());
       this.#schedule();
-    });
-    this.#plans = new Plans(this.#model, this.#node, this.#unlistedEndpoints);
+    };
+    this.#unlistedEndpoints = new UnlistedEndpoints(clock, replan);
+    const shifts = { node: this.#node.name, clock, today: options.today, moved: replan };
+    this.#shifts = new NodeShifts(shifts);
+    this.#plans = new Plans(this.#model, this.#node, this.#unlistedEndpoints, this.#shifts);
     const interval = new CheckInterval();
     for (const [family, backend] of options.backends) {
       const follower = followers?.get(family);
@@ -122,6 +129,7 @@ export class Agent {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unlistedEndpoints.stop();
+    this.#shifts.stop();
     await Promise.all(this.#options.sources.map((source) => source.stop()));
     await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.stop()));
   }

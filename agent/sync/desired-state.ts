@@ -5,6 +5,7 @@ import type { ImportView, Model } from "../model/model.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
+import type { NodeShifts } from "./node-shifts.ts";
 import type { UnlistedEndpoints } from "./unlisted-endpoints.ts";
 
 /** What the kernel of one family should hold, as of now. */
@@ -49,12 +50,19 @@ export class Plans {
   /** Endpoints in the recent plans. */
   #endpoints = 0;
   readonly #unlisted: Pick<UnlistedEndpoints, "confirm">;
+  readonly #shifts: Pick<NodeShifts, "view">;
   #node: NodeFact;
 
-  constructor(model: Model, node: NodeFact, unlisted: Pick<UnlistedEndpoints, "confirm">) {
+  constructor(
+    model: Model,
+    node: NodeFact,
+    unlisted: Pick<UnlistedEndpoints, "confirm">,
+    shifts: Pick<NodeShifts, "view"> = { view: (view) => view },
+  ) {
     this.#model = model;
     this.#node = node;
     this.#unlisted = unlisted;
+    this.#shifts = shifts;
   }
 
   /** The node has changed: every import is planned from it from now on. */
@@ -89,7 +97,8 @@ export class Plans {
   #planned(key: ObjectKey): Planned | undefined {
     const known = this.#recent.get(key);
     if (known !== undefined) return known;
-    const view = this.#model.view(key);
+    const found = this.#model.view(key);
+    const view = found && this.#shifts.view(found);
     const node = this.#node;
     const plan = view && planImport(view, node);
     const services = this.#unlisted.confirm(key, plan?.services ?? []);

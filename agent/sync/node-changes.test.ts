@@ -35,6 +35,7 @@ class Bench {
   readonly passes: Reconciliation[] = [];
   plan: ImportPlan | undefined;
   readonly agent = new Agent({
+    today: () => 0,
     node: ({ object }) => nodeFact({ region: object?.region ?? "eu-west" }),
     sources: [this.source],
     backends: new Map([["IPv4", this.backend]]),

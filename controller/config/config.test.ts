@@ -58,6 +58,8 @@ test("with a kubeconfig, everything else has a default", () => {
     maxRulesPerCluster: 1_000_000,
     leaderElectionId: "clusterset-controller",
     leaseSeconds: 30,
+    drainWindow: 0,
+    returnWindow: 30,
     logLevel: "info",
     logFormat: "json",
     warnings: [],

@@ -6,6 +6,7 @@ import {
   isLabelValue,
   isSubdomainName,
 } from "../../api/names.ts";
+import { MOST_SHIFT_SECONDS } from "../../api/shift.ts";
 import type { FlagTable, ValuesOf } from "../../common/config/flag.ts";
 import { LOG_FLAGS, SHOWN } from "../../common/config/log-flags.ts";
 import {
@@ -227,6 +228,24 @@ export const FLAGS = {
     about: "Lease duration; once expired, peers use this cluster only as a last resort",
     read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
     default: `${LEASE_SECONDS}s`,
+  },
+  drainWindow: {
+    name: "drain-window",
+    group: EXPORTS,
+    placeholder: "SECONDS",
+    about: "Time in which nodes leave a drained cluster one by one; 0s: at once",
+    read: seconds(0, MOST_SHIFT_SECONDS),
+    default: "0s",
+  },
+  returnWindow: {
+    name: "return-window",
+    group: EXPORTS,
+    placeholder: "SECONDS",
+    about:
+      "Time in which nodes return one by one to a cluster that was drained or stale for a minute; 0s: at once",
+    read: seconds(0, MOST_SHIFT_SECONDS),
+    // Two rounds of a HorizontalPodAutoscaler (15 s each).
+    default: "30s",
   },
   http: {
     name: "http-address",

@@ -1,5 +1,6 @@
 import type { Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import { withDrains } from "./drain-message.ts";
 import { withOmissions } from "./omission-message.ts";
 import type { VipFault, VipFaults } from "./vip-faults.ts";
 
@@ -59,7 +60,7 @@ export function frozenClaims(seen: readonly Condition[]): Claim[] {
   const ready = seen.filter(({ type }) => type === HEADLESS_READY.type);
   return ready.map(({ type, status, reason, message }) => ({
     ...{ type, status, reason },
-    message: withOmissions(message, ["not-heard"]),
+    message: withOmissions(withDrains(message, []), ["not-heard"]),
   }));
 }
 

@@ -1,5 +1,6 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { type Shift, shiftText } from "../../api/shift.ts";
 import type {
   ClusterFact,
   ClusterState,
@@ -16,7 +17,10 @@ import { sliceManifest, staleContent } from "./slice-manifest.ts";
 export interface Contribution {
   readonly record: ExportRecord;
   readonly slices: readonly SliceFact[];
+  /** `stale`: its ready endpoints are a last resort. */
   readonly state: ClusterState;
+  /** The window in which nodes adopt `state`. */
+  readonly shift?: Shift;
   /** Absent until the cluster's Lease was read. */
   readonly cluster?: Pick<ClusterFact, "properties" | "region">;
 }
@@ -46,7 +50,7 @@ export interface ImportedSlices {
  * and is left out if none remain or if its family is not imported. Without ports are imported: slices of headless
  * Services without ports, and empty slices, which state that there is no endpoint.
  *
- * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale cluster become
+ * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale or drained cluster become
  * `ready: false, serving: true`, a last resort.
  */
 export function importedSlices(
@@ -95,7 +99,7 @@ function joint({ name, protocol }: ServicePort): string {
 function manifestOf(
   slice: SliceFact,
   service: ObjectKey,
-  { record, state, cluster }: Contribution,
+  { record, state, shift, cluster }: Contribution,
 ): Manifest {
   const { region, properties = {} } = cluster ?? {};
   const isEmpty = Object.keys(properties).length === 0;
@@ -105,6 +109,7 @@ function manifestOf(
     cluster: record.cluster,
     region,
     properties: isEmpty ? undefined : JSON.stringify(inKeyOrder(properties)),
+    shift: shift && shiftText(shift),
   };
   return sliceManifest(metadata, state === "stale" ? staleContent(slice) : slice);
 }

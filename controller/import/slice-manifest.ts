@@ -1,5 +1,6 @@
 import {
   ANNOTATION_CLUSTER_PROPERTIES,
+  ANNOTATION_SHIFT,
   CONTROLLER_NAME,
   DISCOVERY_V1,
   LABEL_MANAGED_BY,
@@ -30,11 +31,13 @@ interface SliceMetadata {
   readonly region: string | undefined;
   /** Value of `ANNOTATION_CLUSTER_PROPERTIES`. */
   readonly properties: string | undefined;
+  /** Value of `ANNOTATION_SHIFT`. */
+  readonly shift: string | undefined;
 }
 
 /** An imported slice. */
 export function sliceManifest(metadata: SliceMetadata, content: SliceContent): Manifest {
-  const { cluster, region, properties } = metadata;
+  const { cluster, region, properties, shift } = metadata;
   const { namespace, name } = namesOf(metadata.service);
   return {
     apiVersion: DISCOVERY_V1,
@@ -49,15 +52,18 @@ export function sliceManifest(metadata: SliceMetadata, content: SliceContent): M
         [LABEL_MANAGED_BY]: CONTROLLER_NAME,
         [LABEL_PROXY_NAME]: PROXY_NAME,
       },
-      ...(properties !== undefined && {
-        annotations: { [ANNOTATION_CLUSTER_PROPERTIES]: properties },
+      ...((properties !== undefined || shift !== undefined) && {
+        annotations: {
+          ...(properties !== undefined && { [ANNOTATION_CLUSTER_PROPERTIES]: properties }),
+          ...(shift !== undefined && { [ANNOTATION_SHIFT]: shift }),
+        },
       }),
     },
     ...encodeContent(content),
   };
 }
 
-/** The content of a stale cluster's slice: ready endpoints only serve, as a last resort. */
+/** The content of a stale or drained cluster's slice: ready endpoints only serve, as a last resort. */
 export function staleContent<Content extends SliceContent>(content: Content): Content {
   const endpoints = content.endpoints.map(
     (endpoint): EndpointFact =>
@@ -81,6 +87,7 @@ export function staleSlice(slice: unknown): Manifest | undefined {
     cluster: fact.cluster,
     region: textField(fieldAt(slice, "metadata", "labels"), LABEL_REGION),
     properties: textField(fieldAt(slice, "metadata", "annotations"), ANNOTATION_CLUSTER_PROPERTIES),
+    shift: undefined,
   };
   return sliceManifest(metadata, staleContent(content));
 }

@@ -4,10 +4,10 @@ import type { ClusterFact } from "../model/facts.ts";
 /** Milliseconds between two changes: each rewrites all slices that are imported from the cluster. */
 const DAMPED_MS = 30_000;
 
-/** What every imported slice says about its source cluster. */
-export type ClusterDescription = Pick<ClusterFact, "properties" | "region">;
+/** What every imported slice of a cluster depends on. */
+export type ClusterDescription = Pick<ClusterFact, "drain" | "properties" | "region">;
 
-/** Region and properties of a cluster as its imports use them: a change applies at once, the next ones 30 s after it. */
+/** Region, properties and drain of a cluster as its imports use them: a change applies at once, the next ones 30 s after it. */
 export class DampedDescription {
   readonly #clock: Clock;
   readonly #changed: () => void;
@@ -50,10 +50,15 @@ export class DampedDescription {
   }
 }
 
-function descriptionOf({ properties, region }: ClusterDescription): ClusterDescription {
-  return { properties, ...(region !== undefined && { region }) };
+function descriptionOf({ drain, properties, region }: ClusterDescription): ClusterDescription {
+  return {
+    properties,
+    ...(region !== undefined && { region }),
+    ...(drain !== undefined && { drain }),
+  };
 }
 
 function textOf(description: ClusterDescription | undefined): string {
-  return JSON.stringify([description?.region ?? null, description?.properties ?? null]);
+  const { drain = null, properties = null, region = null } = description ?? {};
+  return JSON.stringify([region, properties, drain]);
 }

@@ -2,6 +2,7 @@ import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
 import type { Condition } from "./condition.ts";
+import type { Drain } from "./drain.ts";
 
 /**
  * Facts are immutable and accepted by a strict parser. Equal facts give equal objects, in every cluster and after
@@ -101,6 +102,8 @@ export interface ClusterFact {
   readonly renewal: string;
   /** Release of its controller; absent: it publishes none. */
   readonly version?: string;
+  /** By its own operator. */
+  readonly drain?: Drain;
   /** Everything exported was in the registry at that renewal. */
   readonly complete: boolean;
 }

@@ -15,6 +15,7 @@ import {
 import { field, fieldAt } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseShift, type Shift } from "../../api/shift.ts";
 
 /** An imported slice. */
 export interface ImportedSliceFact {
@@ -26,6 +27,7 @@ export interface ImportedSliceFact {
   readonly ready: boolean;
   /** Has an endpoint that serves, is not ready and does not terminate, as in a stale cluster. */
   readonly servesOnly: boolean;
+  readonly shift?: Shift;
 }
 
 /** True for an EndpointSlice that the controller imported, valid or not. */
@@ -54,8 +56,10 @@ function factOf(object: unknown, key: ObjectKey): ImportedSliceFact | undefined 
     serving: fieldAt(endpoint, "conditions", "serving") === true,
     terminating: fieldAt(endpoint, "conditions", "terminating") === true,
   }));
+  const shift = parseShift(object);
   return {
     key,
+    ...(shift !== undefined && { shift }),
     import: objectKey(namesOf(key).namespace, name),
     cluster,
     ready: conditions.some(({ ready }) => ready),

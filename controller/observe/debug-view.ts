@@ -1,6 +1,17 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { Identity } from "../identity/own-identity.ts";
 
+/** A drain on `/debug`. */
+export interface DrainView {
+  readonly phase: "planned" | "in-force" | "ended";
+  readonly from: string;
+  readonly until: string;
+  readonly by?: string;
+  readonly reason?: string;
+  /** The object that states it. */
+  readonly object: string;
+}
+
 /** One cluster on `/debug`. */
 export interface ClusterView {
   readonly cluster: string;
@@ -17,6 +28,12 @@ export interface ClusterView {
   readonly assured: boolean;
   /** State of each watch, by resource. */
   readonly connections: Readonly<Record<string, string>>;
+  /** Present while it is drained. */
+  readonly drained?: Extract<Reason, "drained">;
+  /** All its drains, the one that ends last first. */
+  readonly drains?: readonly DrainView[];
+  /** The last window in which nodes left it or returned. */
+  readonly shift?: string;
   readonly uid?: string;
   readonly region?: string;
   /** Release of its controller. */

@@ -1,5 +1,6 @@
+import { shiftText } from "../../api/shift.ts";
 import type { Controller } from "../sync/controller.ts";
-import type { ClusterView, DebugView } from "./debug-view.ts";
+import type { ClusterView, DebugView, DrainView } from "./debug-view.ts";
 
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
@@ -45,6 +46,7 @@ function clustersOf({ members }: Controller, refusedOf: RefusedOf): ClusterView[
           state?.reason ?? "connecting",
         ]),
       ),
+      ...drainsOf(members, member.id),
       ...(status?.uid !== undefined && { uid: status.uid }),
       ...(region !== undefined && { region }),
       ...(version !== undefined && { version }),
@@ -53,4 +55,22 @@ function clustersOf({ members }: Controller, refusedOf: RefusedOf): ClusterView[
       refused: refusedOf(member.id),
     };
   });
+}
+
+function drainsOf(members: Controller["members"], id: string) {
+  const { drains } = members;
+  const all = drains.of(id).map(
+    ({ phase, from, until, by, reason, where }): DrainView => ({
+      ...{ phase, from: new Date(from).toISOString(), until: new Date(until).toISOString() },
+      ...(by !== undefined && { by }),
+      ...(reason !== undefined && { reason }),
+      object: where,
+    }),
+  );
+  const { shift } = members.rotation(id);
+  return {
+    ...(drains.inForce(id) !== undefined && { drained: "drained" as const }),
+    ...(all.length > 0 && { drains: all }),
+    ...(shift !== undefined && { shift: shiftText(shift) }),
+  };
 }

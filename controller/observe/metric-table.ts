@@ -94,6 +94,16 @@ export const GAUGES = {
     help: "1 while a cluster renews its Lease, 0 while it is stale, by cluster ID as configured here.",
     labelNames: ["cluster"],
   },
+  clusterDrained: {
+    name: "cluster_drained",
+    help: "1 while a cluster is drained, 0 otherwise (/debug shows by whom, why and until when).",
+    labelNames: ["cluster"],
+  },
+  drainEnd: {
+    name: "cluster_drain_end_timestamp_seconds",
+    help: "End of the drain in force of a cluster, in seconds since 1970; 0: it is not drained.",
+    labelNames: ["cluster"],
+  },
   clusterUp: {
     name: "cluster_up",
     help: "1 while the whole registry of a cluster is watched, 0 otherwise; the last known state stays in use.",

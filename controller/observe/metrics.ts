@@ -31,7 +31,11 @@ export class ControllerMetrics extends ProgramMetrics<
     this.gauges.oldestTask.set(oldest);
     this.gauges.heldBack.set(heldBack);
     this.gauges.leader.set(Number(leader));
-    for (const { cluster, state, connections, records, exports } of clusters) {
+    for (const { cluster, state, connections, drains = [], records, exports } of clusters) {
+      const drain = drains.find(({ phase }) => phase === "in-force");
+      const end = drain === undefined ? 0 : Date.parse(drain.until) / 1000;
+      this.gauges.clusterDrained.set({ cluster }, Number(drain !== undefined));
+      this.gauges.drainEnd.set({ cluster }, end);
       const isUp = Object.values(connections).every((one) => one === "watching");
       this.gauges.clusterAlive.set({ cluster }, Number(state === "alive"));
       this.gauges.clusterUp.set({ cluster }, Number(isUp));
@@ -71,6 +75,8 @@ export class ControllerMetrics extends ProgramMetrics<
   left(cluster: string): void {
     for (const gauge of [
       this.gauges.clusterAlive,
+      this.gauges.clusterDrained,
+      this.gauges.drainEnd,
       this.gauges.clusterUp,
       this.gauges.clusterTrusted,
       this.gauges.records,

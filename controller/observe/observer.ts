@@ -17,6 +17,7 @@ import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import type { LossReason } from "../liveness/control-plane-contact.ts";
 import type { MassUnreadiness } from "../liveness/mass-unreadiness.ts";
 import type { Claim } from "../model/condition.ts";
+import type { PlacedDrain } from "../model/drain.ts";
 import type { TaskKind } from "../model/task.ts";
 import { Connections, hintFor } from "./connections.ts";
 import type { ControllerMetrics, ImportLevel } from "./metrics.ts";
@@ -169,6 +170,21 @@ export class Observer {
     const fields = { cluster, reason };
     if (state === "stale") this.#write(cluster, "warn", "Cluster is stale", fields);
     else this.#write(cluster, "info", "Cluster is alive again", fields);
+  }
+
+  /** The drain in force of a cluster has changed; undefined: none. */
+  drained(cluster: string, drain: PlacedDrain | undefined): void {
+    if (drain === undefined) {
+      this.#write(cluster, "info", "Cluster is no longer drained", { cluster });
+      return;
+    }
+    const { by, reason: why, until, where } = drain;
+    const reason: Reason = "drained";
+    this.#write(cluster, "info", "Cluster is drained", {
+      ...{ cluster, reason, until: new Date(until).toISOString(), object: where },
+      ...(by !== undefined && { by }),
+      ...(why !== undefined && { why }),
+    });
   }
 
   /** The holder of a cluster's Lease has changed. */

@@ -4,6 +4,7 @@ import type { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseDrain } from "../model/drain.ts";
 import { type PeerScope, parsePeerScope } from "../model/peer-scope.ts";
 
 /** A peer's Secret. */
@@ -28,6 +29,8 @@ export function parsePeer(secret: unknown): Parsed<PeerFact> {
     const cluster = parseCluster(label, complaints);
     const kubeconfig = parseKubeconfig(fieldAt(secret, "data", KUBECONFIG), complaints);
     const scope = parsePeerScope(secret, complaints);
+    // `SecretMemberSource` reads it also from a Secret that is invalid.
+    parseDrain(secret, complaints);
     if (cluster === undefined || kubeconfig === undefined || scope === undefined) {
       return undefined;
     }

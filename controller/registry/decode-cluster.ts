@@ -20,6 +20,7 @@ import { parseLabel } from "../../api/parse/parse-label.ts";
 import { parseProperties } from "../../api/parse/parse-properties.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { timeOf } from "../../api/parse/time.ts";
+import { parseDrain } from "../model/drain.ts";
 import type { ClusterFact } from "../model/facts.ts";
 import { MOST_LEASE_SECONDS } from "../model/limits.ts";
 import { LEASE_NAME } from "./names.ts";
@@ -66,6 +67,7 @@ function factOf(
   const clusterSet = parseLabel(object, LABEL_CLUSTER_SET, isClusterSetId, complaints);
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
   const version = versionOf(object, complaints);
+  const drain = parseDrain(object, complaints);
   const properties = parseProperties(object, complaints, new Interner());
   return {
     id: registry.cluster,
@@ -76,6 +78,7 @@ function factOf(
     leaseSeconds,
     renewal,
     ...(version !== undefined && { version }),
+    ...(drain !== undefined && { drain }),
     complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
   };
 }

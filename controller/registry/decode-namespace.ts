@@ -3,6 +3,7 @@ import { isClusterId, isLabelName } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { type Drain, parseDrain } from "../model/drain.ts";
 import { type PeerScope, parsePeerScope } from "../model/peer-scope.ts";
 import { registryNamespace } from "./names.ts";
 
@@ -11,6 +12,7 @@ export interface NamespaceOfMember {
   readonly cluster: string;
   /** Undefined: invalid. */
   readonly scope: PeerScope | undefined;
+  readonly drain?: Drain;
 }
 
 /**
@@ -30,7 +32,8 @@ export function decodeNamespace(object: unknown): Parsed<NamespaceOfMember> {
     complaints.add("misplaced", "metadata.name", name);
   } else if (isUnset(fieldAt(object, "metadata", "deletionTimestamp"))) {
     const scope = parsePeerScope(object, complaints);
-    return { ...result, fact: { cluster: label, scope } };
+    const drain = parseDrain(object, complaints);
+    return { ...result, fact: { cluster: label, scope, ...(drain !== undefined && { drain }) } };
   }
   return result;
 }

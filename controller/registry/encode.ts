@@ -1,6 +1,7 @@
 import {
   ANNOTATION_CLUSTER_PROPERTIES,
   ANNOTATION_COMPLETE,
+  ANNOTATION_DRAIN,
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
@@ -20,6 +21,7 @@ import {
   PROXY_NAME,
 } from "../../api/keys.ts";
 import { namesOf } from "../../api/names.ts";
+import { drainText } from "../model/drain.ts";
 import { encodeContent, encodeProperties } from "../model/encode-service.ts";
 import type { ClusterFact, ExportedMetadata, ExportRecord, SliceFact } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
@@ -93,6 +95,7 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
         [ANNOTATION_CLUSTER_PROPERTIES]: JSON.stringify(inKeyOrder(cluster.properties)),
         ...(cluster.complete && { [ANNOTATION_COMPLETE]: "true" }),
         ...(cluster.version !== undefined && { [ANNOTATION_VERSION]: cluster.version }),
+        ...(cluster.drain !== undefined && { [ANNOTATION_DRAIN]: drainText(cluster.drain) }),
       },
     },
     spec: {

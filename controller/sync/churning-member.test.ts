@@ -33,6 +33,8 @@ async function start() {
   };
   queue.begin(reconcilers as never);
   const members = new Members({
+    today: () => new Date(0),
+    windows: { drainWindow: 0, returnWindow: 0 },
     clock,
     clusterSetCidrs: [],
     maxRules: 1000,

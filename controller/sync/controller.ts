@@ -45,6 +45,8 @@ export class Controller {
     this.identity = new IdentitySource(config, own, events);
     this.members = new Members({
       clock,
+      today: options.today,
+      windows: config,
       clusterSetCidrs: config.clusterSetCidrs,
       maxRules: config.maxRulesPerCluster,
       dirty: queue.dirty,
@@ -104,7 +106,12 @@ export class Controller {
       this.#loops ??= this.#newLoops(identity, uid);
       const { id, region } = identity;
       const properties = publishable(this.identity.properties);
-      this.members.describe(id, { properties, ...(region !== undefined && { region }) });
+      const { drain } = this.identity;
+      this.members.describe(id, {
+        properties,
+        ...(region !== undefined && { region }),
+        ...(drain !== undefined && { drain }),
+      });
       this.#loops.identified();
     }
     this.permission.update();

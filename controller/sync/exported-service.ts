@@ -2,6 +2,7 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { acceptedMetadata, type MetadataRules } from "../import/accepted-metadata.ts";
+import type { DrainedCluster } from "../import/drain-message.ts";
 import type { Contribution } from "../import/imported-slices.ts";
 import { merge } from "../merge/merge.ts";
 import type { MergedService } from "../merge/merged.ts";
@@ -16,6 +17,8 @@ export interface ExportedService {
   readonly contributions: readonly Contribution[];
   /** What is left out of a cluster's share, by cluster. */
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
+  /** The exporting clusters that are drained. */
+  readonly drained: readonly DrainedCluster[];
   /** Why records and slices, or parts of slices, were rejected when they were read. */
   readonly rejected: readonly Reason[];
   /** True if it is known what a cluster exports, and so what it does not. */
@@ -71,7 +74,7 @@ export function exportedService(
     contributions.push({
       record,
       slices: share.slices,
-      state: members.state(id),
+      ...members.rotation(id),
       ...(cluster !== undefined && { cluster }),
     });
   }
@@ -87,6 +90,10 @@ export function exportedService(
   return {
     merged: merged && accepted && { ...merged, metadata: accepted.metadata },
     contributions,
+    drained: exporting.flatMap(({ cluster }) => {
+      const drain = members.drains.inForce(cluster);
+      return drain === undefined ? [] : [{ cluster, drain }];
+    }),
     problems,
     rejected: [
       ...(local?.rejected ?? []),

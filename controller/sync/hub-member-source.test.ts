@@ -37,6 +37,8 @@ class Reported {
       joined: (id, { endpointCidrs }) =>
         this.lines.push(`+${id} ${endpointCidrs.map(({ text }) => text).join()}`.trim()),
       named: (id) => this.lines.push(`?${id}`),
+      drained: (id, object, drain) =>
+        this.lines.push(`${object}: ${id} ${drain?.by ?? "in rotation"}`),
       left: (id) => this.lines.push(`-${id}`),
       listed: () => this.lines.push("listed"),
       state: () => undefined,
@@ -115,4 +117,27 @@ test("a member with invalid ranges from the start is not read until they are val
   assert.match(reported.ranges("10.2.3.4/16").join(), /invalid-cidr: "10.2.3.4\/16"$/);
   assert.deepEqual(reported.ranges("10.2.0.0/16"), ["+c2 10.2.0.0/16"]);
   assert.deepEqual(reported.removed("clusterset-registry-c2"), ["-c2"]);
+});
+
+test("a drain on a namespace is reported once, and ends with the annotation or the namespace", () => {
+  const reported = new Reported();
+  const name = "clusterset-registry-c2";
+  const drained = (text?: string) =>
+    reported.namespace(name, "c2", {
+      annotations: {
+        "clusterset-proxy.io/endpoint-cidrs": "10.2.0.0/16",
+        "clusterset-proxy.io/drain": text,
+      },
+    });
+  const drain = "from=2026-11-24T04:00:00Z; for=2h; by=ann";
+  const over = `Namespace ${name}: c2 in rotation`;
+  assert.deepEqual(drained(drain), ["+c2 10.2.0.0/16", `Namespace ${name}: c2 ann`]);
+  assert.deepEqual(drained(drain), [], "nothing new");
+  assert.deepEqual(drained(), [over]);
+  drained(drain);
+  const [problem, ended] = drained("true");
+  assert.match(problem ?? "", /: invalid-drain: "true"$/);
+  assert.equal(ended, over);
+  drained(drain);
+  assert.deepEqual(reported.removed(name), [over, "-c2"]);
 });

@@ -1,4 +1,5 @@
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { type Drain, drainText } from "../model/drain.ts";
 import { scopeText } from "../model/peer-scope.ts";
 import { decodeNamespace, type NamespaceOfMember } from "../registry/decode-namespace.ts";
 import { type Follow, Informer } from "../stores/informer.ts";
@@ -23,6 +24,8 @@ export class HubMemberSource {
   readonly informer: Informer;
   /** The last valid state, by namespace. */
   readonly #members = new Map<string, NamespaceOfMember>();
+  /** The reported drains, by namespace. */
+  readonly #drains = new Map<string, string>();
 
   constructor(options: HubMemberSourceOptions) {
     const { follow, known, events } = options;
@@ -51,7 +54,7 @@ export class HubMemberSource {
       this.#leave(key);
       return;
     }
-    const { cluster, scope } = fact;
+    const { cluster, drain, scope } = fact;
     const before = this.#members.get(key);
     if (scope === undefined) {
       if (before === undefined) events.named(cluster);
@@ -60,11 +63,21 @@ export class HubMemberSource {
       this.#members.set(key, fact);
       events.joined(cluster, scope, () => Promise.resolve(hub));
     }
+    this.#drain(key, cluster, drain);
+  }
+
+  #drain(key: string, cluster: string, drain: Drain | undefined): void {
+    const text = drain && drainText(drain);
+    if (text === this.#drains.get(key)) return;
+    if (text === undefined) this.#drains.delete(key);
+    else this.#drains.set(key, text);
+    this.#options.events.drained(cluster, `Namespace ${key}`, drain);
   }
 
   #leave(key: string): void {
     const member = this.#members.get(key);
     this.#members.delete(key);
+    if (member !== undefined) this.#drain(key, member.cluster, undefined);
     if (member !== undefined) this.#options.events.left(member.cluster);
   }
 }

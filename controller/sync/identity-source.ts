@@ -1,10 +1,12 @@
 import { clusterOfProperty } from "../../api/endpoint-ranges.ts";
+import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import {
   type Identity,
   type IdentityFlags,
   type OwnIdentity,
   ownIdentity,
 } from "../identity/own-identity.ts";
+import type { Drain } from "../model/drain.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 
@@ -48,6 +50,11 @@ export class IdentitySource {
         .filter(({ name }) => clusterOfProperty(name) === undefined)
         .map(({ name, value }) => [name, value]),
     );
+  }
+
+  /** The drain that the cluster's ClusterProperty states. */
+  get drain(): Drain | undefined {
+    return this.#own.properties.fact(PROPERTY_CLUSTER_ID)?.drain;
   }
 
   /** Evaluates flags and properties again. */

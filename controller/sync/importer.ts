@@ -2,6 +2,7 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
+import { type DrainedCluster, withDrains } from "../import/drain-message.ts";
 import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
 import { importedSlices } from "../import/imported-slices.ts";
 import { withOmissions } from "../import/omission-message.ts";
@@ -63,7 +64,7 @@ export class Importer {
     }
     const seen = own.imports.fact(key);
     const service = exported(key);
-    const { merged, contributions, problems, rejected, isSynced } = service;
+    const { merged, contributions, drained, problems, rejected, isSynced } = service;
     this.#reserve(key, []);
     const intended = importOf({
       key,
@@ -81,7 +82,7 @@ export class Importer {
     const slices = importing && importedSlices(importing, contributions);
     const omitted = [...problems.values(), slices?.omitted ?? []].flat();
     const reasons = [...omitted.map(({ reason }) => reason), ...rejected];
-    const wanted = intended && withOmitted(intended, reasons);
+    const wanted = intended && withRemarks(intended, reasons, drained);
     this.#omissions.report(key, problems, slices?.omitted);
     // A failed write may have been done: its VIPs stay reserved until the import is seen.
     this.#reserve(key, ipsOf(wanted?.object));
@@ -187,13 +188,17 @@ export class Importer {
   }
 }
 
-/** An import whose condition `Ready` also names why parts of the service are left out. */
-function withOmitted(wanted: ImportWanted, omitted: readonly Reason[]): ImportWanted {
+/** An import whose condition `Ready` also names why parts of the service are left out, and which clusters are drained. */
+function withRemarks(
+  wanted: ImportWanted,
+  omitted: readonly Reason[],
+  drained: readonly DrainedCluster[],
+): ImportWanted {
   const { status } = wanted;
-  if (status === undefined || omitted.length === 0) return wanted;
+  if (status === undefined) return wanted;
   const claims = status.claims.map((claim) => ({
     ...claim,
-    message: withOmissions(claim.message, omitted),
+    message: withDrains(withOmissions(claim.message, omitted), drained),
   }));
   return { ...wanted, status: { ...status, claims } };
 }

@@ -77,6 +77,7 @@ export class LeaderLoops {
       uid,
       identity: () => source.identity ?? identity,
       properties: () => source.properties,
+      drain: () => source.drain,
       status: () => members.status(identity.id),
       isComplete: () => completeness.isSeen,
       makesNamespace: config.registry === "mesh",

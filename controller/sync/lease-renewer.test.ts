@@ -51,6 +51,7 @@ class Bench {
       uid: "u1",
       identity: () => ({ id: "c1" }),
       properties: () => ({}),
+      drain: () => undefined,
       status: () => undefined,
       isComplete: () => true,
       makesNamespace: false,

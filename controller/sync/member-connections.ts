@@ -1,7 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { previousState } from "../liveness/previous-state.ts";
+import { previousShift, previousState } from "../liveness/previous-state.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow, Informer } from "../stores/informer.ts";
@@ -68,6 +68,7 @@ export class MemberConnections {
       named: (id) => {
         if (id !== own) this.#add(id);
       },
+      drained: (id, object, drain) => members.drain(id, object, drain),
       left: (id) => {
         if (id !== own) this.#leave(id);
       },
@@ -129,7 +130,11 @@ export class MemberConnections {
     const { members, own } = this.#options;
     const slices = [...own.importedSlices.facts()].filter(({ cluster }) => cluster === id);
     const was = previousState(slices);
-    return members.add({ id, namespace: registryNamespace(id), was, isOurs });
+    const shift = previousShift(slices);
+    return members.add({
+      ...{ id, namespace: registryNamespace(id), was, isOurs },
+      ...(shift !== undefined && { shift }),
+    });
   }
 
   #inTurn(id: string, act: () => Promise<void>): void {

@@ -1,10 +1,15 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Shift } from "../../api/shift.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
 import { ClusterLiveness, type ClusterStatus } from "../liveness/cluster-liveness.ts";
 import { type ClusterDescription, DampedDescription } from "../liveness/damped-description.ts";
+import { Drains } from "../liveness/drains.ts";
+import { type Rotation, Rotations, type RotationsOptions } from "../liveness/rotations.ts";
+import type { Drain } from "../model/drain.ts";
 import type { ClusterState } from "../model/facts.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
@@ -14,11 +19,15 @@ import { Member, type MemberOptions, type RegistryLeaseFact } from "../stores/me
 export interface NewMember extends Pick<MemberOptions, "id" | "isOurs" | "namespace"> {
   /** Its state before a restart, as its imported slices show. */
   readonly was: ClusterState;
+  /** As its imported slices show it. */
+  readonly shift?: Shift;
 }
 
 /** Dependencies of `Members`. */
 export interface MembersOptions {
   readonly clock: Clock;
+  readonly today: () => Date;
+  readonly windows: RotationsOptions["windows"];
   readonly clusterSetCidrs: readonly Cidr[];
   /** As in `MemberOptions`. */
   readonly maxRules: number;
@@ -39,6 +48,8 @@ export class Members {
   readonly #verdicts = new Map<string, PeerVerdict>();
   readonly #descriptions = new Map<string, DampedDescription>();
   readonly #liveness: ClusterLiveness;
+  readonly drains: Drains;
+  readonly #rotations: Rotations;
   #own: { readonly identity: Identity; readonly uid: string } | undefined;
   #isComplete = false;
 
@@ -48,11 +59,23 @@ export class Members {
     this.#liveness = new ClusterLiveness(clock, {
       turned: (cluster, status) => {
         events.turned(cluster, status);
+        this.#rotations.update(cluster, this.#isStale(cluster), this.#drainedFrom(cluster));
         turned(cluster);
         this.#requeue(cluster);
       },
       silent: (cluster) => turned(cluster),
       replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
+    });
+    this.#rotations = new Rotations(options);
+    this.drains = new Drains({
+      ...options,
+      changed: (cluster, drain) => {
+        events.drained(cluster, drain);
+        this.#rotate(cluster);
+        // The message of conditions names the drain.
+        turned(cluster);
+        this.#requeue(cluster);
+      },
     });
   }
 
@@ -71,6 +94,8 @@ export class Members {
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
+    // From now on it is known if a drain from before a restart is over: the hub may state it, too.
+    if (this.#own !== undefined) this.#rotate(this.#own.identity.id);
     this.#options.synced();
   }
 
@@ -97,12 +122,14 @@ export class Members {
     return this.#liveness.status(id);
   }
 
-  /**
-   * Whether endpoints of a member are used as usual. The local cluster's always are: what it cannot renew, such as after an
-   * outage of its API server, says nothing about its endpoints.
-   */
-  state(id: string): ClusterState {
-    return this.#isOwn(id) ? "alive" : (this.status(id)?.state ?? "alive");
+  /** How the endpoints of a member are used. */
+  rotation(id: string): Rotation {
+    return this.#rotations.of(id) ?? { state: "alive" };
+  }
+
+  /** An object states this drain of a cluster; undefined: none. */
+  drain(id: string, object: string, drain: Drain | undefined): void {
+    this.drains.set(id, object, drain);
   }
 
   /** True for another cluster that did not renew its Lease for its duration, counted from the start of this process. */
@@ -110,18 +137,22 @@ export class Members {
     return !this.#isOwn(id) && this.#liveness.isSilent(id);
   }
 
-  /** Region and properties of the local cluster, which its Lease repeats for the others. */
+  /** Region, properties and drain of the local cluster, which its Lease repeats for the others. */
   describe(id: string, description: ClusterDescription): void {
     this.#descriptions.get(id)?.observe(description);
+    if (this.#isComplete) this.#rotate(id);
   }
 
   /** Adds a member. It is not synced until its registry is listed. */
-  add({ id, namespace, was, isOurs }: NewMember): Member {
+  add({ id, namespace, was, shift, isOurs }: NewMember): Member {
     const before = this.#members.get(id);
     if (before !== undefined) return before;
     const member = this.#newMember(id, namespace, isOurs);
     this.#members.set(id, member);
-    this.#liveness.expect(id, was);
+    this.#liveness.expect(id, shift?.direction === "draining" ? "alive" : was);
+    this.#rotations.begin(id, was, shift);
+    // It may never be listed.
+    if (this.#drainedFrom(id) !== undefined) this.#rotate(id);
     this.#evaluate(id);
     return member;
   }
@@ -136,6 +167,8 @@ export class Members {
     this.#descriptions.get(id)?.stop();
     this.#descriptions.delete(id);
     this.#liveness.forget(id);
+    this.#rotations.forget(id);
+    this.drains.set(id, leaseOf(id), undefined);
     this.#dirty(services);
     this.#options.synced();
     await member.stop();
@@ -156,6 +189,7 @@ export class Members {
 
   async stop(): Promise<void> {
     this.#liveness.stop();
+    this.drains.stop();
     for (const description of this.#descriptions.values()) description.stop();
     await Promise.all([...this.#members.values()].map((member) => member.stop()));
   }
@@ -165,6 +199,7 @@ export class Members {
       this.#options;
     const source = isOurs ? undefined : id;
     const description = new DampedDescription(clock, () => {
+      this.drains.set(id, isOurs ? OWN_PROPERTY : leaseOf(id), description.current?.drain);
       this.#requeue(id);
       // What the local cluster imports from itself may be in no registry.
       if (isOurs) turned(id);
@@ -179,7 +214,11 @@ export class Members {
       maxRules,
       events: {
         dirty: (kind, key) => dirty(kind, key, source),
-        synced: () => synced(source),
+        synced: () => {
+          // Its own drain is known from now on.
+          if (!isOurs && this.#members.get(id)?.listed) this.#rotate(id);
+          synced(source);
+        },
         lease: (lease: RegistryLeaseFact | undefined) => {
           const cluster = lease?.cluster;
           // The local cluster knows its own exports.
@@ -194,6 +233,21 @@ export class Members {
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });
+  }
+
+  /** What the local cluster cannot renew, such as after an outage of its API server, says nothing about its endpoints. */
+  #isStale(id: string): boolean {
+    return !this.#isOwn(id) && this.status(id)?.state === "stale";
+  }
+
+  #drainedFrom(id: string): number | undefined {
+    return this.drains.inForce(id)?.from;
+  }
+
+  #rotate(id: string): void {
+    if (!this.#rotations.update(id, this.#isStale(id), this.#drainedFrom(id))) return;
+    this.#options.turned(id);
+    this.#requeue(id);
   }
 
   #evaluate(id: string): void {
@@ -229,4 +283,12 @@ export class Members {
   #isOwn(id: string): boolean {
     return id === this.#own?.identity.id;
   }
+}
+
+/** The object in which the local cluster's operator states a drain. */
+const OWN_PROPERTY = `ClusterProperty ${PROPERTY_CLUSTER_ID}`;
+
+/** The object in which another cluster states its own drain. */
+function leaseOf(id: string): string {
+  return `Lease of ${id}`;
 }

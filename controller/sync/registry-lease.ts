@@ -9,6 +9,7 @@ import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES, microTime } from "../../common/lease/lease.ts";
 import { VERSION } from "../../common/version.ts";
 import type { Identity } from "../identity/own-identity.ts";
+import type { Drain } from "../model/drain.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { encodeCluster } from "../registry/encode.ts";
 import { LEASE_NAME } from "../registry/names.ts";
@@ -32,6 +33,8 @@ export interface RegistryLeaseOptions {
   readonly uid: string;
   readonly identity: () => Identity;
   readonly properties: () => Readonly<Record<string, string>>;
+  /** By the operator of the local cluster. */
+  readonly drain: () => Drain | undefined;
   /** True if everything exported was seen in the registry. */
   readonly isComplete: () => boolean;
   /** True if the controller creates the registry's namespace. */
@@ -82,8 +85,10 @@ export class RegistryLease {
   }
 
   async #write(): Promise<void> {
-    const { identity, isComplete, leaseSeconds, member, properties, today, uid } = this.#options;
+    const { drain, identity, isComplete, leaseSeconds, member, properties, today, uid } =
+      this.#options;
     const { id, clusterSet, region } = identity();
+    const drained = drain();
     const renewal = microTime(today(), this.#renewals++);
     const cluster = {
       id,
@@ -94,6 +99,7 @@ export class RegistryLease {
       leaseSeconds,
       renewal,
       version: VERSION,
+      ...(drained !== undefined && { drain: drained }),
       complete: isComplete(),
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));

@@ -30,6 +30,8 @@ class Reported {
       joined: (id, { endpointCidrs }) =>
         this.lines.push(`+${id} ${endpointCidrs.map(({ text }) => text).join()}`.trim()),
       named: (id) => this.lines.push(`?${id}`),
+      drained: (id, object, drain) =>
+        this.lines.push(`${object}: ${id} ${drain?.by ?? "in rotation"}`),
       left: (id) => this.lines.push(`-${id}`),
       listed: () => this.lines.push("listed"),
       state: () => undefined,
@@ -38,7 +40,13 @@ class Reported {
   });
 
   /** A Secret with this label and content; without a label: deleted. */
-  secret(name: string, label?: string, kubeconfig = "k", cidrs = "10.2.0.0/16"): string[] {
+  secret(
+    name: string,
+    label?: string,
+    kubeconfig = "k",
+    cidrs = "10.2.0.0/16",
+    more: Readonly<Record<string, string>> = {},
+  ): string[] {
     const key = `clusterset-proxy/${name}`;
     if (label === undefined) this.events?.removed(key, 0);
     else {
@@ -46,7 +54,7 @@ class Reported {
         namespace: "clusterset-proxy",
         name,
         labels: { "clusterset-proxy.io/peer": label },
-        annotations: { "clusterset-proxy.io/endpoint-cidrs": cidrs },
+        annotations: { "clusterset-proxy.io/endpoint-cidrs": cidrs, ...more },
       };
       const data = kubeconfig === "" ? {} : { kubeconfig: btoa(kubeconfig) };
       this.events?.changed(key, { metadata, data }, 0);
@@ -106,4 +114,24 @@ test("while a Secret names no cluster, the list of members is incomplete", () =>
 
 test("a first list without Secrets of known members is confirmed by a second one", () => {
   assert.deepEqual(new Reported().known, ["clusterset-proxy/c2", "clusterset-proxy/c3"]);
+});
+
+test("a drain on a Secret is reported once, needs no other connection, and ends with the annotation or the Secret", () => {
+  const reported = new Reported();
+  const drained = (by: string, kubeconfig = "k") => {
+    const drain = `from=2026-11-24T04:00:00Z; for=2h; by=${by}`;
+    return reported.secret("a", "c2", kubeconfig, "10.2.0.0/16", {
+      "clusterset-proxy.io/drain": drain,
+    });
+  };
+  reported.secret("a", "c2");
+  assert.deepEqual(drained("ann"), ["Secret clusterset-proxy/a: c2 ann"]);
+  assert.deepEqual(drained("ann"), [], "nothing new");
+  const [problem, ...lines] = drained("bob", "");
+  assert.match(problem ?? "", /data\.kubeconfig: invalid-object/);
+  const over = "Secret clusterset-proxy/a: c2 in rotation";
+  assert.deepEqual(lines, [over, "Secret clusterset-proxy/a: c2 bob"], "of an invalid Secret, too");
+  assert.deepEqual(reported.secret("a", "c2"), [over]);
+  drained("ann");
+  assert.deepEqual(reported.secret("a"), [over, "-c2"]);
 });

@@ -1,8 +1,10 @@
 import { LABEL_PEER } from "../../api/keys.ts";
 import { isClusterId } from "../../api/names.ts";
+import { Complaints } from "../../api/parse/complaints.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { shown } from "../../api/problem.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import { type Drain, drainText, parseDrain } from "../model/drain.ts";
 import { scopeText } from "../model/peer-scope.ts";
 import { type PeerFact, parsePeer } from "../peers/parse-peer.ts";
 import { type Follow, Informer } from "../stores/informer.ts";
@@ -41,6 +43,8 @@ export class SecretMemberSource {
   /** The last reported Secret of each cluster. */
   #reported: ReadonlyMap<string, PeerSecret> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
+  /** The reported drains, by Secret. */
+  readonly #drains = new Map<string, { readonly cluster: string; readonly text: string }>();
   #listed = false;
 
   constructor(options: SecretMemberSourceOptions) {
@@ -66,10 +70,12 @@ export class SecretMemberSource {
   #changed(key: string, secret: unknown): void {
     const { fact: peer, object, problems } = parsePeer(secret);
     this.#options.events.problems(object, problems);
-    if (peer !== undefined) this.#secrets.set(key, { key, cluster: peer.cluster, peer });
-    else if (this.#secrets.get(key)?.peer === undefined) {
-      const label = fieldAt(secret, "metadata", "labels", LABEL_PEER);
-      const cluster = typeof label === "string" && isClusterId(label) ? label : undefined;
+    const label = fieldAt(secret, "metadata", "labels", LABEL_PEER);
+    const cluster = typeof label === "string" && isClusterId(label) ? label : undefined;
+    this.#drain(key, cluster, parseDrain(secret, new Complaints(object)));
+    if (peer !== undefined) {
+      this.#secrets.set(key, { key, cluster: peer.cluster, peer });
+    } else if (this.#secrets.get(key)?.peer === undefined) {
       this.#secrets.set(key, { key, cluster, peer });
     }
     this.#compare();
@@ -78,7 +84,21 @@ export class SecretMemberSource {
   #removed(key: string): void {
     this.#options.events.problems(`Secret ${key}`, []);
     this.#secrets.delete(key);
+    this.#drain(key, undefined, undefined);
     this.#compare();
+  }
+
+  /** The drain of each Secret counts, also of one that is a duplicate, or else invalid: it may be needed in a hurry. */
+  #drain(key: string, cluster: string | undefined, drain: Drain | undefined): void {
+    const { events } = this.#options;
+    const before = this.#drains.get(key);
+    const text = drain && drainText(drain);
+    if (before?.cluster === cluster && before?.text === text) return;
+    if (before !== undefined) events.drained(before.cluster, `Secret ${key}`, undefined);
+    this.#drains.delete(key);
+    if (cluster === undefined || text === undefined) return;
+    this.#drains.set(key, { cluster, text });
+    events.drained(cluster, `Secret ${key}`, drain);
   }
 
   #compare(): void {

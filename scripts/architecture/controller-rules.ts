@@ -66,7 +66,7 @@ export const CONTROLLER_RULES: readonly Rule[] = [
   },
   {
     files: ["controller/peers/parse-peer.ts"],
-    may: ["api/**", "controller/model/peer-scope.ts"],
+    may: ["api/**", "controller/model/{drain,peer-scope}.ts"],
     pure: true,
     why: "Strict parser of peers' Secrets; never shows their content.",
   },

@@ -15,7 +15,7 @@ export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp 
 
 /**
  * The time of day, and the only files of our programs that may ask for it: to print it, or because somebody has written
- * until when a token is good. What waits or measures uses `Clock`, which nobody sets.
+ * until when a token is good, until when a cluster is drained, or when a window begins in which nodes move one by one. What waits or measures uses `Clock`, which nobody sets.
  */
 export const TIME_OF_DAY = {
   pattern: /\bDate\.now\b|\b(new )?Date\(\)|\bsetToCurrentTime\b|\b(iso|epoch|unix)Time\b/,
@@ -23,6 +23,7 @@ export const TIME_OF_DAY = {
   may: [
     "common/log.ts",
     "common/kubernetes/credential-plugin.ts",
+    "agent/command/run.ts",
     "agent/observe/observer.ts",
     "controller/command/run.ts",
   ],

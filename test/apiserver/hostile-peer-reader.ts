@@ -35,6 +35,8 @@ const clock = systemClock;
 const random = Math.random;
 const queue = new ReconcileQueue({ clock, events, random } as never);
 const members: Members = new Members({
+  today: () => new Date(0),
+  windows: { drainWindow: 0, returnWindow: 0 },
   clock,
   clusterSetCidrs: [],
   maxRules: 1_000_000,

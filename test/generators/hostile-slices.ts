@@ -1,4 +1,5 @@
 import {
+  ANNOTATION_SHIFT,
   LABEL_ACTIVE,
   LABEL_REGION,
   LABEL_SERVICE_NAME,
@@ -98,6 +99,31 @@ function manyRead(count: number): Fields[] {
 /** Everything that an EndpointSlice may say, and what becomes of it where 241.0.0.0/8 is the ClusterSet CIDR. */
 export const SLICE_CASES: readonly ParserCase[] = [
   { name: "a plain slice", object: endpointSlice(), fact: {}, problems: [] },
+
+  ...["true", "from=2026-11-24T04:00:00Z; for=365d; direction=draining"].map(
+    (shift): ParserCase => ({
+      name: `a shift ${shift}`,
+      object: endpointSlice({}, {}, { annotations: { [ANNOTATION_SHIFT]: shift } }),
+      fact: {},
+      problems: [`invalid-shift metadata.annotations[${ANNOTATION_SHIFT}]`],
+    }),
+  ),
+  {
+    name: "a shift",
+    object: endpointSlice(
+      {},
+      {},
+      {
+        annotations: {
+          [ANNOTATION_SHIFT]: "from=2026-11-24T04:00:00Z; for=30s; direction=returning",
+        },
+      },
+    ),
+    fact: {
+      shift: { direction: "returning", from: Date.UTC(2026, 10, 24, 4), length: 30_000 },
+    },
+    problems: [],
+  },
 
   // Not ours: neither fact nor problem, however broken.
   labels({ [LABEL_SERVICE_NAME]: undefined }, undefined),

@@ -101,6 +101,7 @@ const follower = new ConntrackFollower({
   events: new ConntrackObserver(log, metrics),
 });
 const agent = new Agent({
+  today: () => 0,
   node: () => nodeFact({ podCidrs: [], clusterSetCidrs: [RANGE] }),
   sources: [source],
   backends: new Map([["IPv4", BACKENDS[kind as Kind]()]]),

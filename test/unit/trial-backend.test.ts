@@ -72,6 +72,7 @@ describe("a backend that only logs, added by one kind and one line in a record",
     assert.equal(counters.size, 0);
     const source = new FakeSource();
     const agent = new Agent({
+      today: () => 0,
       ...{ sources: [source], backends, counters, clock },
       events: {
         ...SILENT,

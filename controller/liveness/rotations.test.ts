@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { Rotations } from "./rotations.ts";
+
+const SECOND = 1000;
+const WINDOWS = { drainWindow: 600, returnWindow: 30 };
+const START = Date.UTC(2026, 10, 24);
+
+function bench(windows = WINDOWS) {
+  const clock = new FakeClock();
+  const today = () => new Date(START + clock.now());
+  const rotations = new Rotations({ clock, today, windows });
+  rotations.begin("c1", "alive", undefined);
+  const now = () => today().getTime();
+  /** `stale`, `drained` or `alive` now, and the result. */
+  const turn = (to: "alive" | "drained" | "stale") => {
+    rotations.update("c1", to === "stale", to === "drained" ? now() : undefined);
+    return rotations.of("c1");
+  };
+  return { clock, now, rotations, turn };
+}
+
+test("nodes leave a drained cluster within the window, and return within another", () => {
+  const { clock, now, turn } = bench();
+  const draining = { direction: "draining", from: now(), length: 600 * SECOND } as const;
+  assert.deepEqual(turn("drained"), { state: "stale", shift: draining });
+  clock.advance(900 * SECOND);
+  const returning = { direction: "returning", from: now(), length: 30 * SECOND } as const;
+  assert.deepEqual(turn("alive"), { state: "alive", shift: returning });
+});
+
+test("the windows that are 0 need no shift", () => {
+  const { clock, turn } = bench({ drainWindow: 0, returnWindow: 0 });
+  assert.deepEqual(turn("drained"), { state: "stale" });
+  clock.advance(900 * SECOND);
+  assert.deepEqual(turn("alive"), { state: "alive" });
+});
+
+test("a cluster that was stale for less than a minute returns at once, else node by node", () => {
+  for (const [seconds, isGentle] of [
+    [59, false],
+    [60, true],
+  ] as const) {
+    const { clock, turn } = bench();
+    assert.deepEqual(turn("stale"), { state: "stale" });
+    clock.advance(seconds * SECOND);
+    assert.equal(turn("alive")?.shift?.direction, isGentle ? "returning" : undefined);
+  }
+});
+
+test("a drain that is taken back in its window ends at once, and so does a return by another drain", () => {
+  const { clock, turn } = bench();
+  turn("drained");
+  clock.advance(300 * SECOND);
+  assert.deepEqual(turn("alive"), { state: "alive" });
+  turn("stale");
+  clock.advance(300 * SECOND);
+  turn("alive");
+  clock.advance(29 * SECOND);
+  assert.deepEqual(turn("drained"), { state: "stale" });
+});
+
+test("a drained cluster that is stale has no window, and stays out until both end", () => {
+  const { clock, turn } = bench();
+  turn("drained");
+  assert.deepEqual(turn("stale"), { state: "stale" });
+  assert.deepEqual(turn("drained"), { state: "stale" });
+  clock.advance(60 * SECOND);
+  assert.equal(turn("alive")?.shift?.direction, "returning");
+});
+
+test("after a restart the shift that slices show stays, but not one of the other direction or from the future", () => {
+  const { clock, now, rotations, turn } = bench();
+  const draining = { direction: "draining", from: now(), length: 600 * SECOND } as const;
+  const returning = { ...draining, direction: "returning" } as const;
+  clock.advance(5 * SECOND);
+  rotations.begin("c1", "stale", draining);
+  assert.deepEqual(turn("drained"), { state: "stale", shift: draining });
+  rotations.begin("c1", "alive", returning);
+  assert.deepEqual(turn("alive"), { state: "alive", shift: returning });
+  rotations.begin("c1", "alive", draining);
+  assert.deepEqual(turn("alive"), { state: "alive" });
+  rotations.begin("c1", "alive", { ...returning, from: now() + 3600 * SECOND });
+  assert.deepEqual(turn("alive"), { state: "alive" });
+});

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { debugView } from "../observe/debug.ts";
+import { registryNamespace } from "../registry/names.ts";
+
+const DRAIN = "clusterset-proxy.io/drain";
+const MINUTE = 60_000;
+const USED = { "shop/web": "vip 10.1.0.7" };
+const LAST = { "shop/web": "vip 10.1.0.7(serving)" };
+
+/** A drain from now on, for so many minutes. */
+function drainOf(world: ControllerWorld, minutes: number, by = "ann"): Record<string, string> {
+  const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
+  return { [DRAIN]: `from=${from}; for=${minutes}m; by=${by}; reason=kernel upgrade` };
+}
+
+/** What an operator writes on the ClusterProperty of a cluster. */
+function annotate({ id, server }: MemoryCluster, annotations: Record<string, string>): void {
+  const name = "cluster.clusterset.k8s.io";
+  const manifest = {
+    kind: "ClusterProperty",
+    metadata: { name, annotations },
+    spec: { value: id },
+  };
+  server.objects.apply("clusterproperties", name, manifest, "author");
+}
+
+async function open(...flags: readonly string[]) {
+  const world = new ControllerWorld(["c1", "c2", "c3"]);
+  for (const cluster of world.clusters) {
+    cluster.flags = flags;
+    cluster.namespace("shop");
+  }
+  const [c1, c2, c3] = world.clusters;
+  assert.ok(c1 && c2 && c3);
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(40_000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
+  return { world, c1, c2, c3 };
+}
+
+function readyOf({ server }: MemoryCluster): string {
+  const object = server.objects.get("serviceimports", "shop/web");
+  const conditions = at(object, ["status", "conditions"]);
+  assert.ok(Array.isArray(conditions));
+  return String(conditions.find(({ type }) => type === "Ready")?.message);
+}
+
+function shiftsOf({ server }: MemoryCluster): unknown[] {
+  return server.objects
+    .list("endpointslices")
+    .filter((slice) => at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]))
+    .map((slice) => at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]));
+}
+
+const drainedOf = ({ controller }: MemoryCluster, id: string) =>
+  controller && debugView(controller, () => ({})).clusters.find(({ cluster }) => cluster === id);
+
+test("a cluster that drains itself is a last resort everywhere, its own clients included, until the drain ends by itself", async () => {
+  const { world, c1, c2, c3 } = await open();
+  annotate(c1, drainOf(world, 10));
+  await world.pass(5000);
+  for (const cluster of [c1, c2, c3]) assert.deepEqual(cluster.imported(), LAST);
+  const message =
+    /^ClusterSetIP [\d.]+\. Drained: c1 until 2026-06-01T00:10:\d\d\.\d{3}Z by ann \(kernel upgrade\)\.$/;
+  assert.match(readyOf(c2), message);
+  const view = drainedOf(c2, "c1");
+  assert.deepEqual([view?.state, view?.drained], ["alive", "drained"]);
+  const { until, ...drain } = view?.drains?.[0] ?? {};
+  assert.ok(String(until).startsWith("2026-06-01T00:10:"));
+  const { phase, by, reason, object } = drain as Record<string, unknown>;
+  assert.deepEqual(
+    [phase, by, reason, object],
+    ["in-force", "ann", "kernel upgrade", "Lease of c1"],
+  );
+  await world.pass(11 * MINUTE);
+  for (const cluster of [c1, c2, c3]) assert.deepEqual(cluster.imported(), USED);
+  assert.match(readyOf(c2), /^ClusterSetIP [\d.]+\.$/);
+  assert.equal(drainedOf(c2, "c1")?.drained, undefined);
+  await world.stop();
+});
+
+test("a drain on a peer's Secret takes effect in that cluster alone, also if the peer cannot be reached", async () => {
+  const { world, c1, c2, c3 } = await open();
+  c2.introduce("c1", "to c1", drainOf(world, 10));
+  await world.pass(2000);
+  assert.deepEqual([c1.imported(), c2.imported(), c3.imported()], [USED, LAST, USED]);
+  c1.server.down = true;
+  c1.server.cut();
+  await world.pass(12 * MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  c1.server.down = false;
+  await world.pass(MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+  await world.stop();
+});
+
+test("a drain on the namespace of a registry takes effect in every cluster of the hub", async () => {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  world.cluster("c1").serve("shop/web", ["10.1.0.7"]);
+  world.cluster("c1").export("shop/web");
+  world.start();
+  await world.pass(10_000);
+  const { hub } = world;
+  const name = registryNamespace("c1");
+  const metadata = { name, annotations: drainOf(world, 5) };
+  hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "operator");
+  await world.pass(2000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
+  await world.pass(6 * MINUTE);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
+  await world.stop();
+});
+
+test("an invalid drain is reported, and drains nothing", async () => {
+  const { world, c1, c2 } = await open();
+  annotate(c1, { [DRAIN]: "from=2026-06-01T00:00:00Z; by=ann" });
+  c2.introduce("c1", "to c1", { [DRAIN]: "true" });
+  await world.pass(5000);
+  for (const cluster of [c1, c2]) {
+    assert.deepEqual(cluster.imported(), USED);
+    assert.deepEqual(cluster.metrics.refusedOf(undefined), { "invalid-drain": 1 });
+  }
+  await world.stop();
+});
+
+test("a peer cannot drain another one: each registry's Lease speaks for its own cluster", async () => {
+  const { world, c1, c2, c3 } = await open();
+  c2.serve("shop/web", ["10.2.0.7"]);
+  c2.export("shop/web");
+  await world.pass(40_000);
+  annotate(c2, drainOf(world, 10, "c1"));
+  await world.pass(5000);
+  for (const cluster of [c1, c2, c3]) {
+    assert.deepEqual(cluster.imported(), { "shop/web": "vip 10.1.0.7 10.2.0.7(serving)" });
+  }
+  await world.stop();
+});
+
+test("slices show nodes the windows in which they leave and return, also when the controller is killed in between, and need no write at their end", async () => {
+  const { world, c1, c2 } = await open("--drain-window", "600s", "--return-window", "60s");
+  annotate(c1, drainOf(world, 20));
+  await world.pass(5000);
+  const [draining] = shiftsOf(c2);
+  assert.match(String(draining), /^from=2026-06-01T00:00:\S+; for=600s; direction=draining$/);
+  c2.kill();
+  c2.start();
+  const writes = c2.server.writes.length;
+  await world.pass(15 * MINUTE);
+  assert.deepEqual(shiftsOf(c2), [draining]);
+  const slices = () => c2.writesAfter(writes).filter(({ kind }) => kind === "endpointslices");
+  assert.deepEqual(slices(), []);
+  await world.pass(6 * MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+  const [returning] = shiftsOf(c2);
+  assert.match(String(returning), /^from=2026-06-01T00:20:\S+; for=60s; direction=returning$/);
+  c2.kill();
+  c2.start();
+  await world.pass(5 * MINUTE);
+  assert.deepEqual(shiftsOf(c2), [returning]);
+  assert.equal(slices().length, 1);
+  await world.stop();
+});
+
+test("a drain that ends while the controller is down ends when it starts", async () => {
+  const { world, c1, c2 } = await open("--drain-window", "60s");
+  annotate(c1, drainOf(world, 5));
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), LAST);
+  c2.kill();
+  await world.pass(6 * MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  c2.start();
+  await world.pass(30_000);
+  assert.deepEqual(c2.imported(), USED);
+  await world.stop();
+});
+
+test("a cluster that drains itself while the hub is down leaves its own endpoints at once, also after a restart", async () => {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  const { hub } = world;
+  assert.ok(c1 && c2 && hub);
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  // Its description has just changed, and changes again after 30 s only.
+  await world.pass(40_000);
+  hub.down = true;
+  hub.cut();
+  annotate(c1, drainOf(world, 10));
+  await world.pass(5000);
+  assert.deepEqual(c1.imported(), LAST);
+  c1.kill();
+  c1.start();
+  for (let seconds = 0; seconds < 60; seconds++) {
+    await world.pass(1000);
+    assert.deepEqual(c1.imported(), LAST);
+  }
+  hub.down = false;
+  await world.pass(30_000);
+  assert.deepEqual(c2.imported(), LAST, "published now");
+  await world.pass(11 * MINUTE);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
+  await world.stop();
+});
