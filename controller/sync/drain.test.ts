@@ -206,7 +206,16 @@ test("a cluster that drains itself while the hub is down leaves its own endpoint
   hub.down = false;
   await world.pass(30_000);
   assert.deepEqual(c2.imported(), LAST, "published now");
+  hub.down = true;
+  hub.cut();
+  c1.kill();
   await world.pass(11 * MINUTE);
+  assert.deepEqual(c1.imported(), LAST);
+  c1.start();
+  await world.pass(30_000);
+  assert.deepEqual(c1.imported(), USED, "it is over, whatever the hub shows");
+  hub.down = false;
+  await world.pass(MINUTE);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
   await world.stop();
 });

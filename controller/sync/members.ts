@@ -140,7 +140,8 @@ export class Members {
   /** Region, properties and drain of the local cluster, which its Lease repeats for the others. */
   describe(id: string, description: ClusterDescription): void {
     this.#descriptions.get(id)?.observe(description);
-    if (this.#isComplete) this.#rotate(id);
+    // A hub that is down may state another drain, if this cluster states none.
+    if (this.#isComplete || this.drains.of(id).length > 0) this.#rotate(id);
   }
 
   /** Adds a member. It is not synced until its registry is listed. */
