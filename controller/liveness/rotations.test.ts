@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { Rotations } from "./rotations.ts";
 
@@ -83,4 +84,39 @@ test("after a restart the shift that slices show stays, but not one of the other
   assert.deepEqual(turn("alive"), { state: "alive" });
   rotations.begin("c1", "alive", { ...returning, from: now() + 3600 * SECOND });
   assert.deepEqual(turn("alive"), { state: "alive" });
+});
+
+test("in any history a cluster is in rotation if it is neither stale nor drained, and a window is of its direction, has begun, and follows no running one", () => {
+  const turns = fc.array(
+    fc.tuple(
+      fc.constantFrom("alive" as const, "drained" as const, "stale" as const),
+      fc.integer({ min: 0, max: 1200 }),
+      fc.boolean(),
+    ),
+    { maxLength: 20 },
+  );
+  fc.assert(
+    fc.property(turns, (history) => {
+      const { clock, now, rotations, turn } = bench();
+      let before = rotations.of("c1");
+      for (const [to, seconds, restarts] of history) {
+        const after = turn(to);
+        assert.equal(after?.state, to === "alive" ? "alive" : "stale");
+        const { shift } = after ?? {};
+        if (shift !== undefined) {
+          assert.equal(shift.direction, after?.state === "alive" ? "returning" : "draining");
+          assert.ok(shift.from <= now());
+        }
+        const old = before?.shift;
+        const isRunning = old !== undefined && now() < old.from + old.length;
+        if (isRunning && after?.state !== before?.state) assert.equal(shift, undefined);
+        if (after?.state === before?.state && to !== "stale") assert.deepEqual(shift, old);
+        if (restarts && after !== undefined) rotations.begin("c1", after.state, shift);
+        assert.deepEqual(rotations.of("c1"), after, "a restart changes nothing");
+        before = after;
+        clock.advance(seconds * SECOND);
+      }
+    }),
+    { numRuns: Number(process.env.RUNS ?? 300) },
+  );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../api/problem.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { createLogger } from "../../common/log.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { logLines } from "../../test/doubles/log-lines.ts";
 import { ControllerMetrics } from "./metrics.ts";
@@ -98,4 +99,26 @@ test("a cluster that changes its identity, or a task that is rejected for every 
     observer.connection("c2", "endpointslices", { reason: i % 2 === 0 ? "garbage" : "watching" });
   }
   assert.ok(lines.length < 4 * 101 + 1, `${lines.length}`);
+});
+
+test("a drain is logged when it begins and ends, with who, why, until when and where", () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string): void => {
+    const { time: _, ...fields } = JSON.parse(line);
+    lines.push(fields);
+  };
+  const log = createLogger({ level: "info", format: "json" }, { write });
+  const observer = new Observer(log, new ControllerMetrics(), new FakeClock());
+  const until = Date.UTC(2026, 10, 24, 6);
+  const where = "Lease of c1";
+  observer.drained("c1", { from: until - 1, until, by: "ann", reason: "kernel upgrade", where });
+  observer.drained("c1", undefined);
+  const msg = "Cluster is drained";
+  assert.deepEqual(lines, [
+    {
+      ...{ level: "info", cluster: "c1", reason: "drained", until: "2026-11-24T06:00:00.000Z" },
+      ...{ object: where, by: "ann", why: "kernel upgrade", msg },
+    },
+    { level: "info", cluster: "c1", msg: "Cluster is no longer drained" },
+  ]);
 });

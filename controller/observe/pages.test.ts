@@ -164,3 +164,31 @@ test("metrics count exports and imports, and show the state of clusters", async 
   assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 0']);
   await world.stop();
 });
+
+test("metrics and /debug show which cluster is drained, by whom, why and until when", async () => {
+  const { world, c2 } = await twoClusters();
+  await world.pass(5000);
+  assert.deepEqual(await metric(c2, "cluster_drained{"), ['cluster="c1"} 0', 'cluster="c2"} 0']);
+  const drain = "from=2026-06-01T00:00:00Z; for=1h; by=ann; reason=kernel upgrade";
+  c2.introduce("c1", "to c1", { "clusterset-proxy.io/drain": drain });
+  await world.pass(2000);
+  assert.deepEqual(await metric(c2, "cluster_drained{"), ['cluster="c1"} 1', 'cluster="c2"} 0']);
+  assert.deepEqual(await metric(c2, "cluster_drain_end_timestamp_seconds{"), [
+    `cluster="c1"} ${Date.UTC(2026, 5, 1, 1) / 1000}`,
+    'cluster="c2"} 0',
+  ]);
+  const { clusters } = JSON.parse((await page(c2, "/debug")).slice(4));
+  const { drained, drains } = clusters.find(({ cluster }: { cluster: string }) => cluster === "c1");
+  assert.equal(drained, "drained");
+  assert.deepEqual(drains, [
+    {
+      phase: "in-force",
+      from: "2026-06-01T00:00:00.000Z",
+      until: "2026-06-01T01:00:00.000Z",
+      by: "ann",
+      reason: "kernel upgrade",
+      object: "Secret clusterset-proxy/peer-c1",
+    },
+  ]);
+  await world.stop();
+});
