@@ -176,6 +176,8 @@ class DeathStage implements AsyncDisposable {
     this.#agent = new AgentProcess(node, this.#manifests.path, all);
     this.#agent.launch();
     await eventually(() => this.#agent?.page("/readyz"), 60_000);
+    if (flags.includes("off")) return;
+    await eventually(() => node.exec(["nft", "list", "table", "ip", "clusterset-health"]), 60_000);
   }
 
   /** One death of the nearer cluster, under connections. Times in milliseconds from the death. */
