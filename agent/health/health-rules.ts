@@ -30,7 +30,7 @@ const MOST = 65_536;
  * SYNs that are recorded in a second, first ones and repeated ones. Each that is answered leaves a dead element in the same bucket, for up to a second: with
  * all SYNs recorded, 300 connections a second to one endpoint took 20 us more each (6.18). First ones matter for clients that give up before they repeat one.
  */
-const RECORDED = { waiting: 20, repeated: 100 } as const;
+const RECORDED = { waiting: 10, repeated: 100 } as const;
 
 /** `ip clusterset-health`, as nft names it. */
 export function tableOf(family: Family): string {
@@ -54,7 +54,7 @@ export interface HealthRulesOptions {
  */
 export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
   const { ip } = WORDS[family];
-  const source = `${ip} saddr . tcp sport`;
+  const forget = (set: string) => `delete @${set} { ${ip} saddr . tcp sport }`;
   const record = (set: keyof typeof RECORDED) => {
     const most = RECORDED[set];
     return `limit rate ${most}/second burst ${most} packets add @${set} { ${ip} daddr . tcp dport }`;
@@ -77,14 +77,12 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
       name: "answered",
       hook: "filter hook prerouting priority -310",
       rules: [
-        ...["waiting", "repeated", "silent"].map(
-          (set) => `tcp flags & (syn|ack) == (syn|ack) delete @${set} { ${source} }`,
-        ),
-        ...["waiting", "repeated"].map(
-          (set) => `tcp flags & rst == rst delete @${set} { ${source} }`,
-        ),
+        "tcp flags & (syn|ack) == (syn|ack) goto accepted",
+        "tcp flags & rst == rst goto refused",
       ],
     },
+    { name: "accepted", rules: ["waiting", "repeated", "silent"].map(forget) },
+    { name: "refused", rules: ["waiting", "repeated"].map(forget) },
   ];
 }
 

@@ -10,8 +10,8 @@ import type { Clock } from "../../common/clock.ts";
 /** As in agent/health/health-rules.ts. */
 const WAITING_MS = 30_000;
 
-/** Milliseconds between two first SYNs that are recorded: at most 20 in a second. */
-const SAMPLE_MS = 50;
+/** Milliseconds between two first SYNs that are recorded: at most 10 in a second. */
+const SAMPLE_MS = 100;
 
 type Unanswered = Map<string, TcpEndpoint & { syns: number; readonly since: number }>;
 
