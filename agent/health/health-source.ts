@@ -109,9 +109,9 @@ export class HealthSource implements Source {
     return waiting.some(isLate) ? SOON_MS : LOOK_MS;
   }
 
-  /** Nothing is watched: there is nothing to remember. */
+  /** Nothing is watched: there is nothing to remember. A table that stays, because it cannot be accessed, does no harm. */
   async #uninstall(): Promise<void> {
-    await this.#options.evidence.uninstall();
+    await this.#options.evidence.uninstall().catch(() => undefined);
     for (const verdict of this.#verdicts.all) this.#ended(verdict, "expired");
   }
 

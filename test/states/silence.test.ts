@@ -228,6 +228,15 @@ describe("evidence that is not available", () => {
     await world.stop();
   });
 
+  test("is not missed while nothing is watched", async () => {
+    const world = worldOf(15);
+    world.serve("web", { c1: 3 });
+    world.evidence.fault = new Error("no netlink");
+    await world.pass(20_000, 10);
+    assert.deepEqual(world.words, []);
+    await world.stop();
+  });
+
   test("for a verdict that has just fallen: it is told anew, once it is available", async () => {
     const world = worldOf(14);
     world.serve("web", { c2: 3, c3: 3 });
