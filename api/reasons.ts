@@ -37,6 +37,8 @@ export const REASONS = {
     "The slice's cluster is drained node by node, and this node's moment has not come (--drain-window): its endpoints are still used as ready ones.",
   unanswering:
     "Connections of this node to the endpoint, or to all of its cluster, get no answer, and better endpoints exist.",
+  "too-many-silent":
+    "Many endpoints of the namespace do not answer; those beyond a limit are used as if they did.",
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
   "other-zone": "trafficDistribution prefers this node's zone, and that zone has an endpoint.",
   "other-node": "trafficDistribution or internalTrafficPolicy keeps traffic on this node.",

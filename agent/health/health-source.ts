@@ -8,7 +8,7 @@ import type { HealthEvents, VerdictEnd } from "./health-events.ts";
 import type { Judgement, ProbeResult } from "./judge.ts";
 import { endpointName, type Verdict } from "./verdict.ts";
 import { Verdicts } from "./verdicts.ts";
-import type { WatchedEndpoints } from "./watched-endpoints.ts";
+import type { Owner, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What the source needs. */
 export interface HealthOptions {
@@ -32,6 +32,8 @@ const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
 /** Endpoints of which each ends the verdict on their cluster. */
 const MOST_ENDING = 64;
+/** Verdicts on endpoints of one namespace, whose slices may list any number: each is probed every 30 s at least. */
+const MOST_OF_NAMESPACE = 64;
 
 /**
  * Finds endpoints that stop answering, and tells them as a fact: the kernel's evidence shows suspects, an examination finds what is silent, and an answer to any
@@ -146,29 +148,51 @@ export class HealthSource implements Source {
       if (waiting.length === 0) this.#setUplink(false);
       return;
     }
-    const clusters = watched.clustersOf(suspects);
-    const byCluster = Map.groupBy(suspects, (one) => clusters.get(endpointName(one)));
+    const owners = watched.ownersOf(suspects);
+    const byCluster = Map.groupBy(suspects, (one) => owners.get(endpointName(one))?.cluster);
     for (const [cluster, members] of byCluster) {
       if (cluster === undefined) continue;
       const whole = this.#verdicts.ofCluster(cluster);
       if (whole !== undefined) await this.#join(whole, members);
       const unknown = members.filter((one) => this.#verdicts.on(one, cluster) === undefined);
-      if (unknown.length === 0) continue;
-      const examination = this.#examiner.examine(cluster, unknown, watched, this.#verdicts.silence);
+      const next = this.#inTurns(unknown, owners);
+      if (next.length === 0) continue;
+      const examination = this.#examiner.examine(cluster, next, watched, this.#verdicts.silence);
       if (examination === undefined) continue;
-      this.#follow(examination.then((judgement) => this.#judged(cluster, judgement)));
+      this.#follow(examination.then((judgement) => this.#judged(cluster, owners, judgement)));
     }
   }
 
-  async #judged(cluster: string, judgement: Judgement): Promise<void> {
+  /** Namespaces take turns, and those with enough verdicts none: one with thousands of silent endpoints does not delay others. */
+  #inTurns(suspects: readonly TcpEndpoint[], owners: ReadonlyMap<string, Owner>): TcpEndpoint[] {
+    const namespaceOf = (one: TcpEndpoint) => owners.get(endpointName(one))?.namespace ?? "";
+    const queues = [...Map.groupBy(suspects, namespaceOf)].flatMap(([namespace, queue]) => {
+      if (this.#verdicts.count(namespace) < MOST_OF_NAMESPACE) return [queue];
+      this.#options.events.limited(namespace, MOST_OF_NAMESPACE);
+      return [];
+    });
+    const longest = Math.max(0, ...queues.map(({ length }) => length));
+    return Array.from({ length: longest }, (_, i) =>
+      queues.flatMap((queue) => queue[i] ?? []),
+    ).flat();
+  }
+
+  async #judged(
+    cluster: string,
+    owners: ReadonlyMap<string, Owner>,
+    judgement: Judgement,
+  ): Promise<void> {
     const { clock } = this.#options;
     if (judgement.silent === "uplink") this.#setUplink(true);
     if (!("endpoints" in judgement) || this.#stop.signal.aborted) return;
     const { silent, endpoints } = judgement;
+    const whole = { cluster, namespace: "" };
+    const ownerOf = (one: TcpEndpoint) => owners.get(endpointName(one)) ?? whole;
+    const now = clock.now();
     const proposed =
       silent === "cluster"
-        ? [this.#verdicts.propose("cluster", cluster, endpoints, clock.now())]
-        : endpoints.map((one) => this.#verdicts.propose("endpoint", cluster, [one], clock.now()));
+        ? [this.#verdicts.propose("cluster", whole, endpoints, now)]
+        : endpoints.map((one) => this.#verdicts.propose("endpoint", ownerOf(one), [one], now));
     try {
       for (const verdict of proposed) await this.#begin(verdict);
     } finally {

@@ -7,6 +7,8 @@ export interface Verdict {
   readonly name: string;
   readonly scope: "endpoint" | "cluster";
   readonly cluster: string;
+  /** The namespace whose slices list the endpoint; empty for a cluster, and for one of an earlier run. */
+  readonly namespace: string;
   /** The endpoints that showed it: each ends it by an answer, to whomever. */
   readonly endpoints: Map<string, TcpEndpoint>;
   /** When it was found, in milliseconds of the clock. */

@@ -1,6 +1,7 @@
 import type { Silence } from "../model/silence.ts";
 import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import { endpointName, Recurrence, type Verdict } from "./verdict.ts";
+import type { Owner } from "./watched-endpoints.ts";
 
 /** The verdicts at present. Times are the clock's, in milliseconds. */
 export class Verdicts {
@@ -25,10 +26,15 @@ export class Verdicts {
     return this.#verdicts.get(`cluster ${cluster}`);
   }
 
+  /** The number of verdicts on endpoints of a namespace. */
+  count(namespace: string): number {
+    return this.all.filter((one) => one.scope === "endpoint" && one.namespace === namespace).length;
+  }
+
   /** What an endpoint, or all of a cluster, would be found silent as; it begins with `begin`. */
   propose(
     scope: Verdict["scope"],
-    cluster: string,
+    { cluster, namespace }: Owner,
     endpoints: readonly TcpEndpoint[],
     now: number,
   ): Verdict {
@@ -38,7 +44,7 @@ export class Verdicts {
         ? `cluster ${cluster}`
         : `endpoint ${endpointName(first)}`;
     return {
-      ...{ name, scope, cluster, since: now, terms: this.#recurrence.terms(name, now) },
+      ...{ name, scope, cluster, namespace, since: now, terms: this.#recurrence.terms(name, now) },
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
       ...{ probes: 0, probeAt: now },
     };
@@ -67,7 +73,8 @@ export class Verdicts {
         known.endpoints.set(endpointName(endpoint), endpoint);
         continue;
       }
-      const proposed = this.propose(isWhole ? "cluster" : "endpoint", cluster, [endpoint], now);
+      const owner = { cluster, namespace: "" };
+      const proposed = this.propose(isWhole ? "cluster" : "endpoint", owner, [endpoint], now);
       this.begin({ ...proposed, terms: { ...proposed.terms, expires } });
     }
   }

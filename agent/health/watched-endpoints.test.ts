@@ -66,10 +66,10 @@ test("endpoints that are not ready are no sample", () => {
 });
 
 test("the cluster of an endpoint is found by address and port", () => {
-  const found = watched().clustersOf([
+  const found = watched().ownersOf([
     { address: "10.2.0.1", port: 8080 },
     { address: "10.2.0.1", port: 80 },
     { address: "10.9.0.1", port: 8080 },
   ]);
-  assert.deepEqual([...found], [["10.2.0.1:8080", "c2"]]);
+  assert.deepEqual([...found], [["10.2.0.1:8080", { cluster: "c2", namespace: "demo" }]]);
 });

@@ -1,5 +1,5 @@
 import { admits } from "../../api/health.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { destination } from "../plan/virtual-service.ts";
@@ -10,6 +10,12 @@ export interface EndpointFacts {
   readonly imports: ReadonlyMap<ObjectKey, ImportFact>;
   readonly slices: ReadonlyMap<ObjectKey, SliceFact>;
   readonly node: NodeFact;
+}
+
+/** The cluster that an endpoint runs in, and the namespace whose slices list it. */
+export interface Owner {
+  readonly cluster: string;
+  readonly namespace: string;
 }
 
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
@@ -38,9 +44,9 @@ export class WatchedEndpoints {
     return [...new Set([...this.#watched()].map(clusterOf))];
   }
 
-  /** The cluster of each of these endpoints that is watched, by `destination`. */
-  clustersOf(endpoints: readonly TcpEndpoint[]): Map<string, string> {
-    const found = new Map<string, string>();
+  /** Where each of these endpoints that is watched belongs, by `destination`. */
+  ownersOf(endpoints: readonly TcpEndpoint[]): Map<string, Owner> {
+    const found = new Map<string, Owner>();
     const addresses = new Set(endpoints.map(({ address }) => address));
     for (const slice of this.#watched()) {
       if (!slice.endpoints.includeAny(addresses)) continue;
@@ -48,24 +54,28 @@ export class WatchedEndpoints {
       for (const { address, port } of endpoints) {
         const name = destination(address, port);
         const isListed = listed.has(address) && portsOf(slice).includes(port);
-        if (isListed && !found.has(name)) found.set(name, clusterOf(slice));
+        if (isListed && !found.has(name)) found.set(name, ownerOf(slice));
       }
     }
     return found;
   }
 
-  /** Up to `count` endpoints of a cluster at random, with different addresses, none of `except`. */
+  /**
+   * Up to `count` endpoints of a cluster at random, with different addresses, none of `except`, and of as many namespaces as there are: who may
+   * write slices of one namespace must not decide about a cluster.
+   */
   sample(cluster: string, count: number, except: ReadonlySet<string>): TcpEndpoint[] {
     const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    const groups = Map.groupBy(slices, (slice) => ownerOf(slice).namespace);
+    const namespaces = this.#shuffled([...groups.values()]);
     const chosen = new Map<string, TcpEndpoint>();
-    for (let misses = 0; chosen.size < count && misses < MOST_MISSES; ) {
-      const slice = this.#one(slices);
+    for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {
+      const slice = this.#one(namespaces[i % namespaces.length] ?? []);
       const port = slice && this.#one(portsOf(slice));
       const endpoint = slice?.endpoints.at(Math.floor(this.#random() * slice.endpoints.length));
       if (port === undefined || endpoint === undefined) return [...chosen.values()];
       const { address, condition } = endpoint;
-      if (condition === "not-ready" || except.has(address) || chosen.has(address)) misses++;
-      else chosen.set(address, { address, port });
+      if (condition !== "not-ready" && !except.has(address)) chosen.set(address, { address, port });
     }
     return [...chosen.values()];
   }
@@ -85,6 +95,11 @@ export class WatchedEndpoints {
     }
   }
 
+  #shuffled<Value>(list: readonly Value[]): Value[] {
+    const left = [...list];
+    return list.flatMap(() => left.splice(Math.floor(this.#random() * left.length), 1));
+  }
+
   #one<Value>(list: readonly Value[]): Value | undefined {
     return list[Math.floor(this.#random() * list.length)];
   }
@@ -92,6 +107,10 @@ export class WatchedEndpoints {
 
 function clusterOf({ cluster = "" }: SliceFact): string {
   return cluster;
+}
+
+function ownerOf(slice: SliceFact): Owner {
+  return { cluster: clusterOf(slice), namespace: namesOf(slice.importKey).namespace };
 }
 
 function portsOf({ ports }: SliceFact): number[] {

@@ -13,6 +13,8 @@ export class HealthObserver implements HealthEvents {
   readonly #log: Logger;
   readonly #metrics: AgentMetrics;
   readonly #verdicts = new Map<string, Verdict>();
+  /** Namespaces with more silent endpoints than are remembered; logged once each. */
+  readonly #limitedTo = new Set<string>();
   #isUplinkSilent = false;
   /** The fault that was logged last; absent while the evidence is available. */
   #fault: string | undefined;
@@ -45,6 +47,13 @@ export class HealthObserver implements HealthEvents {
     const fields = { ...fieldsOf(verdict), why, seconds: Math.round(after / 1000) };
     if (this.#isShown(scope)) this.#log.info(message, fields);
     else this.#log.debug(message, fields);
+  }
+
+  limited(namespace: string, most: number): void {
+    if (this.#limitedTo.has(namespace) || this.#limitedTo.size >= MOST_SHOWN) return;
+    this.#limitedTo.add(namespace);
+    const message = "Many endpoints of a namespace do not answer; using the others as before";
+    this.#log.warn(message, { namespace, reason: "too-many-silent", most });
   }
 
   probed(cluster: string, result: ProbeResult): void {

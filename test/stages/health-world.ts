@@ -58,14 +58,15 @@ export class HealthWorld {
     this.#source = this.#open();
   }
 
-  /** An import `demo/NAME` with so many endpoints in each of these clusters. */
+  /** An import `demo/NAME`, or in another namespace, with so many endpoints in each of these clusters. */
   serve(
     name: string,
     endpoints: Readonly<Record<string, number>>,
     fact: Partial<Omit<ImportFact, "vips">> = {},
+    namespace = "demo",
   ): void {
     const index = [...this.model.keys()].length + 1;
-    const key = `demo/${name}` as const;
+    const key = `${namespace}/${name}` as const;
     this.model.setImport(
       importFact({ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] }),
       0,
@@ -75,7 +76,12 @@ export class HealthWorld {
       for (const one of addresses) this.#clusters.set(one, cluster);
       this.model.setSlice(
         sliceFact({
-          ...{ key: `demo/${name}-${cluster}`, importKey: key, cluster, endpoints: addresses },
+          ...{
+            key: `${namespace}/${name}-${cluster}`,
+            importKey: key,
+            cluster,
+            endpoints: addresses,
+          },
           region: cluster === "c1" || cluster === "c2" ? "eu-west" : "us-east",
         }),
         0,
@@ -162,6 +168,7 @@ export class HealthWorld {
     return {
       silent: ({ name }) => this.words.push(`silent ${name}`),
       ended: ({ name }, why) => this.words.push(`ended ${name} ${why}`),
+      limited: (namespace) => this.words.push(`limited ${namespace}`),
       probed: () => this.probes++,
       uplink: (isSilent) => this.words.push(isSilent ? "uplink silent" : "uplink answers"),
       unavailable: (error) => this.words.push(error === undefined ? "available" : "unavailable"),

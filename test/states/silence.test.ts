@@ -210,6 +210,44 @@ describe("no verdict", () => {
   });
 });
 
+describe("a tenant with thousands of endpoints that do not exist", () => {
+  test("does not make its node leave a cluster that others use", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), async (seed) => {
+        const world = worldOf(seed);
+        for (let i = 0; i < 10; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
+        const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
+        world.serve("web", { c2: 2, c3: 2 });
+        world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+        await world.pass(10_000, 4);
+        assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+        assert.ok(!world.words.some((word) => word.includes("cluster")), world.words.join(", "));
+        await world.stop();
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("does not delay verdicts on endpoints of others, and gets a limited number itself", async () => {
+    const world = worldOf(16);
+    for (let i = 0; i < 4; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
+    const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
+    world.serve("web", { c2: 4, c3: 4 });
+    world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+    await world.pass(10_000, 20);
+    const [dead = ""] = world.endpointsOf("demo/web");
+    nobody.add(dead);
+    await world.pass(10_000, 20);
+    assert.ok(world.words.includes(`silent endpoint ${dead}`));
+    await world.pass(40_000, 20);
+    assert.ok(world.words.includes("limited mallory"));
+    // An examination may find four at once.
+    const verdicts = world.words.filter((word) => word.startsWith("silent"));
+    assert.ok(verdicts.length <= 64 + 3 + 1, `${verdicts.length}`);
+    await world.stop();
+  });
+});
+
 describe("evidence that is not available", () => {
   test("keeps verdicts until they expire, is told, and ends", async () => {
     const world = worldOf(13);
