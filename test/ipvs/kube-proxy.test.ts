@@ -18,6 +18,14 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     shared.proxy.configure(excluded);
     await shared.proxy.start();
   };
+  /** Its objects, once all its virtual servers have the same endpoint: it changes one after the other. */
+  const settled = () =>
+    soon(async () => {
+      const its = await shared.its();
+      const endpoints = [...its.matchAll(/^-a -t .* -r (\S+)/gm)].map(([, endpoint]) => endpoint);
+      assert.equal(new Set(endpoints).size, 1, "kube-proxy is still at work");
+      return its;
+    });
   const cleanUp = () => shared.node.exec([AGENT, "cleanup"], { timeout: PATIENCE });
   before(async () => {
     shared = await SharedNode.create();
@@ -64,7 +72,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
   test("with the range excluded, both serve their VIPs, and neither changes objects of the other", async () => {
     await restart(RANGE);
     await answers(CLUSTER_IP, "theirs");
-    const its = await shared.its();
+    const its = await settled();
     await shared.agent.start();
     await answers(VIP, "ours");
     await answers(CLUSTER_IP, "theirs");
@@ -94,7 +102,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
 
   test("cleanup keeps kube-proxy's servers, sets, rules and addresses, and deletes all of ours", async () => {
     await shared.agent.stop();
-    const its = await shared.its();
+    const its = await settled();
     await cleanUp();
     assert.equal(await shared.its(), its);
     assert.equal(await shared.ours(), "");
@@ -104,7 +112,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
   test("an agent with nftables needs no setting of kube-proxy: both serve their VIPs, and neither changes objects of the other", async () => {
     await restart();
     await answers(CLUSTER_IP, "other");
-    const its = await shared.its();
+    const its = await settled();
     const { nftables } = shared;
     await nftables.start();
     await answers(VIP, "other");
@@ -118,7 +126,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     await answers(VIP, "ours");
     assert.doesNotMatch(await nftables.page("/metrics"), /_drift_repairs_total\{/);
     await nftables.stop();
-    const after = await shared.its();
+    const after = await settled();
     await cleanUp();
     assert.equal(await shared.its(), after);
     await answers(CLUSTER_IP, "theirs");

@@ -109,7 +109,10 @@ export class SharedNode implements AsyncDisposable {
   /** What is kube-proxy's, but for the virtual servers that it makes on each address of the node, our VIPs included. */
   async its(): Promise<string> {
     const lines = (await this.proxy.rules()).split("\n");
-    return lines.filter((line) => !line.includes(` ${VIP}:${NODE_PORT} `)).join("\n");
+    // A server of weight 0 is one that it drains; it deletes it some time later.
+    const stays = (line: string) =>
+      !line.includes(` ${VIP}:${NODE_PORT} `) && !line.endsWith(" -w 0");
+    return lines.filter(stays).join("\n");
   }
 
   /** Our own virtual servers on the import's address. */
