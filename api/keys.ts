@@ -37,6 +37,12 @@ export const ANNOTATION_ON_ENDPOINT_DEATH = "clusterset-proxy.io/on-endpoint-dea
 export const ANNOTATION_UDP = "clusterset-proxy.io/udp";
 /** On an import: whose endpoints are used last while they do not answer, one of `HEALTH_SCOPES`. */
 export const ANNOTATION_HEALTH = "clusterset-proxy.io/health";
+/** On an import: `never` gives clusters that no selector matches no traffic; `last` (default) makes them the last tier. */
+export const ANNOTATION_UNSELECTED_CLUSTERS = "clusterset-proxy.io/unselected-clusters";
+/** On an import: shares of the clusters of a tier, such as `old=90,new=10`. */
+export const ANNOTATION_CLUSTER_WEIGHTS = "clusterset-proxy.io/cluster-weights";
+/** On an import: ready endpoints without which a tier does not count, such as `3` or `30%`. */
+export const ANNOTATION_MIN_READY = "clusterset-proxy.io/min-ready";
 /** On an import: IPVS scheduler, one of `SCHEDULERS`. */
 export const ANNOTATION_SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 

@@ -18,11 +18,15 @@ export const REASONS = {
 
   // A port of an import: the tier that takes its traffic.
   "nearest-ready": "The nearest tier with a ready endpoint takes the traffic.",
+  "nearest-enough-ready":
+    "A nearer tier has fewer ready endpoints than the import's min-ready; the nearest that has enough takes the traffic.",
   "nearest-serving":
     "No tier has a ready endpoint; the nearest tier with serving endpoints takes the traffic.",
   "nearest-unanswering":
     "No endpoint that answers can take a connection; the nearest tier takes the traffic although its endpoints do not answer.",
   "no-endpoint": "No endpoint can take a connection: new connections are rejected immediately.",
+  "no-selected-endpoint":
+    "No endpoint of the selected clusters can take a connection, and the import allows no others (unselected-clusters): new connections are rejected immediately.",
   "no-endpoint-on-node":
     "internalTrafficPolicy is Local and no endpoint on this node can take a connection.",
 
@@ -39,6 +43,12 @@ export const REASONS = {
     "Connections of this node to the endpoint, or to all of its cluster, get no answer, and better endpoints exist.",
   "too-many-silent":
     "Many endpoints of the namespace do not answer; those beyond a limit are used as if they did.",
+  unselected:
+    "No selector of the import matches the endpoint's cluster, and the import allows no others (unselected-clusters).",
+  "too-few-ready":
+    "The endpoint's tier has fewer ready endpoints than the import's min-ready, and another tier has enough.",
+  "zero-weight":
+    "The import's cluster-weights give the endpoint's cluster nothing, and another cluster of the tier has an endpoint.",
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
   "other-zone": "trafficDistribution prefers this node's zone, and that zone has an endpoint.",
   "other-node": "trafficDistribution or internalTrafficPolicy keeps traffic on this node.",

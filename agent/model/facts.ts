@@ -7,6 +7,7 @@ import type { Scheduler } from "../../api/scheduler.ts";
 import type { Shift } from "../../api/shift.ts";
 import type { ClusterSelector } from "./cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
+import type { MinReady } from "./min-ready.ts";
 
 export type { Port } from "../../api/port.ts";
 export type { EndpointCondition, EndpointFact } from "./endpoints.ts";
@@ -30,6 +31,12 @@ export interface ImportFact {
   readonly trafficDistribution?: TrafficDistribution;
   /** Preferred clusters, nearest first; absent means the built-in tiers, an empty list no preference. */
   readonly selectors?: readonly ClusterSelector[];
+  /** Present if clusters that no selector matches get no traffic. */
+  readonly onlySelected?: true;
+  /** Shares of the clusters of a tier, without a common divisor; a cluster that is not named has 0. Absent: all endpoints are equal. */
+  readonly clusterWeights?: ReadonlyMap<string, number>;
+  /** Ready endpoints without which a tier does not count; absent: one. */
+  readonly minReady?: MinReady;
   /** `internalTrafficPolicy: Local`: endpoints on this node only. */
   readonly nodeLocal: boolean;
   /** Handling of TCP connections to an endpoint that no slice lists any more; absent means they are kept. */

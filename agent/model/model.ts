@@ -1,6 +1,7 @@
-import type { Address } from "../../api/address.ts";
+import type { Address, Family } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
+import type { Protocol } from "../../api/protocol.ts";
 import { type VipHolder, VipHolders } from "../../api/vip-holders.ts";
 import type { ImportFact, SliceFact } from "./facts.ts";
 import { ListedVips } from "./listed-vips.ts";
@@ -23,6 +24,17 @@ export interface ImportView {
   readonly limit?: Allowance;
   /** Absent while everything answers. */
   readonly silence?: Silence;
+  /** The name of the tier that each port used before, by `portInFamily`; absent if it is not known, or no policy depends on it. */
+  readonly inUse?: ReadonlyMap<string, string>;
+}
+
+/** A port of an import in one family, as a key of `ImportView.inUse`. */
+export function portInFamily(port: {
+  readonly family: Family;
+  readonly protocol: Protocol;
+  readonly port: number;
+}): string {
+  return `${port.family} ${port.protocol} ${port.port}`;
 }
 
 /**

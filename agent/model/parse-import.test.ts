@@ -17,7 +17,12 @@ describe("parseImport on", () => {
   for (const { name, object, fact, problems } of [...IMPORT_CASES, ...SELECTOR_CASES]) {
     test(name, () => {
       const parsed = parseImport(object);
-      const seen = parsed.fact && { ...parsed.fact, vips: parsed.fact.vips.map((v) => v.text) };
+      const weights = parsed.fact?.clusterWeights;
+      const seen = parsed.fact && {
+        ...parsed.fact,
+        vips: parsed.fact.vips.map((v) => v.text),
+        ...(weights && { clusterWeights: Object.fromEntries(weights) }),
+      };
       assert.deepEqual(seen, fact && { ...PLAIN, ...fact });
       assert.deepEqual(
         parsed.problems.map((problem) => `${problem.reason} ${problem.field}`),

@@ -20,25 +20,26 @@ const DEPTH = 6;
 type Refuse = (path: string, value: unknown) => undefined;
 
 /**
- * The cluster selectors of a ServiceImport; undefined if it has none. Any error rejects the whole list, because a list
+ * The cluster selectors of a ServiceImport; undefined if it has none. Any error makes the whole list `invalid`, because a list
  * without an entry would have another meaning.
  */
 export function parseSelectors(
   object: unknown,
   complaints: Complaints,
-): readonly ClusterSelector[] | undefined {
+): readonly ClusterSelector[] | "invalid" | undefined {
   const refuse: Refuse = (path, value) => complaints.add("invalid-selector", path, value);
   const spec = fieldAt(object, "spec", "clusterSelectors");
   const annotation = fieldAt(object, "metadata", "annotations", ANNOTATION_CLUSTER_SELECTORS);
   const path = `metadata.annotations[${ANNOTATION_CLUSTER_SELECTORS}]`;
   if (!isUnset(spec)) {
     if (!isUnset(annotation)) complaints.add("overruled", path, annotation);
-    return parseList(spec, "spec.clusterSelectors", refuse);
+    return parseList(spec, "spec.clusterSelectors", refuse) ?? "invalid";
   }
   if (isUnset(annotation)) return undefined;
   const text = typeof annotation === "string" ? annotation : undefined;
   const value = text === undefined ? undefined : parseJsonText(text, MOST_CHARACTERS, DEPTH);
-  return value === undefined ? refuse(path, annotation) : parseList(value, path, refuse);
+  if (value === undefined) refuse(path, annotation);
+  return (value !== undefined && parseList(value, path, refuse)) || "invalid";
 }
 
 function parseList(raw: unknown, path: string, refuse: Refuse): ClusterSelector[] | undefined {

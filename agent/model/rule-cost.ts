@@ -6,9 +6,11 @@ import type { ImportFact, SliceFact } from "./facts.ts";
  * cost, so it does not depend on the node: an endpoint counts even if a nearer one takes its traffic, for it is compared.
  */
 
-/** The cost of an import without its endpoints: one object for each VIP and port. */
-export function importCost({ headless, vips, ports }: ImportFact): number {
-  return headless ? 0 : vips.length * ports.length;
+/** The cost of an import without its endpoints: one object for each VIP and port, and one for each unit of its weights. */
+export function importCost({ headless, vips, ports, clusterWeights }: ImportFact): number {
+  if (headless) return 0;
+  const units = clusterWeights?.values().reduce((sum, weight) => sum + weight, 0) ?? 0;
+  return vips.length * ports.length * (1 + units);
 }
 
 /** What a slice costs in any case, and for each of its endpoints. */

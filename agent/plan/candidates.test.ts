@@ -8,7 +8,7 @@ import { tiersOf } from "./tiers.ts";
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
 
 function candidates(slices: readonly SliceFact[], node: NodeFact = nodeFact(), port = HTTP) {
-  return candidatesOf(port, slices, tiersOf(undefined, node), node);
+  return candidatesOf(port, slices, tiersOf({}, node), node);
 }
 
 /** Where one endpoint runs, seen from node n1 of c1 in eu-west, zone eu-west-a, pods in 10.1.0.0/16. */
@@ -47,7 +47,7 @@ describe("the target port", () => {
   test("of an unnamed port is the unnamed one", () => {
     const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
     const node = nodeFact();
-    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf(undefined, node), node);
+    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf({}, node), node);
     assert.equal(found.candidates[0]?.port, 8080);
   });
 });

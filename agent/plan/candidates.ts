@@ -24,6 +24,8 @@ export interface Candidate {
   readonly origin: Origin;
   /** Index of its tier: 0 is the nearest. */
   readonly tier: number;
+  /** Present if its tier gets no traffic. */
+  readonly walled?: true;
   /** True if it certainly runs on this node. */
   readonly onThisNode: boolean;
   /** True if it certainly runs in this node's zone. */
@@ -65,6 +67,7 @@ export function candidatesOf(
         ...(slice.waits && slice.shift?.direction === "returning" && { returning: true }),
         origin,
         tier,
+        ...(tiers[tier]?.walled && { walled: true }),
         ...place(endpoint, origin, node),
         ...(silent !== undefined && { silent }),
       });

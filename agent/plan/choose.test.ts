@@ -1,48 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
-import type { EndpointCondition } from "../model/facts.ts";
+import { candidate } from "../../test/generators/candidates.ts";
 import type { Candidate } from "./candidates.ts";
 import { type ChoicePolicy, choose } from "./choose.ts";
-
-const CLUSTERS = ["c1", "c2", "c3"] as const;
-const REGIONS = ["eu-west", "eu-west", "us-east"] as const;
-
-/**
- * One endpoint as a word: the tier it is in (0 local, 1 regional, 2 global), its condition (r, s, t, n), and
- * `@` for this node, `z` for this zone; `=2` repeats the address of the second word, `#` tells slices apart; `!` does not answer, `!!` with
- * all of its cluster.
- */
-function candidate(word: string, index: number): Candidate {
-  const match = /^([012])([rstn])(@?)(z?)(?:=(\d))?(#?)(!{0,2})$/.exec(word);
-  assert.ok(match, word);
-  const [, digit, letter, node, zone, alias, slice, silent] = match;
-  const tier = Number(digit);
-  const conditions: Record<string, EndpointCondition> = {
-    r: "ready",
-    s: "serving",
-    t: "terminating",
-    n: "not-ready",
-  };
-  return {
-    slice: `demo/${CLUSTERS[tier] ?? ""}${slice === "#" ? "-other" : ""}`,
-    address: `10.0.0.${alias ?? index + 1}`,
-    port: 8080,
-    condition: conditions[letter ?? ""] ?? "not-ready",
-    origin: { cluster: CLUSTERS[tier] ?? "", region: REGIONS[tier] ?? "" },
-    tier,
-    onThisNode: node === "@",
-    inThisZone: zone === "z" || node === "@",
-    maybeHere: node === "@",
-    ...(silent === "!" && { silent: { scope: "endpoint", since: index } }),
-    ...(silent === "!!" && { silent: { scope: "cluster", since: 0 } }),
-  };
-}
 
 interface Case {
   readonly name: string;
   readonly endpoints: string;
   readonly policy?: Partial<ChoicePolicy>;
+  /** Index of the tier in use before. */
+  readonly inUse?: number;
   /** For each endpoint: `+` if it takes traffic, else why not. */
   readonly fates: string;
   readonly reason?: string;
@@ -54,7 +21,116 @@ const NODE = { trafficDistribution: "PreferSameNode" } as const;
 const SERVING = "nearest-serving";
 const UNANSWERING = "nearest-unanswering";
 
+const FEW = "nearest-enough-ready";
+const NINE_TO_ONE = {
+  clusterWeights: new Map([
+    ["c2", 9],
+    ["c2b", 1],
+  ]),
+};
+const TWO = { minReady: { endpoints: 2 } };
+const FOUR = { minReady: { endpoints: 4 } };
+
 const CASES: readonly Case[] = [
+  {
+    name: "nobody outside of a wall, in any condition, although nobody inside is ready",
+    endpoints: "0n 2r| 2s| 2t| 2r!|",
+    fates: "not-ready unselected unselected unselected unselected",
+    reason: "no-selected-endpoint",
+  },
+  {
+    name: "one inside that only serves before ready ones outside",
+    endpoints: "0t 1r!! 2r|",
+    fates: "+ farther-tier unselected",
+    reason: SERVING,
+  },
+  {
+    name: "nobody where nobody outside could take a connection either",
+    endpoints: "0n 2n|",
+    fates: "not-ready unselected",
+    reason: "no-endpoint",
+  },
+  {
+    name: "clusters with a weight, and no others",
+    endpoints: "1r 1rb 0n 2r",
+    policy: NINE_TO_ONE,
+    fates: "+ + not-ready farther-tier",
+  },
+  {
+    name: "clusters without a weight when no other of the tier is left",
+    endpoints: "1n 0r 0rb 2r",
+    policy: NINE_TO_ONE,
+    fates: "not-ready + + farther-tier",
+  },
+  {
+    name: "nobody without a weight beside one that has one",
+    endpoints: "1r 1rb 1r",
+    policy: { clusterWeights: new Map([["c2b", 1]]) },
+    fates: "zero-weight + zero-weight",
+  },
+  {
+    name: "the zone inside each cluster that has a weight",
+    endpoints: "1rz 1r 1rb 1rb",
+    policy: { ...NINE_TO_ONE, ...ZONE },
+    fates: "+ other-zone + +",
+  },
+  {
+    name: "the next tier while the nearest has too few",
+    endpoints: "0r 0n 0s 1r 1r 2r",
+    policy: TWO,
+    fates: "too-few-ready not-ready serving + + farther-tier",
+    reason: FEW,
+  },
+  {
+    name: "the nearest ready one if no tier has enough",
+    endpoints: "0r 0n 1r 2r",
+    policy: TWO,
+    fates: "+ not-ready farther-tier farther-tier",
+  },
+  {
+    name: "ready ones that do not answer as none",
+    endpoints: "0r!! 0r!! 0r 1r 1r",
+    policy: TWO,
+    fates: "unanswering unanswering too-few-ready + +",
+    reason: FEW,
+  },
+  {
+    name: "the tier in use while it has enough",
+    endpoints: "0r 0r 0r 0r 0n 1r 1r 1r 1r 1r",
+    policy: FOUR,
+    inUse: 0,
+    fates: "+ + + + not-ready farther-tier farther-tier farther-tier farther-tier farther-tier",
+  },
+  {
+    name: "another tier only when it has a quarter more",
+    endpoints: "0r 0r 0r 0r 0n 0n 1r 1r 1r 1r 1r",
+    policy: FOUR,
+    inUse: 1,
+    fates: "too-few-ready too-few-ready too-few-ready too-few-ready not-ready not-ready + + + + +",
+    reason: FEW,
+  },
+  {
+    name: "another tier when it has a quarter more",
+    endpoints: "0r 0r 0r 0r 0r 0n 1r 1r 1r 1r 1r",
+    policy: FOUR,
+    inUse: 1,
+    fates: "+ + + + + not-ready farther-tier farther-tier farther-tier farther-tier farther-tier",
+  },
+  {
+    name: "another tier when all that it lists is ready, but for those that terminate",
+    endpoints: "0r 0r 0r 0r 0t 1r 1r 1r 1r",
+    policy: FOUR,
+    inUse: 1,
+    fates: "+ + + + terminating farther-tier farther-tier farther-tier farther-tier",
+  },
+  {
+    name: "one that just has enough when the tier in use has not",
+    endpoints: "0r 1r 1r 1r 1r 1n 1n",
+    policy: FOUR,
+    inUse: 0,
+    fates: "too-few-ready + + + + not-ready not-ready",
+    reason: FEW,
+  },
   {
     name: "others of the tier before one that does not answer",
     endpoints: "1r! 1r 2r",
@@ -252,8 +328,12 @@ const CASES: readonly Case[] = [
 ];
 
 /** What became of each candidate, in the order in which they were given. */
-function fates(candidates: readonly Candidate[], policy: ChoicePolicy): string[] {
-  const choice = choose(candidates, policy);
+function fates(
+  candidates: readonly Candidate[],
+  policy: ChoicePolicy,
+  inUse: number | undefined,
+): string[] {
+  const choice = choose(candidates, policy, inUse);
   return candidates.map((one) => {
     if (choice.chosen.includes(one)) return "+";
     return choice.excluded.find((out) => out.candidate === one)?.reason ?? "forgotten";
@@ -261,70 +341,17 @@ function fates(candidates: readonly Candidate[], policy: ChoicePolicy): string[]
 }
 
 describe("takes", () => {
-  for (const { name, endpoints, policy, fates: expected, reason = "nearest-ready" } of CASES) {
+  for (const one of CASES) {
+    const { name, endpoints, policy, inUse, fates: expected, reason = "nearest-ready" } = one;
     test(name, () => {
       const candidates = endpoints.split(" ").filter(Boolean).map(candidate);
       const whole = { nodeLocal: false, ...policy };
-      assert.equal(fates(candidates, whole).join(" "), expected);
-      assert.equal(choose(candidates, whole).reason, reason);
-      assert.equal(choose([...candidates].reverse(), whole).reason, reason);
+      assert.equal(fates(candidates, whole, inUse).join(" "), expected);
+      const choice = choose(candidates, whole, inUse);
+      assert.equal(choice.reason, reason);
+      assert.equal(choose([...candidates].reverse(), whole, inUse).reason, reason);
+      // The choice is the tier in use of the next plan.
+      assert.equal(choose(candidates, whole, choice.tier).tier, choice.tier);
     });
   }
-});
-
-const word = fc
-  .tuple(
-    fc.constantFrom(..."012".split("")),
-    fc.constantFrom(..."rstn".split("")),
-    fc.constantFrom("", "@", "z"),
-    fc.constantFrom("", "=1", "=2"),
-    fc.constantFrom("", "#"),
-  )
-  .map((parts) => parts.join(""));
-const anyCandidates = fc.array(word, { maxLength: 8 }).map((words) => words.map(candidate));
-const anyPolicy = fc.record({
-  nodeLocal: fc.boolean(),
-  trafficDistribution: fc.constantFrom("PreferSameZone" as const, "PreferSameNode" as const),
-});
-
-test("every candidate is either chosen or excluded, once, and no destination is chosen twice", () => {
-  fc.assert(
-    fc.property(anyCandidates, anyPolicy, (candidates, policy) => {
-      const { chosen, excluded } = choose(candidates, policy);
-      const all = [...chosen, ...excluded.map((out) => out.candidate)];
-      assert.deepEqual(new Set(all), new Set(candidates));
-      assert.equal(all.length, candidates.length);
-      assert.equal(new Set(chosen.map((c) => c.address)).size, chosen.length);
-      assert.ok(new Set(chosen.map((c) => c.tier)).size <= 1);
-    }),
-  );
-});
-
-test("the order of the candidates has no effect", () => {
-  const shuffled = anyCandidates.chain((list) =>
-    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
-  );
-  fc.assert(
-    fc.property(shuffled, anyPolicy, ([candidates, other], policy) => {
-      const [a, b] = [choose(candidates, policy), choose(other, policy)];
-      const told = ({ address, port, tier, condition, origin }: Candidate) =>
-        `${address} ${port} ${tier} ${condition} ${origin.cluster}`;
-      assert.deepEqual(a.chosen.map(told), b.chosen.map(told));
-      assert.equal(a.reason, b.reason);
-      assert.equal(a.tier, b.tier);
-    }),
-  );
-});
-
-test("without a preference, the choice is not restricted; with one, it is a subset", () => {
-  fc.assert(
-    fc.property(anyCandidates, anyPolicy, (candidates, policy) => {
-      const free = choose(candidates, { nodeLocal: policy.nodeLocal });
-      const narrow = choose(candidates, policy);
-      assert.equal(narrow.tier, free.tier);
-      assert.equal(narrow.reason, free.reason);
-      for (const one of narrow.chosen) assert.ok(free.chosen.includes(one));
-      assert.equal(narrow.chosen.length === 0, free.chosen.length === 0);
-    }),
-  );
 });

@@ -67,3 +67,18 @@ test("endpoints of any slice are listed, of any condition and tier, active or no
     [...all, "10.9.0.1:9090", "10.9.0.2:9090"],
   ]);
 });
+
+test("behind a wall, no connection to an endpoint outside is kept, neither of UDP nor, with resets, of TCP", () => {
+  const ports = [HTTP, DNS];
+  const near = sliceFact({ key: "demo/near", cluster: "c1", endpoints: ["10.1.0.1"], ports });
+  const far = sliceFact({ key: "demo/far", cluster: "c9", endpoints: ["10.9.0.1"], ports });
+  const fact = importFact({ ports });
+  const both = ["10.1.0.1:53", "10.9.0.1:53"];
+  assert.deepEqual(listedBy(fact, near, far), [undefined, both]);
+  const walled = { ...fact, onlySelected: true } as const;
+  assert.deepEqual(listedBy(walled, near, far), [undefined, ["10.1.0.1:53"]]);
+  assert.deepEqual(listedBy({ ...walled, onEndpointDeath: "reset" }, near, far), [
+    ["10.1.0.1:80"],
+    ["10.1.0.1:53"],
+  ]);
+});

@@ -71,7 +71,7 @@ test("the built-in tiers, written as selectors, result in the same plan except f
 test("every endpoint has one tier, and takes connections or has a reason why not, with any selectors", () => {
   fc.assert(
     fc.property(anyViews, anySelectors, anyNode, (views, selectors, node) => {
-      const tiers = tiersOf(selectors, node);
+      const tiers = tiersOf({ selectors }, node);
       const names = tiers.map(({ name }) => name);
       for (const view of views) {
         const plan = planImport(withSelectors(view, selectors), node);
@@ -169,7 +169,7 @@ test("there are few tier names, whatever the selectors", () => {
     metadata: { namespace: "demo", name: "serve" },
     spec: { type: "ClusterSetIP", clusterSelectors: most },
   });
-  const names = tiersOf(fact?.selectors, nodeFact()).map(({ name }) => name);
+  const names = tiersOf(fact ?? {}, nodeFact()).map(({ name }) => name);
   assert.deepEqual(names, [
     ...Array.from({ length: 16 }, (_, i) => `selector-${i + 1}`),
     "remainder",

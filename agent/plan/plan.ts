@@ -1,16 +1,16 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
-import type { ImportView } from "../model/model.ts";
+import { type ImportView, portInFamily } from "../model/model.ts";
 import type { Allowance } from "../model/rule-budget.ts";
 import { importCost } from "../model/rule-cost.ts";
-import type { Silence } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
 import { listedEndpoints } from "./listed-endpoints.ts";
+import { originOf } from "./origin.ts";
 import { budgeted, type LeftOut } from "./slice-budget.ts";
-import { type Tiers, tiersOf } from "./tiers.ts";
+import { type Tiers, tierIndex, tiersOf } from "./tiers.ts";
 import { planVip } from "./vips.ts";
 import { destination, servicePortName, type VirtualService } from "./virtual-service.ts";
 
@@ -33,7 +33,7 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     const nothing = { importKey: view.key, reason, vips, services: [], excluded: [] };
     return { ...nothing, ...(limited && { limited }) };
   }
-  const tiers = tiersOf(fact.selectors, node);
+  const tiers = tiersOf(fact, node);
   const excluded: Excluded[] = [];
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];
@@ -61,10 +61,12 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     if (own[family].length === 0) continue;
     const slices = used.filter((slice) => slice.family === family);
     for (const port of fact.ports) {
-      ports.push(planPort(fact, port, family, own[family], slices, node, tiers, view.silence));
+      ports.push(planPort(fact, port, family, own[family], slices, node, tiers, view));
     }
   }
   // Without all endpoints of all slices it is unknown which endpoints are gone: their connections are kept.
+  const isInside = (slice: SliceFact) => !tiers[tierIndex(originOf(slice, node), tiers)]?.walled;
+  const kept = fact.onlySelected ? view.slices.filter(isInside) : view.slices;
   const listable = beyond.length === 0 && !view.slices.some(({ omitted }) => omitted);
   return {
     importKey: view.key,
@@ -72,7 +74,7 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     vips,
     services: ports.map(({ service }) =>
       listable && resets(fact, service)
-        ? { ...service, keeps: listedEndpoints(service, view.slices) }
+        ? { ...service, keeps: listedEndpoints(service, kept) }
         : service,
     ),
     excluded: [...excluded, ...ports.flatMap((port) => port.excluded)],
@@ -153,11 +155,13 @@ function planPort(
   slices: readonly SliceFact[],
   node: NodeFact,
   tiers: Tiers,
-  silence: Silence | undefined,
+  { silence, inUse }: Pick<ImportView, "silence" | "inUse">,
 ): PlannedPort {
   const found = silence && { of: silence, to: fact };
   const { candidates, notExposing } = candidatesOf(port, slices, tiers, node, found);
-  const choice = choose(candidates, fact);
+  const before = inUse?.get(portInFamily({ ...port, family }));
+  const active = tiers.findIndex(({ name }) => name === before);
+  const choice = choose(candidates, fact, active < 0 ? undefined : active);
   const tier = choice.tier === undefined ? undefined : tiers[choice.tier]?.name;
   const unanswering = choice.excluded
     .filter(({ reason }) => reason === "unanswering")
@@ -176,6 +180,7 @@ function planPort(
       maybeHere,
       ...(origin.cluster !== undefined && { cluster: origin.cluster }),
     })),
+    ...(choice.shares && { shares: choice.shares }),
     ...(tier !== undefined && { tier }),
     ...(fact.affinitySeconds !== undefined && { affinitySeconds: fact.affinitySeconds }),
     ...(fact.scheduler !== undefined && { scheduler: fact.scheduler }),

@@ -136,6 +136,18 @@ describe("of an import that costs more than its limit", () => {
     assert.equal(services[0]?.endpoints.length, (FITTING * FULL) / 10);
   });
 
+  test("each unit of the weights of clusters counts once for each VIP and port", () => {
+    const units = 40;
+    const clusterWeights = new Map([
+      ["c1", units - 1],
+      ["c2", 1],
+    ]);
+    const slices = Array.from({ length: FITTING }, (_, i) => slice(i, "c1"));
+    const more = LIMIT + units * PORTS.length;
+    assert.equal(planned(slices, { clusterWeights }, more).limited, undefined);
+    assert.equal(planned(slices, { clusterWeights }, more - 1).limited?.reason, "import-limit");
+  });
+
   test("an import whose ports alone cost too much has no rules", () => {
     const { reason, services, limited } = planned(far, {}, PORTS.length - 1);
     assert.deepEqual({ reason, services }, { reason: "import-limit", services: [] });

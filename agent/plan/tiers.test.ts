@@ -49,7 +49,7 @@ const CASES: readonly Case[] = [
 ];
 
 function tierOf(slice: Case["slice"], node: NodeFact): string | undefined {
-  const tiers = tiersOf(undefined, node);
+  const tiers = tiersOf({}, node);
   return tiers[tierIndex(originOf(sliceFact(slice), node), tiers)]?.name;
 }
 

@@ -13,6 +13,8 @@ export interface Tier {
   /** Its name in rules, logs and metrics. */
   readonly name: string;
   readonly matches: Matches;
+  /** Present if its endpoints get no traffic. */
+  readonly walled?: true;
 }
 
 /** Tiers, nearest first. The last one matches every origin. */
@@ -25,14 +27,18 @@ const BUILT_IN: readonly { readonly name: string; readonly selector: ClusterSele
 ];
 
 /** The tiers of an import: one per selector, then all other clusters. Named by index: names are metric labels. */
-export function tiersOf(selectors: ImportFact["selectors"], node: NodeFact): Tiers {
+export function tiersOf(
+  { selectors, onlySelected }: Pick<ImportFact, "selectors" | "onlySelected">,
+  node: NodeFact,
+): Tiers {
   const importer = importerOf(node);
   const own = selectors?.map((selector, i) => ({ name: `selector-${i + 1}`, selector }));
   const tiers = (own ?? BUILT_IN).map(({ name, selector }) => ({
     name,
     matches: clustersOf(selector, importer),
   }));
-  return [...tiers, { name: own ? "remainder" : "global", matches: () => true }];
+  const rest = { name: own ? "remainder" : "global", matches: () => true };
+  return [...tiers, { ...rest, ...(onlySelected && { walled: true }) }];
 }
 
 function same(key: string): PropertyRequirement {

@@ -18,8 +18,10 @@ export interface VirtualService {
   readonly tier?: string;
   /** The reason for this tier, or for none. */
   readonly reason: PortReason;
-  /** Endpoints of new connections, with equal weights, in canonical order; empty means reject. */
+  /** Endpoints of new connections, in canonical order; empty means reject. */
   readonly endpoints: readonly PlannedEndpoint[];
+  /** The shares of their clusters, each divided equally among its endpoints; absent: all endpoints are equal. */
+  readonly shares?: readonly Share[];
   /** Seconds for which a client keeps its endpoint, across ports with the same endpoint addresses; absent: no affinity. */
   readonly affinitySeconds?: number;
   /** IPVS scheduler; absent means the backend's default. */
@@ -37,11 +39,20 @@ export interface VirtualService {
 export type PortReason = Extract<
   Reason,
   | "nearest-ready"
+  | "nearest-enough-ready"
   | "nearest-serving"
   | "nearest-unanswering"
   | "no-endpoint"
+  | "no-selected-endpoint"
   | "no-endpoint-on-node"
 >;
+
+/** The share of one cluster. The weights of a service have no common divisor; their sum is at most 1,000. */
+export interface Share {
+  readonly cluster: string;
+  /** At least 1. */
+  readonly weight: number;
+}
 
 /** One endpoint that takes traffic. */
 export interface PlannedEndpoint {

@@ -68,3 +68,43 @@ test("few plans with many endpoints stay in memory", () => {
   assert.deepEqual(again, first);
   assert.ok(kept.length <= 50, `${kept.length} of 100 plans`);
 });
+
+test("a tier that has a little more than min-ready again is not used before another one is", () => {
+  const { model, plans } = plansOf([]);
+  const minReady = { endpoints: 4 };
+  model.setImport(importFact({ minReady }), 0);
+  const list = (cluster: string, ready: number) => {
+    const endpoints = Array.from({ length: 8 }, (_, i) => ({
+      address: `10.${cluster.slice(1)}.1.${i}`,
+      condition: i < ready ? ("ready" as const) : ("not-ready" as const),
+    }));
+    model.setSlice(sliceFact({ key: `demo/${cluster}`, cluster, endpoints }), 0);
+  };
+  const tier = () => {
+    const [service] = plans.plan(KEY)?.services ?? [];
+    const [same] = plans.of("IPv4").services(KEY).services;
+    assert.equal(same, service);
+    return `${service?.tier} ${service?.reason}`;
+  };
+  list("c9", 8);
+  list("c1", 4);
+  assert.equal(tier(), "local nearest-ready");
+  list("c1", 3);
+  assert.equal(tier(), "global nearest-enough-ready");
+  list("c1", 4);
+  assert.equal(tier(), "global nearest-enough-ready", "one more is not enough");
+  assert.equal(tier(), "global nearest-enough-ready", "planned again");
+  list("c1", 5);
+  assert.equal(tier(), "local nearest-ready");
+  list("c1", 4);
+  assert.equal(tier(), "local nearest-ready");
+  list("c1", 3);
+  list("c1", 3);
+  assert.equal(tier(), "global nearest-enough-ready");
+  list("c1", 4);
+  assert.equal(tier(), "global nearest-enough-ready");
+  model.removeImport(KEY, 1);
+  plans.plan(KEY);
+  model.setImport(importFact({ minReady }), 2);
+  assert.equal(tier(), "local nearest-ready", "a new import knows no tier in use");
+});

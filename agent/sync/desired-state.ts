@@ -6,6 +6,7 @@ import type { ImportPlan } from "../plan/import-plan.ts";
 import { planImport } from "../plan/plan.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import type { NodeShifts } from "./node-shifts.ts";
+import { TiersInUse } from "./tiers-in-use.ts";
 import type { UnlistedEndpoints } from "./unlisted-endpoints.ts";
 
 /** What the kernel of one family should hold, as of now. */
@@ -51,6 +52,7 @@ export class Plans {
   #endpoints = 0;
   readonly #unlisted: Pick<UnlistedEndpoints, "confirm">;
   readonly #shifts: Pick<NodeShifts, "view">;
+  readonly #tiersInUse = new TiersInUse();
   #node: NodeFact;
 
   constructor(
@@ -98,9 +100,10 @@ export class Plans {
     const known = this.#recent.get(key);
     if (known !== undefined) return known;
     const found = this.#model.view(key);
-    const view = found && this.#shifts.view(found);
+    const view = found && this.#tiersInUse.view(this.#shifts.view(found));
     const node = this.#node;
     const plan = view && planImport(view, node);
+    this.#tiersInUse.planned(key, view, plan);
     const services = this.#unlisted.confirm(key, plan?.services ?? []);
     if (view === undefined || plan === undefined) return undefined;
     const planned = { view, node, plan: { ...plan, services } };

@@ -1,7 +1,10 @@
 import {
   ANNOTATION_CLUSTER_SELECTORS,
+  ANNOTATION_CLUSTER_WEIGHTS,
+  ANNOTATION_MIN_READY,
   ANNOTATION_ON_ENDPOINT_DEATH,
   ANNOTATION_UDP,
+  ANNOTATION_UNSELECTED_CLUSTERS,
 } from "../../api/keys.ts";
 import { isLabelValue, isQualifiedName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
@@ -27,8 +30,11 @@ const RESERVED_DOMAINS = [
 /** Our annotations that configure an import, and may be exported: policies. */
 const POLICIES: readonly string[] = [
   ANNOTATION_CLUSTER_SELECTORS,
+  ANNOTATION_CLUSTER_WEIGHTS,
+  ANNOTATION_MIN_READY,
   ANNOTATION_ON_ENDPOINT_DEATH,
   ANNOTATION_UDP,
+  ANNOTATION_UNSELECTED_CLUSTERS,
 ];
 
 /** Recommended labels. No component acts on them, except that Argo CD tracks its objects by `instance`, and Helm by `managed-by`. */

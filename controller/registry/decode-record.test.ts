@@ -142,14 +142,20 @@ describe("a record", () => {
       record(
         annotated({
           "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/cluster-weights": "c1=1",
+          "clusterset-proxy.io/min-ready": "3",
           "clusterset-proxy.io/on-endpoint-death": "reset",
+          "clusterset-proxy.io/unselected-clusters": "never",
         }),
       ),
       carried(
         {},
         {
           "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/cluster-weights": "c1=1",
+          "clusterset-proxy.io/min-ready": "3",
           "clusterset-proxy.io/on-endpoint-death": "reset",
+          "clusterset-proxy.io/unselected-clusters": "never",
         },
       ),
     ],

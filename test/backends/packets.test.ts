@@ -43,7 +43,7 @@ async function program(one: PacketCase, programmer: Programmer): Promise<void> {
   const node = one.node(homeFact());
   const plan = planOf(modelOf(one.objects, node), node);
   const config = { masquerade: one.masquerade, podCidrs: node.podCidrs };
-  const held = node.clusterSetCidrs.map(async (clusterSetCidr) => {
+  for (const clusterSetCidr of node.clusterSetCidrs) {
     const { family } = clusterSetCidr;
     const services = [...plan].map(
       ([key, all]) => [key, all.filter((service) => service.family === family)] as const,
@@ -51,6 +51,5 @@ async function program(one: PacketCase, programmer: Programmer): Promise<void> {
     const { left, writesLeft } = await programmer.hold({ clusterSetCidr, config, services });
     // Draining objects may be deleted at any time, when their last connection ends.
     assert.equal(writesLeft, 0, left);
-  });
-  await Promise.all(held);
+  }
 }

@@ -57,15 +57,35 @@ const anyImport: fc.Arbitrary<ImportFact> = fc
     affinitySeconds: fc.constantFrom(undefined, undefined, 10800, 30),
     trafficDistribution: fc.constantFrom(undefined, undefined, "PreferSameZone", "PreferSameNode"),
     selectors: fc.option(anySelectors, { nil: undefined, freq: 2 }),
+    clusterWeights: fc.option(
+      fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 7 })).map(
+        ([c1, c2]) =>
+          new Map([
+            ["c1", c1 * 7 + 1],
+            ["c2", c2 * c1 * 7],
+          ]),
+      ),
+      { nil: undefined, freq: 2 },
+    ),
+    onlySelected: fc.constantFrom(undefined, undefined, undefined, true as const),
+    minReady: fc.constantFrom(undefined, undefined, { endpoints: 2 }, { percent: 60 }),
   })
-  .map(({ affinitySeconds, trafficDistribution, selectors, ...rest }) => ({
-    ...rest,
+  .map(({ affinitySeconds, trafficDistribution, selectors, ...more }) => ({
+    ...withoutUnset(more),
     ...(selectors !== undefined && { selectors }),
     ...(affinitySeconds !== undefined && { affinitySeconds }),
     ...(trafficDistribution !== undefined && {
       trafficDistribution: trafficDistribution as "PreferSameZone",
     }),
   }));
+
+/** Optional fields are absent, not undefined, as parsers leave them. */
+function withoutUnset<
+  Fields extends Pick<ImportFact, "key" | "created" | "headless" | "vips" | "ports" | "nodeLocal">,
+>({ key, created, headless, vips, ports, nodeLocal, ...optional }: Fields): ImportFact {
+  const set = Object.entries(optional).filter(([, value]) => value !== undefined);
+  return { key, created, headless, vips, ports, nodeLocal, ...Object.fromEntries(set) };
+}
 
 const condition = fc.constantFrom<EndpointCondition>(
   "ready",

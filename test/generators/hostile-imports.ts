@@ -29,6 +29,10 @@ export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields 
 const UDP = "clusterset-proxy.io/udp";
 const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
 const HEALTH = "clusterset-proxy.io/health";
+const UNSELECTED = "clusterset-proxy.io/unselected-clusters";
+const SELECTORS = "clusterset-proxy.io/cluster-selectors";
+const WEIGHTS = "clusterset-proxy.io/cluster-weights";
+const MIN_READY = "clusterset-proxy.io/min-ready";
 const SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 const GOOD = { name: "good", protocol: "TCP", port: 81 } as const;
 
@@ -165,6 +169,56 @@ export const IMPORT_CASES: readonly ParserCase[] = [
       {},
       `invalid-policy metadata.annotations[${HEALTH}]`,
     ),
+  ),
+  metadata({ annotations: { [UNSELECTED]: "never" } }, { onlySelected: true }),
+  metadata({ annotations: { [UNSELECTED]: "last" } }, {}),
+  metadata({ annotations: { [UNSELECTED]: null } }, {}),
+  // A typo must not open the wall.
+  ...["", "Never", "never ", "nevr", false, 0, {}, ["never"]].map((value) =>
+    metadata(
+      { annotations: { [UNSELECTED]: value } },
+      { onlySelected: true },
+      `invalid-policy metadata.annotations[${UNSELECTED}]`,
+    ),
+  ),
+  // Nor must a list that nobody can read.
+  metadata(
+    { annotations: { [UNSELECTED]: "never", [SELECTORS]: "[{}]" } },
+    { onlySelected: true, selectors: [] },
+    `invalid-selector metadata.annotations[${SELECTORS}][0]`,
+  ),
+  metadata(
+    { annotations: { [UNSELECTED]: "never", [SELECTORS]: "[" } },
+    { onlySelected: true, selectors: [] },
+    `invalid-selector metadata.annotations[${SELECTORS}]`,
+  ),
+  metadata({ annotations: { [WEIGHTS]: "old=90,new=10" } }, { clusterWeights: { old: 9, new: 1 } }),
+  metadata({ annotations: { [WEIGHTS]: " a.b=0 , c=7" } }, { clusterWeights: { c: 1 } }),
+  metadata({ annotations: { [WEIGHTS]: "c=1000" } }, { clusterWeights: { c: 1 } }),
+  metadata({ annotations: { [WEIGHTS]: null } }, {}),
+  ...[
+    ...["", "a", "a=", "=1", "a=-1", "a=1.5", "a=01", "a=1e2", "a=1,", "a=1,,b=1", "a=1;b=1"],
+    ...["a=1,a=1", "a=0", "a=0,b=0", "a=1001", "a=500,b=501", "A=1", "a b=1", "a.b.c=1"],
+    ...["__proto__=1", "a=1\nb=1", `${"x".repeat(64)}=1`, "a=0,".repeat(20_000), 5, {}, ["a=1"]],
+    Array.from({ length: 1001 }, (_, i) => `c${i}=0`).join(","),
+  ].map((value) =>
+    metadata(
+      { annotations: { [WEIGHTS]: value } },
+      {},
+      `invalid-policy metadata.annotations[${WEIGHTS}]`,
+    ),
+  ),
+  metadata({ annotations: { [MIN_READY]: "3" } }, { minReady: { endpoints: 3 } }),
+  metadata({ annotations: { [MIN_READY]: "100000" } }, { minReady: { endpoints: 100_000 } }),
+  metadata({ annotations: { [MIN_READY]: "30%" } }, { minReady: { percent: 30 } }),
+  metadata({ annotations: { [MIN_READY]: null } }, {}),
+  ...["", "0", "0%", "-1", "101%", "100001", "1.5", "3 ", "%", "3%%", "three", 3, {}, ["3"]].map(
+    (value) =>
+      metadata(
+        { annotations: { [MIN_READY]: value } },
+        {},
+        `invalid-policy metadata.annotations[${MIN_READY}]`,
+      ),
   ),
   ...["1", "yesterday", "2026-01-02", "2026-01-02T03:04:05", "2026-13-02T03:04:05Z", 5, {}].map(
     (creationTimestamp) =>

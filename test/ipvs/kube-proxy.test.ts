@@ -78,7 +78,7 @@ describe("beside the real kube-proxy in ipvs mode", () => {
     await answers(CLUSTER_IP, "theirs");
     assert.equal(await shared.its(), its);
     const ours = await shared.ours();
-    assert.match(ours, /-A -t 241\.0\.1\.7:80 -s rr -b \S*flag-3\n-a .* -w 1$/);
+    assert.match(ours, /-A -t 241\.0\.1\.7:80 -s wrr -b \S*flag-3\n-a .* -w 1$/);
     shared.serve(["other"]);
     await answers(CLUSTER_IP, "other");
     assert.equal(await shared.ours(), ours);

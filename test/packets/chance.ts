@@ -36,5 +36,10 @@ export function chanceToNumber(chance: Chance): number {
 
 /** True if it is one in `n`, to within the rounding of `n` draws of 31 bits. */
 export function isOneIn(chance: Chance, n: number): boolean {
-  return Math.abs(chanceToNumber(chance) - 1 / n) < n / 2 ** 31;
+  return isNear(chance, 1 / n, n);
+}
+
+/** True if it is this number, to within the rounding of `draws` draws of 31 bits. */
+export function isNear(chance: Chance, number: number, draws: number): boolean {
+  return Math.abs(chanceToNumber(chance) - number) < draws / 2 ** 31;
 }

@@ -90,17 +90,19 @@ function trace(
   }
   const client = `${source.text} ${key}`;
   const known = memory.get(client);
-  const takers = [...server.destinations].flatMap(([one, { weight }]) => (weight > 0 ? [one] : []));
-  const candidates = takers.filter((one) => one === known);
+  const takers = [...server.destinations].filter(([, { weight }]) => weight > 0);
+  const candidates = takers.filter(([one]) => one === known);
   const selected = candidates.length > 0 ? candidates : takers;
   if (selected.length === 0) return [outcome(evaluate(guard, "strays", headers))];
-  return selected.map((one, i) => {
+  const { scheduler } = server.terms;
+  const weights = selected.map(([, { weight }]) => (scheduler === "wrr" ? weight : 1));
+  return selected.map(([one], i) => {
     const endpoint = addressOf(endpointOf(one));
     const sent = evaluate(guard, "postrouting", { ...headers, destination: endpoint });
     const masquerade = sent.fate === "sent" && sent.masquerade;
     const after = server.terms.timeout > 0 ? new Map(memory).set(client, one) : memory;
     const fate: Fate = { fate: "sent", to: destinationText(one), masquerade };
-    return outcome(fate, share(i, selected.length), after);
+    return outcome(fate, share(i, weights), after);
   });
 }
 
@@ -163,10 +165,11 @@ function isIn(range: string, address: Address, explicit: ReadonlySet<string>): b
   return contains(cidr, address);
 }
 
-/** One of `n` equal shares; they add up to one exactly. */
-function share(i: number, n: number): Chance {
-  const equal = Math.floor(2 ** 31 / n);
-  return andDraw(CERTAIN, i === n - 1 ? 2 ** 31 - equal * (n - 1) : equal);
+/** The part of a weight in all of them; the parts add up to one exactly. */
+function share(i: number, weights: readonly number[]): Chance {
+  const sumOf = (some: readonly number[]) => some.reduce((sum, weight) => sum + weight, 0);
+  const upTo = (n: number) => Math.round((2 ** 31 * sumOf(weights.slice(0, n))) / sumOf(weights));
+  return andDraw(CERTAIN, upTo(i + 1) - upTo(i));
 }
 
 function endpointOf(destination: Parameters<typeof destinationText>[0]): string {

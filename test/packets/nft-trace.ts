@@ -189,8 +189,14 @@ class Trace {
       [/^ct state (\S+) /, ([some = ""]) => only(some.split(",").includes(state.toLowerCase()))],
       [/^meta l4proto (tcp) /, ([one]) => only(one === packet.protocol)],
       [/^meta priority set none/, () => set(0)],
-      [/^meta priority set numgen random mod (\d+)/, ([n]) => draws(journey, Number(n))],
-      [/^meta priority set jhash ip6? saddr mod (\d+)/, ([n]) => hashes(journey, Number(n))],
+      [
+        /^meta priority set numgen random mod (\d+)(?: offset (\d+))?/,
+        ([n, offset]) => draws(journey, Number(n), Number(offset)),
+      ],
+      [
+        /^meta priority set jhash ip6? saddr mod (\d+)(?: offset (\d+))?/,
+        ([n, offset]) => hashes(journey, Number(n), Number(offset)),
+      ],
       [
         /^meta priority set ip6? daddr \. meta l4proto \. th dport map @(\S+)/,
         ([map = ""]) => value(map, service),
@@ -237,20 +243,20 @@ class Trace {
 }
 
 /** All results of a draw; the shares add up to one exactly. */
-function draws(journey: Journey, n: number): Journey[] {
+function draws(journey: Journey, n: number, offset: number): Journey[] {
   const equal = Math.floor(2 ** 31 / n);
-  return Array.from({ length: n }, (_, priority) => {
-    const share = priority === n - 1 ? 2 ** 31 - equal * (n - 1) : equal;
-    return { ...journey, priority, chance: andDraw(journey.chance, share) };
+  return Array.from({ length: n }, (_, i) => {
+    const share = i === n - 1 ? 2 ** 31 - equal * (n - 1) : equal;
+    return { ...journey, priority: offset + i, chance: andDraw(journey.chance, share) };
   });
 }
 
 /** A hash is a draw that each client makes once. */
-function hashes(journey: Journey, n: number): Journey[] {
-  const name = `${journey.source.hex} ${n}`;
+function hashes(journey: Journey, n: number, offset: number): Journey[] {
+  const name = `${journey.source.hex} ${n} ${offset}`;
   const known = journey.memory.hashes.get(name);
   if (known !== undefined) return [{ ...journey, priority: known }];
-  return draws(journey, n).map((one) => {
+  return draws(journey, n, offset).map((one) => {
     const all = new Map(one.memory.hashes).set(name, one.priority);
     return { ...one, memory: { ...one.memory, hashes: all } };
   });

@@ -35,7 +35,7 @@ export interface Target {
 }
 
 /**
- * `Arrival[]`: one of them, with equal chances. `refused`: rejected at once (TCP reset, ICMP port unreachable). `untouched`: the
+ * `Arrival[]`: one of them, with equal chances unless they have parts. `refused`: rejected at once (TCP reset, ICMP port unreachable). `untouched`: the
  * packet continues as without an agent. `unserved`: a port that no import has, at an explicit VIP: untouched, or refused by a
  * backend for which the address is local.
  */
@@ -48,6 +48,8 @@ export interface Arrival {
   readonly port: number;
   /** True if the server sees an address of the client's node rather than the client's. */
   readonly masquerade: boolean;
+  /** Its part of the flow's connections, in comparison with the parts of the other arrivals; 1 by default. */
+  readonly part?: number;
 }
 
 /** A case; flows from the client pod to TCP ports are the rule, so the rest is left out. */
@@ -71,6 +73,8 @@ export const sctp = (address: string, port: number): Target => ({
 
 /** Arrival at a pod, with the client's own address. */
 export const at = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: false });
+/** The same with a part of the connections. */
+export const atPart = (part: number, pod: string): Arrival => ({ ...at(pod), part });
 /** Arrival at a pod, with the node's address. */
 export const masked = (pod: string, port = 8080): Arrival => ({ pod, port, masquerade: true });
 

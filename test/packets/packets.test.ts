@@ -10,7 +10,7 @@ import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject } from "../generators/objects.ts";
 import { addressAt, homeFact, VIPS } from "./address-plan.ts";
 import { PACKET_CASES } from "./cases.ts";
-import { CERTAIN, chanceToNumber, either, isOneIn, NEVER, sameChance } from "./chance.ts";
+import { CERTAIN, chanceToNumber, either, isNear, isOneIn, NEVER, sameChance } from "./chance.ts";
 import { ready, slice } from "./objects.ts";
 import type { Packet } from "./packet.ts";
 import type { Expectation, Flow, PacketCase, Target } from "./packet-case.ts";
@@ -49,12 +49,17 @@ function runCase(one: PacketCase, backend: TestedBackend): void {
   for (const check of kept) check();
 }
 
-/** Every expected endpoint has an equal share, and there is no other outcome. */
+/** Every expected endpoint has its part, and there is no other outcome. */
 function assertExpected(outcomes: readonly Outcome<unknown>[], flow: Flow, where: string): void {
   const chances = chancesOf(outcomes);
-  assert.deepEqual([...chances.keys()].sort(), fatesOf(flow.expect, flow.to).sort(), where);
-  for (const [fate, chance] of chances) {
-    assert.ok(isOneIn(chance, chances.size), `${where}: ${fate} has ${chanceToNumber(chance)}`);
+  const fates = fatesOf(flow.expect, flow.to);
+  assert.deepEqual([...chances.keys()].sort(), [...fates].sort(), where);
+  const parts = Array.isArray(flow.expect) ? flow.expect.map(({ part = 1 }) => part) : [1];
+  const whole = parts.reduce((sum, part) => sum + part, 0);
+  for (const [i, fate] of fates.entries()) {
+    const chance = chances.get(fate) ?? NEVER;
+    const share = (parts[i] ?? 0) / whole;
+    assert.ok(isNear(chance, share, whole), `${where}: ${fate} has ${chanceToNumber(chance)}`);
   }
   assert.ok(sameChance([...chances.values()].reduce(either, NEVER), CERTAIN), where);
 }

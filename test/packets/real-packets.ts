@@ -3,6 +3,7 @@ import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Result } from "../../images/request/attempt.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import { SLOWNESS } from "../lab/slowness.ts";
 import { addressAt, HOME, LAB } from "./address-plan.ts";
 import { PACKET_CASES } from "./cases.ts";
 import type { Arrival, Flow, PacketCase, Target } from "./packet-case.ts";
@@ -13,6 +14,11 @@ import { hasSctp } from "./sctp.ts";
 const ROUND = 5;
 /** Rounds at most: of two endpoints, one is missed once in 10^12 runs. */
 const ROUNDS = 4;
+
+/** Connections that show the parts of endpoints; an emulated machine makes few in a second. */
+const COUNTED = SLOWNESS > 1 ? 96 : 600;
+/** Standard deviations that a count may be off: chance exceeds them once in 10^8. */
+const DEVIATIONS = 6;
 
 /** The cases that connections can show. */
 export const REAL_CASES: readonly PacketCase[] = PACKET_CASES.filter((one) => one.real);
@@ -104,11 +110,26 @@ export function skipReason({ flows }: PacketCase): string | false {
 
 /** The results of so many connections that each of these endpoints has been seen, or does not respond. */
 async function sample(client: Peer, target: Target, expect: readonly Arrival[]): Promise<Seen> {
+  if (expect.some(({ part }) => part !== undefined)) return countParts(client, target, expect);
   if (expect.length === 1) return connect(client, target, 3);
   const results: Result[] = [];
   for (let i = 0; i < ROUNDS; i++) {
     results.push(...(await client.connect(target, ROUND * expect.length)));
     if (seenOf(results).names.length >= expect.length) break;
+  }
+  return seenOf(results);
+}
+
+/** Compares the number of connections of each endpoint with its part. */
+async function countParts(client: Peer, target: Target, expect: readonly Arrival[]): Promise<Seen> {
+  const results = await client.connect(target, COUNTED);
+  const counts = Map.groupBy(results, (result) => ("name" in result ? result.name : undefined));
+  const whole = expect.reduce((sum, { part = 1 }) => sum + part, 0);
+  for (const { pod, part = 1 } of expect) {
+    const share = part / whole;
+    const count = counts.get(pod)?.length ?? 0;
+    const most = DEVIATIONS * Math.sqrt(COUNTED * share * (1 - share));
+    assert.ok(Math.abs(count - COUNTED * share) <= most, `${pod}: ${count} of ${COUNTED}`);
   }
   return seenOf(results);
 }

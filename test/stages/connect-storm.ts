@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_CLUSTER_WEIGHTS } from "../../api/keys.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -32,6 +33,22 @@ function slices(n: number): object[] {
     const origin = { cluster, region: REGIONS[cluster] };
     return sliceObject(`web-${cluster}`, "shop/web", origin, [TARGET], endpoints);
   });
+}
+
+const VIPS = ["241.0.1.1", "241.0.1.2", "241.0.1.3", "241.0.1.4"];
+/** Weights of clusters that are then one tier; without them, there are three. */
+const WEIGHTS = [undefined, "c1=9,c2=1", "c1=1,c2=9", "c2=1,c3=2"];
+
+/** The n-th state of the import. */
+function importOf(n: number): object {
+  const serve = importObject("shop/web", VIPS, [HTTP]) as { metadata: object };
+  const weights = WEIGHTS[n % WEIGHTS.length];
+  if (weights === undefined) return serve;
+  const annotations = {
+    [ANNOTATION_CLUSTER_SELECTORS]: "[]",
+    [ANNOTATION_CLUSTER_WEIGHTS]: weights,
+  };
+  return { ...serve, metadata: { ...serve.metadata, annotations } };
 }
 
 interface Sums {
@@ -79,7 +96,7 @@ export interface Storm {
 }
 
 /**
- * Makes connections without a pause while endpoints of all tiers come and go. Asserts that none fails or hangs, and that
+ * Makes connections without a pause while endpoints of all tiers come and go, and the weights of their clusters change. Asserts that none fails or hangs, and that
  * hardly any SYN is lost: TCP sends a lost SYN again after a second, which a client sees as a slow connect only.
  */
 export async function assertStorm(
@@ -108,8 +125,7 @@ export async function assertStorm(
   for (const { cluster, pod } of SERVERS)
     await lab.pod(cluster, "n1", pod).exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
   const manifests = new ManifestDirectory(lab, "manifests");
-  const vips = ["241.0.1.1", "241.0.1.2", "241.0.1.3", "241.0.1.4"];
-  manifests.write("import", importObject("shop/web", vips, [HTTP]));
+  manifests.write("import", importOf(0));
   manifests.write("slices", ...slices(0));
   const agent = new AgentProcess(lab.node("c1", "n1"), manifests.path, [
     ...["--cluster-id", "c1", "--region", "eu-west", ...flags],
@@ -123,7 +139,7 @@ export async function assertStorm(
     for (const pod of pods) await pod.exec(["sysctl", "-qw", range]);
   }
   const clients = pods.flatMap((pod) =>
-    vips.slice(0, load.clients / pods.length).map((vip) => {
+    VIPS.slice(0, load.clients / pods.length).map((vip) => {
       const [rate, inFlight] = [String(load.rate), String(load.inFlight)];
       const flags = ["--for", "240", "--in-flight", inFlight, "--rate", rate, "--every", "500"];
       return pod.spawn(request(...flags, "--timeout", `${load.timeout}`, `tcp://${vip}:80`));
@@ -135,7 +151,8 @@ export async function assertStorm(
   const programmed = "clusterset_agent_network_programming_duration_seconds_count";
   let live = 0;
   while ((live < changes || connectionsOf(clients) < connections) && Date.now() < end) {
-    manifests.write("slices", ...slices(++done));
+    if (++done % 5 === 0) manifests.write("import", importOf(done / 5));
+    else manifests.write("slices", ...slices(done));
     await sleep(load.pause);
     if (done % 25 === 0) live = await agent.metric(programmed);
   }

@@ -5,8 +5,9 @@ import {
   type VirtualService,
 } from "../../plan/virtual-service.ts";
 import { GUARD, serviceChain } from "./chain-name.ts";
+import { chancesOf } from "./chances.ts";
 import { recentList } from "./recent-lists.ts";
-import { comment, dnat, host, oneIn, remember, remembered } from "./rule.ts";
+import { comment, dnat, host, remember, remembered, withProbability } from "./rule.ts";
 
 /** A chain and its rules, each a whole line of iptables-save: `-A CHAIN …`. */
 export interface Chain {
@@ -15,8 +16,8 @@ export interface Chain {
 }
 
 /**
- * The chain of one service: its endpoints with equal chances (the i-th of n with probability 1/(n-i)). With affinity, rules for
- * known clients come first; `recentPrefix` is the prefix of their lists (`recentPrefixes`).
+ * The chain of one service: its endpoints with their chances (`chancesOf`). With affinity, rules for known clients come first;
+ * `recentPrefix` is the prefix of their lists (`recentPrefixes`).
  */
 export function renderService(service: VirtualService, recentPrefix: string): Chain {
   const name = serviceChain(service);
@@ -37,9 +38,10 @@ export function renderService(service: VirtualService, recentPrefix: string): Ch
       add(endpoint, remembered(list(endpoint), affinitySeconds, family));
     }
   }
+  const chances = chancesOf(service);
   for (const [i, endpoint] of endpoints.entries()) {
-    const left = endpoints.length - i;
-    const matches = left === 1 ? [] : [oneIn(left)];
+    const isLast = i === endpoints.length - 1;
+    const matches = isLast ? [] : [withProbability(chances[i] ?? 0)];
     if (affinitySeconds !== undefined) matches.push(remember(list(endpoint), family));
     add(endpoint, ...matches);
   }

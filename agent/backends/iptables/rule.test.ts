@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { comment, dnat, host, oneIn, remember, remembered, wasAddressedTo } from "./rule.ts";
+import {
+  comment,
+  dnat,
+  host,
+  remember,
+  remembered,
+  wasAddressedTo,
+  withProbability,
+} from "./rule.ts";
 
 /** xt_statistic keeps a chance as a count of 1 / 2^31. */
 function counted(probability: number): number {
   return Math.round(probability * 2 ** 31);
 }
 
-describe("oneIn", () => {
+describe("withProbability", () => {
   const KNOWN = [
     [2, "0.50000000000"],
     [3, "0.33333333349"],
@@ -17,14 +25,21 @@ describe("oneIn", () => {
     [4096, "0.00024414062"],
   ] as const;
   for (const [n, probability] of KNOWN) {
-    test(`of ${n} is ${probability}, as iptables-save prints it`, () => {
-      assert.equal(oneIn(n), `-m statistic --mode random --probability ${probability}`);
+    test(`of 1/${n} is ${probability}, as iptables-save prints it`, () => {
+      assert.equal(
+        withProbability(1 / n),
+        `-m statistic --mode random --probability ${probability}`,
+      );
     });
   }
 
   test("of any number of endpoints is read back as the same chance", () => {
     for (let n = 2; n <= 5000; n++) {
-      const probability = Number(oneIn(n).split(" ").at(-1));
+      const probability = Number(
+        withProbability(1 / n)
+          .split(" ")
+          .at(-1),
+      );
       assert.equal(counted(probability), counted(1 / n), String(n));
     }
   });

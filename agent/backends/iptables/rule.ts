@@ -15,11 +15,12 @@ export function comment(text: string): string {
 }
 
 /**
- * `-m statistic …` that is true once in `n` times. iptables rounds the probability to k / 2^31 and prints eleven digits, with
- * halves to even, which `toFixed` does not: 0.1 becomes 0.10000000009, and 1/4096 becomes 0.00024414062.
+ * `-m statistic …` that is true with this probability, more than 0 and less than 1. iptables rounds it to k / 2^31 and prints eleven digits,
+ * with halves to even, which `toFixed` does not: 0.1 becomes 0.10000000009, and 1/4096 becomes 0.00024414062.
  */
-export function oneIn(n: number): string {
-  const scaled = BigInt(Math.round(WHOLE / n)) * 10n ** 11n;
+export function withProbability(chance: number): string {
+  const rounded = Math.min(Math.max(1, Math.round(WHOLE * chance)), WHOLE - 1);
+  const scaled = BigInt(rounded) * 10n ** 11n;
   const whole = BigInt(WHOLE);
   const down = scaled / whole;
   const rest = 2n * (scaled % whole);

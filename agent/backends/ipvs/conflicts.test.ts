@@ -84,7 +84,7 @@ describe("a foreign server in the place of ours", () => {
     state.servers.delete(KEY);
     ruleset.set("demo/serve", [WEB, TLS]);
     const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-    assert.match(String(tx), /new-server TCP 241\.0\.0\.10 80 rr/);
+    assert.match(String(tx), /new-server TCP 241\.0\.0\.10 80 wrr/);
     tx.settle(state);
     assert.deepEqual(conflictsOf(state, "IPv4"), []);
   });
@@ -130,6 +130,6 @@ describe("a foreign server in the place of ours", () => {
     state.servers.set(OTHER, { ...existing, terms: { ...existing.terms, flags: 0 } });
     ruleset.set("demo/serve", [WEB, TLS]);
     const tx = finished(diff(state, finished(ruleset.take()), OPTIONS));
-    assert.match(String(tx), /set-server TCP 241\.0\.0\.10 443 rr flags 32/);
+    assert.match(String(tx), /set-server TCP 241\.0\.0\.10 443 wrr flags 32/);
   });
 });

@@ -80,11 +80,29 @@ describe("the steps of a change, in order", () => {
   test("a new service: its destinations, its address, and only then the guard admits connections", () => {
     assert.deepEqual(new World().set([service([A, B])]), [
       "add element ip csp-ipvs hairpins { 10.1.0.11 . 10.1.0.11 }",
-      "new-server TCP 241.0.0.10 80 rr flags 32 timeout 0",
+      "new-server TCP 241.0.0.10 80 wrr flags 32 timeout 0",
       "new-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 1",
       "new-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 1",
       "address add 241.0.0.10",
       'add element ip csp-ipvs served { 241.0.0.10 . tcp . 80 comment "demo/serve" }',
+    ]);
+  });
+
+  test("shares: weights change, and no destination is deleted", () => {
+    const world = both();
+    const shares = (c1: number, c2: number) => [
+      { cluster: "c1", weight: c1 },
+      { cluster: "c2", weight: c2 },
+    ];
+    assert.deepEqual(world.set([service([A, B], { shares: shares(9, 1) })]), [
+      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 9",
+    ]);
+    assert.deepEqual(world.set([service([A, B], { shares: shares(1, 1) })]), [
+      "set-destination TCP 241.0.0.10 80 10.1.0.11 8080 weight 1",
+    ]);
+    assert.deepEqual(world.set([service([A, B], { shares: shares(1, 2), scheduler: "mh" })]), [
+      "set-server TCP 241.0.0.10 80 mh flags 40 timeout 0",
+      "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 2",
     ]);
   });
 
@@ -194,7 +212,7 @@ describe("the steps of a change, in order", () => {
   test("affinity is persistence for as many seconds, and changed terms do not replace the server", () => {
     const world = both();
     assert.deepEqual(world.set([service([A, B], { affinitySeconds: 600 })]), [
-      "set-server TCP 241.0.0.10 80 rr flags 33 timeout 600",
+      "set-server TCP 241.0.0.10 80 wrr flags 33 timeout 600",
     ]);
   });
 
@@ -245,4 +263,26 @@ describe("the steps of a change, in order", () => {
     assert.deepEqual(lines, []);
     assert.deepEqual(world.state.servers.get("f100000a TCP 30080"), foreign);
   });
+});
+
+test("a server of an earlier release keeps rr until its destinations have different weights", () => {
+  const world = both();
+  const [[key, server] = assert.fail()] = world.state.servers;
+  const restarted = (services: readonly VirtualService[]) => {
+    world.state.servers.set(key, { ...server, terms: { ...server.terms, scheduler: "rr" } });
+    return world.restart(services);
+  };
+  assert.deepEqual(restarted([service([A, B])]), []);
+  const shares = (c1: number, c2: number) => [
+    { cluster: "c1", weight: c1 },
+    { cluster: "c2", weight: c2 },
+  ];
+  assert.deepEqual(restarted([service([A, B], { shares: shares(1, 1) })]), []);
+  assert.deepEqual(restarted([service([A, B], { shares: shares(1, 2) })]), [
+    "set-server TCP 241.0.0.10 80 wrr flags 32 timeout 0",
+    "set-destination TCP 241.0.0.10 80 10.2.0.11 8080 weight 2",
+  ]);
+  assert.deepEqual(restarted([service([A, B], { affinitySeconds: 60 })]), [
+    "set-server TCP 241.0.0.10 80 wrr flags 33 timeout 60",
+  ]);
 });

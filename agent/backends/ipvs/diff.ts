@@ -4,6 +4,7 @@ import { finished } from "../backend.ts";
 import { changesOf } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import type { GuardOptions } from "./guard.ts";
+import { isRoundRobin } from "./kernel-scheduler.ts";
 import { marksOf } from "./nft-tables.ts";
 import {
   type Blocked,
@@ -19,12 +20,10 @@ import {
   type KernelState,
   sameTerms,
   serverName,
+  type Terms,
   vipOf,
 } from "./state.ts";
 import { IpvsTransaction, type SetChanges } from "./transaction.ts";
-
-/** The weight of all destinations that get new connections. */
-const FULL = 1;
 
 /** The changes of one virtual server. */
 interface ServerDiff {
@@ -69,7 +68,7 @@ export function* diff(
     gains.push(...one.gains);
     losses.push(...one.losses);
     if (one.gains.length + one.losses.length > 0) servers.set(key, one.after);
-    serve(key, desired && desired.endpoints.length > 0 ? desired.importKey : undefined);
+    serve(key, desired && desired.endpoints.size > 0 ? desired.importKey : undefined);
     yield;
   }
   const { vips, leaving } = diffVips(state, changes, servers);
@@ -133,7 +132,8 @@ export function markIdle(
 function asDesired(existing: KernelServer, importKey = ""): DesiredServer | undefined {
   const { terms, destinations } = existing;
   if (!isImportKey(importKey)) return undefined;
-  const endpoints = [...destinations].flatMap(([key, { weight }]) => (weight > 0 ? [key] : []));
+  const taking = [...destinations].filter(([, { weight }]) => weight > 0);
+  const endpoints = new Map(taking.map(([key, { weight }]) => [key, weight]));
   const keeps = new Set([...destinations.keys()].map(destinationText));
   return { importKey, servicePort: importKey, terms, endpoints, keeps };
 }
@@ -164,22 +164,22 @@ function diffServer(
 ): ServerDiff {
   const gains: Command[] = [];
   const losses: Command[] = [];
-  const endpoints = new Set(desired?.endpoints);
+  const endpoints = desired?.endpoints ?? new Map<DestinationKey, number>();
   if (existing === undefined && endpoints.size === 0) return { gains, losses, after: undefined };
-  const terms = desired?.terms ?? existing?.terms;
+  const terms = termsOf(existing, desired);
   if (terms === undefined) return { gains, losses, after: undefined };
   if (existing === undefined) gains.push({ kind: "new-server", server: { ...server, ...terms } });
   else if (!sameTerms(existing.terms, terms))
     gains.push({ kind: "set-server", server: { ...server, ...terms } });
   const before = existing?.destinations ?? new Map<DestinationKey, KernelDestination>();
   const after = new Map<DestinationKey, KernelDestination>();
-  for (const key of endpoints) {
-    const destination = destinationOf(key, FULL);
+  for (const [key, weight] of endpoints) {
+    const destination = destinationOf(key, weight);
     const found = before.get(key);
     if (found === undefined) gains.push({ kind: "new-destination", server, destination });
-    else if (found.weight !== FULL || !found.plain)
+    else if (found.weight !== weight || !found.plain)
       gains.push({ kind: "set-destination", server, destination });
-    after.set(key, { weight: FULL, plain: true, idle: false });
+    after.set(key, { weight, plain: true, idle: false });
   }
   for (const [key, found] of before) {
     if (endpoints.has(key)) continue;
@@ -194,6 +194,15 @@ function diffServer(
   if (after.size > 0) return { gains, losses, after: { terms, destinations: after } };
   losses.push({ kind: "delete-server", server });
   return { gains, losses, after: undefined };
+}
+
+function termsOf(
+  existing: KernelServer | undefined,
+  desired: DesiredServer | undefined,
+): Terms | undefined {
+  if (existing === undefined || desired === undefined) return (desired ?? existing)?.terms;
+  const stays = isRoundRobin(existing.terms, desired.terms, desired.endpoints.values());
+  return stays ? existing.terms : desired.terms;
 }
 
 /** Whether connections to a destination end at once. Of a deleted import, TCP's are kept, because its policy is deleted, too. */

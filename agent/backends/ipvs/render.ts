@@ -2,13 +2,9 @@ import type { Scheduler } from "../../../api/scheduler.ts";
 import { servicePortName, type VirtualService } from "../../plan/virtual-service.ts";
 import { digitsOf } from "../nft/digits.ts";
 import { keysOf, type ServiceKey } from "../nft/service-key.ts";
-import {
-  type DesiredServer,
-  type DestinationKey,
-  destinationKey,
-  MARK,
-  type Terms,
-} from "./state.ts";
+import { kernelScheduler } from "./kernel-scheduler.ts";
+import { type DesiredServer, destinationKey, MARK, type Terms } from "./state.ts";
+import { weightsOf } from "./weights.ts";
 
 /** IP_VS_SVC_F_PERSISTENT. */
 const PERSISTENT = 0x1;
@@ -35,15 +31,19 @@ export function renderServers(
 }
 
 /** The kernel accepts any timeout that an import can have: at most a day. */
-function termsOf({ affinitySeconds }: VirtualService, scheduler: Scheduler): Terms {
+function termsOf({ affinitySeconds, shares }: VirtualService, asked: Scheduler): Terms {
+  const scheduler = kernelScheduler(asked, shares !== undefined);
   const byClient = scheduler === "sh" || scheduler === "mh";
   const flags = MARK | (byClient ? FALLBACK : 0);
   if (affinitySeconds === undefined) return { scheduler, flags, timeout: 0 };
   return { scheduler, flags: flags | PERSISTENT, timeout: affinitySeconds };
 }
 
-function endpointsOf({ endpoints }: VirtualService): DestinationKey[] {
-  return endpoints.flatMap(({ address, port }) =>
-    digitsOf([address]).map((digits) => destinationKey({ address: digits, port })),
+function endpointsOf(service: VirtualService): DesiredServer["endpoints"] {
+  const weights = [...weightsOf(service)].flatMap(([{ address, port }, weight]) =>
+    digitsOf([address]).map(
+      (digits) => [destinationKey({ address: digits, port }), weight] as const,
+    ),
   );
+  return new Map(weights);
 }

@@ -24,8 +24,8 @@ export interface DesiredServer {
   /** `ns/name:port`. */
   readonly servicePort: string;
   readonly terms: Terms;
-  /** Destinations of new connections; if there are none, the guard rejects connections. */
-  readonly endpoints: readonly DestinationKey[];
+  /** Destinations of new connections with their weights; if there are none, the guard rejects connections. */
+  readonly endpoints: ReadonlyMap<DestinationKey, number>;
   /** Present if connections to other endpoints end at once; as `destination` spells them. */
   readonly keeps?: ReadonlySet<string>;
 }

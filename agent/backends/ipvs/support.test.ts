@@ -95,7 +95,7 @@ describe("what is missing", () => {
     ]);
     assert.deepEqual(said, [
       "The agent needs CAP_NET_ADMIN in the node's network: netlink: device csp-ipvs0: create: EPERM; nft: exit status 1: Operation not permitted netlink: Error: cache.",
-      "IPVS: not available: the module ip_vs is not loaded. Load it on the host: modprobe ip_vs ip_vs_rr.",
+      "IPVS: not available: the module ip_vs is not loaded. Load it on the host: modprobe ip_vs ip_vs_wrr.",
     ]);
   });
 

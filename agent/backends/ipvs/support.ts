@@ -3,6 +3,7 @@ import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { loopbackPage } from "../../system/loopback-page.ts";
 import { checkSysctlWritable, readSysctl, writeSysctl } from "../../system/sysctl.ts";
 import type { BackendConfig } from "../backend-kind.ts";
+import { kernelScheduler } from "./kernel-scheduler.ts";
 import { KUBE_PROXY_PORT, type KubeProxyReport, kubeProxyObjection } from "./kube-proxy.ts";
 import { listGuard } from "./list.ts";
 import { probeScheduler, probeTables } from "./probe.ts";
@@ -64,7 +65,8 @@ export async function setUp(config: BackendConfig, stop?: AbortSignal): Promise<
   // Without IPVS, its schedulers and sysctls are missing, too.
   if (hasIpvs) {
     await attempt(async () => {
-      for (const { family } of clusterSetCidrs) await probeScheduler(family, scheduler);
+      for (const { family } of clusterSetCidrs)
+        await probeScheduler(family, kernelScheduler(scheduler, false));
     });
   }
   const objection = kubeProxyObjection(
@@ -147,7 +149,7 @@ export async function readKubeProxy(): Promise<KubeProxyReport> {
 
 /** How to fix each error. */
 const FIXES: ReadonlyMap<ErrorCode | undefined, string> = new Map([
-  ["CSP_IPVS_MISSING", " Load it on the host: modprobe ip_vs ip_vs_rr."],
+  ["CSP_IPVS_MISSING", " Load it on the host: modprobe ip_vs ip_vs_wrr."],
   ["CSP_EXEC_MISSING", " Install nftables."],
   [
     "CSP_EXEC_FAILED",

@@ -123,6 +123,54 @@ describe("the changes of a service", () => {
       "delete element hairpins { 10.1.0.11 . 10.1.0.11 }",
     ]);
   });
+
+  test("shares: units lead to groups, and groups to endpoints; other weights change no endpoint", () => {
+    const world = new World();
+    const C = { ...B, address: "10.2.0.12" };
+    const shares = (c1: number, c2: number) => [
+      { cluster: "c1", weight: c1 },
+      { cluster: "c2", weight: c2 },
+    ];
+    world.set([web(A, B, C)]);
+    world.set([{ ...web(A, B, C), shares: shares(1, 2) }]);
+    const { elements, chains } = world.kernel;
+    const values = (set: string) =>
+      [...(elements.get(set)?.values() ?? [])].map(({ key, value }) => {
+        return `${key.split(" ").at(-1)} ${value}`;
+      });
+    assert.deepEqual(values("services"), ["80 1073741827"]);
+    assert.deepEqual(values("choices"), ["0 1048577", "1 2097154", "2 2097154"]);
+    assert.deepEqual(values("endpoints"), [
+      "0 0a01000b 8080",
+      "1048576 0a01000b 8080",
+      "2097152 0a02000b 8080",
+      "2097153 0a02000c 8080",
+    ]);
+    for (const name of ["share-3", "pick-1-of-1", "pick-2-of-2"]) assert.ok(chains.has(name), name);
+    const before = values("endpoints");
+    world.restart();
+    world.set([{ ...web(A, B, C), shares: shares(1, 9) }]);
+    assert.deepEqual(values("endpoints"), before);
+    world.restart();
+    assert.deepEqual(world.set([{ ...web(A, B, C), shares: shares(1, 9) }]), []);
+    world.set([web(A, B, C)]);
+    assert.deepEqual(values("choices"), []);
+  });
+
+  test("shares with affinity: a group's slots lead to IDs", () => {
+    const world = new World();
+    const shares = [
+      { cluster: "c1", weight: 3 },
+      { cluster: "c2", weight: 1 },
+    ];
+    const sticky = { ...web(A, B), affinitySeconds: 60, shares };
+    world.set([sticky]);
+    world.restart();
+    assert.deepEqual(world.set([sticky]), []);
+    const { chains } = world.kernel;
+    for (const name of ["hash-share-4", "hash-1-of-1", "hash-1-of-2", "sticky-64"])
+      assert.ok(chains.has(name), name);
+  });
 });
 
 describe("chains for what few services need", () => {

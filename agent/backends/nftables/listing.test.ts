@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { ModelNftables } from "../../../test/doubles/model-nftables.ts";
 import { cidr } from "../../../test/generators/facts.ts";
 import { virtualService } from "../../../test/generators/services.ts";
+import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { compare } from "./drift.ts";
@@ -17,15 +18,16 @@ const OPTIONS = {
 } as const;
 
 /** A kernel with one service of two endpoints, and the state of it. */
-function programmed(affinitySeconds?: number): ModelNftables {
+function programmed(affinitySeconds?: number, shares?: VirtualService["shares"]): ModelNftables {
   const kernel = new ModelNftables();
   const ruleset = new NftablesRuleset();
-  const endpoints = ["10.1.0.11", "10.2.0.11"].map((address) => ({
-    ...{ address, port: 8080, cluster: "c1", maybeHere: false },
+  const endpoints = ["10.1.0.11", "10.2.0.11"].map((address, i) => ({
+    ...{ address, port: 8080, cluster: `c${i + 1}`, maybeHere: false },
   }));
   const service = virtualService({
     ...{ importKey: "demo/serve", portName: "http", port: 80, vips: ["241.0.0.10"] },
     ...{ tier: "local", endpoints, ...(affinitySeconds !== undefined && { affinitySeconds }) },
+    ...(shares && { shares }),
   });
   ruleset.set("demo/serve", [service]);
   kernel.run(finished(diff(nothing(), finished(ruleset.take()), OPTIONS)));
@@ -40,6 +42,29 @@ describe("endpoints that are not read", () => {
     test(`are believed as they are, ${seconds === undefined ? "without" : "with"} affinity`, () => {
       const kernel = programmed(seconds);
       assert.deepEqual(kernel.believed(), kernel.read());
+    });
+  }
+
+  const SHARES = [
+    { cluster: "c1", weight: 2 },
+    { cluster: "c2", weight: 1 },
+  ];
+  for (const seconds of [undefined, 60]) {
+    const what = seconds === undefined ? "without" : "with";
+    test(`are believed as they are with shares, ${what} affinity`, () => {
+      const kernel = programmed(seconds, SHARES);
+      assert.deepEqual(kernel.believed(), kernel.read());
+    });
+
+    test(`are not believed if a unit of weight is missing or leads nowhere, ${what} affinity`, () => {
+      for (const change of [undefined, { value: "7" }, { value: `${2 ** 20 * 3}` }]) {
+        const kernel = programmed(seconds, SHARES);
+        const [first] = sets(kernel, "choices").values();
+        assert.ok(first);
+        if (change === undefined) sets(kernel, "choices").delete(first.key);
+        else sets(kernel, "choices").set(first.key, { ...first, ...change });
+        assert.equal(kernel.believed(), undefined);
+      }
     });
   }
 

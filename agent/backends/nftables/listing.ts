@@ -2,6 +2,7 @@ import type { Element } from "../../system/nftables/element.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { digestIn, digestOf } from "./digest.ts";
 import type { SETS } from "./sets.ts";
+import { groupOf, slotsOf, unitsOf } from "./shares.ts";
 import {
   contentOf,
   type KernelService,
@@ -66,19 +67,37 @@ function believedService(
   affinity: string | undefined,
   chosen: readonly Element[],
 ): KernelService | undefined {
-  const slots = Number(head.value);
-  const digest = slots === 0 ? digestOf([], []) : digestIn(head.comment);
-  if (digest === undefined || slots > MOST_BELIEVED) return undefined;
-  if (chosen.length !== (affinity === undefined ? 0 : slots)) return undefined;
+  const number = Number(head.value);
+  const digest = number === 0 ? digestOf([], []) : digestIn(head.comment);
+  const units = unitsOf(number);
+  const slots = units === undefined ? believedSlots(number) : slotsOfUnits(units, chosen);
+  if (digest === undefined || slots === undefined) return undefined;
+  const picked = affinity === undefined ? 0 : slots.length;
+  if (chosen.length !== (units ?? 0) + picked) return undefined;
+  const ids = chosen.filter((one) => !isUnit(one, units)).map(({ value }) => value);
+  const places = affinity === undefined ? slots.map(String) : ids;
+  // Slot 0 is an endpoint of its own only where it is no other.
+  const endpoints = affinity === undefined && units === undefined ? places : ["0", ...places];
   const choices = lastFields(chosen);
-  const ids = chosen.map(({ value }) => value);
-  const endpoints = affinity === undefined ? slotsOf(slots) : ["0", ...ids].sort();
-  return { head: contentOf(head), affinity, endpoints, choices, digest };
+  return { head: contentOf(head), affinity, endpoints: endpoints.sort(), choices, digest };
 }
 
-/** `0` to one less than this, sorted as texts. */
-function slotsOf(slots: number): string[] {
-  return Array.from({ length: slots }, (_, slot) => `${slot}`).sort();
+/** The slots of a service without shares; undefined if they are too many. */
+function believedSlots(number: number): number[] | undefined {
+  return number > MOST_BELIEVED ? undefined : Array.from({ length: number }, (_, slot) => slot);
+}
+
+/** The slots of the groups that the units of a service with shares lead to; undefined if one leads to none, or they are too many. */
+function slotsOfUnits(units: number, chosen: readonly Element[]): number[] | undefined {
+  const found = chosen.filter((one) => isUnit(one, units)).map(({ value }) => Number(value));
+  const groups = [...new Set(found)].flatMap((number) => groupOf(number) ?? []);
+  const total = groups.reduce((sum, { endpoints }) => sum + endpoints, 0);
+  const isGood = found.every((number) => groupOf(number) !== undefined);
+  return isGood && total <= MOST_BELIEVED ? groups.flatMap(slotsOf) : undefined;
+}
+
+function isUnit({ key }: Element, units = 0): boolean {
+  return Number(splitKey(key)[1]) < units;
 }
 
 /** Everything but the services. */

@@ -5,10 +5,12 @@ import {
   type VirtualService,
 } from "../../plan/virtual-service.ts";
 import type { Element } from "../../system/nftables/element.ts";
+import { clusterGroups } from "../cluster-groups.ts";
 import { digitsOf } from "../nft/digits.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { timeoutOf } from "./affinity.ts";
 import { cut, digestOf, withDigest } from "./digest.ts";
+import { type GroupNumber, groupNumber, sharedNumber, slotsOf } from "./shares.ts";
 import { USUAL_SLOTS } from "./skeleton.ts";
 import type { DesiredService } from "./state.ts";
 
@@ -17,58 +19,121 @@ const LEAST_ID = 0x10000;
 
 /** An endpoint with its digits. */
 interface Target {
+  readonly slot: number;
   readonly hex: string;
   readonly port: number;
   readonly comment: string;
 }
 
+/** The slots of a service. */
+interface Slots {
+  /** The number of the service in `services`. */
+  readonly number: number;
+  readonly targets: readonly Target[];
+  /** With shares: the number of its group for each unit of weight, with a comment. */
+  readonly units: readonly (readonly [group: number, comment: string])[];
+  /** The chains that select a slot, with and without affinity. */
+  readonly picks: readonly string[];
+  readonly hashes: readonly string[];
+}
+
 /** The elements of one service: those of each of its VIPs. */
 export function renderService(service: VirtualService): (readonly [ServiceKey, DesiredService])[] {
-  const targets = service.endpoints.flatMap((endpoint) => targetOf(service, endpoint));
-  const slots = targets.length;
+  const slots = service.shares === undefined ? equalSlots(service) : sharedSlots(service);
+  const { number, picks, hashes } = slots;
   const name = servicePortName(service);
   const words = `${name} ${service.tier ?? service.reason}`;
   const seconds = service.affinitySeconds;
   return digitsOf(service.vips).map((vip) => {
     const key = `${vip} ${service.protocol} ${service.port}`;
-    const sticky = seconds !== undefined && slots > 0 ? timeoutOf(seconds) : undefined;
-    const parts = sticky === undefined ? bySlot(key, targets) : byAddress(key, targets);
+    const sticky = seconds !== undefined && number > 0 ? timeoutOf(seconds) : undefined;
+    const parts = sticky === undefined ? bySlot(key, slots) : byAddress(key, slots);
     const digest = digestOf(parts.endpoints, parts.choices);
-    const comment = slots === 0 ? cut(words) : withDigest(words, digest);
+    const comment = number === 0 ? cut(words) : withDigest(words, digest);
     return [
       key,
       {
-        head: { key, value: `${slots}`, comment },
+        head: { key, value: `${number}`, comment },
         affinity:
           sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
         ...parts,
         digest,
-        chains: chainsOf(slots, sticky),
+        chains: sticky === undefined ? picks : [...hashes, `sticky-${sticky}`],
       },
     ];
   });
 }
 
-function bySlot(key: ServiceKey, targets: readonly Target[]) {
-  return { endpoints: targets.map((target, slot) => endpoint(key, slot, target)), choices: [] };
+function equalSlots(service: VirtualService): Slots {
+  const { endpoints } = service;
+  const number = endpoints.length;
+  return {
+    number,
+    targets: endpoints.flatMap((one, slot) => targetOf(service, one, slot)),
+    units: [],
+    picks: number > USUAL_SLOTS ? [`pick-${number}`] : [],
+    hashes: [`hash-${number}`],
+  };
 }
 
-/** Slots lead to IDs, and IDs to endpoints, so that a client's memory does not depend on the order of endpoints. Slot 0 is the fallback. */
-function byAddress(key: ServiceKey, targets: readonly Target[]) {
-  const taken = new Set<number>();
-  const ids = targets.map(({ hex }) => idOf(hex, taken));
-  const [first] = targets;
+function sharedSlots(service: VirtualService): Slots {
+  const groups = clusterGroups(service).map(({ weight, endpoints }, i) => {
+    const number: GroupNumber = { group: i + 1, endpoints: endpoints.length };
+    const slots = slotsOf(number);
+    const targets = endpoints.flatMap((one, j) => targetOf(service, one, slots[j] ?? 0));
+    return { weight, number, targets };
+  });
+  const units = groups.flatMap(({ weight, number, targets }) =>
+    Array.from({ length: weight }, () => [groupNumber(number), targets[0]?.comment ?? ""] as const),
+  );
+  const names = groups.map(({ number: { group, endpoints } }) => `${endpoints}-of-${group}`);
+  return {
+    number: sharedNumber(units.length),
+    targets: groups.flatMap(({ targets }) => targets),
+    units,
+    picks: [`share-${units.length}`, ...names.map((name) => `pick-${name}`)],
+    hashes: [`hash-share-${units.length}`, ...names.map((name) => `hash-${name}`)],
+  };
+}
+
+function bySlot(key: ServiceKey, slots: Slots) {
+  const { targets } = slots;
   return {
     endpoints: [
-      ...(first === undefined ? [] : [endpoint(key, 0, first)]),
-      ...targets.map((target, i) => endpoint(key, ids[i] ?? 0, target)),
+      ...(slots.units.length > 0 ? fallback(key, slots) : []),
+      ...targets.map((target) => endpoint(key, target.slot, target)),
     ],
-    choices: targets.map(({ comment }, slot) => ({
-      key: `${key} ${slot}`,
-      value: `${ids[slot]}`,
-      comment,
-    })),
+    choices: unitsOf(key, slots),
   };
+}
+
+/** Slots lead to IDs, and IDs to endpoints, so that a client's memory does not depend on the order of endpoints. */
+function byAddress(key: ServiceKey, slots: Slots) {
+  const taken = new Set<number>();
+  const targets = slots.targets.map((target) => ({ ...target, id: idOf(target.hex, taken) }));
+  return {
+    endpoints: [
+      ...fallback(key, slots),
+      ...targets.map((target) => endpoint(key, target.id, target)),
+    ],
+    choices: [
+      ...unitsOf(key, slots),
+      ...targets.map(({ slot, id, comment }) => choice(key, slot, id, comment)),
+    ],
+  };
+}
+
+/** Slot 0, which rules use if they find no other. */
+function fallback(key: ServiceKey, { targets: [first] }: Slots): Element[] {
+  return first === undefined ? [] : [endpoint(key, 0, first)];
+}
+
+function unitsOf(key: ServiceKey, { units }: Slots): Element[] {
+  return units.map(([group, comment], unit) => choice(key, unit, group, comment));
+}
+
+function choice(key: ServiceKey, slot: number, value: number, comment: string): Element {
+  return { key: `${key} ${slot}`, value: `${value}`, comment };
 }
 
 function endpoint(key: ServiceKey, slot: number, { hex, port, comment }: Target): Element {
@@ -89,15 +154,14 @@ function idOf(hex: string, taken: Set<number>): number {
   }
 }
 
-function chainsOf(slots: number, sticky: number | undefined): string[] {
-  if (sticky !== undefined) return [`hash-${slots}`, `sticky-${sticky}`];
-  return slots > USUAL_SLOTS ? [`pick-${slots}`] : [];
-}
-
 /** `ns/name:port tier cluster`, and `serving` if no endpoint is ready. */
-function targetOf(service: VirtualService, { address, port, cluster }: PlannedEndpoint): Target[] {
+function targetOf(
+  service: VirtualService,
+  { address, port, cluster }: PlannedEndpoint,
+  slot: number,
+): Target[] {
   const state = service.reason === "nearest-serving" ? " serving" : "";
   const origin = `${service.tier} ${cluster ?? "origin-unknown"}${state}`;
   const comment = cut(`${servicePortName(service)} ${origin}`);
-  return digitsOf([address]).map((hex) => ({ hex, port, comment }));
+  return digitsOf([address]).map((hex) => ({ slot, hex, port, comment }));
 }

@@ -1,30 +1,8 @@
 import { numberText } from "../../system/nftables/text.ts";
-import { type Chain, commentsOf } from "../nft/chains.ts";
-import { hashChain, stickyChains } from "./affinity.ts";
+import { commentsOf } from "../nft/chains.ts";
+import { extraPart, isExtra, type Part, pickBranch } from "./extra-chains.ts";
 import { tableOf } from "./sets.ts";
-import {
-  pickChain,
-  type SkeletonOptions,
-  setTypes,
-  skeletonChains,
-  USUAL_SLOTS,
-} from "./skeleton.ts";
-
-/** An element of a map of verdicts. */
-interface Branch {
-  readonly map: "picks" | "hashes" | "timeouts";
-  readonly number: number;
-  readonly verdict: string;
-}
-
-/** A part of the skeleton. The comments of its rules have a digest of all its rules. */
-interface Part {
-  readonly chains: readonly Chain[];
-  readonly branches: readonly Branch[];
-}
-
-/** A chain that exists only where a service needs it: `pick-100`. */
-const EXTRA = /^(pick|hash|sticky)-(\d+)$/;
+import { type SkeletonOptions, setTypes, skeletonChains, USUAL_SLOTS } from "./skeleton.ts";
 
 /** Input of nft that creates or mends the table, with these extra chains; elements stay. PURE. */
 export function renderSkeleton(options: SkeletonOptions, extra: Iterable<string>): string {
@@ -44,7 +22,7 @@ export function renderSkeleton(options: SkeletonOptions, extra: Iterable<string>
 /** Input of nft that adds these extra chains to a table. PURE. */
 export function renderExtra(options: SkeletonOptions, extra: Iterable<string>): string {
   const table = tableOf(options.family);
-  const lines = [...extra].flatMap((name) => renderPart(table, extraPart(options, name)));
+  const lines = extraParts(options, extra).flatMap((part) => renderPart(table, part));
   return lines.map((line) => `${line}\n`).join("");
 }
 
@@ -55,7 +33,7 @@ const usualMarks = new WeakMap<SkeletonOptions, readonly string[]>();
 export function marksOf(options: SkeletonOptions, extra: Iterable<string>): string[] {
   const usual = usualMarks.get(options) ?? commentsOf(skeletonChains(options));
   usualMarks.set(options, usual);
-  const more = [...extra].flatMap((name) => commentsOf(extraPart(options, name).chains));
+  const more = extraParts(options, extra).flatMap(({ chains }) => commentsOf(chains));
   return [...usual, ...more].sort();
 }
 
@@ -65,43 +43,21 @@ export function extraIn(marks: readonly string[]): Set<string> {
   return new Set(names.filter((name) => isExtra(name)));
 }
 
-function isExtra(name: string): boolean {
-  const [, kind, number] = EXTRA.exec(name) ?? [];
-  return kind !== undefined && !(kind === "pick" && Number(number) <= USUAL_SLOTS);
-}
-
 function* partsOf(options: SkeletonOptions, extra: Iterable<string>): Generator<Part> {
-  const usual = Array.from({ length: USUAL_SLOTS }, (_, i) => pick(i + 1));
+  const usual = Array.from({ length: USUAL_SLOTS }, (_, i) => pickBranch(i + 1));
   yield { chains: skeletonChains(options), branches: usual };
-  for (const name of extra) yield extraPart(options, name);
+  yield* extraParts(options, extra);
 }
 
-function extraPart(options: SkeletonOptions, name: string): Part {
-  const [, kind, digits] = EXTRA.exec(name) ?? [];
-  const number = Number(digits);
-  if (kind === "pick") return { chains: [pickChain(number)], branches: [pick(number)] };
-  if (kind === "hash") {
-    const verdict = `jump hash-${number}`;
-    return {
-      chains: [hashChain(options.family, number)],
-      branches: [{ map: "hashes", number, verdict }],
-    };
-  }
-  const verdict = `goto sticky-${number}`;
-  return {
-    chains: stickyChains(options, number),
-    branches: [{ map: "timeouts", number, verdict }],
-  };
-}
-
-function pick(number: number): Branch {
-  return { map: "picks", number, verdict: `goto pick-${number}` };
+function extraParts(options: SkeletonOptions, extra: Iterable<string>): Part[] {
+  return [...extra].flatMap((name) => extraPart(options, name) ?? []);
 }
 
 /** A chain that exists is emptied; a base chain is made again, because its hook may be another one. */
-function renderPart(table: string, { chains, branches }: Part): string[] {
+function renderPart(table: string, { maps = [], chains, branches }: Part): string[] {
   const comments = commentsOf(chains).values();
   return [
+    ...maps.map((map) => `add map ${table} ${map} { type classid : verdict; }`),
     ...chains.flatMap(({ name, hook }) => [
       `add chain ${table} ${name}`,
       `flush chain ${table} ${name}`,
