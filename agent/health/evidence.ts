@@ -29,8 +29,8 @@ export interface SilentEndpoint extends TcpEndpoint {
 
 /** The evidence of one family or several. */
 export interface Evidence {
-  /** Makes sure that the kernel collects it; writes nothing if it does. Rejects with a coded error. */
-  install(stop: AbortSignal): Promise<void>;
+  /** Makes sure that the kernel collects it. False if it does already; true if it begins now, without any verdict. Rejects with a coded error. */
+  install(stop: AbortSignal): Promise<boolean>;
   /** Makes sure that the kernel does not, and returns the number of rules that were removed. Rejects with a coded error. */
   uninstall(): Promise<number>;
   /** None if the kernel does not collect it any more. Rejects with a coded error. */

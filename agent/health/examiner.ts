@@ -26,7 +26,7 @@ const REPEATED_ANSWER_MS = 250;
 const MOST = { suspects: 4, samples: 3, others: 2 };
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
-/** Milliseconds for which an endpoint that has answered a probe, but not clients, is no suspect. */
+/** Milliseconds for which an endpoint that has answered a probe, but not clients, or that is not watched, is no suspect. */
 const CLEARED = { min: 1_000, max: 30_000 };
 /** Endpoints of which that is known. */
 const MOST_CLEARED = 4_096;
@@ -65,20 +65,26 @@ export class Examiner {
   }
 
   /**
-   * Probes suspects of a cluster, and others to compare them with, which are not silent as far as is known. Undefined while the cluster
-   * is under examination, or too many are.
+   * Probes suspects of a cluster, and others to compare them with, which are not silent as far as is known. The examination lasts until `found` has
+   * dealt with its judgement. Undefined while the cluster is under examination, or too many are.
    */
   examine(
     cluster: string,
     suspects: readonly TcpEndpoint[],
     watched: WatchedEndpoints,
     known: Silence,
-  ): Promise<Judgement> | undefined {
+    found: (judgement: Judgement) => Promise<void>,
+  ): Promise<void> | undefined {
     if (this.#examined.has(cluster) || this.#examined.size >= MOST_EXAMINED) return undefined;
     this.#examined.add(cluster);
-    return this.#examine(cluster, suspects.slice(0, MOST.suspects), watched, known).finally(() =>
-      this.#examined.delete(cluster),
-    );
+    return this.#examine(cluster, suspects.slice(0, MOST.suspects), watched, known)
+      .then(found)
+      .finally(() => this.#examined.delete(cluster));
+  }
+
+  /** These are no suspects for a while, longer each time. */
+  clear(endpoints: readonly TcpEndpoint[]): void {
+    for (const one of endpoints) this.#clear(endpointName(one));
   }
 
   async #examine(
@@ -132,11 +138,15 @@ export class Examiner {
   /** A probe that is answered clears a suspect, for longer each time: its path to some clients may be closed on purpose. */
   #remember(endpoint: TcpEndpoint, result: ProbeResult): void {
     const name = endpointName(endpoint);
+    if (result === "accepted" || result === "refused") this.#clear(name);
+    else this.#cleared.delete(name);
+  }
+
+  #clear(name: string): void {
     const { clock, random } = this.#options;
     const now = clock.now();
     const last = this.#cleared.get(name);
     this.#cleared.delete(name);
-    if (result !== "accepted" && result !== "refused") return;
     const isRecent = last !== undefined && now - last.until <= CLEARED.max;
     const times = isRecent ? last.times + 1 : 1;
     this.#cleared.set(name, { times, until: now + backoff(times, CLEARED, random()) });

@@ -8,7 +8,7 @@ import type { HealthEvents, VerdictEnd } from "./health-events.ts";
 import type { Judgement, ProbeResult } from "./judge.ts";
 import { endpointName, type Verdict } from "./verdict.ts";
 import { Verdicts } from "./verdicts.ts";
-import type { Owner, WatchedEndpoints } from "./watched-endpoints.ts";
+import type { Listed, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What the source needs. */
 export interface HealthOptions {
@@ -30,6 +30,8 @@ const INSTALL_MS = 5_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Milliseconds between two probes of a verdict. */
 const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
+/** Verdicts of one cluster that are probed at once. */
+const MOST_PROBED = 4;
 /** Endpoints of which each ends the verdict on their cluster. */
 const MOST_ENDING = 64;
 /** Verdicts on endpoints of one namespace, whose slices may list any number: each is probed every 30 s at least. */
@@ -95,7 +97,7 @@ export class HealthSource implements Source {
     if (clock.now() >= this.#installAt) {
       this.#installAt = clock.now() + INSTALL_MS;
       this.#isWatching = watched.any;
-      if (this.#isWatching) await evidence.install(this.#stop.signal);
+      if (this.#isWatching) await this.#install();
       else await this.#uninstall();
     }
     if (!this.#isWatching) return LOOK_MS;
@@ -104,21 +106,35 @@ export class HealthSource implements Source {
     if (this.#failures > 0) events.unavailable(undefined);
     this.#failures = 0;
     await this.#suspect(waiting, watched);
-    for (const verdict of this.#verdicts.due(clock.now())) {
+    for (const verdict of this.#verdicts.due(clock.now(), MOST_PROBED)) {
       verdict.probeAt = Number.POSITIVE_INFINITY;
       this.#follow(this.#revisit(verdict, watched));
     }
     return waiting.some(isLate) ? SOON_MS : LOOK_MS;
   }
 
+  /** True if the table was not there, such as after `nft flush ruleset`, or another one: it has the verdicts again. */
+  async #install(): Promise<boolean> {
+    const { clock, evidence } = this.#options;
+    if (!(await evidence.install(this.#stop.signal))) return false;
+    for (const one of this.#verdicts.all) {
+      const rest = expiryOf(one) - clock.now();
+      if (rest > 0) await evidence.add(elementsOf(one, rest));
+    }
+    return true;
+  }
+
   /** Nothing is watched: there is nothing to remember. A table that stays, because it cannot be accessed, does no harm. */
   async #uninstall(): Promise<void> {
-    await this.#options.evidence.uninstall().catch(() => undefined);
     for (const verdict of this.#verdicts.all) this.#ended(verdict, "expired");
+    this.#setUplink(false);
+    await this.#options.evidence.uninstall().catch(() => 0);
   }
 
   #failed(error: unknown): number {
     const { clock, events, random } = this.#options;
+    // A program that was stopped with the agent.
+    if (this.#stop.signal.aborted) return 0;
     this.#installAt = Number.NEGATIVE_INFINITY;
     events.unavailable(error);
     // The kernel cannot be asked which have expired.
@@ -134,6 +150,7 @@ export class HealthSource implements Source {
     const verdicts = this.#verdicts.all;
     if (verdicts.length === 0) return;
     const dropped = this.#verdicts.dropped(verdicts, await evidence.silent());
+    if (dropped.length === 0 || (await this.#install())) return;
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
       if (hasExpired) await this.#end(verdict, "expired");
@@ -145,29 +162,33 @@ export class HealthSource implements Source {
   async #suspect(waiting: readonly Waiting[], watched: WatchedEndpoints): Promise<void> {
     const suspects = this.#examiner.suspects(waiting);
     if (suspects.length === 0) {
-      if (waiting.length === 0) this.#setUplink(false);
+      if (!waiting.some(isLate)) this.#setUplink(false);
       return;
     }
-    const owners = watched.ownersOf(suspects);
-    const byCluster = Map.groupBy(suspects, (one) => owners.get(endpointName(one))?.cluster);
+    const byCluster = watched.byCluster(suspects);
+    const listed = new Set([...byCluster.values()].flatMap((members) => [...members.keys()]));
+    this.#examiner.clear(suspects.filter((one) => !listed.has(one)));
     for (const [cluster, members] of byCluster) {
-      if (cluster === undefined) continue;
       const whole = this.#verdicts.ofCluster(cluster);
-      if (whole !== undefined) await this.#join(whole, members);
-      const unknown = members.filter((one) => this.#verdicts.on(one, cluster) === undefined);
-      const next = this.#inTurns(unknown, owners);
+      if (whole !== undefined) await this.#join(whole, [...members.keys()]);
+      const next = this.#inTurns(cluster, members);
       if (next.length === 0) continue;
-      const examination = this.#examiner.examine(cluster, next, watched, this.#verdicts.silence);
-      if (examination === undefined) continue;
-      this.#follow(examination.then((judgement) => this.#judged(cluster, owners, judgement)));
+      const found = (judgement: Judgement) => this.#judged(cluster, members, judgement);
+      const known = this.#verdicts.silence;
+      const examination = this.#examiner.examine(cluster, next, watched, known, found);
+      if (examination !== undefined) this.#follow(examination);
     }
   }
 
-  /** Namespaces take turns, and those with enough verdicts none: one with thousands of silent endpoints does not delay others. */
-  #inTurns(suspects: readonly TcpEndpoint[], owners: ReadonlyMap<string, Owner>): TcpEndpoint[] {
-    const namespaceOf = (one: TcpEndpoint) => owners.get(endpointName(one))?.namespace ?? "";
-    const queues = [...Map.groupBy(suspects, namespaceOf)].flatMap(([namespace, queue]) => {
-      if (this.#verdicts.count(namespace) < MOST_OF_NAMESPACE) return [queue];
+  /**
+   * Those without a verdict. Namespaces take turns, and those with enough verdicts none: one with thousands of silent endpoints does not delay others.
+   */
+  #inTurns(cluster: string, suspects: Listed): TcpEndpoint[] {
+    const unknown = [...suspects.keys()].filter((one) => !this.#verdicts.on(one, cluster));
+    const counts = this.#verdicts.byNamespace();
+    const namespaceOf = (one: TcpEndpoint) => leastOf(suspects.get(one), counts);
+    const queues = [...Map.groupBy(unknown, namespaceOf)].flatMap(([namespace, queue]) => {
+      if ((counts.get(namespace) ?? 0) < MOST_OF_NAMESPACE) return [queue];
       this.#options.events.limited(namespace, MOST_OF_NAMESPACE);
       return [];
     });
@@ -177,17 +198,16 @@ export class HealthSource implements Source {
     ).flat();
   }
 
-  async #judged(
-    cluster: string,
-    owners: ReadonlyMap<string, Owner>,
-    judgement: Judgement,
-  ): Promise<void> {
+  async #judged(cluster: string, suspects: Listed, judgement: Judgement): Promise<void> {
     const { clock } = this.#options;
     if (judgement.silent === "uplink") this.#setUplink(true);
     if (!("endpoints" in judgement) || this.#stop.signal.aborted) return;
     const { silent, endpoints } = judgement;
     const whole = { cluster, namespace: "" };
-    const ownerOf = (one: TcpEndpoint) => owners.get(endpointName(one)) ?? whole;
+    const counts = this.#verdicts.byNamespace();
+    const ownerOf = (one: TcpEndpoint) => {
+      return { cluster, namespace: leastOf(suspects.get(one), counts) };
+    };
     const now = clock.now();
     const proposed =
       silent === "cluster"
@@ -209,8 +229,8 @@ export class HealthSource implements Source {
     // First in the kernel: what it lacks counts as answered.
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
     verdict.probeAt = clock.now() + backoff(1, PROBE, random());
-    this.#verdicts.begin(verdict);
-    events.silent(verdict);
+    // Two clusters that list the same endpoint may be examined at once.
+    if (this.#verdicts.begin(verdict)) events.silent(verdict);
   }
 
   /** Clients call these endpoints although their cluster is silent: if one answers, the cluster is not. */
@@ -283,6 +303,13 @@ export class HealthSource implements Source {
       .finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }
+}
+
+/** Of the namespaces that list an endpoint, the one with the fewest verdicts: another one that has many must not prevent its verdict. */
+function leastOf(namespaces: Iterable<string> = [], counts: ReadonlyMap<string, number>): string {
+  const count = (namespace: string) => counts.get(namespace) ?? 0;
+  const [least = ""] = [...namespaces].sort((a, b) => count(a) - count(b));
+  return least;
 }
 
 function holdEnd({ since, terms }: Verdict): number {

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import {
+  addressFromHex,
+  FAMILIES,
+  type Family,
+  isAddress,
+  parseAddress,
+} from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Element, ElementChange, SetLayout } from "../system/nftables/element.ts";
@@ -32,18 +38,27 @@ export class HealthTable implements Evidence {
     );
   }
 
-  async install(stop: AbortSignal): Promise<void> {
+  async install(stop: AbortSignal): Promise<boolean> {
+    let isNew = false;
     for (const family of this.#elements.keys()) {
       const options = { family, ranges: this.#ranges };
       const found = await ruleComments(family, HEALTH_TABLE);
       if (isDeepStrictEqual(found, healthComments(options))) continue;
       await execLines(["nft", "-f", "-"], () => undefined, { input: healthText(options), stop });
+      isNew = true;
     }
+    // An earlier run may have had both families.
+    await this.#drop(FAMILIES.filter((family) => !this.#elements.has(family)));
+    return isNew;
   }
 
-  async uninstall(): Promise<number> {
+  uninstall(): Promise<number> {
+    return this.#drop(FAMILIES);
+  }
+
+  async #drop(families: readonly Family[]): Promise<number> {
     let rules = 0;
-    for (const family of this.#elements.keys()) {
+    for (const family of families) {
       const found = await ruleComments(family, HEALTH_TABLE);
       if (found.length === 0) continue;
       await execLines(["nft", "delete", "table", ...tableOf(family).split(" ")], () => undefined);

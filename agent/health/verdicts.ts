@@ -1,7 +1,6 @@
 import type { Silence } from "../model/silence.ts";
 import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import { endpointName, Recurrence, type Verdict } from "./verdict.ts";
-import type { Owner } from "./watched-endpoints.ts";
 
 /** The verdicts at present. Times are the clock's, in milliseconds. */
 export class Verdicts {
@@ -26,15 +25,19 @@ export class Verdicts {
     return this.#verdicts.get(`cluster ${cluster}`);
   }
 
-  /** The number of verdicts on endpoints of a namespace. */
-  count(namespace: string): number {
-    return this.all.filter((one) => one.scope === "endpoint" && one.namespace === namespace).length;
+  /** The number of verdicts on endpoints of each namespace. */
+  byNamespace(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { scope, namespace } of this.all) {
+      if (scope === "endpoint") counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    }
+    return counts;
   }
 
   /** What an endpoint, or all of a cluster, would be found silent as; it begins with `begin`. */
   propose(
     scope: Verdict["scope"],
-    { cluster, namespace }: Owner,
+    { cluster, namespace }: Pick<Verdict, "cluster" | "namespace">,
     endpoints: readonly TcpEndpoint[],
     now: number,
   ): Verdict {
@@ -50,8 +53,11 @@ export class Verdicts {
     };
   }
 
-  begin(verdict: Verdict): void {
+  /** False if there is one of this name already. */
+  begin(verdict: Verdict): boolean {
+    if (this.#verdicts.has(verdict.name)) return false;
     this.#verdicts.set(verdict.name, verdict);
+    return true;
   }
 
   /** The verdicts that one on all of the cluster replaces. */
@@ -96,9 +102,17 @@ export class Verdicts {
     return true;
   }
 
-  /** Those whose next probe is due. */
-  due(now: number): Verdict[] {
-    return this.all.filter(({ probeAt }) => probeAt <= now);
+  /** Those whose next probe is due, the longest first, so that no more than `most` of a cluster are under way. */
+  due(now: number, most: number): Verdict[] {
+    const room = new Map<string, number>();
+    const take = ({ cluster }: Verdict) => {
+      const left = room.get(cluster) ?? most;
+      room.set(cluster, left - 1);
+      return left > 0;
+    };
+    for (const one of this.all) if (one.probeAt === Number.POSITIVE_INFINITY) take(one);
+    const due = this.all.filter(({ probeAt }) => probeAt <= now);
+    return due.toSorted((a, b) => a.probeAt - b.probeAt).filter(take);
   }
 
   /** As a fact. */

@@ -65,11 +65,27 @@ test("endpoints that are not ready are no sample", () => {
   assert.deepEqual(all(watched([slice])), ["10.2.0.1:8080"]);
 });
 
-test("the cluster of an endpoint is found by address and port", () => {
-  const found = watched().ownersOf([
-    { address: "10.2.0.1", port: 8080 },
+test("clusters of an endpoint are found by address and port: all that list it", () => {
+  const one = { address: "10.2.0.1", port: 8080 };
+  const others = [
     { address: "10.2.0.1", port: 80 },
     { address: "10.9.0.1", port: 8080 },
-  ]);
-  assert.deepEqual([...found], [["10.2.0.1:8080", { cluster: "c2", namespace: "demo" }]]);
+  ];
+  const thief = sliceFact({ key: "demo/c3", cluster: "c3", endpoints: ["10.2.0.1"] });
+  const found = watched([thief, C2, { ...C2, key: "demo/twice" }]).byCluster([one, ...others]);
+  assert.deepEqual(
+    [...found].map(([cluster, all]) => [cluster, ...all.keys()]),
+    [
+      ["c3", one],
+      ["c2", one],
+    ],
+  );
+});
+
+test("endpoints of a family that the node does not have are not watched", () => {
+  const six = sliceFact({
+    ...{ key: "demo/six", cluster: "c2", family: "IPv6", endpoints: ["fd00:2::1"] },
+  });
+  assert.equal(watched([six]).any, true);
+  assert.equal(watched([six], importFact(), { clusterSetCidrs: [cidr("241.0.0.0/8")] }).any, false);
 });

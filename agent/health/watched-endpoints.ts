@@ -2,7 +2,6 @@ import { admits } from "../../api/health.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
-import { destination } from "../plan/virtual-service.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 
 /** The facts in which endpoints are looked up. */
@@ -12,11 +11,8 @@ export interface EndpointFacts {
   readonly node: NodeFact;
 }
 
-/** The cluster that an endpoint runs in, and the namespace whose slices list it. */
-export interface Owner {
-  readonly cluster: string;
-  readonly namespace: string;
-}
+/** Endpoints that a cluster's slices list; for each, the namespaces of these. */
+export type Listed = ReadonlyMap<TcpEndpoint, ReadonlySet<string>>;
 
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
 const MOST_MISSES = 16;
@@ -44,17 +40,20 @@ export class WatchedEndpoints {
     return [...new Set([...this.#watched()].map(clusterOf))];
   }
 
-  /** Where each of these endpoints that is watched belongs, by `destination`. */
-  ownersOf(endpoints: readonly TcpEndpoint[]): Map<string, Owner> {
-    const found = new Map<string, Owner>();
+  /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
+  byCluster(endpoints: readonly TcpEndpoint[]): Map<string, Listed> {
+    const found = new Map<string, Map<TcpEndpoint, Set<string>>>();
     const addresses = new Set(endpoints.map(({ address }) => address));
     for (const slice of this.#watched()) {
       if (!slice.endpoints.includeAny(addresses)) continue;
       const listed = new Set([...slice.endpoints].map(({ address }) => address));
-      for (const { address, port } of endpoints) {
-        const name = destination(address, port);
-        const isListed = listed.has(address) && portsOf(slice).includes(port);
-        if (isListed && !found.has(name)) found.set(name, ownerOf(slice));
+      const ports = portsOf(slice);
+      const { namespace } = namesOf(slice.importKey);
+      for (const one of endpoints) {
+        if (!listed.has(one.address) || !ports.includes(one.port)) continue;
+        const members = found.get(clusterOf(slice)) ?? new Map<TcpEndpoint, Set<string>>();
+        members.set(one, (members.get(one) ?? new Set<string>()).add(namespace));
+        found.set(clusterOf(slice), members);
       }
     }
     return found;
@@ -66,7 +65,7 @@ export class WatchedEndpoints {
    */
   sample(cluster: string, count: number, except: ReadonlySet<string>): TcpEndpoint[] {
     const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
-    const groups = Map.groupBy(slices, (slice) => ownerOf(slice).namespace);
+    const groups = Map.groupBy(slices, (slice) => namesOf(slice.importKey).namespace);
     const namespaces = this.#shuffled([...groups.values()]);
     const chosen = new Map<string, TcpEndpoint>();
     for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {
@@ -82,10 +81,13 @@ export class WatchedEndpoints {
 
   *#watched(): Generator<SliceFact> {
     const { imports, slices, node } = this.#facts;
+    const families = new Set(node.clusterSetCidrs.map(({ family }) => family));
     for (const slice of slices.values()) {
       const fact = imports.get(slice.importKey);
       if (fact === undefined || fact.headless || !slice.active || slice.endpoints.length === 0)
         continue;
+      // A node without IPv6 would find all of its endpoints silent.
+      if (!families.has(slice.family)) continue;
       if (!admits(fact.health ?? node.health, slice.cluster, node.cluster)) continue;
       const ranges =
         slice.cluster === undefined ? undefined : node.endpointRanges.get(slice.cluster);
@@ -107,10 +109,6 @@ export class WatchedEndpoints {
 
 function clusterOf({ cluster = "" }: SliceFact): string {
   return cluster;
-}
-
-function ownerOf(slice: SliceFact): Owner {
-  return { cluster: clusterOf(slice), namespace: namesOf(slice.importKey).namespace };
 }
 
 function portsOf({ ports }: SliceFact): number[] {

@@ -141,7 +141,7 @@ export class Model {
     this.#silence = silence;
     if (addresses.size + clusters.size === 0) return;
     for (const { importKey, cluster, endpoints } of this.#slices.values()) {
-      const isAffected = cluster !== undefined && clusters.has(cluster);
+      const isAffected = clusters.has(cluster ?? "");
       if (isAffected || endpoints.includeAny(addresses)) this.#touch([importKey], at);
     }
   }

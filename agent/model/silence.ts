@@ -2,7 +2,7 @@
 export interface Silence {
   /** TCP ports by canonical address; for each, when it was found: milliseconds of the clock. */
   readonly endpoints: ReadonlyMap<string, ReadonlyMap<number, number>>;
-  /** IDs of clusters of which no endpoint answers. */
+  /** IDs of clusters of which no endpoint answers; an empty one stands for endpoints of unknown origin. */
   readonly clusters: ReadonlySet<string>;
 }
 

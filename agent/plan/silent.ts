@@ -23,7 +23,7 @@ export function silentOf(
 ): Silent | undefined {
   const { address, port, cluster } = endpoint;
   if (!admits(health ?? node.health, cluster, node.cluster)) return undefined;
-  if (cluster !== undefined && clusters.has(cluster)) return { scope: "cluster", since: 0 };
+  if (clusters.has(cluster ?? "")) return { scope: "cluster", since: 0 };
   const ports = endpoints.get(address);
   if (ports === undefined) return undefined;
   const since = protocol === "TCP" ? ports.get(port) : Math.min(...ports.values());

@@ -17,9 +17,9 @@ type Unanswered = Map<string, TcpEndpoint & { syns: number; readonly since: numb
 
 /** What the kernel's rules and sets do, in memory. */
 export class FakeEvidence implements Evidence {
-  installed = 0;
   /** Thrown by every access. */
   fault: Error | undefined;
+  #isInstalled = false;
   readonly #clock: Pick<Clock, "now">;
   readonly #waiting: Unanswered = new Map();
   readonly #repeated: Unanswered = new Map();
@@ -33,6 +33,7 @@ export class FakeEvidence implements Evidence {
   /** A client sends a SYN, for the first time or again. */
   sent(endpoint: TcpEndpoint, isRepeated: boolean): void {
     this.#expire();
+    if (!this.#isInstalled) return;
     if (isRepeated) this.#record(this.#repeated, endpoint);
     if (this.#clock.now() < this.#nextSample) return;
     this.#nextSample = this.#clock.now() + SAMPLE_MS;
@@ -51,11 +52,14 @@ export class FakeEvidence implements Evidence {
     this.#waiting.clear();
     this.#repeated.clear();
     this.#silent.clear();
+    this.#isInstalled = false;
   }
 
-  async install(): Promise<void> {
+  async install(): Promise<boolean> {
     this.#check();
-    this.installed++;
+    const isNew = !this.#isInstalled;
+    this.#isInstalled = true;
+    return isNew;
   }
 
   async uninstall(): Promise<number> {
@@ -82,6 +86,7 @@ export class FakeEvidence implements Evidence {
 
   async add(endpoints: readonly SilentEndpoint[]): Promise<void> {
     this.#check();
+    if (!this.#isInstalled) throw new Error("no table");
     for (const one of endpoints) {
       const name = endpointName(one);
       if (this.#silent.has(name)) continue;

@@ -38,15 +38,19 @@ export class HealthWorld {
   readonly clock = new FakeClock();
   readonly evidence = new FakeEvidence(this.clock);
   readonly model = new Model();
-  readonly node: NodeFact;
+  node: NodeFact;
   readonly connections: Connection[] = [];
   /** `silent cluster c2`, `ended cluster c2 answered`, `uplink silent`, … */
   readonly words: string[] = [];
   /** Probes so far. */
   probes = 0;
+  /** Those under way. */
+  probing = 0;
   network: Network = () => 1;
   /** The same for the node's own connections, where it is different. */
   ownNetwork: Network | undefined;
+  /** Clusters that refuse the node's connections: their servers do not run. */
+  refusing: ReadonlySet<string> = new Set();
   readonly #random: () => number;
   readonly #clusters = new Map<string, string>();
   #source: HealthSource;
@@ -74,19 +78,20 @@ export class HealthWorld {
     for (const [cluster, count] of Object.entries(endpoints)) {
       const addresses = Array.from({ length: count }, (_, i) => addressOf(cluster, index, i));
       for (const one of addresses) this.#clusters.set(one, cluster);
-      this.model.setSlice(
-        sliceFact({
-          ...{
-            key: `${namespace}/${name}-${cluster}`,
-            importKey: key,
-            cluster,
-            endpoints: addresses,
-          },
-          region: cluster === "c1" || cluster === "c2" ? "eu-west" : "us-east",
-        }),
-        0,
-      );
+      this.list(name, cluster, addresses, namespace);
     }
+  }
+
+  /** A cluster, of unknown name if that is empty, lists these addresses for an import. */
+  list(name: string, cluster: string, endpoints: readonly string[], namespace = "demo"): void {
+    this.model.setSlice(
+      sliceFact({
+        ...{ key: `${namespace}/${name}-${cluster}`, importKey: `${namespace}/${name}`, endpoints },
+        ...(cluster !== "" && { cluster }),
+        region: ["", "c1", "c2"].includes(cluster) ? "eu-west" : "us-east",
+      }),
+      0,
+    );
   }
 
   /** What new connections to an import are translated to. */
@@ -202,13 +207,15 @@ export class HealthWorld {
   /** As agent/system/tcp-connect.ts: three SYNs, and an answer within 900 ms. */
   #probe(endpoint: TcpEndpoint): Promise<ProbeResult> {
     const { promise, resolve } = Promise.withResolvers<ProbeResult>();
+    this.probing++;
+    if (this.refusing.has(this.#clusters.get(endpoint.address) ?? "")) resolve("refused");
     for (const ms of [0, 250, 500]) {
       this.clock.after(ms, () => {
         if (this.#syn(endpoint, this.ownNetwork)) resolve("accepted");
       });
     }
     this.clock.after(900, () => resolve("silent"));
-    return promise;
+    return promise.finally(() => this.probing--);
   }
 
   #chosen(importKey: ImportFact["key"]): readonly TcpEndpoint[] {
@@ -218,5 +225,5 @@ export class HealthWorld {
 }
 
 function addressOf(cluster: string, service: number, i: number): string {
-  return `10.${cluster.slice(1)}.${service & 255}.${i + 1}`;
+  return `10.${cluster.slice(1) || 9}.${service & 255}.${i + 1}`;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import { Chance } from "../generators/chance.ts";
 import { HealthWorld } from "../stages/health-world.ts";
 
@@ -128,19 +129,60 @@ describe("one endpoint dies", () => {
   });
 });
 
-test("a verdict that no probe can end, because the node itself cannot connect, is over after five minutes", async () => {
-  const world = worldOf(12);
-  world.serve("web", { c2: 3, c3: 3 });
-  world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
-  await world.pass(5_000, 10);
-  world.ownNetwork = world.network;
-  world.network = () => 1;
-  await world.pass(4 * MINUTE, 10);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-  await world.pass(MINUTE, 10);
-  assert.deepEqual(world.words, ["silent cluster c2", "ended cluster c2 expired"]);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-  await world.stop();
+describe("a full backlog, so that an endpoint drops every SYN for a while", () => {
+  test("that is accepted again within a second is not noticed", async () => {
+    const world = worldOf(28);
+    world.serve("web", { c2: 4, c3: 4 });
+    const [full = ""] = world.endpointsOf("demo/web");
+    const isFull = () => world.clock.now() % 10_000 < 700;
+    world.network = ({ address }) => (full.startsWith(`${address}:`) && isFull() ? 0 : 1);
+    await world.pass(2 * MINUTE, 20);
+    assert.deepEqual(world.words, []);
+    assert.ok(Math.max(...world.waits(0, MINUTE)) > 1_000, "some SYNs were dropped");
+    await world.stop();
+  });
+
+  test("has the endpoint used last until it drains, and its cluster as before; no connection is lost", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer(),
+        fc.integer({ min: 4_000, max: 60_000 }),
+        async (seed, drains) => {
+          const world = worldOf(seed);
+          world.serve("web", { c2: 4, c3: 4 });
+          const [full = ""] = world.endpointsOf("demo/web");
+          const isFull = () => world.clock.now() < drains;
+          world.network = ({ address }) => (full.startsWith(`${address}:`) && isFull() ? 0 : 1);
+          await world.pass(drains, 20);
+          assert.deepEqual(world.words, [`silent endpoint ${full}`]);
+          assert.equal(world.endpointsOf("demo/web").length, 3);
+          await world.pass(40_000, 20);
+          assert.deepEqual(world.words.slice(1), [`ended endpoint ${full} answered`]);
+          assert.equal(world.endpointsOf("demo/web").length, 4);
+          await world.pass(PATIENCE);
+          assert.ok(Math.max(...world.waits()) <= PATIENCE, `${Math.max(...world.waits())}`);
+          await world.stop();
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+test("a path of one node only: it leaves the cluster, other nodes do not, nor do they send a probe", async () => {
+  const nodes = [worldOf(29), worldOf(30)] as const;
+  const [cutOff, other] = nodes;
+  for (const node of nodes) node.serve("web", { c2: 3, c3: 3 });
+  cutOff.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
+  for (const node of nodes) await node.pass(15_000, 10);
+  assert.deepEqual(cutOff.clustersOf("demo/web"), ["c3"]);
+  assert.deepEqual(other.clustersOf("demo/web"), ["c2"]);
+  assert.deepEqual([other.words, other.probes], [[], 0]);
+  cutOff.network = () => 1;
+  for (const node of nodes) await node.pass(40_000, 10);
+  assert.deepEqual(cutOff.words, ["silent cluster c2", "ended cluster c2 answered"]);
+  assert.deepEqual(cutOff.clustersOf("demo/web"), ["c2"]);
+  for (const node of nodes) await node.stop();
 });
 
 describe("no verdict", () => {
@@ -185,6 +227,15 @@ describe("no verdict", () => {
     // An examination that was under way may find that an endpoint was silent longer than others.
     assert.ok(!world.words.some((word) => word.includes("cluster")), world.words.join(", "));
     assert.equal(world.endpointsOf("demo/web").length, 3);
+    await world.stop();
+  });
+
+  test("and one word, however long the node's own uplink is at fault", async () => {
+    const world = worldOf(31);
+    world.serve("web", { c2: 1, c3: 1 });
+    world.network = () => 0;
+    await world.pass(3 * MINUTE, 3);
+    assert.deepEqual(world.words, ["uplink silent"]);
     await world.stop();
   });
 
@@ -248,63 +299,39 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
   });
 });
 
-describe("evidence that is not available", () => {
-  test("keeps verdicts until they expire, is told, and ends", async () => {
-    const world = worldOf(13);
-    world.serve("web", { c2: 3, c3: 3 });
-    world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
-    await world.pass(5_000, 10);
-    world.evidence.fault = new Error("no netlink");
-    await world.pass(MINUTE, 10);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-    world.network = () => 1;
-    await world.pass(10 * MINUTE, 1);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-    world.evidence.fault = undefined;
-    await world.pass(6 * MINUTE, 1);
-    assert.equal(world.words.at(-1), "available");
-    await world.stop();
-  });
-
-  test("is not missed while nothing is watched", async () => {
-    const world = worldOf(15);
-    world.serve("web", { c1: 3 });
-    world.evidence.fault = new Error("no netlink");
-    await world.pass(20_000, 10);
-    assert.deepEqual(world.words, []);
-    await world.stop();
-  });
-
-  test("for a verdict that has just fallen: it is told anew, once it is available", async () => {
-    const world = worldOf(14);
-    world.serve("web", { c2: 3, c3: 3 });
-    world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
-    const add = world.evidence.add.bind(world.evidence);
-    world.evidence.add = () => Promise.reject(new Error("no memory"));
-    await world.pass(10_000, 10);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-    world.evidence.add = add;
-    await world.pass(10_000, 10);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-    await world.stop();
-  });
+test("a cluster that lists the endpoints of another does not hide its death", async () => {
+  const world = worldOf(17);
+  world.serve("stolen", { c4: 2 });
+  world.serve("web", { c2: 2, c3: 2 });
+  const stolen = world.endpointsOf("demo/web").map((one) => one.split(":")[0] ?? "");
+  world.list("stolen", "c4", stolen);
+  world.network = (_, cluster) => (cluster === "c3" ? 1 : 0);
+  await world.pass(15_000, 10, WEB);
+  assert.deepEqual(world.clustersOf("demo/web"), ["c3"], world.words.join(", "));
+  assert.ok(world.words.includes("silent cluster c2"), world.words.join(", "));
+  await world.stop();
 });
 
-describe("a restart", () => {
-  test("forgets no verdict", async () => {
-    const world = worldOf(11);
-    world.serve("web", { c2: 3, c3: 3 });
-    world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
-    await world.pass(5_000, 10);
-    await world.restart();
-    await world.pass(100);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-    const waits = world.connections.length;
-    await world.pass(5_000, 10);
-    const after = world.connections.slice(waits);
-    assert.ok(after.every(({ begun, established = 0 }) => established - begun < 100));
-    await world.stop();
-  });
+test("endpoints of unknown origin that are all silent are used last, if they are watched", async () => {
+  const world = worldOf(19);
+  world.serve("web", { "": 3, c3: 3 }, { health: "all" });
+  world.network = (_, cluster) => (cluster === "" ? 0 : 1);
+  await world.pass(5_000, 10);
+  assert.deepEqual(world.words, ["silent cluster "]);
+  assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+  await world.stop();
+});
+
+test("endpoints that are not watched are looked up less and less often", async (context) => {
+  const lookUp = context.mock.method(WatchedEndpoints.prototype, "byCluster");
+  const world = worldOf(23);
+  world.serve("off", { c2: 2 }, { health: "off" });
+  world.serve("web", { c3: 1 });
+  world.network = (_, cluster) => (cluster === "c3" ? 1 : 0);
+  await world.pass(2 * MINUTE, 10);
+  const times = lookUp.mock.callCount();
+  assert.ok(times > 0 && times < 40, `${times} times`);
+  await world.stop();
 });
 
 test("after any history in which everything answers at the end, everything is used as before", async () => {
