@@ -9,7 +9,8 @@ import { StagedCluster, USER } from "./staged-cluster.ts";
 
 export { EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts";
 
-const OWN_NAMESPACE = "clusterset-proxy";
+/** Where Secrets of peers are. */
+export const OWN_NAMESPACE = "clusterset-proxy";
 /** What all others are called to an API server. */
 export const PEER = "peer";
 

@@ -1,7 +1,7 @@
-import { PROPERTY_REGION } from "../../api/keys.ts";
+import { ANNOTATION_DRAIN, PROPERTY_REGION } from "../../api/keys.ts";
 import { agentRights } from "../apiserver/agent-rights.ts";
 import type { ApiObject, ApiReference } from "../apiserver/api-client.ts";
-import { ControllerStage, IMPORT, SLICE } from "../apiserver/controller-stage.ts";
+import { ControllerStage, IMPORT, OWN_NAMESPACE, SLICE } from "../apiserver/controller-stage.ts";
 import type { Lab } from "../lab/lab.ts";
 import { now } from "./attempt.ts";
 import { ms } from "./duration.ts";
@@ -95,6 +95,17 @@ export class Controllers implements Publication {
 
   async export(cluster: string): Promise<void> {
     await this.#stage.cluster(cluster).export(SERVICE);
+  }
+
+  /** The client's cluster takes another one out of rotation, or back. */
+  async drain(id: string, out: boolean): Promise<void> {
+    const { admin } = this.#stage.cluster(HOME.cluster).plane;
+    const metadata = { namespace: OWN_NAMESPACE, name: `peer-${id}` };
+    const text = `from=${new Date().toISOString()}; for=1h; by=demo; reason=kernel upgrade`;
+    await admin.patch(
+      { apiVersion: "v1", kind: "Secret", metadata },
+      { metadata: { annotations: { [ANNOTATION_DRAIN]: out ? text : null } } },
+    );
   }
 
   /** API server and controller die without a word. */

@@ -99,6 +99,8 @@ export class Stage implements AsyncDisposable {
     const changed = now();
     if (act === "up" || act === "down") await this.#publication.scale(cluster, act === "up");
     if (act === "export") await this.#controllers.export(cluster);
+    if (act === "drain" || act === "undrain")
+      await this.#controllers.drain(cluster, act === "drain");
     if (act === "kill") await this.#killCluster(cluster);
     if (act === "boot") await this.#bootCluster(cluster);
     return { changed, rest: act === "down" ? this.#stopServers(cluster) : Promise.resolve() };

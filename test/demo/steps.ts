@@ -1,8 +1,8 @@
 /**
- * What is done to a cluster: its Service is scaled to nothing, or back; it exports it; or all of it dies at once, and
- * boots again.
+ * What is done to a cluster: its Service is scaled to nothing, or back; it exports it; the client's cluster takes it out of rotation, or back; or
+ * all of it dies at once, and boots again.
  */
-export type Act = "down" | "up" | "export" | "kill" | "boot";
+export type Act = "down" | "up" | "export" | "drain" | "undrain" | "kill" | "boot";
 
 /** One act of the play: what is changed, and where every new connection must come to because of it. */
 export interface Step {
@@ -49,8 +49,10 @@ export const CONTROLLER_STEPS: readonly Step[] = [
   },
   { title: "c1 scaled to nothing", acts: [["c1", "down"]], wanted: "c2" },
   { title: "c2 scaled to nothing", acts: [["c2", "down"]], wanted: "c3", hold: true },
-  { title: "c2 is back", acts: [["c2", "up"]], wanted: "c2" },
-  { title: "c2 loses power", acts: [["c2", "kill"]], wanted: "c3" },
+  { title: "c2 is back", acts: [["c2", "up"]], wanted: "c2", hold: true },
+  { title: "c2 is drained", acts: [["c2", "drain"]], wanted: "c3" },
+  { title: "c2 is in rotation", acts: [["c2", "undrain"]], wanted: "c2" },
+  { title: "c2 loses power", acts: [["c2", "kill"]], wanted: "c3", release: true },
   { title: "c2 boots", acts: [["c2", "boot"]], wanted: "c2" },
   { title: "c1 is back", acts: [["c1", "up"]], wanted: "c1" },
 ];
