@@ -100,12 +100,13 @@ function best(
 /** Divides the traffic of a tier among its clusters, and prefers near endpoints: with shares, inside each cluster. */
 function divide(candidates: readonly Candidate[], policy: ChoicePolicy) {
   const passedOver = new Map<Candidate, Reason>();
-  const shared = sharesOf(candidates, policy.clusterWeights);
-  const { shares } = shared;
-  for (const c of candidates) passedOver.set(c, "zero-weight");
-  const groups = Map.groupBy(shared.chosen, (c) => shares && c.origin.cluster);
+  const { chosen: sharing, shares } = sharesOf(candidates, policy.clusterWeights);
+  if (sharing.length < candidates.length) {
+    for (const c of candidates) passedOver.set(c, "zero-weight");
+  }
+  const groups = shares ? Map.groupBy(sharing, (c) => c.origin.cluster).values() : [sharing];
   const chosen = new Set<Candidate>();
-  for (const group of groups.values()) {
+  for (const group of groups) {
     const near = narrow(group, policy.trafficDistribution);
     if (near.to) for (const c of group) passedOver.set(c, near.to);
     for (const c of near.chosen) chosen.add(c);

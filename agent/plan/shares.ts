@@ -18,7 +18,8 @@ export function sharesOf(
   candidates: readonly Candidate[],
   weights: ImportFact["clusterWeights"],
 ): Shared {
-  const weightOf = ({ origin }: Candidate) => weights?.get(origin.cluster ?? "") ?? 0;
+  if (weights === undefined) return { chosen: candidates };
+  const weightOf = ({ origin }: Candidate) => weights.get(origin.cluster ?? "") ?? 0;
   const chosen = candidates.filter((one) => weightOf(one) > 0);
   if (chosen.length === 0) return { chosen: candidates };
   const found = new Map(chosen.map((one) => [one.origin.cluster ?? "", weightOf(one)]));
