@@ -42,7 +42,7 @@ export const REASONS = {
   unanswering:
     "Connections of this node to the endpoint, or to all of its cluster, get no answer, and better endpoints exist.",
   "too-many-silent":
-    "Many endpoints of the namespace do not answer; those beyond a limit are used as if they did.",
+    "Many endpoints of the namespace, or clusters that only its slices name, do not answer; those beyond a limit are used as if they did.",
   unselected:
     "No selector of the import matches the endpoint's cluster, and the import allows no others (unselected-clusters).",
   "too-few-ready":

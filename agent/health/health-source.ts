@@ -6,6 +6,7 @@ import type { Evidence, TcpEndpoint, Waiting } from "./evidence.ts";
 import { Examiner, isLate } from "./examiner.ts";
 import type { HealthEvents, VerdictEnd } from "./health-events.ts";
 import type { Judgement, ProbeResult } from "./judge.ts";
+import { inTurns, leastOf, rarestFirst } from "./turns.ts";
 import { endpointName, type Verdict } from "./verdict.ts";
 import { Verdicts } from "./verdicts.ts";
 import type { Listed, WatchedEndpoints } from "./watched-endpoints.ts";
@@ -34,7 +35,9 @@ const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
 const MOST_PROBED = 4;
 /** Endpoints of which each ends the verdict on their cluster. */
 const MOST_ENDING = 64;
-/** Verdicts on endpoints of one namespace, whose slices may list any number: each is probed every 30 s at least. */
+/**
+ * Verdicts on endpoints of one namespace, whose slices may list any number, and on clusters that only its slices name: each is probed every 30 s at least.
+ */
 const MOST_OF_NAMESPACE = 64;
 
 /**
@@ -168,12 +171,12 @@ export class HealthSource implements Source {
     const byCluster = watched.byCluster(suspects);
     const listed = new Set([...byCluster.values()].flatMap((members) => [...members.keys()]));
     this.#examiner.clear(suspects.filter((one) => !listed.has(one)));
-    for (const [cluster, members] of byCluster) {
+    for (const [cluster, members] of rarestFirst(byCluster)) {
       const whole = this.#verdicts.ofCluster(cluster);
       if (whole !== undefined) await this.#join(whole, [...members.keys()]);
       const next = this.#inTurns(cluster, members);
       if (next.length === 0) continue;
-      const found = (judgement: Judgement) => this.#judged(cluster, members, judgement);
+      const found = (one: Judgement) => this.#judged(cluster, members, watched, one);
       const known = this.#verdicts.silence;
       const examination = this.#examiner.examine(cluster, next, watched, known, found);
       if (examination !== undefined) this.#follow(examination);
@@ -181,44 +184,52 @@ export class HealthSource implements Source {
   }
 
   /**
-   * Those without a verdict. Namespaces take turns, and those with enough verdicts none: one with thousands of silent endpoints does not delay others.
+   * Those without a verdict. Namespaces take turns, those with enough verdicts last: one with thousands of silent endpoints does not delay others.
    */
   #inTurns(cluster: string, suspects: Listed): TcpEndpoint[] {
     const unknown = [...suspects.keys()].filter((one) => !this.#verdicts.on(one, cluster));
-    const counts = this.#verdicts.byNamespace();
-    const namespaceOf = (one: TcpEndpoint) => leastOf(suspects.get(one), counts);
-    const queues = [...Map.groupBy(unknown, namespaceOf)].flatMap(([namespace, queue]) => {
-      if ((counts.get(namespace) ?? 0) < MOST_OF_NAMESPACE) return [queue];
-      this.#options.events.limited(namespace, MOST_OF_NAMESPACE);
-      return [];
-    });
-    const longest = Math.max(0, ...queues.map(({ length }) => length));
-    return Array.from({ length: longest }, (_, i) =>
-      queues.flatMap((queue) => queue[i] ?? []),
-    ).flat();
+    const counts = this.#verdicts.byNamespace("endpoint");
+    const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= MOST_OF_NAMESPACE;
+    const queues = Map.groupBy(unknown, (one) => leastOf(suspects.get(one), counts));
+    return [false, true].flatMap((full) =>
+      inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
+    );
   }
 
-  async #judged(cluster: string, suspects: Listed, judgement: Judgement): Promise<void> {
+  async #judged(
+    cluster: string,
+    suspects: Listed,
+    watched: WatchedEndpoints,
+    judgement: Judgement,
+  ): Promise<void> {
     const { clock } = this.#options;
     if (judgement.silent === "uplink") this.#setUplink(true);
     if (!("endpoints" in judgement) || this.#stop.signal.aborted) return;
     const { silent, endpoints } = judgement;
-    const whole = { cluster, namespace: "" };
-    const counts = this.#verdicts.byNamespace();
-    const ownerOf = (one: TcpEndpoint) => {
-      return { cluster, namespace: leastOf(suspects.get(one), counts) };
-    };
     const now = clock.now();
+    const counts = this.#verdicts.byNamespace("endpoint");
+    const propose = (scope: Verdict["scope"], namespace: string, all: readonly TcpEndpoint[]) =>
+      this.#verdicts.propose(scope, { cluster, namespace }, all, now);
     const proposed =
       silent === "cluster"
-        ? [this.#verdicts.propose("cluster", whole, endpoints, now)]
-        : endpoints.map((one) => this.#verdicts.propose("endpoint", ownerOf(one), [one], now));
+        ? [propose("cluster", watched.ownerOf(cluster), endpoints)]
+        : endpoints.map((one) => propose("endpoint", leastOf(suspects.get(one), counts), [one]));
     try {
-      for (const verdict of proposed) await this.#begin(verdict);
+      for (const verdict of proposed) if (this.#hasRoom(verdict)) await this.#begin(verdict);
     } finally {
       // Some may have begun, or been replaced, before one failed.
       this.#report();
     }
+  }
+
+  /** False if its namespace has enough. It is no suspect for a while then. */
+  #hasRoom({ scope, namespace, endpoints }: Verdict): boolean {
+    if (namespace === "") return true;
+    const count = this.#verdicts.byNamespace(scope).get(namespace) ?? 0;
+    if (count < MOST_OF_NAMESPACE) return true;
+    this.#options.events.limited(namespace, MOST_OF_NAMESPACE);
+    this.#examiner.clear([...endpoints.values()]);
+    return false;
   }
 
   async #begin(verdict: Verdict): Promise<void> {
@@ -303,13 +314,6 @@ export class HealthSource implements Source {
       .finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }
-}
-
-/** Of the namespaces that list an endpoint, the one with the fewest verdicts: another one that has many must not prevent its verdict. */
-function leastOf(namespaces: Iterable<string> = [], counts: ReadonlyMap<string, number>): string {
-  const count = (namespace: string) => counts.get(namespace) ?? 0;
-  const [least = ""] = [...namespaces].sort((a, b) => count(a) - count(b));
-  return least;
 }
 
 function holdEnd({ since, terms }: Verdict): number {

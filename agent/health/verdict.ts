@@ -7,7 +7,7 @@ export interface Verdict {
   readonly name: string;
   readonly scope: "endpoint" | "cluster";
   readonly cluster: string;
-  /** The namespace whose slices list the endpoint; empty for a cluster, and for one of an earlier run. */
+  /** The namespace whose slices list the endpoint, or the only one with slices of the cluster; empty if there are several, and for a verdict of an earlier run. */
   readonly namespace: string;
   /** The endpoints that showed it: each ends it by an answer, to whomever. */
   readonly endpoints: Map<string, TcpEndpoint>;

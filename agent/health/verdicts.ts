@@ -25,11 +25,11 @@ export class Verdicts {
     return this.#verdicts.get(`cluster ${cluster}`);
   }
 
-  /** The number of verdicts on endpoints of each namespace. */
-  byNamespace(): Map<string, number> {
+  /** The number of verdicts of each namespace. */
+  byNamespace(of: Verdict["scope"]): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { scope, namespace } of this.all) {
-      if (scope === "endpoint") counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+      if (scope === of) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
     }
     return counts;
   }

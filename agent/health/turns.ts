@@ -1,0 +1,37 @@
+import type { Listed } from "./watched-endpoints.ts";
+
+/** First the clusters that are called by a namespace with few silent clusters: one that invents hundreds does not delay the examination of others. PURE. */
+export function rarestFirst(byCluster: ReadonlyMap<string, Listed>): (readonly [string, Listed])[] {
+  const namespacesOf = (members: Listed) =>
+    new Set([...members.values()].flatMap((all) => [...all]));
+  const all = [...byCluster].map(([cluster, members]) => {
+    return { cluster, members, namespaces: namespacesOf(members) };
+  });
+  const counts = new Map<string, number>();
+  for (const one of all.flatMap(({ namespaces }) => [...namespaces]))
+    counts.set(one, (counts.get(one) ?? 0) + 1);
+  const rank = (namespaces: ReadonlySet<string>) =>
+    Math.min(...[...namespaces].map((one) => counts.get(one) ?? 0));
+  return all
+    .toSorted((a, b) => rank(a.namespaces) - rank(b.namespaces))
+    .map(({ cluster, members }) => [cluster, members]);
+}
+
+/** The first of each queue, then the second of each, … PURE. */
+export function inTurns<Value>(queues: readonly (readonly Value[])[]): Value[] {
+  const longest = Math.max(0, ...queues.map(({ length }) => length));
+  const turns = Array.from({ length: longest }, (_, i) =>
+    queues.flatMap((queue) => queue[i] ?? []),
+  );
+  return turns.flat();
+}
+
+/** Of the namespaces that list an endpoint, the one with the fewest verdicts: another one that has many must not prevent its verdict. PURE. */
+export function leastOf(
+  namespaces: Iterable<string> = [],
+  counts: ReadonlyMap<string, number>,
+): string {
+  const count = (namespace: string) => counts.get(namespace) ?? 0;
+  const [least = ""] = [...namespaces].sort((a, b) => count(a) - count(b));
+  return least;
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { Chance } from "../generators/chance.ts";
+import { HealthWorld } from "../stages/health-world.ts";
+
+/** A client waits for so many milliseconds. */
+const PATIENCE = 5_000;
+const RUNS = Number(process.env.RUNS ?? 8);
+const WEB = ["demo/web"] as const;
+
+function worldOf(seed: number): HealthWorld {
+  const chance = new Chance(seed);
+  return new HealthWorld(() => chance.next());
+}
+
+describe("a tenant with thousands of endpoints that do not exist", () => {
+  test("does not make its node leave a cluster that others use", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), async (seed) => {
+        const world = worldOf(seed);
+        for (let i = 0; i < 10; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
+        const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
+        world.serve("web", { c2: 2, c3: 2 });
+        world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+        await world.pass(10_000, 4);
+        assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+        assert.ok(!world.words.some((word) => word.includes("cluster")), world.words.join(", "));
+        await world.stop();
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test("nor one with hundreds of clusters delays the verdict on one, and gets a limited number itself", async () => {
+    const world = worldOf(32);
+    for (let i = 0; i < 240; i++) world.serve(`s${i}`, { [`c${i + 10}`]: 1 }, {}, "mallory");
+    world.serve("web", { c2: 4, c3: 4 });
+    const isDown = { c2: false };
+    world.network = (_, cluster) => (cluster === "c3" || (cluster === "c2" && !isDown.c2) ? 1 : 0);
+    await world.pass(15_000, 3);
+    assert.ok(world.words.includes("limited mallory"), world.words.slice(-3).join(", "));
+    const found = world.words.filter((word) => word.startsWith("silent")).length;
+    // As many clusters as are examined at once may be found at once.
+    assert.ok(found <= 64 + 7, `${found}`);
+    isDown.c2 = true;
+    await world.pass(PATIENCE, 3);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    await world.stop();
+  });
+
+  test("does not delay verdicts on endpoints of others, and gets a limited number itself", async () => {
+    const world = worldOf(16);
+    for (let i = 0; i < 4; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
+    const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
+    world.serve("web", { c2: 4, c3: 4 });
+    world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+    await world.pass(10_000, 20);
+    const [dead = ""] = world.endpointsOf("demo/web");
+    nobody.add(dead);
+    await world.pass(10_000, 20);
+    assert.ok(world.words.includes(`silent endpoint ${dead}`));
+    await world.pass(40_000, 20);
+    assert.ok(world.words.includes("limited mallory"));
+    // An examination may find four at once.
+    const verdicts = world.words.filter((word) => word.startsWith("silent"));
+    assert.ok(verdicts.length <= 64 + 3 + 1, `${verdicts.length}`);
+    await world.stop();
+  });
+});
+
+test("a cluster that lists the endpoints of another does not hide its death", async () => {
+  const world = worldOf(17);
+  world.serve("stolen", { c4: 2 });
+  world.serve("web", { c2: 2, c3: 2 });
+  const stolen = world.endpointsOf("demo/web").map((one) => one.split(":")[0] ?? "");
+  world.list("stolen", "c4", stolen);
+  world.network = (_, cluster) => (cluster === "c3" ? 1 : 0);
+  await world.pass(15_000, 10, WEB);
+  assert.deepEqual(world.clustersOf("demo/web"), ["c3"], world.words.join(", "));
+  assert.ok(world.words.includes("silent cluster c2"), world.words.join(", "));
+  await world.stop();
+});
