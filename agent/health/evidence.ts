@@ -36,6 +36,8 @@ export interface Evidence {
   /** None if the kernel does not collect it any more. Rejects with a coded error. */
   waiting(): Promise<Waiting[]>;
   silent(): Promise<SilentEndpoint[]>;
+  /** Endpoints that have accepted a client's connection within these milliseconds, two seconds at most: a sample. */
+  answering(within: number): Promise<TcpEndpoint[]>;
   /** Keeps verdicts until they expire, or their endpoints answer. */
   add(endpoints: readonly SilentEndpoint[]): Promise<void>;
   /** Drops verdicts; those that are gone already do not matter. */

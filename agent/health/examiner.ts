@@ -12,6 +12,8 @@ export interface ExaminerOptions {
   readonly probe: (endpoint: TcpEndpoint, cluster: string) => Promise<ProbeResult>;
   /** Endpoints that owe an answer now. */
   readonly waiting: () => Promise<readonly Waiting[]>;
+  /** Endpoints that have accepted a client's connection within these milliseconds. */
+  readonly answering: (within: number) => Promise<readonly TcpEndpoint[]>;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -100,7 +102,11 @@ export class Examiner {
       this.#probeAll(cluster, watched.sample(cluster, MOST.samples, except)),
       this.#probeOthers(watched.others(cluster, MOST.others, clusters), watched),
     ]);
-    const confirmed = await this.#confirm(suspects, this.#options.clock.now() - begun);
+    const lasted = this.#options.clock.now() - begun;
+    const confirmed = await this.#confirm(suspects, lasted);
+    // Policies of a cluster may drop probes of nodes, all of them, while clients are served.
+    const answering = watched.byCluster(await this.#options.answering(lasted)).get(cluster);
+    for (const endpoint of answering?.keys() ?? []) samples.push({ endpoint, result: "accepted" });
     for (const { endpoint, result } of confirmed) this.#remember(endpoint, result);
     return judge({ suspects: confirmed, samples, others: elsewhere });
   }

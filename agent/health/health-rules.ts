@@ -17,6 +17,8 @@ export const HEALTH_SETS = {
   repeated: { name: "repeated", key: ENDPOINT },
   /** Endpoints that the agent has found silent; the kernel deletes them when they accept a connection. */
   silent: { name: "silent", key: ENDPOINT },
+  /** A sample of the endpoints that have just accepted a connection of a client. */
+  answering: { name: "answering", key: ENDPOINT },
 } as const satisfies Record<string, SetLayout>;
 
 /**
@@ -24,6 +26,8 @@ export const HEALTH_SETS = {
  * between two SYNs of its first five.
  */
 export const WAITING_MS = 30_000;
+/** Milliseconds for which an endpoint is known to have accepted a connection. Longer than an examination. */
+export const ANSWERING_MS = 2_000;
 /** Most endpoints in a set: what is beyond is not watched. */
 const MOST = 65_536;
 /**
@@ -31,6 +35,8 @@ const MOST = 65_536;
  * all SYNs recorded, 300 connections a second to one endpoint took 20 us more each (6.18). First ones matter for clients that give up before they repeat one.
  */
 const RECORDED = { waiting: 10, repeated: 100 } as const;
+/** Accepted connections that are recorded in a second. An update in place leaves no dead element. */
+const ANSWERS = 100;
 
 /** `ip clusterset-health`, as nft names it. */
 export function tableOf(family: Family): string {
@@ -49,11 +55,12 @@ export interface HealthRulesOptions {
  *
  * - sent: after translation, by DNAT or IPVS, the destination of a SYN is the endpoint. The connection of a SYN that is sent again is confirmed already. `add` counts a SYN and leaves the
  *   timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` would restart it.
- * - answered: before connection tracking, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
+ * - answered: before translation, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
  *   is an answer, too, but only a connection ends a verdict.
  */
 export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
   const { ip } = WORDS[family];
+  const own = ranges.filter((range) => range.family === family);
   const forget = (set: string) => `delete @${set} { ${ip} saddr . tcp sport }`;
   const record = (set: keyof typeof RECORDED) => {
     const most = RECORDED[set];
@@ -63,25 +70,32 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
     {
       name: "sent",
       hook: "filter hook postrouting priority 200",
-      rules: ranges
-        .filter((range) => range.family === family)
-        .flatMap(({ text }) => {
-          const isSyn = `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text}`;
-          return [
-            `${isSyn} ct status confirmed ${record("repeated")}`,
-            `${isSyn} ${record("waiting")}`,
-          ];
-        }),
+      rules: own.flatMap(({ text }) => {
+        const isSyn = `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text}`;
+        return [
+          `${isSyn} ct status confirmed ${record("repeated")}`,
+          `${isSyn} ${record("waiting")}`,
+        ];
+      }),
     },
     {
       name: "answered",
-      hook: "filter hook prerouting priority -310",
+      hook: "filter hook prerouting priority -190",
       rules: [
         "tcp flags & (syn|ack) == (syn|ack) goto accepted",
         "tcp flags & rst == rst goto refused",
       ],
     },
-    { name: "accepted", rules: ["waiting", "repeated", "silent"].map(forget) },
+    {
+      name: "accepted",
+      rules: [
+        ...["waiting", "repeated", "silent"].map(forget),
+        ...own.map(
+          ({ text }) =>
+            `ct original ${ip} daddr ${text} limit rate ${ANSWERS}/second burst ${ANSWERS} packets update @answering { ${ip} saddr . tcp sport }`,
+        ),
+      ],
+    },
     { name: "refused", rules: ["waiting", "repeated"].map(forget) },
   ];
 }
@@ -96,7 +110,8 @@ export function healthText(options: HealthRulesOptions): string {
   const { type } = WORDS[options.family];
   const endpoint = `${type} . inet_service; flags dynamic,timeout; size ${MOST}`;
   const unanswered = `${endpoint}; timeout ${WAITING_MS / 1000}s; counter`;
-  const sets = { waiting: unanswered, repeated: unanswered, silent: endpoint };
+  const answering = `${endpoint}; timeout ${ANSWERING_MS / 1000}s`;
+  const sets = { waiting: unanswered, repeated: unanswered, silent: endpoint, answering };
   const lines = replaceTable(
     tableOf(options.family),
     sets,

@@ -63,7 +63,9 @@ export class HealthSource implements Source {
     this.#options = options;
     const { clock, random, evidence } = options;
     const probe = (endpoint: TcpEndpoint, cluster: string) => this.#probe(endpoint, cluster);
-    this.#examiner = new Examiner({ probe, waiting: () => evidence.waiting(), clock, random });
+    const waiting = () => evidence.waiting();
+    const answering = (within: number) => evidence.answering(within);
+    this.#examiner = new Examiner({ probe, waiting, answering, clock, random });
   }
 
   start(events: SourceEvents): void {

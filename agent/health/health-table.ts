@@ -14,6 +14,7 @@ import { ruleComments } from "../system/nftables/rule-comments.ts";
 import { execLines } from "../system/run-program.ts";
 import type { Evidence, SilentEndpoint, TcpEndpoint, Waiting } from "./evidence.ts";
 import {
+  ANSWERING_MS,
   HEALTH_SETS,
   HEALTH_TABLE,
   healthComments,
@@ -82,6 +83,13 @@ export class HealthTable implements Evidence {
       const [, scope, cluster = ""] = COMMENT.exec(comment) ?? [];
       return { ...endpoint, expires, cluster, isWhole: scope === "cluster" };
     });
+  }
+
+  async answering(within: number): Promise<TcpEndpoint[]> {
+    const all = await this.#list(HEALTH_SETS.answering, (endpoint, { expires = 0 }) => {
+      return { endpoint, age: ANSWERING_MS - expires };
+    });
+    return all.filter(({ age }) => age < within).map(({ endpoint }) => endpoint);
   }
 
   async add(endpoints: readonly SilentEndpoint[]): Promise<void> {

@@ -9,6 +9,7 @@ import type { Clock } from "../../common/clock.ts";
 
 /** As in agent/health/health-rules.ts. */
 const WAITING_MS = 30_000;
+const ANSWERING_MS = 2_000;
 
 /** Milliseconds between two first SYNs that are recorded: at most 10 in a second. */
 const SAMPLE_MS = 100;
@@ -20,6 +21,7 @@ export class FakeEvidence implements Evidence {
   /** Thrown by every access. */
   fault: Error | undefined;
   #isInstalled = false;
+  readonly #answering = new Map<string, TcpEndpoint & { readonly at: number }>();
   readonly #clock: Pick<Clock, "now">;
   readonly #waiting: Unanswered = new Map();
   readonly #repeated: Unanswered = new Map();
@@ -40,8 +42,10 @@ export class FakeEvidence implements Evidence {
     this.#record(this.#waiting, endpoint);
   }
 
-  /** The endpoint answers anybody. */
-  answered(endpoint: TcpEndpoint): void {
+  /** The endpoint answers anybody: a client, or the agent's probe. */
+  answered(endpoint: TcpEndpoint, isClient: boolean): void {
+    if (isClient && this.#isInstalled)
+      this.#answering.set(endpointName(endpoint), { ...endpoint, at: this.#clock.now() });
     this.#waiting.delete(endpointName(endpoint));
     this.#repeated.delete(endpointName(endpoint));
     this.#silent.delete(endpointName(endpoint));
@@ -82,6 +86,12 @@ export class FakeEvidence implements Evidence {
     return [...this.#silent.values()].map(({ until, ...rest }) => ({
       ...{ ...rest, expires: until - this.#clock.now() },
     }));
+  }
+
+  async answering(within: number): Promise<TcpEndpoint[]> {
+    this.#check();
+    const since = this.#clock.now() - Math.min(within, ANSWERING_MS);
+    return [...this.#answering.values()].filter(({ at }) => at > since);
   }
 
   async add(endpoints: readonly SilentEndpoint[]): Promise<void> {

@@ -48,7 +48,7 @@ test("verdicts are kept by the kernel, and the table is written once", async () 
      await table.remove([${SIX}, { address: "10.9.0.9", port: 9 }]);
      return [(await table.silent()).map(({ address }) => address), await table.uninstall(), await table.uninstall(), await table.silent()];`,
   );
-  assert.deepEqual(left, [["10.2.0.1"], 20, 0, []], "a second installation keeps the verdicts");
+  assert.deepEqual(left, [["10.2.0.1"], 23, 0, []], "a second installation keeps the verdicts");
   assert.equal(await node.exec(["nft", "list", "ruleset"]), "");
 });
 
@@ -60,6 +60,38 @@ test("a table that another program has changed is replaced", async () => {
   await node.exec(["nft", "flush", "chain", "ip", "clusterset-health", "answered"]);
   await run(node, "await table.install(stop); return true;");
   assert.equal(await node.exec(["nft", "list", "table", "ip", "clusterset-health"]), before);
+});
+
+test("an endpoint that has accepted a client's connection is known for two seconds; one that the node has called is not", async () => {
+  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  await lab
+    .pod("c1", "n1", "web")
+    .spawn(serve("--name", "web"))
+    .line(/serving/, 60_000);
+  const node = lab.node("c1", "n1");
+  await run(node, "await table.install(stop); return true;");
+  const answering = `await new Promise((done) => setTimeout(done, 100)); return table.answering(60_000);`;
+  const own = `await tcpConnect({ address: "10.1.0.11", port: 8080 }); ${answering}`;
+  assert.deepEqual(await run(node, own), []);
+  await node.exec([
+    "nft",
+    "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
+      "add rule ip vip in ip daddr 241.0.0.1 tcp dport 80 dnat to 10.1.0.11:8080",
+  ]);
+  const connect = ["bash", "-c", "while sleep 0.2; do exec 3<>/dev/tcp/241.0.0.1/80; done"];
+  const client = lab.pod("c1", "n1", "client").spawn(connect);
+  const found = `
+    let all = [];
+    while (all.length === 0) all = await table.answering(60_000);
+    return all;`;
+  assert.deepEqual(await run(node, found), [{ address: "10.1.0.11", port: 8080 }]);
+  await client.stop();
+  const gone = `
+    let all = [1];
+    while (all.length > 0) all = await table.answering(60_000);
+    return all;`;
+  assert.deepEqual(await run(node, gone), []);
 });
 
 test("a connect ends as its endpoint does: accepted, refused or silent; a stop ends it, too", async () => {

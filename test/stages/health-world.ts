@@ -181,10 +181,11 @@ export class HealthWorld {
   }
 
   /** A SYN reaches an endpoint, or not. */
-  #syn(endpoint: TcpEndpoint, network = this.network): boolean {
+  #syn(endpoint: TcpEndpoint, isClient: boolean): boolean {
+    const network = (isClient ? undefined : this.ownNetwork) ?? this.network;
     const cluster = this.#clusters.get(endpoint.address) ?? "";
     const hasAnswered = this.#random() < network(endpoint, cluster);
-    if (hasAnswered) this.evidence.answered(endpoint);
+    if (hasAnswered) this.evidence.answered(endpoint, isClient);
     return hasAnswered;
   }
 
@@ -201,7 +202,7 @@ export class HealthWorld {
     one.syns++;
     if (endpoint === undefined) return;
     this.evidence.sent(endpoint, stays === true);
-    if (this.#syn(endpoint)) one.established = this.clock.now() + STEP;
+    if (this.#syn(endpoint, true)) one.established = this.clock.now() + STEP;
   }
 
   /** As agent/system/tcp-connect.ts: three SYNs, and an answer within 900 ms. */
@@ -211,7 +212,7 @@ export class HealthWorld {
     if (this.refusing.has(this.#clusters.get(endpoint.address) ?? "")) resolve("refused");
     for (const ms of [0, 250, 500]) {
       this.clock.after(ms, () => {
-        if (this.#syn(endpoint, this.ownNetwork)) resolve("accepted");
+        if (this.#syn(endpoint, false)) resolve("accepted");
       });
     }
     this.clock.after(900, () => resolve("silent"));

@@ -218,6 +218,19 @@ describe("no verdict", () => {
     }
   });
 
+  test("on a cluster falls whose policies drop the connections of nodes, and one client's, but not those of others", async () => {
+    const world = worldOf(34);
+    world.serve("web", { c2: 3, c3: 3 });
+    world.serve("closed", { c2: 1, c3: 1 });
+    const [closed = ""] = world.endpointsOf("demo/closed");
+    world.network = ({ address }) => (closed.startsWith(`${address}:`) ? 0 : 1);
+    world.ownNetwork = (_, cluster) => (cluster === "c2" ? 0 : 1);
+    await world.pass(MINUTE, 20);
+    assert.deepEqual(world.words, [`silent endpoint ${closed}`]);
+    assert.equal(world.endpointsOf("demo/web").length, 3);
+    await world.stop();
+  });
+
   test("falls on an overloaded endpoint that answers some", async () => {
     const world = worldOf(7);
     world.serve("web", { c2: 1, c3: 1 });
