@@ -54,7 +54,8 @@ export interface HealthRulesOptions {
  * The chains, which decide about no packet.
  *
  * - sent: after translation, by DNAT or IPVS, the destination of a SYN is the endpoint. The connection of a SYN that is sent again is confirmed already. `add` counts a SYN and leaves the
- *   timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` would restart it.
+ *   timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` would restart it. Of SYNs that are sent again, one of each endpoint is enough: clients
+ *   of an endpoint that does not exist must not use up what is recorded in a second.
  * - answered: before translation, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
  *   is an answer, too, but only a connection ends a verdict.
  */
@@ -73,7 +74,7 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
       rules: own.flatMap(({ text }) => {
         const isSyn = `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text}`;
         return [
-          `${isSyn} ct status confirmed ${record("repeated")}`,
+          `${isSyn} ct status confirmed ${ip} daddr . tcp dport != @repeated ${record("repeated")}`,
           `${isSyn} ${record("waiting")}`,
         ];
       }),

@@ -94,6 +94,35 @@ test("an endpoint that has accepted a client's connection is known for two secon
   assert.deepEqual(await run(node, gone), []);
 });
 
+test("hundreds of clients of an endpoint that does not exist do not hide another one", async () => {
+  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  const node = lab.node("c1", "n1");
+  await lab.pod("c1", "n1", "web").exec(["iptables", "-A", "INPUT", "-p", "tcp", "-j", "DROP"]);
+  await run(node, "await table.install(stop); return true;");
+  await node.exec([
+    "nft",
+    "add table ip vip; add chain ip vip in { type nat hook prerouting priority dstnat; }; " +
+      "add rule ip vip in ip daddr 241.0.0.1 dnat to 10.1.0.11; " +
+      "add rule ip vip in ip daddr 241.0.0.2 tcp dport 80 dnat to 10.1.0.11:81",
+  ]);
+  const connects = `
+    import socket, time
+    def call(vip):
+      one = socket.socket(); one.setblocking(False); one.connect_ex((vip, 80)); return one
+    all = [call("241.0.0.1") for _ in range(600)] + [call("241.0.0.2")] + [call("241.0.0.1") for _ in range(300)]
+    time.sleep(60)`;
+  lab
+    .pod("c1", "n1", "client")
+    .spawn(["python3", "-c", connects.replaceAll("\n    ", "\n").trim()]);
+  const found = `
+    let all = [];
+    while (all.length === 0) all = (await table.waiting()).filter((one) => one.areRepeated);
+    await new Promise((done) => setTimeout(done, 500));
+    return (await table.waiting()).filter((one) => one.areRepeated).map(({ port }) => port).sort();`;
+  assert.deepEqual(await run(node, found), [80, 81]);
+});
+
 test("a connect ends as its endpoint does: accepted, refused or silent; a stop ends it, too", async () => {
   const pods = { web: ["10.1.0.11"] };
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
