@@ -6,6 +6,7 @@ import { HealthWorld } from "../stages/health-world.ts";
 
 /** A client waits for so many milliseconds. */
 const PATIENCE = 5_000;
+const MINUTE = 60_000;
 const RUNS = Number(process.env.RUNS ?? 8);
 const WEB = ["demo/web"] as const;
 
@@ -65,6 +66,10 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
     // An examination may find four at once.
     const verdicts = world.words.filter((word) => word.startsWith("silent"));
     assert.ok(verdicts.length <= 64 + 3 + 1, `${verdicts.length}`);
+    const [next = ""] = world.endpointsOf("demo/web");
+    nobody.add(next);
+    await world.pass(PATIENCE, 20);
+    assert.ok(world.words.includes(`silent endpoint ${next}`), "in its turn, beside hundreds");
     await world.stop();
   });
 });
@@ -79,5 +84,21 @@ test("a cluster that lists the endpoints of another does not hide its death", as
   await world.pass(15_000, 10, WEB);
   assert.deepEqual(world.clustersOf("demo/web"), ["c3"], world.words.join(", "));
   assert.ok(world.words.includes("silent cluster c2"), world.words.join(", "));
+  await world.stop();
+});
+
+test("endpoints beyond the limit of a namespace are probed less and less often", async () => {
+  const world = worldOf(35);
+  world.serve("s", { c2: 80 }, {}, "mallory");
+  const nobody = new Set(world.endpointsOf("mallory/s").slice(0, 68));
+  world.serve("web", { c2: 4, c3: 4 });
+  world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+  await world.pass(2 * MINUTE, 40);
+  assert.ok(world.words.includes("limited mallory"));
+  const before = world.probes;
+  await world.pass(MINUTE, 40);
+  const probes = world.probes - before;
+  // Of 64 verdicts, each two or three times; of an examination, twelve.
+  assert.ok(probes <= 64 * 3 + 12 * 12, `${probes}`);
   await world.stop();
 });
