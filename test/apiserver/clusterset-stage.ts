@@ -10,7 +10,8 @@ import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { OURS, type Release } from "./release.ts";
 
 const AGENT = "agent";
-const AGENT_FLAGS = ["--node-name", "n1", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+const AGENT_FLAGS = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+const NODE = "n1";
 const CONTROL_PLANE = "control-plane";
 /** The Service that every cluster has. */
 export const SERVICE = "shop/web";
@@ -31,6 +32,8 @@ export interface ClusterSetOptions {
   readonly flags?: readonly string[];
   /** Clusters with another release than these sources. */
   readonly releases?: Partial<Readonly<Record<ClusterName, Release>>>;
+  /** More nodes of c1, without pods, and with an agent each. */
+  readonly moreNodes?: readonly string[];
 }
 
 /** All of the product, and nothing in its place: three clusters with controllers, an agent, servers, and a client. */
@@ -40,20 +43,30 @@ export class ClusterSetStage implements AsyncDisposable {
   readonly #servers = new Map<ClusterName, Process>();
   /** On c1's node, with the objects of c1's API server. */
   agent: AgentProcess;
+  /** On c1's other nodes, by name. */
+  readonly moreAgents: ReadonlyMap<string, AgentProcess>;
 
-  private constructor(lab: Lab, controllers: ControllerStage, release: Release) {
+  private constructor(
+    lab: Lab,
+    controllers: ControllerStage,
+    release: Release,
+    moreNodes: readonly string[],
+  ) {
     this.lab = lab;
     this.#controllers = controllers;
     this.agent = this.#agentOf(release);
+    this.moreAgents = new Map(moreNodes.map((name) => [name, this.#agentOf(release, name)]));
   }
 
   /** Brings everything up. Nothing is exported yet. */
   static async open(options: ClusterSetOptions = {}): Promise<ClusterSetStage> {
+    const { moreNodes = [] } = options;
     const lab = await Lab.create({
       clusters: CLUSTERS.map(({ id, region, address }) => {
         const client = id === "c1" ? { client: ["10.1.0.20"] } : {};
         const pods = { web: [address], ...client };
-        return { id, region, nodes: [{ name: "n1", pods }, { name: CONTROL_PLANE }] };
+        const more = id === "c1" ? moreNodes.map((name) => ({ name })) : [];
+        return { id, region, nodes: [{ name: NODE, pods }, { name: CONTROL_PLANE }, ...more] };
       }),
     });
     let controllers: ControllerStage | undefined;
@@ -65,7 +78,7 @@ export class ClusterSetStage implements AsyncDisposable {
         nodeOf: (id) => lab.node(id, CONTROL_PLANE),
       });
       const { c1 = OURS } = options.releases ?? {};
-      const stage = new ClusterSetStage(lab, controllers, c1);
+      const stage = new ClusterSetStage(lab, controllers, c1, moreNodes);
       await stage.#start(c1);
       return stage;
     } catch (error) {
@@ -109,8 +122,8 @@ export class ClusterSetStage implements AsyncDisposable {
   async planOf(release: Release): Promise<string> {
     const { plane } = this.cluster("c1");
     const objects = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
-    const argv = [...release.agent, "plan", ...objects, ...AGENT_FLAGS, "--output", "json"];
-    return this.lab.node("c1", "n1").exec(argv);
+    const argv = [...release.agent, "plan", ...objects, ...flagsOf(NODE), "--output", "json"];
+    return this.lab.node("c1", NODE).exec(argv);
   }
 
   /** A pod of c1 begins to connect, for `seconds`; each connection times out after `timeout` milliseconds. */
@@ -177,9 +190,9 @@ export class ClusterSetStage implements AsyncDisposable {
     await this.lab.remove();
   }
 
-  #agentOf({ agent }: Release): AgentProcess {
+  #agentOf({ agent }: Release, node = NODE): AgentProcess {
     const kubeconfig = this.cluster("c1").plane.kubeconfig({ user: AGENT });
-    return new AgentProcess(this.lab.node("c1", "n1"), { kubeconfig }, AGENT_FLAGS, agent);
+    return new AgentProcess(this.lab.node("c1", node), { kubeconfig }, flagsOf(node), agent);
   }
 
   async #start(release: Release): Promise<void> {
@@ -196,13 +209,14 @@ export class ClusterSetStage implements AsyncDisposable {
     }
     const { admin } = this.cluster("c1").plane;
     const labels = { "topology.kubernetes.io/region": place("c1").region };
-    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels } };
-    await admin.apply(node);
+    for (const name of [NODE, ...this.moreAgents.keys()])
+      await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } });
     await this.allowAgent(release);
     await this.#controllers.start();
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
-    this.agent.launch();
-    await this.agent.page("/readyz");
+    const agents = [this.agent, ...this.moreAgents.values()];
+    for (const agent of agents) agent.launch();
+    for (const agent of agents) await agent.page("/readyz");
   }
 
   async #serve(id: ClusterName): Promise<void> {
@@ -210,6 +224,10 @@ export class ClusterSetStage implements AsyncDisposable {
     await server.line(/serving/);
     this.#servers.set(id, server);
   }
+}
+
+function flagsOf(node: string): string[] {
+  return ["--node-name", node, ...AGENT_FLAGS];
 }
 
 function place(id: ClusterName) {
