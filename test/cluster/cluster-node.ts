@@ -28,6 +28,14 @@ export interface NodeOptions {
   readonly seed: string;
 }
 
+/** As systemd does: containerd answers a moment before kubelets can use it. */
+const UNTIL_STARTED = [
+  "sh",
+  "-c",
+  'until setpriv --pdeathsig KILL -- "$@"; do sleep 1; done',
+  "sh",
+];
+
 /** A Node: a host with containerd, kubelet and kube-proxy. */
 export class ClusterNode {
   /** The Node's name: cluster-1-node-1. */
@@ -93,6 +101,7 @@ export class ClusterNode {
     const { directory, place } = this.#options;
     const files = nodeFiles(directory);
     this.#kubelet = this.host.serve("kubelet", [
+      ...UNTIL_STARTED,
       commandPath("kubelet"),
       ...["--config", files.kubelet, "--kubeconfig", files.kubeletKubeconfig],
       ...["--hostname-override", this.name],

@@ -84,9 +84,14 @@ export class Host {
     this.#pid = await this.#init.line(/^\d+$/, 30_000);
   }
 
+  /** No packet leaves it or reaches it from now on; `cutPower` begins with that, and takes longer. Ends when it boots. */
+  async silence(): Promise<void> {
+    await this.options.namespace.exec(["nft", "-f", "-"], { stdin: SILENT });
+  }
+
   /** Cuts its power: all its processes are killed without a packet, and /run is emptied. */
   async cutPower(): Promise<void> {
-    await this.options.namespace.exec(["nft", "-f", "-"], { stdin: SILENT });
+    await this.silence();
     // Killing `unshare` kills the node's first process, and with that all others.
     this.#init?.signal("SIGKILL");
     await this.#init?.exited;

@@ -35,6 +35,9 @@ export interface CallerOptions {
 /** Calls a second by default. */
 const RATE = 20;
 
+/** How long a call may be pending without being counted as such: less than the time between two, unless there are many. */
+const SHORT_MS = 40;
+
 /** Longer than any test. */
 const AT_MOST_S = 600;
 
@@ -103,14 +106,15 @@ export class Caller {
     return (await this.calls()).filter((call) => call.at >= at);
   }
 
-  /** The number of pending calls when the latest finished call began, computed from the rate. */
+  /** The number of pending calls when the latest finished call began, computed from the rate; not those that have just begun. */
   async hanging(): Promise<number> {
     if (this.#options.hold) return 0;
     const begun = (await this.calls()).map(({ at }) => at);
     const span = Math.max(...begun) - Math.min(...begun);
     const { rate = RATE } = this.#options;
     // The first one began a moment after the clock by which the others begin.
-    return Math.max(0, Math.floor((span * rate) / 1_000) - begun.length);
+    const pending = Math.floor((span * rate) / 1_000) - begun.length;
+    return Math.max(0, pending - Math.floor((SHORT_MS * rate) / 1_000));
   }
 
   /** Ends it, and gives all calls when those that were under way have ended, too. */

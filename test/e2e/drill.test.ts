@@ -3,11 +3,13 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { deedsOf, rulesOfAgent } from "./agents.ts";
-import { Caller, type CallerOptions } from "./caller.ts";
+import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
+import { Maintenance } from "./maintenance.ts";
+import { powerCuts } from "./power-cuts.ts";
 import { Reader } from "./reader.ts";
-import { exported } from "./web.ts";
+import { exported, onEveryNode } from "./web.ts";
 
 // docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
 // pods of cluster-1 that keep calling it by its name. Times are reported, and nothing is said of how long they may be.
@@ -65,10 +67,42 @@ describe("a service in three clusters, with pods that call it continuously", () 
     }
   });
 
+  describe("maintenance", { concurrency: 1 }, () => {
+    let maintenance: Maintenance;
+    before(async () => {
+      maintenance = new Maintenance({ set, callers, nodes: [staying, doomed] });
+    });
+    after(() => maintenance?.[Symbol.asyncDispose]());
+
+    test("a cluster is drained on its own side: new connections go elsewhere, established ones stay, none fails, and all places of the guide show it", async (t) => {
+      const held = await call(LOCAL, { name: "stays", node: staying.name, hold: true });
+      await untilAnswered([held], BY_LOCAL);
+      const { length } = await held.calls();
+      await moves(t, "drained", BY_REGIONAL, () => maintenance.takeOut());
+      await maintenance.check();
+      assertHeld(await held.calls(), BY_LOCAL, length);
+    });
+
+    test("another one is drained in the cluster that imports from it, and back", async (t) => {
+      await moves(t, "drained by its importer", BY_GLOBAL, () => maintenance.takeOutInImporter());
+      await moves(t, "its importer's drain ended", BY_REGIONAL, () =>
+        maintenance.bringBackInImporter(),
+      );
+    });
+
+    powerCuts(() => ({ set, nodes: [staying, doomed] }));
+
+    test("nodes return to a drained cluster one by one, each at its own moment, and no call fails", async (t) => {
+      await moves(t, "undrained", BY_LOCAL, () => maintenance.bringBack());
+      await maintenance.assertGentle(BY_LOCAL);
+      maintenance.assertFollowed();
+    });
+  });
+
   describe("power failures", { concurrency: 2 }, () => {
     before(async () => {
       await reader.follow("Detect failed clusters sooner");
-      await set.shell(`${ON_EVERY_NODE}\n${exported(PAIR)}`);
+      await set.shell(`${onEveryNode(PAIR)}\n${exported(PAIR)}`);
       await callers.pop()?.stop();
     });
 
@@ -112,11 +146,7 @@ describe("a service in three clusters, with pods that call it continuously", () 
         await moves(t, "control plane back", BY_REGIONAL, () => plane.start());
         assert.equal(await rulesOfAgent(node), rules);
         await untilAnswered([held, own], BY_REGIONAL);
-        const lines = await held.calls();
-        assert.deepEqual(
-          lines.map(({ line }) => line),
-          lines.map((_, i) => i + 1),
-        );
+        assertHeld(await held.calls(), BY_REGIONAL);
         for (const { error, name } of await own.stop()) {
           assert.equal(error, undefined);
           assert.match(name ?? "", BY_REGIONAL);
@@ -143,20 +173,6 @@ describe("a service in three clusters, with pods that call it continuously", () 
         }, 60_000);
         assert.deepEqual(await Promise.all(witness.map(deedsOf)), deeds);
       });
-
-      test("a whole cluster: connections move away before its Lease expires, no later one is lost, and they return after it recovers", async (t) => {
-        const { plane, nodes } = set.clusters.cluster(REGIONAL);
-        const off = async () => {
-          await Promise.all([plane.kill(), ...nodes.map((node) => node.powerOff())]);
-        };
-        const { failed, failedLater } = await effectOf(t, "cluster off", callers, BY_GLOBAL, off);
-        assertOnly(failed, ["timeout"]);
-        assert.equal(failedLater, 0);
-        const on = async () => {
-          await Promise.all([plane.start(), ...nodes.map((node) => node.powerOn())]);
-        };
-        await effectOf(t, "cluster on", callers, BY_REGIONAL, on);
-      });
     });
   });
 
@@ -182,36 +198,6 @@ describe("a service in three clusters, with pods that call it continuously", () 
     assert.deepEqual(failed, {}, what);
   }
 });
-
-/** One pod on each node, which answers with its node's name. */
-const ON_EVERY_NODE = `kubectl --context ${LOCAL} apply -f - <<'END'
-apiVersion: v1
-kind: Namespace
-metadata: { name: pair }
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: { name: pair, namespace: pair }
-spec:
-  selector: { matchLabels: { app: pair } }
-  template:
-    metadata: { labels: { app: pair } }
-    spec:
-      containers:
-        - name: serve
-          image: clusterset-serve:0.1.0
-          args: [--name, $(NODE_NAME)]
-          env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
-          readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1 }
----
-apiVersion: v1
-kind: Service
-metadata: { name: pair, namespace: pair }
-spec:
-  selector: { app: pair }
-  ports: [{ port: 80, targetPort: 8080 }]
-END
-kubectl --context ${LOCAL} -n pair rollout status --timeout=120s daemonset/pair`;
 
 /** The node of cluster-1 whose end would take all names with it: it has one DNS server. */
 async function nodeOfDns(set: Clusterset): Promise<string> {
@@ -240,6 +226,15 @@ function assertUnharmed(said: string, by: RegExp): void {
   assert.ok(sums.length > 0, said);
   for (const line of sums) assert.deepEqual(JSON.parse(line).errors, {}, line);
   for (const name of Object.keys(JSON.parse(sums.at(-1) ?? "").answers)) assert.match(name, by);
+}
+
+/** Each line of a connection that is held came, from the same pod, and more of them than before. */
+function assertHeld(lines: readonly Call[], by: RegExp, before = 0): void {
+  assert.ok(lines.length > before);
+  for (const [i, { line, name, error }] of lines.entries()) {
+    assert.deepEqual({ line, error }, { line: i + 1, error: undefined });
+    assert.match(name ?? "", by);
+  }
 }
 
 function assertOnly(failed: Readonly<Record<string, number>>, words: readonly string[]): void {

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { Caller } from "./caller.ts";
 import { assertNone, deniedIn } from "./denied.ts";
+import { effectOf, untilAnswered } from "./effect.ts";
 import { blockWith, commandsOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
@@ -81,6 +83,44 @@ describe("two clusters that share a hub", () => {
     assert.match(there.join("\n"), /"shop\/web:80 c2" -j DNAT/);
   });
 
+  test("a cluster is drained on the hub, and back: connections move in all clusters, and none fails", async (t) => {
+    await paste(clusters, SECOND);
+    const vip = JSON.parse(await clusters.kubectl("cluster-1", IMPORT)).spec.ips[0];
+    const client = (cluster: string) =>
+      Caller.start(
+        { clusters },
+        {
+          cluster,
+          namespace: "shop",
+          name: "stream",
+          target: `tcp://${vip}:80`,
+          timeoutMs: 10_000,
+        },
+      );
+    const [own, other] = await Promise.all([client("cluster-2"), client("cluster-1")]);
+    await untilAnswered([own], /^web-/);
+    // Names of contexts; it is c2 that is drained.
+    const adapt = (commands: string) =>
+      commands.replaceAll("cluster-1", "c2").replaceAll("cluster-2", "c1");
+    await using reader = new Reader(clusters, "maintenance.md", { adapt });
+    await reader.paste("USER=ann");
+    const out = () => reader.follow("On the hub");
+    assert.deepEqual((await effectOf(t, "drained", [own], /^second-/, out)).failed, {});
+    const drained = / Drained: c2 until \S+Z by ann \(power failure\)\.$/;
+    await eventually(async () => assert.match(await readyMessage("cluster-1"), drained));
+    assert.match(await readyMessage("cluster-2"), drained);
+    const back = () => reader.follow("Drained on the hub");
+    assert.deepEqual((await effectOf(t, "undrained", [own], /^web-/, back)).failed, {});
+    await eventually(async () =>
+      assert.match(await readyMessage("cluster-1"), /^ClusterSetIP(?!.*Drained)/),
+    );
+    for (const { name, error } of await other.stop()) {
+      assert.equal(error, undefined);
+      assert.match(name ?? "", /^second-/);
+    }
+    await own.stop();
+  });
+
   test("neither the clusters' API servers nor the hub denied any request of agents, controllers or members", () => {
     assertNone(clusters.all.flatMap(({ plane }) => deniedIn(plane.auditFile)));
   });
@@ -103,6 +143,11 @@ describe("two clusters that share a hub", () => {
     }
   });
 
+  async function readyMessage(id: string): Promise<string> {
+    const { status } = JSON.parse(await clusters.kubectl(id, IMPORT)) as { status: Status };
+    return status.conditions.find(({ type }) => type === "Ready")?.message ?? "";
+  }
+
   /** The guide's text for c1, with this cluster's addresses. */
   function steps(cluster: string, number: string): string {
     const { url } = clusters.cluster("cluster-3").plane;
@@ -113,6 +158,27 @@ describe("two clusters that share a hub", () => {
       .replaceAll(/\bc1\b/g, cluster);
   }
 });
+
+interface Status {
+  readonly conditions: readonly { readonly type: string; readonly message: string }[];
+}
+
+const IMPORT = ["-n", "shop", "get", "serviceimport", "web", "-o", "json"];
+
+/** The same Service in c1. */
+const SECOND = `
+kubectl --context c1 -n shop create deployment second --image=lab.local/probe:1
+kubectl --context c1 -n shop expose deployment second --name=web --port=80 --target-port=8080
+kubectl --context c1 -n shop patch service web -p '{"spec":{"ipFamilyPolicy":"PreferDualStack"}}'
+kubectl --context c1 -n shop rollout status --timeout=120s deployment/second
+kubectl --context c1 -n shop apply -f - <<'END'
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: { name: web }
+END
+kubectl --context c1 -n shop wait --for=condition=Ready --timeout=60s serviceexport/web
+until [ "$(kubectl --context c2 -n shop get endpointslices -o name -l multicluster.kubernetes.io/source-cluster=c1)" ]; do sleep 0.2; done
+`;
 
 const TRY = `
 for cluster in c1 c2; do

@@ -49,3 +49,35 @@ metadata: { name: ${name} }
 END
 kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeout=60s serviceexport/${name}`;
 }
+
+/** Commands: one pod on each node, which answers with its node's name, and a Service of port 80. */
+export function onEveryNode({ cluster, namespace, name }: Web): string {
+  return `kubectl --context ${cluster} apply -f - <<'END'
+apiVersion: v1
+kind: Namespace
+metadata: { name: ${namespace} }
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  selector: { matchLabels: { app: ${name} } }
+  template:
+    metadata: { labels: { app: ${name} } }
+    spec:
+      containers:
+        - name: serve
+          image: clusterset-serve:0.1.0
+          args: [--name, $(NODE_NAME)]
+          env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
+          readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1 }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: ${name}, namespace: ${namespace} }
+spec:
+  selector: { app: ${name} }
+  ports: [{ port: 80, targetPort: 8080 }]
+END
+kubectl --context ${cluster} -n ${namespace} rollout status --timeout=120s daemonset/${name}`;
+}

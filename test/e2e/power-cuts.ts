@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../demo/attempt.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { type Call, Caller } from "./caller.ts";
+import type { Clusterset } from "./clusterset.ts";
+import { effectOf, untilAnswered } from "./effect.ts";
+import { exported, onEveryNode } from "./web.ts";
+
+/** A service that the cluster of its clients does not have. */
+const FAR = "far";
+
+/** Connections a second from each of two nodes. */
+const RATE = 150;
+
+/** Longer than the five seconds after which a client may give up, because the machine does other things, too. */
+const TIMEOUT_MS = 10_000;
+
+const PATIENCE_MS = 60_000;
+
+/** Where this happens. */
+export interface PowerCutStage {
+  readonly set: Clusterset;
+  /** Of the clients. */
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** The clients' cluster; the nearest other one, whose second node is late; and the next. */
+const [LOCAL, REGIONAL, GLOBAL] = ["cluster-1", "cluster-2", "cluster-3"] as const;
+const [BY_REGIONAL, BY_GLOBAL] = [/^cluster-2-node-[12]$/, /^cluster-3-node-1$/];
+
+/**
+ * A node of another cluster loses power, and then all of that cluster, while pods of two nodes open 300 connections a second to a
+ * service that their own cluster does not have. It does not say how soon connections move, but that neither Kubernetes nor a Lease
+ * has reported anything by then.
+ */
+export function powerCuts(stage: () => PowerCutStage): void {
+  describe("under 300 connections a second to other clusters", { concurrency: 1 }, () => {
+    let callers: Caller[];
+    /** When the power was off, on the callers' clock. */
+    const cuts: number[] = [];
+    before(async () => {
+      const { set, nodes } = stage();
+      await set.clusters.cluster(REGIONAL).addNode("node-2");
+      await Promise.all(
+        [REGIONAL, GLOBAL].map((cluster) => {
+          const far = { cluster, namespace: FAR, name: FAR };
+          return set.shell(`${onEveryNode(far)}\n${exported(far)}`);
+        }),
+      );
+      await set.clusters.kubectl(LOCAL, ["create", "namespace", FAR]);
+      const vip = await eventually(async () => {
+        const said = await set.clusters.kubectl(LOCAL, VIP);
+        assert.match(said, /^241\./);
+        return said;
+      }, PATIENCE_MS);
+      const options = { cluster: LOCAL, namespace: FAR, rate: RATE, timeoutMs: TIMEOUT_MS };
+      callers = await Promise.all(
+        nodes.map(({ name }) =>
+          Caller.start(set, { ...options, name, node: name, target: `tcp://${vip}:80` }),
+        ),
+      );
+      await untilAnswered(callers, BY_REGIONAL);
+    });
+
+    test("a node that loses power gets no more connections before Kubernetes has noticed, and none is lost that began later", async (t) => {
+      const { set } = stage();
+      const node = set.clusters.cluster(REGIONAL).node("node-2");
+      for (const caller of callers) {
+        const names = (await caller.calls()).slice(-RATE).map(({ name }) => name);
+        assert.ok(names.includes(node.name), names.join());
+      }
+      const off = () => cut(() => node.host.silence());
+      const { failedLater } = await effectOf(t, "its node off", callers, /-node-1$/, off);
+      assert.deepEqual(await conditions(set), ["true", "true"]);
+      assert.equal(failedLater, 0);
+      await assertShown("endpoint", "Endpoint does not answer; using it last");
+      await node.powerOff();
+    });
+
+    test("a cluster that loses power gets no more connections before its Lease has expired, none is lost that began later, and they return with it", async (t) => {
+      const { set } = stage();
+      const { plane, nodes } = set.clusters.cluster(REGIONAL);
+      const off = () => cut(() => set.clusters.isolate(REGIONAL));
+      const { failedLater } = await effectOf(t, "cluster off", callers, BY_GLOBAL, off);
+      assert.ok((await conditions(set)).includes("true"));
+      assert.equal(failedLater, 0);
+      await assertShown("cluster", "No endpoint of a cluster answers; using the cluster last");
+      await Promise.all([plane.kill(), ...nodes.map((node) => node.powerOff())]);
+      await set.clusters.heal();
+      const on = () => Promise.all([plane.start(), ...nodes.map((node) => node.powerOn())]);
+      const back = await effectOf(t, "cluster on", callers, BY_REGIONAL, on);
+      assert.deepEqual(back.failed, {});
+    });
+
+    test("of all these connections, only those are lost that were open when the power was cut", async (t) => {
+      const calls = (await Promise.all(callers.map((caller) => caller.stop()))).flat();
+      const failed = calls.filter(({ error }) => error !== undefined);
+      t.diagnostic(`${calls.length} connections, ${failed.length} lost`);
+      const wereOpen = ({ at, ms }: Call) => cuts.some((cut) => at <= cut && at + ms >= cut);
+      assert.deepEqual(
+        failed.filter((call) => !wereOpen(call)),
+        [],
+      );
+    });
+
+    async function cut(off: () => Promise<void>): Promise<void> {
+      await off();
+      cuts.push(now());
+    }
+
+    /** The readiness of the nearer cluster's endpoints, as the clients' cluster has it. */
+    async function conditions(set: Clusterset): Promise<string[]> {
+      const said = await set.clusters.kubectl(LOCAL, CONDITIONS);
+      return said.trim().split(" ");
+    }
+
+    /** The verdict, in the plan, the metrics and the log of both agents. */
+    async function assertShown(scope: string, message: string): Promise<void> {
+      const { set, nodes } = stage();
+      await Promise.all(
+        nodes.map(async ({ name, host }) => {
+          const page = (path: string) => host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
+          assert.match(await page(`/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
+          const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
+          assert.ok((await page("/metrics")).includes(gauge), gauge);
+          const of = ["-l", "app.kubernetes.io/name=clusterset-agent", "-o", "name"];
+          const at = [`--field-selector=spec.nodeName=${name}`];
+          const own = ["-n", "clusterset-proxy"];
+          const pod = await set.clusters.kubectl(LOCAL, [...own, "get", "pods", ...of, ...at]);
+          const log = await set.clusters.kubectl(LOCAL, [...own, "logs", pod.trim()]);
+          const line = log.split("\n").find((one) => one.includes(message));
+          assert.match(line ?? log, /"reason":"unanswering"/);
+          assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
+        }),
+      );
+    }
+  });
+}
+
+const VIP = ["-n", FAR, "get", "serviceimport", FAR, "-o", "jsonpath={.spec.ips[0]}"];
+const CONDITIONS = [
+  ...["-n", FAR, "get", "endpointslices", "-l"],
+  `multicluster.kubernetes.io/service-name=${FAR},multicluster.kubernetes.io/source-cluster=${REGIONAL}`,
+  ...["-o", "jsonpath={.items[*].endpoints[*].conditions.ready}"],
+];
