@@ -231,6 +231,22 @@ describe("no verdict", () => {
     await world.stop();
   });
 
+  test("falls on an endpoint that answers the node, but no client; it is probed less and less often", async () => {
+    const world = worldOf(36);
+    world.serve("web", { c2: 4, c3: 4 });
+    const [closed = ""] = world.endpointsOf("demo/web");
+    world.network = ({ address }) => (closed.startsWith(`${address}:`) ? 0 : 1);
+    world.ownNetwork = () => 1;
+    await world.pass(MINUTE, 20);
+    const before = world.probes;
+    assert.ok(before > 0);
+    await world.pass(MINUTE, 20);
+    assert.deepEqual(world.words, []);
+    // Twelve of an examination.
+    assert.ok(world.probes - before <= 5 * 12, `${world.probes - before} probes`);
+    await world.stop();
+  });
+
   test("falls on an overloaded endpoint that answers some", async () => {
     const world = worldOf(7);
     world.serve("web", { c2: 1, c3: 1 });
