@@ -35,7 +35,15 @@ const anyImport = fc.oneof(
         trafficDistribution: "PreferClose",
         internalTrafficPolicy: "Cluster",
       },
-      { creationTimestamp: "2026-01-02T03:04:05Z" },
+      {
+        creationTimestamp: "2026-01-02T03:04:05Z",
+        annotations: {
+          "clusterset-proxy.io/cluster-selectors": "[]",
+          "clusterset-proxy.io/cluster-weights": "c1=1,c2=9",
+          "clusterset-proxy.io/min-ready": "30%",
+          "clusterset-proxy.io/unselected-clusters": "last",
+        },
+      },
     ),
   ),
   mutated(serviceImport()),

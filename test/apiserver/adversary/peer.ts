@@ -36,6 +36,8 @@ function recordOf(chance: Chance, name: string): PeerObject {
     "clusterset-proxy.io/exported-at": oneOf(chance, AGES),
     "clusterset-proxy.io/exported-annotations": JSON.stringify({
       "clusterset-proxy.io/cluster-selectors": SELECTORS,
+      "clusterset-proxy.io/cluster-weights": "c3=1",
+      "clusterset-proxy.io/unselected-clusters": "never",
       "argocd.argoproj.io/sync-options": "Delete=true",
     }),
   };

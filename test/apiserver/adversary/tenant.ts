@@ -9,6 +9,11 @@ const POLICIES: readonly Readonly<Record<string, string>>[] = [
   { "clusterset-proxy.io/on-endpoint-death": "reset", "clusterset-proxy.io/udp": "follow" },
   { "clusterset-proxy.io/import": "created" },
   { "clusterset-proxy.io/cluster-selectors": '[{"matchProperties":{}}]' },
+  {
+    "clusterset-proxy.io/cluster-selectors": "[]",
+    "clusterset-proxy.io/cluster-weights": "c1=1,c9=999",
+  },
+  { "clusterset-proxy.io/min-ready": "100%", "clusterset-proxy.io/unselected-clusters": "nevr" },
 ];
 
 /** One write of a tenant who may do everything in the namespace `evil`, and nothing else. */
