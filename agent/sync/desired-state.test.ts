@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
-import { Model } from "../model/model.ts";
+import { type ImportView, Model } from "../model/model.ts";
 import { Plans } from "./desired-state.ts";
 
 const KEY = "demo/serve";
@@ -36,6 +36,19 @@ test("a change of the node plans every import again", () => {
   assert.equal(plans.plan(KEY)?.services[0]?.tier, "local");
   plans.setNode(nodeFact({ cluster: "c2", region: "elsewhere" }));
   assert.notEqual(plans.of("IPv4").services(KEY).services[0]?.tier, "local");
+});
+
+test("the shifts of an import that is gone are forgotten", () => {
+  const model = new Model();
+  const gone: ObjectKey[] = [];
+  const shifts = { view: (view: ImportView) => view, gone: (key: ObjectKey) => gone.push(key) };
+  const plans = new Plans(model, nodeFact(), { confirm: (_, services) => services }, shifts);
+  model.setSlice(sliceFact({ key: "demo/four", cluster: "c1", endpoints: [] }), 0);
+  plans.plan(KEY);
+  assert.deepEqual(gone, []);
+  model.removeSlice("demo/four", 1);
+  plans.plan(KEY);
+  assert.deepEqual(gone, [KEY]);
 });
 
 test("only recent plans stay in memory; an older import is planned again when it is requested", () => {

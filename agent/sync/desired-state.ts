@@ -51,7 +51,7 @@ export class Plans {
   /** Endpoints in the recent plans. */
   #endpoints = 0;
   readonly #unlisted: Pick<UnlistedEndpoints, "confirm">;
-  readonly #shifts: Pick<NodeShifts, "view">;
+  readonly #shifts: Pick<NodeShifts, "view" | "gone">;
   readonly #tiersInUse = new TiersInUse();
   #node: NodeFact;
 
@@ -59,7 +59,7 @@ export class Plans {
     model: Model,
     node: NodeFact,
     unlisted: Pick<UnlistedEndpoints, "confirm">,
-    shifts: Pick<NodeShifts, "view"> = { view: (view) => view },
+    shifts: Pick<NodeShifts, "view" | "gone"> = { view: (view) => view, gone: () => undefined },
   ) {
     this.#model = model;
     this.#node = node;
@@ -100,6 +100,7 @@ export class Plans {
     const known = this.#recent.get(key);
     if (known !== undefined) return known;
     const found = this.#model.view(key);
+    if (found === undefined) this.#shifts.gone(key);
     const view = found && this.#tiersInUse.view(this.#shifts.view(found));
     const node = this.#node;
     const plan = view && planImport(view, node);

@@ -139,9 +139,40 @@ test("a node whose clock is right waits no second time after a restart", () => {
   assert.equal(node.clock.next, undefined);
 });
 
-test("a node does not wait for more than a thousand shifts, and forgets those that are over", () => {
+test("a namespace with a thousand forged shifts does not keep a node from waiting in another", () => {
   const node = bench();
-  const waits = (i: number) => planned(node, slice("draining", START + i)).remarks.length === 1;
+  const forged = (i: number): SliceFact => ({ ...slice("draining", START + i), key: `evil/${i}` });
+  const evil = (...slices: readonly SliceFact[]) =>
+    node.shifts.view({ key: "evil/web", slices, heldBy: new Map() }).slices;
+  const waiting = evil(...Array.from({ length: 1001 }, (_, i) => forged(i)));
+  assert.equal(waiting.filter(({ waits }) => waits).length, 1000);
+  assert.deepEqual(planned(node, slice("returning")).reasons[0], "10.1.0.1 returning");
+});
+
+test("a shift is forgotten with the last slice that has it", () => {
+  const node = bench();
+  const other: ObjectKey = "demo/other";
+  const view = (key: ObjectKey, ...slices: readonly SliceFact[]) =>
+    node.shifts.view({ key, slices, heldBy: new Map() });
+  view(KEY, slice("draining"));
+  view(other, slice("draining"));
+  view(KEY, slice("draining", START + 1));
+  node.shifts.gone(KEY);
+  node.clock.advance(WINDOW);
+  assert.deepEqual(node.moved, [other]);
+  view(other, slice("draining", START + WINDOW));
+  node.shifts.gone(other);
+  assert.equal(node.clock.next, undefined);
+});
+
+test("a node does not wait for more than a thousand shifts of a namespace, and forgets those that are over", () => {
+  const node = bench();
+  const waits = (i: number) => {
+    const fact = importFact({ key: `demo/s${i}` });
+    const slices = [slice("draining", START + i)];
+    const [marked] = node.shifts.view({ key: fact.key, fact, slices, heldBy: new Map() }).slices;
+    return marked?.waits === true;
+  };
   for (let i = 0; i < 1000; i++) assert.ok(waits(i));
   assert.ok(!waits(1000));
   node.clock.advance(WINDOW);

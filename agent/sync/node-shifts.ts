@@ -1,16 +1,16 @@
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { type Shift, shiftText } from "../../api/shift.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { SliceFact } from "../model/facts.ts";
 import type { ImportView } from "../model/model.ts";
 import { nodeShare } from "../model/node-share.ts";
 
-/** Shifts that are tracked; the node does not wait for more. One cluster has one at a time, but slices can be forged. */
+/** Shifts of a namespace that are tracked; the node does not wait for more. One cluster has one at a time, but slices can be forged. */
 const MOST_SHIFTS = 1_000;
 
 /** A shift, and when this node follows it. */
 interface Tracked {
-  /** Imports to plan again then. */
+  /** Imports with slices that have it, to be planned again then. */
   readonly imports: Set<ObjectKey>;
   waits: boolean;
   readonly cancel: Cancel;
@@ -33,8 +33,8 @@ export interface NodeShiftsOptions {
 export class NodeShifts {
   readonly #options: NodeShiftsOptions;
   readonly #share: number;
-  /** By the shift's text. */
-  readonly #shifts = new Map<string, Tracked>();
+  /** By namespace, so that one cannot keep the node from waiting in another; then by the shift's text. */
+  readonly #namespaces = new Map<string, Map<string, Tracked>>();
 
   constructor(options: NodeShiftsOptions) {
     this.#options = options;
@@ -43,34 +43,45 @@ export class NodeShifts {
 
   /** The view, with each slice marked whose shift this node does not follow yet. */
   view(view: ImportView): ImportView {
-    if (view.slices.every(({ shift }) => shift === undefined)) return view;
-    return { ...view, slices: view.slices.map((slice) => this.#marked(view.key, slice)) };
+    const { key, slices } = view;
+    const texts = new Set(slices.flatMap(({ shift }) => (shift ? [shiftText(shift)] : [])));
+    this.#release(key, texts);
+    if (texts.size === 0) return view;
+    return { ...view, slices: slices.map((slice) => this.#marked(key, slice)) };
+  }
+
+  /** Nothing is known of an import any more. */
+  gone(key: ObjectKey): void {
+    this.#release(key, new Set());
   }
 
   /** Follows nothing any more. */
   stop(): void {
-    for (const { cancel } of this.#shifts.values()) cancel();
-    this.#shifts.clear();
+    for (const shifts of this.#namespaces.values())
+      for (const { cancel } of shifts.values()) cancel();
+    this.#namespaces.clear();
   }
 
   #marked(key: ObjectKey, slice: SliceFact): SliceFact {
     if (slice.shift === undefined) return slice;
+    const { namespace } = namesOf(key);
+    const shifts = this.#namespaces.get(namespace) ?? new Map<string, Tracked>();
+    this.#namespaces.set(namespace, shifts);
     const text = shiftText(slice.shift);
-    const tracked = this.#shifts.get(text) ?? this.#track(text, slice.shift);
-    if (tracked?.waits !== true) return slice;
-    tracked.imports.add(key);
-    return { ...slice, waits: true };
+    const tracked = shifts.get(text) ?? this.#track(shifts, text, slice.shift);
+    tracked?.imports.add(key);
+    return tracked?.waits === true ? { ...slice, waits: true } : slice;
   }
 
-  #track(text: string, shift: Shift): Tracked | undefined {
+  #track(shifts: Map<string, Tracked>, text: string, shift: Shift): Tracked | undefined {
+    if (shifts.size >= MOST_SHIFTS) forgetOver(shifts);
+    if (shifts.size >= MOST_SHIFTS) return undefined;
     const wait = this.#waitOf(shift);
-    if (this.#shifts.size >= MOST_SHIFTS) this.#forget();
-    if (this.#shifts.size >= MOST_SHIFTS) return undefined;
     const isOver = wait <= 0;
     const end = () => this.#end(tracked);
     const cancel = isOver ? () => undefined : this.#options.clock.after(wait, end);
     const tracked: Tracked = { imports: new Set(), waits: !isOver, cancel };
-    this.#shifts.set(text, tracked);
+    shifts.set(text, tracked);
     return tracked;
   }
 
@@ -82,11 +93,22 @@ export class NodeShifts {
   #end(tracked: Tracked): void {
     tracked.waits = false;
     for (const key of tracked.imports) this.#options.moved(key);
-    tracked.imports.clear();
   }
 
-  /** Forgets shifts that are over. */
-  #forget(): void {
-    for (const [text, { waits }] of this.#shifts) if (!waits) this.#shifts.delete(text);
+  /** Forgets the shifts that no slice has any more, now that those of an import have these. */
+  #release(key: ObjectKey, texts: ReadonlySet<string>): void {
+    const { namespace } = namesOf(key);
+    const shifts = this.#namespaces.get(namespace);
+    if (shifts === undefined) return;
+    for (const [text, { imports, cancel }] of shifts) {
+      if (texts.has(text) || !imports.delete(key) || imports.size > 0) continue;
+      cancel();
+      shifts.delete(text);
+    }
+    if (shifts.size === 0) this.#namespaces.delete(namespace);
   }
+}
+
+function forgetOver(shifts: Map<string, Tracked>): void {
+  for (const [text, { waits }] of shifts) if (!waits) shifts.delete(text);
 }
