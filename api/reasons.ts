@@ -19,7 +19,7 @@ export const REASONS = {
   // A port of an import: the tier that takes its traffic.
   "nearest-ready": "The nearest tier with a ready endpoint takes the traffic.",
   "nearest-enough-ready":
-    "A nearer tier has fewer ready endpoints than the import's min-ready; the nearest that has enough takes the traffic.",
+    "A nearer tier has fewer ready endpoints than the import's min-ready (of which three quarters are enough for a tier in use); the nearest that has enough takes the traffic.",
   "nearest-serving":
     "No tier has a ready endpoint; the nearest tier with serving endpoints takes the traffic.",
   "nearest-unanswering":
@@ -46,7 +46,7 @@ export const REASONS = {
   unselected:
     "No selector of the import matches the endpoint's cluster, and the import allows no others (unselected-clusters).",
   "too-few-ready":
-    "The endpoint's tier has fewer ready endpoints than the import's min-ready, and another tier has enough.",
+    "The endpoint's tier has fewer ready endpoints than the import's min-ready (if it was in use, than three quarters of it), and another tier has enough.",
   "zero-weight":
     "The import's cluster-weights give the endpoint's cluster nothing, and another cluster of the tier has an endpoint.",
   "farther-tier": "A nearer tier has an endpoint that can take the traffic.",
@@ -108,9 +108,10 @@ export const REASONS = {
   "too-many-ports":
     "An object lists too many ports (a slice over 100, an exported Service over 100, an import over 1,000, all slices of a registry over 500,000); the rest are ignored.",
   "too-many-vips": "An import lists more than 64 VIPs; the rest are ignored.",
-  "invalid-policy": "An unknown value of this policy field; the field's default applies.",
+  "invalid-policy":
+    "An unknown value of this policy field; the field's default applies, except that unselected-clusters with any value but `last` means `never`.",
   "invalid-selector":
-    "Not a valid list of cluster selectors (KEP-5939); the whole list is ignored, and the built-in tiers apply.",
+    "Not a valid list of cluster selectors (KEP-5939); the whole list is ignored, and the built-in tiers apply. With unselected-clusters `never`, all connections are rejected until the list is corrected.",
   "invalid-property": "Not a cluster property: a name and a string of at most 256 characters.",
   "invalid-shift":
     "Not a window in which nodes move one by one, of at most an hour: this node moves at once.",

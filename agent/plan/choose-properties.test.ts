@@ -7,6 +7,7 @@ import {
   anyPolicy,
   anyTier,
   anyWholePolicy,
+  candidate,
 } from "../../test/generators/candidates.ts";
 import type { Candidate } from "./candidates.ts";
 import { choose } from "./choose.ts";
@@ -84,6 +85,29 @@ test("min-ready and weights change who takes the traffic, never whether somebody
       assert.ok(choice.ready.every(({ walled }) => !walled));
       const again = choose(candidates, policy, choice.tier);
       assert.deepEqual(again.chosen, choice.chosen, "planned again, the same");
+    }),
+  );
+});
+
+test("with min-ready, one flapping endpoint moves nothing, and a tier that was left comes back with min-ready", () => {
+  const anyNeeds = fc.record({
+    needed: fc.integer({ min: 2, max: 12 }),
+    more: fc.integer({ min: 0, max: 4 }),
+    isPart: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(anyNeeds, ({ needed, more, isPart }) => {
+      const listed = isPart ? needed : needed + more;
+      const minReady = isPart ? { percent: 100 } : { endpoints: needed };
+      const tierWith = (ready: number, inUse: number) => {
+        const near = Array.from({ length: listed }, (_, i) => (i < ready ? "0r" : "0n"));
+        const far = Array.from({ length: listed }, () => "1r");
+        return choose([...near, ...far].map(candidate), { nodeLocal: false, minReady }, inUse).tier;
+      };
+      assert.equal(tierWith(needed, 1), 0);
+      assert.equal(tierWith(needed - 1, 0), 0);
+      assert.equal(tierWith(needed - 1, 1), 1);
+      assert.equal(tierWith(Math.floor(needed / 2), 0), needed === 2 ? 0 : 1);
     }),
   );
 });
