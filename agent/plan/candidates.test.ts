@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cidr, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
+import { NO_SILENCE } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
 import { tiersOf } from "./tiers.ts";
 
@@ -49,6 +50,24 @@ describe("the target port", () => {
     const node = nodeFact();
     const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf({}, node), node);
     assert.equal(found.candidates[0]?.port, 8080);
+  });
+});
+
+describe("what does not answer", () => {
+  const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
+  const WEB = { name: "http", protocol: "TCP", port: 8080 } as const;
+  const silent = (port: number, ...ports: SliceFact["ports"]) => {
+    const of = { ...NO_SILENCE, endpoints: new Map([["10.2.0.1", new Map([[port, 7]])]]) };
+    const slice = sliceFact({ cluster: "c2", ports });
+    const node = nodeFact();
+    const found = candidatesOf(DNS, [slice], tiersOf({}, node), node, { of, to: {} });
+    return found.candidates[0]?.silent;
+  };
+
+  test("UDP follows TCP ports that its slice lists, not those that slices of others list for the address", () => {
+    assert.deepEqual(silent(8080, DNS, WEB), { scope: "endpoint", since: 7 });
+    assert.equal(silent(9999, DNS, WEB), undefined);
+    assert.equal(silent(53, DNS), undefined);
   });
 });
 

@@ -12,7 +12,7 @@ import type {
 import type { Silence } from "../model/silence.ts";
 import { type Origin, originOf } from "./origin.ts";
 import { shiftedCondition } from "./shifted.ts";
-import { type Silent, silentOf } from "./silent.ts";
+import { type Silent, silentOf, tcpPortsOf } from "./silent.ts";
 import { type Tiers, tierIndex } from "./tiers.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
@@ -56,9 +56,10 @@ export function candidatesOf(
     }
     const origin = originOf(slice, node);
     const tier = tierIndex(origin, tiers);
+    const tcpPorts = silence ? tcpPortsOf(target, slice) : [];
     for (const endpoint of slice.endpoints) {
-      const at = { address: endpoint.address, port: target.port, ...origin };
-      const silent = silence && silentOf(at, port.protocol, silence.of, silence.to, node);
+      const listener = { address: endpoint.address, tcpPorts, ...origin };
+      const silent = silence && silentOf(listener, silence.of, silence.to, node);
       candidates.push({
         slice: slice.key,
         address: endpoint.address,

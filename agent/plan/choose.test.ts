@@ -162,6 +162,17 @@ const CASES: readonly Case[] = [
     fates: "unanswering + + farther-tier",
   },
   {
+    name: "half of the ready ones although none of them answers, however many others the tier has",
+    endpoints: "1r! 1r! 1t 1s 2r",
+    fates: "unanswering + terminating serving farther-tier",
+  },
+  {
+    name: "half of those with a weight although none of them answers, however many have none",
+    endpoints: "1r! 1r! 1rb 1rb 2r",
+    policy: { clusterWeights: new Map([["c2", 1]]) },
+    fates: "unanswering + zero-weight zero-weight farther-tier",
+  },
+  {
     name: "nothing of a cluster that does not answer",
     endpoints: "1r!! 1r!! 2r",
     fates: "unanswering unanswering +",

@@ -39,7 +39,7 @@ export function choose(
 ): Choice {
   const { distinct, duplicates } = withoutDuplicates(candidates);
   const eligible = distinct.filter((c) => !c.walled && (c.onThisNode || !policy.nodeLocal));
-  const unanswering = unansweringOf(eligible);
+  const unanswering = unansweringOf(eligible, policy);
   const { reason, usable } = best(eligible, unanswering, policy, inUse);
   if (reason === undefined) {
     const excluded = distinct.map((c) => ({ candidate: c, reason: exclusion(c, policy) }));

@@ -10,6 +10,11 @@ export interface Shared {
   readonly shares?: readonly Share[];
 }
 
+/** The weight of a candidate's cluster: 0 if weights do not name it, 1 without weights. */
+export function weightOf({ origin }: Candidate, weights: ImportFact["clusterWeights"]): number {
+  return weights === undefined ? 1 : (weights.get(origin.cluster ?? "") ?? 0);
+}
+
 /**
  * Divides the traffic of a tier by the weights of its clusters. Clusters without a weight get some only if no other cluster of the tier has a
  * candidate; all endpoints are then equal.
@@ -19,10 +24,9 @@ export function sharesOf(
   weights: ImportFact["clusterWeights"],
 ): Shared {
   if (weights === undefined) return { chosen: candidates };
-  const weightOf = ({ origin }: Candidate) => weights.get(origin.cluster ?? "") ?? 0;
-  const chosen = candidates.filter((one) => weightOf(one) > 0);
+  const chosen = candidates.filter((one) => weightOf(one, weights) > 0);
   if (chosen.length === 0) return { chosen: candidates };
-  const found = new Map(chosen.map((one) => [one.origin.cluster ?? "", weightOf(one)]));
+  const found = new Map(chosen.map((one) => [one.origin.cluster ?? "", weightOf(one, weights)]));
   if (found.size === 1) return { chosen };
   const divisor = [...found.values()].reduce(gcd);
   const shares = [...found].map(([cluster, weight]) => ({ cluster, weight: weight / divisor }));

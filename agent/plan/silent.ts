@@ -1,5 +1,5 @@
 import { admits } from "../../api/health.ts";
-import type { ImportFact, NodeFact } from "../model/facts.ts";
+import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
 
 /** What is known of an endpoint that does not answer. */
@@ -10,22 +10,32 @@ export interface Silent {
   readonly since: number;
 }
 
-/**
- * Whether an endpoint does not answer, for an import that takes notice of that; undefined if it does, or if nothing is known. UDP and
- * SCTP have no answer of their own: they follow TCP on the same address, whatever its port.
- */
+/** An endpoint on one port. */
+export interface Listener {
+  readonly address: string;
+  /** The TCP ports whose silence is its own. UDP and SCTP have no answer of their own: they follow TCP on the same address. */
+  readonly tcpPorts: readonly number[];
+  readonly cluster?: string;
+}
+
+/** The TCP ports that `target`, a port of a slice, follows: only those of the slice, because other namespaces may list any port of an address. PURE. */
+export function tcpPortsOf(target: Port, { ports }: Pick<SliceFact, "ports">): number[] {
+  const followed = target.protocol === "TCP" ? [target] : ports;
+  return followed.filter(({ protocol }) => protocol === "TCP").map(({ port }) => port);
+}
+
+/** Whether an endpoint does not answer, for an import that takes notice of that; undefined if it does, or if nothing is known. PURE. */
 export function silentOf(
-  endpoint: { readonly address: string; readonly port: number; readonly cluster?: string },
-  protocol: string,
+  endpoint: Listener,
   { endpoints, clusters }: Silence,
   { health }: Pick<ImportFact, "health">,
   node: Pick<NodeFact, "cluster" | "health">,
 ): Silent | undefined {
-  const { address, port, cluster } = endpoint;
+  const { address, tcpPorts, cluster } = endpoint;
   if (!admits(health ?? node.health, cluster, node.cluster)) return undefined;
   if (clusters.has(cluster ?? "")) return { scope: "cluster", since: 0 };
   const ports = endpoints.get(address);
   if (ports === undefined) return undefined;
-  const since = protocol === "TCP" ? ports.get(port) : Math.min(...ports.values());
-  return since === undefined ? undefined : { scope: "endpoint", since };
+  const found = tcpPorts.flatMap((port) => ports.get(port) ?? []);
+  return found.length === 0 ? undefined : { scope: "endpoint", since: Math.min(...found) };
 }

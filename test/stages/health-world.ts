@@ -5,7 +5,7 @@ import { HealthSource } from "../../agent/health/health-source.ts";
 import type { ProbeResult } from "../../agent/health/judge.ts";
 import { endpointName } from "../../agent/health/verdict.ts";
 import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
-import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
+import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
@@ -83,7 +83,12 @@ export class HealthWorld {
   }
 
   /** A cluster, of unknown name if that is empty, lists these addresses for an import. */
-  list(name: string, cluster: string, endpoints: readonly string[], namespace = "demo"): void {
+  list(
+    name: string,
+    cluster: string,
+    endpoints: readonly (string | EndpointFact)[],
+    namespace = "demo",
+  ): void {
     this.model.setSlice(
       sliceFact({
         ...{ key: `${namespace}/${name}-${cluster}`, importKey: `${namespace}/${name}`, endpoints },

@@ -129,46 +129,6 @@ describe("one endpoint dies", () => {
   });
 });
 
-describe("a full backlog, so that an endpoint drops every SYN for a while", () => {
-  test("that is accepted again within a second is not noticed", async () => {
-    const world = worldOf(28);
-    world.serve("web", { c2: 4, c3: 4 });
-    const [full = ""] = world.endpointsOf("demo/web");
-    const isFull = () => world.clock.now() % 10_000 < 700;
-    world.network = ({ address }) => (full.startsWith(`${address}:`) && isFull() ? 0 : 1);
-    await world.pass(2 * MINUTE, 20);
-    assert.deepEqual(world.words, []);
-    assert.ok(Math.max(...world.waits(0, MINUTE)) > 1_000, "some SYNs were dropped");
-    await world.stop();
-  });
-
-  test("has the endpoint used last until it drains, and its cluster as before; no connection is lost", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer(),
-        fc.integer({ min: 4_000, max: 60_000 }),
-        async (seed, drains) => {
-          const world = worldOf(seed);
-          world.serve("web", { c2: 4, c3: 4 });
-          const [full = ""] = world.endpointsOf("demo/web");
-          world.network = ({ address }) => (full.startsWith(`${address}:`) ? 0 : 1);
-          await world.pass(drains, 20);
-          assert.deepEqual(world.words, [`silent endpoint ${full}`]);
-          assert.equal(world.endpointsOf("demo/web").length, 3);
-          world.network = () => 1;
-          await world.pass(40_000, 20);
-          assert.deepEqual(world.words.slice(1), [`ended endpoint ${full} answered`]);
-          assert.equal(world.endpointsOf("demo/web").length, 4);
-          await world.pass(PATIENCE);
-          assert.ok(Math.max(...world.waits()) <= PATIENCE, `${Math.max(...world.waits())}`);
-          await world.stop();
-        },
-      ),
-      { numRuns: RUNS },
-    );
-  });
-});
-
 test("a path of one node only: it leaves the cluster, other nodes do not, nor do they send a probe", async () => {
   const nodes = [worldOf(29), worldOf(30)] as const;
   const [cutOff, other] = nodes;
@@ -244,15 +204,6 @@ describe("no verdict", () => {
     assert.deepEqual(world.words, []);
     // Twelve of an examination.
     assert.ok(world.probes - before <= 5 * 12, `${world.probes - before} probes`);
-    await world.stop();
-  });
-
-  test("falls on an overloaded endpoint that answers some", async () => {
-    const world = worldOf(7);
-    world.serve("web", { c2: 1, c3: 1 });
-    world.network = (_, cluster) => (cluster === "c2" ? 0.3 : 1);
-    await world.pass(MINUTE, 40);
-    assert.deepEqual(world.words, []);
     await world.stop();
   });
 
