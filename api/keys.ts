@@ -100,3 +100,5 @@ export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";
 export const ANNOTATION_ALLOWED_NAMESPACES = "clusterset-proxy.io/allowed-namespaces";
 /** In the same place: namespaces to which it may not export, even if they are allowed. */
 export const ANNOTATION_DENIED_NAMESPACES = "clusterset-proxy.io/denied-namespaces";
+/** The command line, as a field manager. */
+export const CLI_NAME = "kubectl-clusterset";

@@ -60,12 +60,3 @@ export async function startProgram<C extends Config>(
     }
   }
 }
-
-/** Aborted on SIGTERM (the kubelet) or SIGINT (Ctrl-C); a second signal ends the process at once. */
-export function stopSignal(): AbortSignal {
-  const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.once(signal, () => stop.abort(signal));
-  }
-  return stop.signal;
-}

@@ -1,4 +1,5 @@
-import { startProgram, stopSignal } from "../common/start-program.ts";
+import { startProgram } from "../common/start-program.ts";
+import { stopSignal } from "../common/stop-signal.ts";
 import { run } from "./command/run.ts";
 import { parseConfig } from "./config/config.ts";
 import { CONTROLLER } from "./config/program.ts";

@@ -2,7 +2,7 @@ import { rmSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { buildProgram, copyNative } from "./build/bundle.ts";
 
-// Bundles the programs into dist/: node dist/clusterset-agent.mjs, or -controller.mjs, needs neither this tree nor node_modules.
+// Bundles the programs into dist/: node dist/clusterset-agent.mjs, clusterset-controller.mjs or kubectl-clusterset.mjs needs neither this tree nor node_modules.
 // Beside each is a list of the packages in it, its SBOM.
 
 const root = join(import.meta.dirname, "..");
@@ -12,6 +12,7 @@ rmSync(dist, { recursive: true, force: true });
 const files = [
   ...(await buildProgram("agent", dist)),
   ...(await buildProgram("controller", dist)),
+  ...(await buildProgram("cli", dist)),
   ...copyNative(dist),
 ];
 for (const file of files) {

@@ -53,7 +53,7 @@ export function timeSpanText({ from, length, fields }: TimeSpan): string {
 }
 
 /** A positive number and one unit: `90m`. */
-function durationOf(text: string): number | undefined {
+export function durationOf(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,7})([smhd])$/.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits) * UNITS[unit as keyof typeof UNITS];
 }

@@ -2,14 +2,14 @@ import { systemClock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import type { ApiServer } from "./api-server.ts";
 import { Credentials } from "./credentials.ts";
-import type { InlineKubeconfig } from "./inline-kubeconfig.ts";
+import type { KubeconfigOrigin } from "./kubeconfig.ts";
 
 export type { InlineKubeconfig } from "./inline-kubeconfig.ts";
 
 /** Options of `connect`. */
 export interface ConnectOptions {
-  /** The path of a kubeconfig file, or an inline one; default: the service account of the pod. */
-  readonly kubeconfig?: string | InlineKubeconfig;
+  /** Default: the service account of the pod. */
+  readonly kubeconfig?: Exclude<KubeconfigOrigin, undefined>;
   readonly log: Logger;
   /** User agent, as shown in the API server's audit log. */
   readonly userAgent?: string;

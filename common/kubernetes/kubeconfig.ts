@@ -8,9 +8,10 @@ import type { Clock } from "../clock.ts";
 import { CodedError } from "../errors.ts";
 import { CredentialPlugin } from "./credential-plugin.ts";
 import { type InlineKubeconfig, restricted } from "./inline-kubeconfig.ts";
+import { type KubeconfigFiles, mergedKubeconfig } from "./kubeconfig-files.ts";
 
-/** The path of a kubeconfig file, an inline one, or undefined for the service account of the pod. */
-export type KubeconfigOrigin = string | InlineKubeconfig | undefined;
+/** The path of a kubeconfig file, files as kubectl merges them, an inline one, or undefined for the service account of the pod. */
+export type KubeconfigOrigin = string | KubeconfigFiles | InlineKubeconfig | undefined;
 
 /** A kubeconfig, and the parts that client-node does not support. */
 export interface LoadedConfig {
@@ -29,7 +30,7 @@ export async function loadKubeconfig(
   const { KubeConfig } = await import("@kubernetes/client-node/dist/config.js");
   const config = new KubeConfig();
   const loaded = load(config, origin, clock);
-  const where = typeof origin === "string" ? origin : (origin?.from ?? "The service account");
+  const where = nameOf(origin);
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw invalid(where, "the current context names no cluster");
   if (!/^https?:$/.test(URL.parse(cluster.server)?.protocol ?? "")) {
@@ -45,7 +46,14 @@ export async function loadKubeconfig(
 
 function load(config: KubeConfig, origin: KubeconfigOrigin, clock: Clock): LoadedConfig {
   if (origin === undefined) return inCluster(config);
-  return typeof origin === "string" ? fromFile(config, origin, clock) : fromText(config, origin);
+  if (typeof origin === "string") return fromFile(config, origin, clock);
+  return "files" in origin ? fromFiles(config, origin, clock) : fromText(config, origin);
+}
+
+function nameOf(origin: KubeconfigOrigin): string {
+  if (origin === undefined) return "The service account";
+  if (typeof origin === "string") return origin;
+  return "files" in origin ? origin.files.join(", ") : origin.from;
 }
 
 function inCluster(config: KubeConfig): LoadedConfig {
@@ -63,22 +71,40 @@ function inCluster(config: KubeConfig): LoadedConfig {
 
 function fromFile(config: KubeConfig, path: string, clock: Clock): LoadedConfig {
   try {
-    const text = readFileSync(path, "utf8");
-    const directory = dirname(path);
-    config.loadFromString(text);
-    config.makePathsAbsolute(directory);
-    const user = userIn(parse(text), config.getCurrentUser()?.name);
-    const tokenFile = textField(user, "tokenFile");
-    const exec = field(user, "exec") ?? undefined;
-    config.users = config.users.map(({ exec: _ours, ...rest }) => rest);
-    return {
-      config,
-      tokenFile: tokenFile === undefined ? undefined : resolve(directory, tokenFile),
-      plugin: exec === undefined ? undefined : new CredentialPlugin(exec, directory, clock),
-    };
+    return fromDocument(config, parse(readFileSync(path, "utf8")), dirname(path), clock);
   } catch (cause) {
     throw invalid(path, cause instanceof Error ? cause.message : String(cause), cause);
   }
+}
+
+function fromFiles(config: KubeConfig, origin: KubeconfigFiles, clock: Clock): LoadedConfig {
+  const document = mergedKubeconfig(origin);
+  try {
+    // Its paths are absolute.
+    return fromDocument(config, document, "/", clock);
+  } catch (cause) {
+    throw invalid(nameOf(origin), cause instanceof Error ? cause.message : String(cause), cause);
+  }
+}
+
+/** `directory`: base of relative paths. */
+function fromDocument(
+  config: KubeConfig,
+  document: unknown,
+  directory: string,
+  clock: Clock,
+): LoadedConfig {
+  config.loadFromString(JSON.stringify(document));
+  config.makePathsAbsolute(directory);
+  const user = userIn(document, config.getCurrentUser()?.name);
+  const tokenFile = textField(user, "tokenFile");
+  const exec = field(user, "exec") ?? undefined;
+  config.users = config.users.map(({ exec: _ours, ...rest }) => rest);
+  return {
+    config,
+    tokenFile: tokenFile === undefined ? undefined : resolve(directory, tokenFile),
+    plugin: exec === undefined ? undefined : new CredentialPlugin(exec, directory, clock),
+  };
 }
 
 function fromText(config: KubeConfig, inline: InlineKubeconfig): LoadedConfig {

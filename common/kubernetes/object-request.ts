@@ -15,6 +15,15 @@ export interface ApplyOptions {
   readonly seen?: ObjectState;
 }
 
+/** A JSON merge patch of an object. */
+export interface MergePatch {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string | null>>;
+    readonly annotations?: Readonly<Record<string, string | null>>;
+  };
+  readonly spec?: object;
+}
+
 /** Identifies an object and its version. */
 export type ObjectState = Pick<ObjectMeta, "uid" | "resourceVersion">;
 
@@ -63,6 +72,26 @@ export function storeRequest(
   return (version) => ({
     path: `${pathOf(resource, version, manifest.metadata)}?${query}`,
     write: { method, body: bodyOf(resource, version, manifest) },
+  });
+}
+
+/** Changes some fields of an object (RFC 7396: null deletes one), whoever owns them, if it is in the given state. */
+export function patchRequest(
+  resource: ApiResource,
+  name: ObjectName,
+  patch: MergePatch,
+  fieldManager: string,
+  { uid, resourceVersion }: ObjectState,
+): ObjectRequest {
+  const query = new URLSearchParams({ fieldManager }).toString();
+  const metadata = { ...patch.metadata, uid, resourceVersion };
+  return (version) => ({
+    path: `${objectPath(resource, version, name)}?${query}`,
+    write: {
+      method: "PATCH",
+      contentType: "application/merge-patch+json",
+      body: { ...patch, metadata },
+    },
   });
 }
 

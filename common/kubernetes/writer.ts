@@ -10,8 +10,10 @@ import {
   applyRequest,
   deleteRequest,
   getRequest,
+  type MergePatch,
   type ObjectRequest,
   type ObjectState,
+  patchRequest,
   storeRequest,
 } from "./object-request.ts";
 import { isServerDown } from "./recovery.ts";
@@ -84,6 +86,17 @@ export class ApiWriter {
   async replace(resource: ApiResource, manifest: Manifest): Promise<ApiObject> {
     const request = storeRequest("PUT", resource, manifest, this.#options.fieldManager);
     return objectOf(await this.#ask(resource, request), manifest.metadata);
+  }
+
+  /** Changes some fields of an object. Throws `write-conflict` if its uid or resourceVersion differs, `absent` if it does not exist. */
+  async patch(
+    resource: ApiResource,
+    name: ObjectName,
+    patch: MergePatch,
+    seen: ObjectState,
+  ): Promise<ApiObject> {
+    const request = patchRequest(resource, name, patch, this.#options.fieldManager, seen);
+    return objectOf(await this.#ask(resource, request), name);
   }
 
   /** False if the object did not exist. Throws `write-conflict` if its uid or resourceVersion differs. */

@@ -4,7 +4,7 @@ import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseTimeSpan, timeSpanText } from "../../api/parse/time-span.ts";
 
 /** The longest drain. A longer absence is a removal: a drain that is forgotten must not become one. */
-const MOST_MS = 30 * 24 * 3_600_000;
+export const LONGEST_DRAIN_MS = 30 * 24 * 3_600_000;
 
 /** A cluster is out of rotation for a time. */
 export interface Drain {
@@ -28,7 +28,7 @@ export interface PlacedDrain extends Drain {
 export function parseDrain(object: unknown, complaints: Complaints): Drain | undefined {
   const value = fieldAt(object, "metadata", "annotations", ANNOTATION_DRAIN);
   if (isUnset(value)) return undefined;
-  const span = parseTimeSpan(value, { most: MOST_MS, fields: ["by", "reason"] });
+  const span = parseTimeSpan(value, { most: LONGEST_DRAIN_MS, fields: ["by", "reason"] });
   if (span === undefined) {
     return complaints.add("invalid-drain", `metadata.annotations[${ANNOTATION_DRAIN}]`, value);
   }

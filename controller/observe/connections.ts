@@ -1,8 +1,8 @@
+import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
 import type { ReflectorState } from "../../common/kubernetes/reflector-events.ts";
 import type { LimitedLog } from "../../common/limited-log.ts";
 import type { LogFields, LogLevel } from "../../common/log.ts";
 import { registryNamespace } from "../registry/names.ts";
-import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 
 /** Logs and counts the state of each watch. An outage is logged once, not at every retry. */

@@ -1,57 +1,23 @@
 import {
-  ABOUT_GROUP,
-  ABOUT_VERSIONS,
   CONTROLLER_NAME,
   LABEL_ADDRESS_MANAGED_BY,
   LABEL_PEER,
   LABEL_RECORD,
   LABEL_REGISTRY,
-  MCS_GROUP,
-  MCS_VERSIONS,
 } from "../../api/keys.ts";
-import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
+import {
+  CLUSTER_PROPERTIES,
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  NAMESPACES,
+  queryOf,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../common/kubernetes/kinds.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
 import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";
-
-/** Kinds that the controller writes. */
-export const SERVICE_IMPORTS: ApiResource = {
-  group: MCS_GROUP,
-  versions: MCS_VERSIONS,
-  resource: "serviceimports",
-  kind: "ServiceImport",
-};
-export const SERVICE_EXPORTS: ApiResource = {
-  group: MCS_GROUP,
-  versions: MCS_VERSIONS,
-  resource: "serviceexports",
-  kind: "ServiceExport",
-};
-export const ENDPOINT_SLICES: ApiResource = {
-  group: "discovery.k8s.io",
-  versions: ["v1"],
-  resource: "endpointslices",
-  kind: "EndpointSlice",
-};
-export const CLUSTER_PROPERTIES: ApiResource = {
-  group: ABOUT_GROUP,
-  versions: ABOUT_VERSIONS,
-  resource: "clusterproperties",
-  kind: "ClusterProperty",
-};
-export const IP_ADDRESSES: ApiResource = {
-  group: "networking.k8s.io",
-  versions: ["v1", "v1beta1"],
-  resource: "ipaddresses",
-  kind: "IPAddress",
-};
-export const NAMESPACES: ApiResource = {
-  group: "",
-  versions: ["v1"],
-  resource: "namespaces",
-  kind: "Namespace",
-};
 
 const NO_RECORD = `!${LABEL_RECORD}`;
 
@@ -108,11 +74,4 @@ export function registryQueries(namespace: string) {
     endpointslices: queryOf(ENDPOINT_SLICES, { ...records, most: most.endpointslices }),
     leases: queryOf(LEASES, { ...which, most: most.leases }),
   } as const satisfies Readonly<Record<string, ResourceQuery>>;
-}
-
-function queryOf(
-  { group, versions, resource }: ApiResource,
-  which: Partial<ResourceQuery> = {},
-): ResourceQuery {
-  return { group, versions, resource, ...which };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { ApiObject, ApplyOptions } from "../../common/kubernetes/writer.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
@@ -8,7 +9,6 @@ import { type Fields, isFields } from "../../test/doubles/memory/fields.ts";
 import { MemoryObjects, Refusal } from "../../test/doubles/memory/object-table.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { FactStore } from "../stores/fact-store.ts";
-import { SERVICE_IMPORTS } from "../stores/resources.ts";
 import { Applier } from "./applier.ts";
 
 const KIND = "serviceimports";

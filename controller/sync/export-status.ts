@@ -1,11 +1,11 @@
 import type { ObjectKey } from "../../api/names.ts";
+import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { RegistryKind } from "../config/flags.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { exportClaims } from "../import/export-claims.ts";
 import { exportStatus } from "../import/status-manifest.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
-import { SERVICE_EXPORTS } from "../stores/resources.ts";
 import type { Applier } from "./applier.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";

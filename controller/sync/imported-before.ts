@@ -9,6 +9,7 @@ import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
+import { ENDPOINT_SLICES } from "../../common/kubernetes/kinds.ts";
 import { importedSliceName } from "../import/imported-slice-name.ts";
 import type { SliceFact } from "../model/facts.ts";
 import { MOST_SLICES } from "../model/limits.ts";
@@ -18,7 +19,6 @@ import { sliceName } from "../registry/names.ts";
 import { FactStore } from "../stores/fact-store.ts";
 import { type Follow, Informer } from "../stores/informer.ts";
 import type { Member } from "../stores/member.ts";
-import { ENDPOINT_SLICES } from "../stores/resources.ts";
 
 /** Milliseconds for which a start waits for the own registry, as for the confirmation of a list. */
 const WAIT_MS = 10_000;

@@ -1,5 +1,6 @@
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
 import { type DrainedCluster, withDrains } from "../import/drain-message.ts";
@@ -12,7 +13,6 @@ import type { Manifest } from "../model/manifest.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
-import { SERVICE_IMPORTS } from "../stores/resources.ts";
 import type { Applier } from "./applier.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";

@@ -1,9 +1,9 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
+import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { Observer } from "../observe/observer.ts";
-import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
 import type { IdentitySource } from "./identity-source.ts";
 import type { Answers } from "./refresh.ts";
 import type { Writing } from "./write-permission.ts";

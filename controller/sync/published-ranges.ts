@@ -2,12 +2,12 @@ import type { Cidr } from "../../api/cidr.ts";
 import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
 import { ABOUT_GROUP, ABOUT_VERSIONS, CONTROLLER_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
+import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { Informer } from "../stores/informer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
-import { CLUSTER_PROPERTIES } from "../stores/resources.ts";
 import { Applier } from "./applier.ts";
 import type { Writing } from "./write-permission.ts";
 

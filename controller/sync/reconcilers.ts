@@ -1,16 +1,16 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
-import { ApiWriter } from "../../common/kubernetes/writer.ts";
-import { Slots } from "../../common/queue/slots.ts";
-import type { Dirty, TaskKind } from "../model/task.ts";
-import type { Member } from "../stores/member.ts";
 import {
   ENDPOINT_SLICES,
   IP_ADDRESSES,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
-} from "../stores/resources.ts";
+} from "../../common/kubernetes/kinds.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
+import { Slots } from "../../common/queue/slots.ts";
+import type { Dirty, TaskKind } from "../model/task.ts";
+import type { Member } from "../stores/member.ts";
 import { Applier, type ApplierOptions } from "./applier.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { EventRecorder } from "./event-recorder.ts";

@@ -5,6 +5,7 @@ import {
   LABEL_REGISTRY,
 } from "../../api/keys.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { NAMESPACES } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES, microTime } from "../../common/lease/lease.ts";
 import { VERSION } from "../../common/version.ts";
@@ -15,7 +16,6 @@ import { encodeCluster } from "../registry/encode.ts";
 import { LEASE_NAME } from "../registry/names.ts";
 import { publishable } from "../registry/publishable.ts";
 import type { Member } from "../stores/member.ts";
-import { NAMESPACES } from "../stores/resources.ts";
 import { refresh } from "./refresh.ts";
 import type { Writing } from "./write-permission.ts";
 

@@ -19,13 +19,14 @@ export const IMPURE: readonly { readonly what: string; readonly pattern: RegExp 
  */
 export const TIME_OF_DAY = {
   pattern: /\bDate\.now\b|\b(new )?Date\(\)|\bsetToCurrentTime\b|\b(iso|epoch|unix)Time\b/,
-  programs: ["api/**", "common/**", "agent/**", "controller/**"],
+  programs: ["api/**", "common/**", "agent/**", "controller/**", "cli/**"],
   may: [
     "common/log.ts",
     "common/kubernetes/credential-plugin.ts",
     "agent/command/run.ts",
     "agent/observe/observer.ts",
     "controller/command/run.ts",
+    "cli/main.ts",
   ],
 } as const;
 

@@ -1,4 +1,5 @@
 import { AGENT_RULES } from "./agent-rules.ts";
+import { CLI_RULES } from "./cli-rules.ts";
 import { CONTROLLER_RULES } from "./controller-rules.ts";
 import type { Rule } from "./rule.ts";
 
@@ -30,6 +31,7 @@ export const RULES: readonly Rule[] = [
   },
   ...AGENT_RULES,
   ...CONTROLLER_RULES,
+  ...CLI_RULES,
   {
     files: ["images/*/*"],
     may: ["./", "node:"],

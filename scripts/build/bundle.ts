@@ -85,12 +85,19 @@ export async function bundle(entry: string, out: string): Promise<esbuild.Metafi
   return metafile;
 }
 
+/** Names of the programs, by their folders. */
+const PROGRAMS = {
+  agent: "clusterset-agent",
+  controller: "clusterset-controller",
+  cli: "kubectl-clusterset",
+} as const;
+
 /**
  * Builds a program into `folder`, with its SBOM; gives the paths of both. The agent needs `copyNative`, too. Rejects if an installed
  * package is not the one that package-lock.json pins.
  */
-export async function buildProgram(program: "agent" | "controller", folder: string) {
-  const name = `clusterset-${program}`;
+export async function buildProgram(program: keyof typeof PROGRAMS, folder: string) {
+  const name = PROGRAMS[program];
   const [file, sbom] = [join(folder, `${name}.mjs`), join(folder, `${name}.cdx.json`)];
   const metafile = await bundle(join(ROOT, program, "main.ts"), file);
   const text = sbomText({

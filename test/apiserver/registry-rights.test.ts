@@ -6,24 +6,26 @@ import { serviceCidrs } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import { endpointRangesProperty } from "../../api/endpoint-ranges.ts";
 import { systemClock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import {
+  CLUSTER_PROPERTIES,
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  NAMESPACES,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../common/kubernetes/kinds.ts";
 import { LEASE_MS, LeaderElector } from "../../common/lease/leader-elector.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import type { ExportRecord } from "../../controller/model/facts.ts";
 import { encodeCluster, encodeRecord, encodeSlice } from "../../controller/registry/encode.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import {
-  CLUSTER_PROPERTIES,
   CONTROLLERS_QUERY,
-  ENDPOINT_SLICES,
   HUB_QUERY,
-  IP_ADDRESSES,
   LOCAL_QUERIES,
-  NAMESPACES,
   peersQuery,
   RANGE_QUERIES,
   registryQueries,
-  SERVICE_EXPORTS,
-  SERVICE_IMPORTS,
 } from "../../controller/stores/resources.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";
 import { ControlPlane } from "./control-plane.ts";

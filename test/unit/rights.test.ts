@@ -14,22 +14,24 @@ import {
 } from "../../api/keys.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import type { ApiRequest, ApiServer } from "../../common/kubernetes/api-server.ts";
+import {
+  CLUSTER_PROPERTIES,
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../common/kubernetes/kinds.ts";
 import { Recovery } from "../../common/kubernetes/recovery.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { LEASES } from "../../common/lease/lease.ts";
 import {
-  CLUSTER_PROPERTIES,
   CONTROLLERS_QUERY,
-  ENDPOINT_SLICES,
   HUB_QUERY,
-  IP_ADDRESSES,
   LOCAL_QUERIES,
   peersQuery,
   RANGE_QUERIES,
   registryQueries,
-  SERVICE_EXPORTS,
-  SERVICE_IMPORTS,
 } from "../../controller/stores/resources.ts";
 import { Applier } from "../../controller/sync/applier.ts";
 import { EVENTS } from "../../controller/sync/event-recorder.ts";

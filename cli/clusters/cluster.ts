@@ -1,0 +1,63 @@
+import { CLI_NAME } from "../../api/keys.ts";
+import type { Clock } from "../../common/clock.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { Credentials } from "../../common/kubernetes/credentials.ts";
+import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
+import type { KubeconfigFiles } from "../../common/kubernetes/kubeconfig-files.ts";
+import { listServed } from "../../common/kubernetes/list-pages.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import { ApiWriter } from "../../common/kubernetes/writer.ts";
+import type { Logger } from "../../common/log.ts";
+import { VERSION } from "../../common/version.ts";
+import { type Page, readPage } from "./page.ts";
+import { forwardedPort, type PodPort } from "./port-forward.ts";
+
+/** Options of `openCluster`. */
+export interface ClusterOptions {
+  readonly kubeconfig: KubeconfigFiles & { readonly context: string };
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends all requests. */
+  readonly signal: AbortSignal;
+}
+
+/** A cluster under a context of the kubeconfig. All methods reject with an ApiFault. */
+export interface Cluster {
+  readonly context: string;
+  /** URL of its API server. */
+  readonly address: string;
+  /** Reads and writes of single objects. */
+  readonly objects: ApiWriter;
+  /** The objects of a query; empty if it is optional and its resource is not served. */
+  list(query: ResourceQuery): Promise<readonly unknown[]>;
+  /** A page that a program serves in its pod. */
+  page(port: PodPort, path: string): Promise<Page>;
+  close(): Promise<void>;
+}
+
+/** Opens a cluster; connects with the first request. Rejects with CSP_KUBECONFIG. */
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+  const { kubeconfig, clock, log, signal } = options;
+  const credentials = await Credentials.load({ kubeconfig, log, clock });
+  const api = new HttpApiServer(credentials, `kubectl-clusterset/${VERSION}`, clock);
+  return {
+    context: kubeconfig.context,
+    address: api.address,
+    objects: new ApiWriter({ api, clock, fieldManager: CLI_NAME }),
+    list: async (query) => {
+      const found: unknown[] = [];
+      try {
+        await listServed({ api, clock, signal }, query, (object) => found.push(object));
+      } catch (thrown) {
+        const notServed = thrown instanceof ApiFault && thrown.reason === "not-served";
+        if (query.optional !== true || !notServed) throw thrown;
+      }
+      return found;
+    },
+    page: async (port, path) => {
+      const connection = await forwardedPort(await credentials.access(signal), port);
+      return readPage(connection, path, signal);
+    },
+    close: () => api.close(),
+  };
+}

@@ -1,0 +1,83 @@
+import {
+  ANNOTATION_DRAIN,
+  LABEL_PEER,
+  LABEL_REGISTRY,
+  PROPERTY_CLUSTER_ID,
+} from "../../api/keys.ts";
+import { fieldAt, textField } from "../../api/parse/fields.ts";
+import type { ApiResource, ObjectName } from "../../common/kubernetes/api-resource.ts";
+import { CLUSTER_PROPERTIES, NAMESPACES, queryOf, SECRETS } from "../../common/kubernetes/kinds.ts";
+import { metaOf, type ObjectMeta } from "../../common/kubernetes/object-meta.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** Where a drain is stated, in the order in which `drain` prefers them (design 31). */
+export const PLACES = ["own", "hub", "peer"] as const;
+/** One of `PLACES`: on the cluster's own side, on the hub, or in one importing cluster. */
+export type Place = (typeof PLACES)[number];
+
+/** Where each drain takes effect. */
+export const EFFECTS: Readonly<Record<Place, string>> = {
+  own: "in all clusters",
+  hub: "in all clusters of the hub",
+  peer: "in this importing cluster only",
+};
+
+/** An object that can state a drain of a cluster. */
+export interface DrainPlace {
+  readonly place: Place;
+  /** The cluster that has the object. */
+  readonly on: Cluster;
+  readonly resource: ApiResource;
+  readonly name: ObjectName;
+  readonly seen: ObjectMeta;
+  /** The present annotation. */
+  readonly drain: string | undefined;
+}
+
+/** Every object of these clusters that can state a drain of `cluster`. Rejects with an ApiFault. */
+export async function drainPlaces(
+  clusters: readonly Cluster[],
+  cluster: string,
+): Promise<DrainPlace[]> {
+  return (await Promise.all(clusters.map((on) => placesOn(on, cluster)))).flat();
+}
+
+async function placesOn(on: Cluster, cluster: string): Promise<DrainPlace[]> {
+  const [properties, namespaces, secrets] = await Promise.all([
+    on.list(
+      queryOf(CLUSTER_PROPERTIES, {
+        fieldSelector: `metadata.name=${PROPERTY_CLUSTER_ID}`,
+        optional: true,
+      }),
+    ),
+    on.list(queryOf(NAMESPACES, { labelSelector: `${LABEL_REGISTRY}=${cluster}` })),
+    on.list(
+      queryOf(SECRETS, { namespace: INSTALL_NAMESPACE, labelSelector: `${LABEL_PEER}=${cluster}` }),
+    ),
+  ]);
+  const isOwn = (object: unknown) => fieldAt(object, "spec", "value") === cluster;
+  const own = properties.filter(isOwn);
+  // In a mesh, the cluster's registry is its own namespace, on which an annotation has no effect.
+  const hub = own.length > 0 ? [] : namespaces;
+  return [
+    ...own.flatMap((object) => placeOf("own", on, CLUSTER_PROPERTIES, object)),
+    ...hub.flatMap((object) => placeOf("hub", on, NAMESPACES, object)),
+    ...secrets.flatMap((object) => placeOf("peer", on, SECRETS, object)),
+  ];
+}
+
+function placeOf(place: Place, on: Cluster, resource: ApiResource, object: unknown): DrainPlace[] {
+  const seen = metaOf(object);
+  const name = textField(fieldAt(object, "metadata"), "name");
+  const namespace = textField(fieldAt(object, "metadata"), "namespace");
+  if (seen === undefined || name === undefined) return [];
+  const drain = fieldAt(object, "metadata", "annotations", ANNOTATION_DRAIN);
+  return [
+    {
+      ...{ place, on, resource, seen },
+      name: { name, ...(namespace !== undefined && { namespace }) },
+      drain: typeof drain === "string" ? drain : undefined,
+    },
+  ];
+}

@@ -1,0 +1,53 @@
+import { request } from "node:http";
+import type { Duplex } from "node:stream";
+import { ApiFault, faultOfTransport } from "../../common/kubernetes/api-fault.ts";
+
+/** A page of an agent or a controller. */
+export interface Page {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Bytes of the longest page that is read: a plan of 10,000 imports has some 100 MB, one import at most a few. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+/** Requests one page over a connection, and closes it. Rejects with an ApiFault. */
+export async function readPage(
+  connection: Duplex,
+  path: string,
+  signal: AbortSignal,
+): Promise<Page> {
+  const { promise, resolve, reject } = Promise.withResolvers<Page>();
+  const asked = request(
+    {
+      path,
+      signal,
+      createConnection: () => connection,
+      // Pages on a loopback address are for clients that name it, which a browser's rebound name does not.
+      headers: { host: "localhost", connection: "close" },
+    },
+    (response) => {
+      const parts: Buffer[] = [];
+      let length = 0;
+      response.on("data", (part: Buffer) => {
+        parts.push(part);
+        length += part.length;
+        if (length > MOST_BYTES) response.destroy(new ApiFault("garbage", "The page is too long"));
+      });
+      response.on("error", (error) => reject(faultOfTransport(error)));
+      response.on("end", () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          text: Buffer.concat(parts, length).toString("utf8"),
+        }),
+      );
+    },
+  );
+  asked.on("error", (error) => reject(faultOfTransport(error)));
+  asked.end();
+  try {
+    return await promise;
+  } finally {
+    connection.destroy();
+  }
+}

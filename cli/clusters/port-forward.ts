@@ -1,0 +1,79 @@
+import { Duplex } from "node:stream";
+import WebSocket from "ws";
+import { ApiFault, faultOfTransport } from "../../common/kubernetes/api-fault.ts";
+import type { Access } from "../../common/kubernetes/credentials.ts";
+
+/** A port of a pod, as the pod's own loopback address has it. */
+export interface PodPort {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly port: number;
+}
+
+/** Of the protocol below: the stream of data, and the one of errors. */
+const DATA = 0;
+const ERROR = 1;
+/** The first message of each stream only repeats the port, as two bytes. */
+const PORT_BYTES = 2;
+/** The kubelet's protocol for WebSockets: the first byte of a message is its stream. API servers from 1.21 to 1.36 pass it on. */
+const PROTOCOL = "v4.channel.k8s.io";
+/** Milliseconds for the API server and the kubelet to open the connection. */
+const OPEN_MS = 10_000;
+
+/**
+ * A connection to a port of a pod by way of the API server, as `kubectl port-forward` makes one; needs no route to the pod.
+ * Rejects with an ApiFault.
+ */
+export async function forwardedPort(access: Access, target: PodPort): Promise<Duplex> {
+  const { server, headers, tls, proxy } = access;
+  const pods = `/api/v1/namespaces/${encodeURIComponent(target.namespace)}/pods`;
+  const url = `${server.replace(/^http/, "ws")}${pods}/${encodeURIComponent(target.pod)}/portforward?ports=${target.port}`;
+  const socket = new WebSocket(url, [PROTOCOL], {
+    ...tls,
+    headers,
+    handshakeTimeout: OPEN_MS,
+    perMessageDeflate: false,
+    ...(proxy !== undefined && { agent: proxy }),
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.once("open", resolve);
+  socket.once("error", (error) => reject(faultOfTransport(error)));
+  socket.once("unexpected-response", (_request, { statusCode = 0, statusMessage = "" }) => {
+    const reason = statusCode === 403 ? "forbidden" : "refused";
+    reject(new ApiFault(reason, `pods/portforward: ${statusCode} ${statusMessage}`));
+    socket.terminate();
+  });
+  const stream = duplexOf(socket);
+  await promise;
+  return stream;
+}
+
+function duplexOf(socket: WebSocket): Duplex {
+  const begun = new Set<number>();
+  const stream = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) =>
+      socket.send(Buffer.concat([Buffer.of(DATA), chunk]), done),
+    final: (done) => {
+      // The protocol cannot close one direction; HTTP needs no more than to stop sending.
+      done();
+    },
+    destroy: (error, done) => {
+      socket.close();
+      done(error);
+    },
+  });
+  socket.on("message", (message: Buffer) => {
+    const channel = message[0] ?? ERROR;
+    const bytes = message.subarray(1 + (begun.has(channel) ? 0 : PORT_BYTES));
+    begun.add(channel);
+    if (bytes.length === 0) return;
+    if (channel === DATA) stream.push(bytes);
+    else stream.destroy(new ApiFault("unreachable", bytes.toString("utf8").trim()));
+  });
+  socket.on("close", () => stream.push(null));
+  // Before `open`, the caller learns of it by the promise.
+  socket.on("error", (error) => stream.destroy(faultOfTransport(error)));
+  stream.on("error", () => undefined);
+  return stream;
+}

@@ -1,0 +1,57 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { isClusterId, isLabelName } from "../api/names.ts";
+import { OUTPUTS } from "./output/document.ts";
+
+/** `a,b` as `--context a --context b`. */
+function listed(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...value.split(",").filter((name) => name !== "")];
+}
+
+/** Adds the flags that name clusters (`ClusterFlags`). */
+export function withClusterFlags(command: Command): Command {
+  return command
+    .option(
+      "--context <names>",
+      "contexts of the kubeconfig, separated by commas, one for each cluster; default: the current one",
+      listed,
+    )
+    .option("--all-contexts", "all contexts of the kubeconfig")
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config");
+}
+
+/** Adds `-o`. */
+export function withOutputFlag(command: Command): Command {
+  return command.addOption(
+    new Option("-o, --output <format>", "format of standard output")
+      .choices(OUTPUTS)
+      .default("table"),
+  );
+}
+
+/** A cluster ID: one DNS label, or two with a dot between them. */
+export function clusterId(value: string): string {
+  if (!isClusterId(value)) {
+    throw new InvalidArgumentError("Expected a cluster ID, such as cluster-1.");
+  }
+  return value;
+}
+
+/** The name of an object with its namespace. */
+export interface ObjectReference {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** `shop/web`, or `web` with `-n`. */
+export function objectReference(value: string, namespace: string | undefined): ObjectReference {
+  const parts = value.split("/");
+  const [first = "", second] = parts;
+  const found =
+    second === undefined
+      ? { namespace: namespace ?? "default", name: first }
+      : { namespace: first, name: second };
+  if (parts.length > 2 || !isLabelName(found.namespace) || !isLabelName(found.name)) {
+    throw new InvalidArgumentError(`${value}: expected NAMESPACE/NAME, or NAME with -n.`);
+  }
+  return found;
+}

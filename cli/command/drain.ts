@@ -1,0 +1,158 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { ANNOTATION_DRAIN } from "../../api/keys.ts";
+import { timeOf } from "../../api/parse/time.ts";
+import { durationOf } from "../../api/parse/time-span.ts";
+import { drainText, LONGEST_DRAIN_MS } from "../../controller/model/drain.ts";
+import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import {
+  type DrainPlace,
+  drainPlaces,
+  EFFECTS,
+  PLACES,
+  type Place,
+} from "../clusters/drain-places.ts";
+import { clusterId, withClusterFlags } from "../command-line.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Flags that choose where a drain is stated. */
+interface PlaceFlags extends ClusterFlags {
+  readonly at?: Place;
+  readonly dryRun?: boolean;
+}
+
+interface DrainFlags extends PlaceFlags {
+  /** Milliseconds. */
+  readonly for: number;
+  /** Milliseconds since 1970. */
+  readonly from?: number;
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+/** `drain CLUSTER` and `undrain CLUSTER`. */
+export function addDrain(
+  program: Command,
+  terminal: Terminal,
+  end: (code: ExitCode) => void,
+): void {
+  withPlaceFlags(program.command("drain"))
+    .summary("take a cluster out of rotation for a time")
+    .description(
+      "Take a cluster out of rotation for a time: established connections stay, new ones go to other clusters, and it remains the last resort.\n" +
+        "The drain is stated on the cluster itself if one of the contexts is its own, else on the hub, else in each of the contexts that import from it.",
+    )
+    .argument("<cluster>", "ID of the cluster", clusterId)
+    .requiredOption(
+      "--for <length>",
+      "such as 90m, 2h or 3d; the drain then ends by itself",
+      length,
+    )
+    .option("--from <time>", "begin, such as 2026-11-24T04:00:00Z; default: now", time)
+    .option("--reason <text>", "shown in all clusters", text)
+    .option("--by <name>", "shown in all clusters; default: your user name", text)
+    .action(async (cluster: string, flags: DrainFlags) =>
+      end(await drain(cluster, flags, terminal)),
+    );
+  withPlaceFlags(program.command("undrain"))
+    .summary("return a drained cluster to rotation")
+    .description(
+      "Return a drained cluster to rotation: delete its drains in all contexts that state one.",
+    )
+    .argument("<cluster>", "ID of the cluster", clusterId)
+    .action(async (cluster: string, flags: PlaceFlags) =>
+      end(await undrain(cluster, flags, terminal)),
+    );
+}
+
+function withPlaceFlags(command: Command): Command {
+  return withClusterFlags(command)
+    .addOption(
+      new Option(
+        "--at <place>",
+        "only on its own side, on the hub, or in importing clusters",
+      ).choices(PLACES),
+    )
+    .option("--dry-run", "print what would change, and change nothing");
+}
+
+async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Promise<ExitCode> {
+  const from = flags.from ?? terminal.timeOfDay();
+  const { reason, by = terminal.user } = flags;
+  const until = from + flags.for;
+  const value = drainText({ from, until, by, ...(reason !== undefined && { reason }) });
+  return withClusters(flags, terminal, async (clusters) => {
+    const places = preferred(await drainPlaces(clusters, cluster), flags.at);
+    if (places.length === 0) return notFound(cluster, flags.at, terminal);
+    for (const place of places) await annotate(place, value, flags, terminal);
+    const end = new Date(until).toISOString();
+    terminal.out(`cluster ${cluster} is drained until ${end}\n`);
+    return EXIT.well;
+  });
+}
+
+async function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): Promise<ExitCode> {
+  return withClusters(flags, terminal, async (clusters) => {
+    const places = await drainPlaces(clusters, cluster);
+    if (places.length === 0) return notFound(cluster, flags.at, terminal);
+    const stated = places.filter(
+      ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
+    );
+    for (const place of stated) await annotate(place, null, flags, terminal);
+    const contexts = clusters.map(({ context }) => context).join(", ");
+    if (stated.length === 0)
+      terminal.out(`no drain of cluster ${cluster} is stated in ${contexts}\n`);
+    return EXIT.well;
+  });
+}
+
+/** The places of the first kind that exists: one is enough, and the first has the widest effect. */
+function preferred(places: readonly DrainPlace[], at: Place | undefined): DrainPlace[] {
+  const kind = at ?? PLACES.find((one) => places.some(({ place }) => place === one));
+  return places.filter(({ place }) => place === kind);
+}
+
+async function annotate(
+  { on, resource, name, seen, place }: DrainPlace,
+  value: string | null,
+  { dryRun = false }: PlaceFlags,
+  { out }: Terminal,
+): Promise<void> {
+  const patch = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
+  if (!dryRun) await on.objects.patch(resource, name, patch, seen);
+  const object = `${resource.kind.toLowerCase()}/${name.name}`;
+  const done = value === null ? "undrained" : "drained";
+  out(
+    `${on.context}: ${object} ${done}, effective ${EFFECTS[place]}${dryRun ? " (dry run)" : ""}\n`,
+  );
+}
+
+function notFound(cluster: string, at: Place | undefined, { note }: Terminal): ExitCode {
+  const where = at === undefined ? "" : ` (--at ${at})`;
+  note(
+    `No context is cluster ${cluster}, its hub, or a cluster that imports from it${where}; name more with --context.\n`,
+  );
+  return EXIT.failed;
+}
+
+function length(value: string): number {
+  const milliseconds = durationOf(value);
+  if (milliseconds === undefined || milliseconds > LONGEST_DRAIN_MS) {
+    throw new InvalidArgumentError("Expected a number and s, m, h or d, at most 30d.");
+  }
+  return milliseconds;
+}
+
+function time(value: string): number {
+  const found = timeOf(value);
+  if (found === undefined) throw new InvalidArgumentError("Expected 2026-11-24T04:00:00Z.");
+  return found;
+}
+
+/** Text of a field of the annotation: its end is a semicolon. */
+function text(value: string): string {
+  if (!/^[^\p{C}\p{Zl}\p{Zp};]{1,100}$/u.test(value) || value.trim() !== value) {
+    throw new InvalidArgumentError("Expected 1 to 100 printable characters without semicolons.");
+  }
+  return value;
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+import { homedir, userInfo } from "node:os";
+import { nameProcess } from "../common/process-name.ts";
+import { stopSignal } from "../common/stop-signal.ts";
+import { run } from "./run.ts";
+import { painter } from "./terminal.ts";
+
+nameProcess("kubectl-clusterset");
+// A closed pipe (`status | head`) is not an error.
+process.stdout.on("error", () => undefined);
+process.stderr.on("error", () => undefined);
+process.exitCode = await run(process.argv.slice(2), {
+  out: (text) => process.stdout.write(text),
+  note: (text) => process.stderr.write(text),
+  paint: painter(process.stdout),
+  env: process.env,
+  home: homedir(),
+  user: userInfo().username,
+  timeOfDay: () => Date.now(),
+  signal: stopSignal(),
+});

@@ -1,0 +1,30 @@
+import { CommanderError } from "commander";
+import { codeOf } from "../common/errors.ts";
+import { EXIT, type ExitCode } from "./exit-code.ts";
+import { createProgram } from "./program.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Runs a command line without the program's name; returns its exit code. Errors are on standard error, in one line. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  let code: ExitCode = EXIT.well;
+  const program = createProgram(terminal, (given) => {
+    code = given;
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return code;
+  } catch (thrown) {
+    // Commander has printed its message, or the help.
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.well : EXIT.usage;
+    if (terminal.signal.aborted) return EXIT.failed;
+    terminal.note(`error: ${messageOf(thrown)}\n`);
+    return EXIT.failed;
+  }
+}
+
+/** Only an unexpected error has its stack. */
+function messageOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const code = codeOf(thrown);
+  return code === undefined ? (thrown.stack ?? thrown.message) : `${thrown.message} (${code})`;
+}

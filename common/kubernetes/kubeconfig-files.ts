@@ -1,0 +1,109 @@
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { parse } from "yaml";
+import { field, isFields, textField } from "../../api/parse/fields.ts";
+import { shown } from "../../api/problem.ts";
+import { CodedError } from "../errors.ts";
+
+/** Kubeconfig files, merged as kubectl does, and the context to use. */
+export interface KubeconfigFiles {
+  /** In order of precedence. */
+  readonly files: readonly string[];
+  /** Default: the current context. */
+  readonly context?: string;
+}
+
+/** Kubeconfig files as one: in each list, the first entry of a name counts. All paths in it are absolute. */
+export interface MergedKubeconfig {
+  readonly clusters: readonly unknown[];
+  readonly users: readonly unknown[];
+  readonly contexts: readonly unknown[];
+  readonly "current-context"?: string;
+}
+
+/** Fields with paths, in the `cluster` and `user` of an entry. */
+const PATHS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
+
+/** The files that kubectl would read: `--kubeconfig`, else those of KUBECONFIG that exist, else `~/.kube/config`. */
+export function kubeconfigFiles(
+  flag: string | undefined,
+  variable: string | undefined,
+  home: string,
+): string[] {
+  if (flag !== undefined) return [flag];
+  const listed = (variable ?? "").split(delimiter).filter((file) => file !== "");
+  if (listed.length === 0) return [join(home, ".kube", "config")];
+  return listed.filter((file) => existsSync(file));
+}
+
+/** Reads and merges kubeconfig files. Throws CSP_KUBECONFIG, which names the file. */
+export function mergedKubeconfig({ files, context }: KubeconfigFiles): MergedKubeconfig {
+  const documents = files.map((file) => ({ document: read(file), directory: dirname(file) }));
+  const merged = (list: string, part: string): unknown[] => {
+    const entries = new Map<string, unknown>();
+    for (const { document, directory } of documents) {
+      const value = field(document, list);
+      for (const entry of Array.isArray(value) ? value : []) {
+        const name = textField(entry, "name") ?? "";
+        if (!entries.has(name)) entries.set(name, withAbsolutePaths(entry, part, directory));
+      }
+    }
+    return [...entries.values()];
+  };
+  const preset = documents
+    .map(({ document }) => textField(document, "current-context") ?? "")
+    .find((name) => name !== "");
+  const contexts = merged("contexts", "context");
+  const current = context ?? preset;
+  if (context !== undefined && !namesOf(contexts).includes(context)) {
+    throw new CodedError(
+      "CSP_KUBECONFIG",
+      `No context ${shown(context)} in ${files.join(", ")}: it has ${namesOf(contexts).join(", ") || "none"}`,
+    );
+  }
+  return {
+    clusters: merged("clusters", "cluster"),
+    users: merged("users", "user"),
+    contexts,
+    ...(current !== undefined && { "current-context": current }),
+  };
+}
+
+/** The names of all contexts. */
+export function contextNames({ contexts }: MergedKubeconfig): string[] {
+  return namesOf(contexts);
+}
+
+function namesOf(contexts: readonly unknown[]): string[] {
+  return contexts.flatMap((entry) => textField(entry, "name") ?? []);
+}
+
+function read(file: string): unknown {
+  try {
+    return parse(readFileSync(file, "utf8"));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CodedError("CSP_KUBECONFIG", `${file}: ${why}`, { cause });
+  }
+}
+
+function withAbsolutePaths(entry: unknown, part: string, directory: string): unknown {
+  const value = field(entry, part);
+  if (!isFields(entry) || !isFields(value)) return entry;
+  const paths = PATHS.flatMap((name) => {
+    const path = textField(value, name);
+    return path === undefined || path === "" ? [] : [[name, resolve(directory, path)]];
+  });
+  const exec = withAbsoluteCommand(field(value, "exec"), directory);
+  return {
+    ...entry,
+    [part]: { ...value, ...Object.fromEntries(paths), ...(isFields(exec) && { exec }) },
+  };
+}
+
+/** As client-go: a command with a slash is relative to its file, another one is searched for in PATH. */
+function withAbsoluteCommand(exec: unknown, directory: string): unknown {
+  const command = textField(exec, "command");
+  if (!isFields(exec) || command === undefined || !command.includes("/")) return exec;
+  return isAbsolute(command) ? exec : { ...exec, command: resolve(directory, command) };
+}

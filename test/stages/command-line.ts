@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "yaml";
+import type { ExitCode } from "../../cli/exit-code.ts";
+import { run } from "../../cli/run.ts";
+
+/** What a command printed, and how it ended. */
+export interface Ran {
+  readonly code: ExitCode;
+  readonly out: string;
+  readonly note: string;
+}
+
+/** A user with a kubeconfig, who runs `kubectl clusterset` in this process. */
+export class CommandLine implements Disposable {
+  readonly #directory = mkdtempSync(join(tmpdir(), "clusterset-cli-"));
+  readonly kubeconfig = join(this.#directory, "config");
+
+  /** `kubeconfigs`: texts with one context each and no paths, by the name that it has for this user. */
+  constructor(kubeconfigs: Readonly<Record<string, string>>) {
+    const documents = Object.entries(kubeconfigs).map(([name, text]) => renamed(name, text));
+    const merged = {
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": Object.keys(kubeconfigs)[0] ?? "",
+      clusters: documents.map(({ cluster }) => cluster),
+      users: documents.map(({ user }) => user),
+      contexts: documents.map(({ context }) => context),
+    };
+    writeFileSync(this.kubeconfig, JSON.stringify(merged), { mode: 0o600 });
+  }
+
+  /** Runs a command line without the program's name. */
+  async run(...argv: readonly string[]): Promise<Ran> {
+    const out: string[] = [];
+    const note: string[] = [];
+    const code = await run(argv, {
+      out: (text) => void out.push(text),
+      note: (text) => void note.push(text),
+      paint: (_style, text) => text,
+      env: { KUBECONFIG: this.kubeconfig },
+      home: this.#directory,
+      user: "ann",
+      timeOfDay: () => Date.now(),
+      signal: new AbortController().signal,
+    });
+    return { code, out: out.join(""), note: note.join("") };
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+interface Kubeconfig {
+  readonly clusters: readonly { readonly cluster: object }[];
+  readonly users: readonly { readonly user: object }[];
+}
+
+/** The only cluster, user and context of a kubeconfig under another name. */
+function renamed(name: string, text: string) {
+  const { clusters, users } = parse(text) as Kubeconfig;
+  return {
+    cluster: { name, cluster: clusters[0]?.cluster },
+    user: { name, user: users[0]?.user },
+    context: { name, context: { cluster: name, user: name } },
+  };
+}
