@@ -1,5 +1,6 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, cidrOf, contains, overlap } from "../../api/cidr.ts";
+import { isOwnProperty } from "../../api/cluster-properties.ts";
 import { clusterOfProperty, parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { type Usage, usage } from "../../common/config/usage.ts";
@@ -68,7 +69,7 @@ export function nodeFact(
   };
 }
 
-/** The cluster's properties, and the ranges of other clusters' endpoints, which are no property of it. */
+/** The cluster's properties, and the ranges of other clusters' endpoints. What else the controller writes is left out. */
 function separated(
   all: ReadonlyMap<string, string>,
 ): Pick<NodeFact, "endpointRanges" | "properties"> {
@@ -77,8 +78,8 @@ function separated(
   for (const [name, value] of all) {
     const cluster = clusterOfProperty(name);
     const ranges = cluster === undefined ? undefined : parseEndpointRanges(value);
-    if (cluster === undefined) properties.set(name, value);
-    else if (ranges !== undefined) endpointRanges.set(cluster, ranges);
+    if (isOwnProperty(name)) properties.set(name, value);
+    else if (cluster !== undefined && ranges !== undefined) endpointRanges.set(cluster, ranges);
   }
   return { endpointRanges, properties };
 }

@@ -1,26 +1,22 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { type Shift, shiftText } from "../../api/shift.ts";
+import { shiftText } from "../../api/shift.ts";
 import type {
   ClusterFact,
-  ClusterState,
   ExportRecord,
   ServicePort,
   ServiceProperties,
   SliceFact,
 } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
+import type { Rotation } from "../model/rotation.ts";
 import { importedSliceName } from "./imported-slice-name.ts";
 import { sliceManifest, staleContent } from "./slice-manifest.ts";
 
-/** One cluster's share of a service. */
-export interface Contribution {
+/** One cluster's share of a service. Its ready endpoints are a last resort unless its state is `alive`. */
+export interface Contribution extends Rotation {
   readonly record: ExportRecord;
   readonly slices: readonly SliceFact[];
-  /** `stale`: its ready endpoints are a last resort. */
-  readonly state: ClusterState;
-  /** The window in which nodes adopt `state`. */
-  readonly shift?: Shift;
   /** Absent until the cluster's Lease was read. */
   readonly cluster?: Pick<ClusterFact, "properties" | "region">;
 }
@@ -111,5 +107,5 @@ function manifestOf(
     properties: isEmpty ? undefined : JSON.stringify(inKeyOrder(properties)),
     shift: shift && shiftText(shift),
   };
-  return sliceManifest(metadata, state === "stale" ? staleContent(slice) : slice);
+  return sliceManifest(metadata, state === "alive" ? slice : staleContent(slice));
 }

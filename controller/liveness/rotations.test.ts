@@ -12,7 +12,7 @@ function bench(windows = WINDOWS) {
   const clock = new FakeClock();
   const today = () => new Date(START + clock.now());
   const rotations = new Rotations({ clock, today, windows });
-  rotations.begin("c1", "alive", undefined);
+  rotations.begin("c1", { state: "alive" });
   const now = () => today().getTime();
   /** `stale`, `drained` or `alive` now, and the result. */
   const turn = (to: "alive" | "drained" | "stale") => {
@@ -25,7 +25,7 @@ function bench(windows = WINDOWS) {
 test("nodes leave a drained cluster within the window, and return within another", () => {
   const { clock, now, turn } = bench();
   const draining = { direction: "draining", from: now(), length: 600 * SECOND } as const;
-  assert.deepEqual(turn("drained"), { state: "stale", shift: draining });
+  assert.deepEqual(turn("drained"), { state: "drained", shift: draining });
   clock.advance(900 * SECOND);
   const returning = { direction: "returning", from: now(), length: 30 * SECOND } as const;
   assert.deepEqual(turn("alive"), { state: "alive", shift: returning });
@@ -33,7 +33,7 @@ test("nodes leave a drained cluster within the window, and return within another
 
 test("the windows that are 0 need no shift", () => {
   const { clock, turn } = bench({ drainWindow: 0, returnWindow: 0 });
-  assert.deepEqual(turn("drained"), { state: "stale" });
+  assert.deepEqual(turn("drained"), { state: "drained" });
   clock.advance(900 * SECOND);
   assert.deepEqual(turn("alive"), { state: "alive" });
 });
@@ -59,31 +59,47 @@ test("a drain that is taken back in its window ends at once, and so does a retur
   clock.advance(300 * SECOND);
   turn("alive");
   clock.advance(29 * SECOND);
-  assert.deepEqual(turn("drained"), { state: "stale" });
+  assert.deepEqual(turn("drained"), { state: "drained" });
 });
 
 test("a drained cluster that is stale has no window, and stays out until both end", () => {
   const { clock, turn } = bench();
   turn("drained");
   assert.deepEqual(turn("stale"), { state: "stale" });
-  assert.deepEqual(turn("drained"), { state: "stale" });
+  assert.deepEqual(turn("drained"), { state: "drained" });
   clock.advance(60 * SECOND);
   assert.equal(turn("alive")?.shift?.direction, "returning");
 });
 
-test("after a restart the shift that slices show stays, but not one of the other direction or from the future", () => {
+test("after a restart the recorded shift stays, but not one of the other direction or from the future", () => {
   const { clock, now, rotations, turn } = bench();
   const draining = { direction: "draining", from: now(), length: 600 * SECOND } as const;
   const returning = { ...draining, direction: "returning" } as const;
   clock.advance(5 * SECOND);
-  rotations.begin("c1", "stale", draining);
-  assert.deepEqual(turn("drained"), { state: "stale", shift: draining });
-  rotations.begin("c1", "alive", returning);
+  rotations.begin("c1", { state: "drained", shift: draining });
+  assert.deepEqual(turn("drained"), { state: "drained", shift: draining });
+  rotations.begin("c1", { state: "alive", shift: returning });
   assert.deepEqual(turn("alive"), { state: "alive", shift: returning });
-  rotations.begin("c1", "alive", draining);
+  rotations.begin("c1", { state: "alive", shift: draining });
   assert.deepEqual(turn("alive"), { state: "alive" });
-  rotations.begin("c1", "alive", { ...returning, from: now() + 3600 * SECOND });
+  const ahead = { ...returning, from: now() + 3600 * SECOND };
+  rotations.begin("c1", { state: "alive", shift: ahead });
   assert.deepEqual(turn("alive"), { state: "alive" });
+});
+
+test("a standby takes the window that the leader recorded, unless it sees another state", () => {
+  const { clock, now, rotations, turn } = bench();
+  turn("stale");
+  clock.advance(59 * SECOND);
+  assert.deepEqual(turn("alive"), { state: "alive" });
+  const shift = { direction: "returning", from: now() - SECOND, length: 30 * SECOND } as const;
+  assert.equal(rotations.adopt("c1", { state: "drained" }), false);
+  assert.equal(rotations.adopt("c1", { state: "alive", shift }), true);
+  assert.deepEqual(rotations.of("c1"), { state: "alive", shift });
+  assert.equal(rotations.adopt("c1", { state: "alive", shift }), false);
+  assert.equal(rotations.adopt("c1", { state: "alive" }), true);
+  assert.deepEqual(rotations.of("c1"), { state: "alive" });
+  assert.equal(rotations.adopt("c9", { state: "alive", shift }), false);
 });
 
 test("in any history a cluster is in rotation if it is neither stale nor drained, and a window is of its direction, has begun, and follows no running one", () => {
@@ -101,7 +117,7 @@ test("in any history a cluster is in rotation if it is neither stale nor drained
       let before = rotations.of("c1");
       for (const [to, seconds, restarts] of history) {
         const after = turn(to);
-        assert.equal(after?.state, to === "alive" ? "alive" : "stale");
+        assert.equal(after?.state, to);
         const { shift } = after ?? {};
         if (shift !== undefined) {
           assert.equal(shift.direction, after?.state === "alive" ? "returning" : "draining");
@@ -111,7 +127,7 @@ test("in any history a cluster is in rotation if it is neither stale nor drained
         const isRunning = old !== undefined && now() < old.from + old.length;
         if (isRunning && after?.state !== before?.state) assert.equal(shift, undefined);
         if (after?.state === before?.state && to !== "stale") assert.deepEqual(shift, old);
-        if (restarts && after !== undefined) rotations.begin("c1", after.state, shift);
+        if (restarts && after !== undefined) rotations.begin("c1", after);
         assert.deepEqual(rotations.of("c1"), after, "a restart changes nothing");
         before = after;
         clock.advance(seconds * SECOND);

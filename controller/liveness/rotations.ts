@@ -1,20 +1,12 @@
 import type { Shift } from "../../api/shift.ts";
 import type { Clock } from "../../common/clock.ts";
-import type { ClusterState } from "../model/facts.ts";
+import type { Rotation, RotationState } from "../model/rotation.ts";
 
 /** Milliseconds out of rotation after which a cluster returns node by node: its caches and autoscalers have then adapted to no traffic. */
 const LONG_MS = 60_000;
 
 /** Milliseconds by which the clock of the replica before may have been ahead. */
 const AHEAD_MS = 60_000;
-
-/** How the endpoints of a cluster are used. */
-export interface Rotation {
-  /** `stale`: as a last resort, because the cluster is stale or drained. */
-  readonly state: ClusterState;
-  /** The window in which nodes adopt it; absent: at once. It stays when it is over: its end needs no write. */
-  readonly shift?: Shift;
-}
 
 /** Dependencies of `Rotations`. */
 export interface RotationsOptions {
@@ -40,13 +32,22 @@ export class Rotations {
     this.#options = options;
   }
 
-  /** Starts with what the imported slices of a cluster show, so that a restart changes nothing. */
-  begin(cluster: string, state: ClusterState, shift: Shift | undefined): void {
-    const direction = state === "stale" ? "draining" : "returning";
-    // The begin of a forged or mistaken one may be years ahead.
-    const isBegun = shift !== undefined && shift.from <= this.#options.today().getTime() + AHEAD_MS;
-    const isOfState = isBegun && shift.direction === direction;
-    this.#entries.set(cluster, { rotation: { state, ...(isOfState && { shift }) } });
+  /** Starts with what is recorded of a cluster, so that a restart changes nothing. */
+  begin(cluster: string, recorded: Rotation): void {
+    this.#entries.set(cluster, { rotation: this.#valid(recorded) });
+  }
+
+  /**
+   * Takes the window that the leader recorded for the same state, which this replica saw at another moment, or not at all.
+   * Another state is newer or older, and no reason to change. Returns true if `of` has changed.
+   */
+  adopt(cluster: string, recorded: Rotation): boolean {
+    const entry = this.#entries.get(cluster);
+    const rotation = this.#valid(recorded);
+    if (entry === undefined || entry.rotation.state !== recorded.state) return false;
+    if (JSON.stringify(rotation) === JSON.stringify(entry.rotation)) return false;
+    this.#entries.set(cluster, { ...entry, rotation });
+    return true;
   }
 
   /** Undefined for an unknown cluster. */
@@ -73,20 +74,28 @@ export class Rotations {
     const { rotation: before } = entry;
     // A cluster that stops responding has no time for a window.
     if (isStale) return { state: "stale" };
-    const state = drainedFrom === undefined ? "alive" : "stale";
+    const state = drainedFrom === undefined ? "alive" : "drained";
     if (before.state === state) return before;
+    // Nodes have left a stale cluster already.
+    const isOut = before.state !== "alive" && state === "drained";
     // Nodes that have not left must not leave in order to return, or the reverse.
-    const seconds = this.#isRunning(before)
-      ? 0
-      : state === "stale"
-        ? windows.drainWindow
-        : this.#wasLong(entry)
-          ? windows.returnWindow
-          : 0;
+    const seconds =
+      isOut || this.#isRunning(before)
+        ? 0
+        : state === "drained"
+          ? windows.drainWindow
+          : this.#wasLong(entry)
+            ? windows.returnWindow
+            : 0;
     if (seconds === 0) return { state };
-    const direction = state === "stale" ? "draining" : "returning";
     const from = drainedFrom ?? today().getTime();
-    return { state, shift: { direction, from, length: seconds * 1000 } };
+    return { state, shift: { direction: directionOf(state), from, length: seconds * 1000 } };
+  }
+
+  /** Without a window of the other direction, or from the future: the clock of the replica before may have been years ahead. */
+  #valid({ state, shift }: Rotation): Rotation {
+    const isBegun = shift !== undefined && shift.from <= this.#options.today().getTime() + AHEAD_MS;
+    return { state, ...(isBegun && shift.direction === directionOf(state) && { shift }) };
   }
 
   #isRunning({ shift }: Rotation): boolean {
@@ -110,4 +119,8 @@ export class Rotations {
     const elapsed = this.#options.today().getTime() - from;
     return length - Math.min(Math.max(0, elapsed), length);
   }
+}
+
+function directionOf(state: RotationState): Shift["direction"] {
+  return state === "alive" ? "returning" : "draining";
 }

@@ -15,7 +15,6 @@ import {
 import { field, fieldAt } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
-import { parseShift, type Shift } from "../../api/shift.ts";
 
 /** An imported slice. */
 export interface ImportedSliceFact {
@@ -25,9 +24,6 @@ export interface ImportedSliceFact {
   readonly cluster: string;
   /** Has a ready endpoint. */
   readonly ready: boolean;
-  /** Has an endpoint that serves, is not ready and does not terminate, as in a stale cluster. */
-  readonly servesOnly: boolean;
-  readonly shift?: Shift;
 }
 
 /** True for an EndpointSlice that the controller imported, valid or not. */
@@ -51,20 +47,12 @@ function factOf(object: unknown, key: ObjectKey): ImportedSliceFact | undefined 
   if (typeof name !== "string" || !isLabelName(name)) return undefined;
   if (typeof cluster !== "string" || !isClusterId(cluster)) return undefined;
   const endpoints = field(object, "endpoints");
-  const conditions = (Array.isArray(endpoints) ? endpoints : []).map((endpoint: unknown) => ({
-    ready: fieldAt(endpoint, "conditions", "ready") === true,
-    serving: fieldAt(endpoint, "conditions", "serving") === true,
-    terminating: fieldAt(endpoint, "conditions", "terminating") === true,
-  }));
-  const shift = parseShift(object);
   return {
     key,
-    ...(shift !== undefined && { shift }),
     import: objectKey(namesOf(key).namespace, name),
     cluster,
-    ready: conditions.some(({ ready }) => ready),
-    servesOnly: conditions.some(
-      ({ ready, serving, terminating }) => serving && !ready && !terminating,
-    ),
+    ready:
+      Array.isArray(endpoints) &&
+      endpoints.some((endpoint) => fieldAt(endpoint, "conditions", "ready") === true),
   };
 }

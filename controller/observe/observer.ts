@@ -142,6 +142,20 @@ export class Observer {
     else this.#log.warn("Failed to publish endpoint ranges; agents do not check them", fields);
   }
 
+  /** How a cluster is used could not be recorded. */
+  rotationFailed(cluster: string, thrown: unknown): void {
+    const reason = reasonOf(thrown);
+    const fields = { cluster, reason, ...hintFor(reason), error: thrown };
+    if (isUsual(reason))
+      this.#log.debug("Retrying to record whether a cluster is in rotation", fields);
+    else {
+      this.#log.warn(
+        "Failed to record whether a cluster is in rotation; a restart forgets it",
+        fields,
+      );
+    }
+  }
+
   /** A ClusterProperty could not be created. */
   propertyFailed(name: string, thrown: unknown): void {
     const reason = reasonOf(thrown);

@@ -1,4 +1,4 @@
-import { clusterOfProperty } from "../../api/endpoint-ranges.ts";
+import { isOwnProperty } from "../../api/cluster-properties.ts";
 import {
   ANNOTATION_COMPLETE,
   ANNOTATION_VERSION,
@@ -84,11 +84,11 @@ function factOf(
 }
 
 /**
- * Whether a property describes the cluster. Releases before endpoint ranges publish all ClusterProperties, and after a roll back
- * that includes the ranges of their peers: all slices of such a cluster would change.
+ * Whether a property describes the cluster. Earlier releases publish all ClusterProperties, and after a roll back
+ * that includes what a later one wrote about clusters: all slices of such a cluster would change.
  */
 function isOfCluster([name]: readonly [string, string]): boolean {
-  return clusterOfProperty(name) === undefined;
+  return isOwnProperty(name);
 }
 
 /** Any release, known or not. */

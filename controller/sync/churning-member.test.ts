@@ -47,8 +47,7 @@ async function start() {
   const sinks = new Map<string, Parameters<Follow>[1]>();
   for (const id of ["c1", "c2", "c3"]) {
     const namespace = registryNamespace(id);
-    const was = "alive" as const;
-    const member = members.add({ id, namespace, was, isOurs: id === "c1" });
+    const member = members.add({ id, namespace, isOurs: id === "c1" });
     await member.connect((query, to) => {
       sinks.set(`${id} ${query.resource}`, to);
       return {

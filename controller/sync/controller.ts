@@ -1,3 +1,4 @@
+import { rotationProperty } from "../../api/cluster-properties.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { publishable } from "../registry/publishable.ts";
 import type { ControllerOptions } from "./controller-options.ts";
@@ -55,7 +56,10 @@ export class Controller {
         if (cluster === undefined) this.#ownRegistry();
         queue.importAll(cluster);
       },
-      turned: (cluster) => queue.importFrom(cluster),
+      turned: (cluster) => {
+        queue.importFrom(cluster);
+        this.#turned();
+      },
       connection: (cluster) => {
         if (cluster === this.identity.identity?.id) this.#loops?.connection();
       },
@@ -113,8 +117,19 @@ export class Controller {
         ...(drain !== undefined && { drain }),
       });
       this.#loops.identified();
+      this.#turned();
     }
     this.permission.update();
+  }
+
+  /** How a cluster is used, or what is recorded of that, may have changed. */
+  #turned(): void {
+    if (this.permission.isGranted) {
+      this.#loops?.turned();
+      return;
+    }
+    const { properties } = this.local.stores;
+    this.members.adopt((id) => properties.fact(rotationProperty(id))?.rotation);
   }
 
   /** Whether the own registry is listed may have changed. */

@@ -1,4 +1,4 @@
-import { clusterOfProperty } from "../../api/endpoint-ranges.ts";
+import { isOwnProperty } from "../../api/cluster-properties.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import {
   type Identity,
@@ -43,11 +43,11 @@ export class IdentitySource {
     return this.#state;
   }
 
-  /** The cluster's ClusterProperties, by name, without those about other clusters. */
+  /** The cluster's ClusterProperties, by name, without what the controller writes about clusters. */
   get properties(): Readonly<Record<string, string>> {
     return Object.fromEntries(
       [...this.#own.properties.facts()]
-        .filter(({ name }) => clusterOfProperty(name) === undefined)
+        .filter(({ name }) => isOwnProperty(name))
         .map(({ name, value }) => [name, value]),
     );
   }

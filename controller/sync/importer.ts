@@ -29,8 +29,8 @@ export interface ImporterOptions {
   readonly addresses: TakenAddresses;
   readonly vips: VipAddresses;
   readonly exported: (key: ObjectKey) => ExportedService;
-  /** True for a cluster whose Lease has expired. */
-  readonly isStale: (cluster: string) => boolean;
+  /** False for a cluster that is stale or drained. */
+  readonly isInRotation: (cluster: string) => boolean;
   readonly isSilent: ImportInput["isSilent"];
   readonly explicitVipCidrs: ImportInput["explicitVipCidrs"];
   /** Milliseconds since 1970. */
@@ -159,12 +159,12 @@ export class Importer {
     });
   }
 
-  /** Marks the slices of stale clusters that were not synced since the start. */
+  /** Marks the slices of stale and drained clusters that were not synced since the start. */
   async #ageSlices(key: ObjectKey, isSynced: ExportedService["isSynced"]): Promise<void> {
-    const { own, slices, isStale } = this.#options;
+    const { isInRotation, own, slices } = this.#options;
     const old = own.importedSlices
       .factsOf(key)
-      .filter(({ cluster, ready }) => ready && !isSynced(cluster) && isStale(cluster));
+      .filter(({ cluster, ready }) => ready && !isSynced(cluster) && !isInRotation(cluster));
     await inParallel(old, async (slice) => {
       const seen = own.importedSlices.seen(slice.key);
       const manifest = seen && staleSlice(await slices.read(seen));

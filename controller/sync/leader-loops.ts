@@ -1,5 +1,8 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { rotationProperty } from "../../api/cluster-properties.ts";
+import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
 import type { Identity } from "../identity/own-identity.ts";
+import { rotationContent } from "../model/rotation.ts";
 import type { Member } from "../stores/member.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { ExportCompleteness } from "./export-completeness.ts";
@@ -9,7 +12,7 @@ import { LeaseRenewer } from "./lease-renewer.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 import type { Members } from "./members.ts";
 import { OwnProperties } from "./own-properties.ts";
-import { PublishedRanges } from "./published-ranges.ts";
+import { PublishedProperties } from "./published-properties.ts";
 import type { ReconcileQueue } from "./reconcile-queue.ts";
 import { Reconcilers } from "./reconcilers.ts";
 import { UnconfirmedExports } from "./unconfirmed-exports.ts";
@@ -40,7 +43,10 @@ export class LeaderLoops {
   readonly #completeness: ExportCompleteness;
   readonly #unconfirmed: UnconfirmedExports;
   readonly #properties: OwnProperties;
-  readonly #ranges: PublishedRanges;
+  /** The declared endpoint ranges, for the agents. */
+  readonly #ranges: PublishedProperties;
+  /** How each cluster is used, for the next start and the other replicas. */
+  readonly #rotations: PublishedProperties;
   #isPublishing = false;
 
   constructor(options: LeaderLoopsOptions) {
@@ -55,14 +61,29 @@ export class LeaderLoops {
       random,
       events,
     });
-    this.#ranges = new PublishedRanges({
-      declared: options.declared,
+    const properties = {
       own: local.stores,
       informer: local.informers.byResource.clusterproperties,
       writing: permission.writing(api),
       clock,
       random,
-      events,
+    };
+    this.#ranges = new PublishedProperties({
+      ...properties,
+      clusters: () => options.declared().keys(),
+      nameOf: endpointRangesProperty,
+      content: (cluster) => {
+        const ranges = options.declared().get(cluster);
+        return ranges && { value: endpointRangesText(ranges) };
+      },
+      failed: (cluster, thrown) => events.rangesFailed(cluster, thrown),
+    });
+    this.#rotations = new PublishedProperties({
+      ...properties,
+      clusters: () => [...members].map(({ id }) => id),
+      nameOf: rotationProperty,
+      content: (cluster) => rotationContent(members.record(cluster)),
+      failed: (cluster, thrown) => events.rotationFailed(cluster, thrown),
     });
     const completeness = new ExportCompleteness(member.registry, clock, () =>
       this.#renewer.renewNow(),
@@ -125,6 +146,7 @@ export class LeaderLoops {
     this.publish();
     this.#properties.start();
     this.#ranges.start();
+    this.#rotations.start();
   }
 
   /** Publishes as soon as the local cluster's registry is listed; what was published is unknown before. */
@@ -143,6 +165,7 @@ export class LeaderLoops {
     this.#completeness.end();
     this.#properties.stop();
     this.#ranges.stop();
+    this.#rotations.stop();
     await Promise.all([this.#renewer.stop(), this.#unconfirmed.end()]);
   }
 
@@ -155,6 +178,12 @@ export class LeaderLoops {
   identified(): void {
     this.#renewer.renewNow();
     this.#ranges.update();
+    this.#rotations.update();
+  }
+
+  /** How a cluster is used has changed. */
+  turned(): void {
+    this.#rotations.update();
   }
 
   /** The declared endpoint ranges have changed. */

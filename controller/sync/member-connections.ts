@@ -1,7 +1,7 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { rotationProperty } from "../../api/cluster-properties.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
-import { previousShift, previousState } from "../liveness/previous-state.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow, Informer } from "../stores/informer.ts";
@@ -128,13 +128,8 @@ export class MemberConnections {
 
   #add(id: string, isOurs = false): Member {
     const { members, own } = this.#options;
-    const slices = [...own.importedSlices.facts()].filter(({ cluster }) => cluster === id);
-    const was = previousState(slices);
-    const shift = previousShift(slices);
-    return members.add({
-      ...{ id, namespace: registryNamespace(id), was, isOurs },
-      ...(shift !== undefined && { shift }),
-    });
+    const recorded = own.properties.fact(rotationProperty(id))?.rotation;
+    return members.add({ id, namespace: registryNamespace(id), recorded, isOurs });
   }
 
   #inTurn(id: string, act: () => Promise<void>): void {

@@ -1,26 +1,24 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { rotationProperty } from "../../api/cluster-properties.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Shift } from "../../api/shift.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
 import { ClusterLiveness, type ClusterStatus } from "../liveness/cluster-liveness.ts";
 import { type ClusterDescription, DampedDescription } from "../liveness/damped-description.ts";
 import { Drains } from "../liveness/drains.ts";
-import { type Rotation, Rotations, type RotationsOptions } from "../liveness/rotations.ts";
+import { Rotations, type RotationsOptions } from "../liveness/rotations.ts";
 import type { Drain } from "../model/drain.ts";
-import type { ClusterState } from "../model/facts.ts";
+import { IN_ROTATION, type Rotation, type RotationRecord } from "../model/rotation.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import { Member, type MemberOptions, type RegistryLeaseFact } from "../stores/member.ts";
 
 /** A cluster that is known to be a member. */
 export interface NewMember extends Pick<MemberOptions, "id" | "isOurs" | "namespace"> {
-  /** Its state before a restart, as its imported slices show. */
-  readonly was: ClusterState;
-  /** As its imported slices show it. */
-  readonly shift?: Shift;
+  /** How it was used before a restart; absent: it was in rotation, or it is unknown. */
+  readonly recorded?: RotationRecord | undefined;
 }
 
 /** Dependencies of `Members`. */
@@ -34,7 +32,7 @@ export interface MembersOptions {
   readonly dirty: Dirty;
   /** The set of members whose exports are known has changed, because of a cluster; undefined: the local one. */
   readonly synced: (cluster?: string) => void;
-  /** A cluster became stale or alive, or `isSilent` is true now. */
+  /** A cluster became stale or alive, `isSilent` is true now, or `rotation` or `record` has changed. */
   readonly turned: (cluster: string) => void;
   /** The connection to a registry has changed. */
   readonly connection: (cluster: string) => void;
@@ -94,8 +92,7 @@ export class Members {
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    // From now on it is known if a drain from before a restart is over: the hub may state it, too.
-    if (this.#own !== undefined) this.#rotate(this.#own.identity.id);
+    for (const id of this.#members.keys()) this.#confirmDrains(id);
     this.#options.synced();
   }
 
@@ -124,7 +121,20 @@ export class Members {
 
   /** How the endpoints of a member are used. */
   rotation(id: string): Rotation {
-    return this.#rotations.of(id) ?? { state: "alive" };
+    return this.#rotations.of(id) ?? IN_ROTATION;
+  }
+
+  /** Takes the windows that the leader recorded, so that this replica writes the same if it becomes the leader. */
+  adopt(recorded: (id: string) => RotationRecord | undefined): void {
+    for (const id of this.#members.keys()) this.#rotations.adopt(id, recorded(id) ?? IN_ROTATION);
+  }
+
+  /** What to record of a member for the next start. */
+  record(id: string): RotationRecord {
+    const drain = this.drains
+      .of(id)
+      .find(({ phase, where }) => phase === "in-force" && where !== OWN_PROPERTY);
+    return { ...this.rotation(id), ...(drain !== undefined && { drain }) };
   }
 
   /** An object states this drain of a cluster; undefined: none. */
@@ -140,20 +150,23 @@ export class Members {
   /** Region, properties and drain of the local cluster, which its Lease repeats for the others. */
   describe(id: string, description: ClusterDescription): void {
     this.#descriptions.get(id)?.observe(description);
-    // A hub that is down may state another drain, if this cluster states none.
-    if (this.#isComplete || this.drains.of(id).length > 0) this.#rotate(id);
+    // A drain of its own that was removed while no controller ran is over.
+    this.#rotate(id);
   }
 
   /** Adds a member. It is not synced until its registry is listed. */
-  add({ id, namespace, was, shift, isOurs }: NewMember): Member {
+  add({ id, namespace, recorded = IN_ROTATION, isOurs }: NewMember): Member {
     const before = this.#members.get(id);
     if (before !== undefined) return before;
     const member = this.#newMember(id, namespace, isOurs);
     this.#members.set(id, member);
-    this.#liveness.expect(id, shift?.direction === "draining" ? "alive" : was);
-    this.#rotations.begin(id, was, shift);
-    // It may never be listed.
-    if (this.#drainedFrom(id) !== undefined) this.#rotate(id);
+    this.#liveness.expect(id, recorded.state === "stale" ? "stale" : "alive");
+    this.#rotations.begin(id, recorded);
+    // The object that states it may not be readable for long.
+    this.drains.set(id, recordOf(id), recorded.drain);
+    // What the local cluster states is known a moment later (`describe`).
+    if (!isOurs) this.#rotate(id);
+    this.#confirmDrains(id);
     this.#evaluate(id);
     return member;
   }
@@ -169,7 +182,7 @@ export class Members {
     this.#descriptions.delete(id);
     this.#liveness.forget(id);
     this.#rotations.forget(id);
-    this.drains.set(id, leaseOf(id), undefined);
+    for (const object of [leaseOf(id), recordOf(id)]) this.drains.set(id, object, undefined);
     this.#dirty(services);
     this.#options.synced();
     await member.stop();
@@ -216,8 +229,7 @@ export class Members {
       events: {
         dirty: (kind, key) => dirty(kind, key, source),
         synced: () => {
-          // Its own drain is known from now on.
-          if (!isOurs && this.#members.get(id)?.listed) this.#rotate(id);
+          this.#confirmDrains(id);
           synced(source);
         },
         lease: (lease: RegistryLeaseFact | undefined) => {
@@ -243,6 +255,12 @@ export class Members {
 
   #drainedFrom(id: string): number | undefined {
     return this.drains.inForce(id)?.from;
+  }
+
+  /** Forgets a recorded drain once every object that may state one was read. */
+  #confirmDrains(id: string): void {
+    const isRead = this.#isOwn(id) || this.#members.get(id)?.listed === true;
+    if (this.#isComplete && isRead) this.drains.set(id, recordOf(id), undefined);
   }
 
   #rotate(id: string): void {
@@ -288,6 +306,11 @@ export class Members {
 
 /** The object in which the local cluster's operator states a drain. */
 const OWN_PROPERTY = `ClusterProperty ${PROPERTY_CLUSTER_ID}`;
+
+/** The object that records the drain in force for the next start. */
+function recordOf(id: string): string {
+  return `ClusterProperty ${rotationProperty(id)}`;
+}
 
 /** The object in which another cluster states its own drain. */
 function leaseOf(id: string): string {

@@ -129,7 +129,7 @@ export class Reconcilers {
         const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
         return exportedService(members, key, rules, share);
       },
-      isStale: (cluster) => members.rotation(cluster).state === "stale",
+      isInRotation: (cluster) => members.rotation(cluster).state === "alive",
       isSilent: (cluster) => members.isSilent(cluster),
       explicitVipCidrs: config.explicitVipCidrs,
       today: now,

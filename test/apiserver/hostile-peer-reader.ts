@@ -79,7 +79,7 @@ for (const [i, server] of process.argv.slice(2).entries()) {
     userAgent: "test",
     kubeconfig: { text, from: id, allowed: ["http", "insecure-skip-tls-verify"] },
   });
-  const member = members.add({ id, namespace, was: "alive", isOurs: false });
+  const member = members.add({ id, namespace, isOurs: false });
   await member.connect(
     (query, to, known) => new Reflector({ api, query, events: to, clock, random, log, known }),
     UNLIMITED,

@@ -1,11 +1,8 @@
-import type { Cidr } from "../../api/cidr.ts";
-import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
 import { ABOUT_GROUP, ABOUT_VERSIONS, CONTROLLER_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
 import { CLUSTER_PROPERTIES } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
-import type { Observer } from "../observe/observer.ts";
 import type { Informer } from "../stores/informer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import { Applier } from "./applier.ts";
@@ -14,32 +11,42 @@ import type { Writing } from "./write-permission.ts";
 /** Milliseconds until a failed write is retried. */
 const BACKOFF = { min: 1_000, max: 60_000 } as const;
 
-/** Dependencies of `PublishedRanges`. */
-export interface PublishedRangesOptions {
-  /** The declared endpoint ranges, by cluster. */
-  readonly declared: () => ReadonlyMap<string, readonly Cidr[]>;
+/** What a ClusterProperty about a cluster says. */
+export interface PropertyContent {
+  readonly value: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Dependencies of `PublishedProperties`. */
+export interface PublishedPropertiesOptions {
+  /** Clusters that may have a property now. */
+  readonly clusters: () => Iterable<string>;
+  readonly nameOf: (cluster: string) => string;
+  /** What the property of a cluster says now; undefined: there is none. */
+  readonly content: (cluster: string) => PropertyContent | undefined;
   readonly own: Pick<LocalStores, "properties">;
   readonly informer: Informer;
   readonly writing: Writing;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly events: Pick<Observer, "rangesFailed">;
+  /** Called once for each error in a row. */
+  readonly failed: (cluster: string, thrown: unknown) => void;
 }
 
 /**
- * Publishes the endpoint ranges of each peer as a ClusterProperty for the agents, which check slices of that cluster
- * against them. A property is deleted only when its cluster leaves while this replica is active: one that remains harms nothing.
+ * Writes a ClusterProperty about each cluster, which no user of a namespace can change. A property is deleted only when its
+ * cluster leaves while this replica is active: one that remains harms nothing.
  */
-export class PublishedRanges {
-  readonly #options: PublishedRangesOptions;
+export class PublishedProperties {
+  readonly #options: PublishedPropertiesOptions;
   readonly #applier: Applier;
   #queue: WorkQueue<string> | undefined;
-  /** Clusters that have declared ranges since the start. */
+  /** Clusters since the start. */
   readonly #known = new Set<string>();
   /** The last reported failure, by cluster. */
   readonly #reported = new Map<string, string>();
 
-  constructor(options: PublishedRangesOptions) {
+  constructor(options: PublishedPropertiesOptions) {
     const { clock, informer, own, writing } = options;
     this.#options = options;
     this.#applier = new Applier({
@@ -68,9 +75,9 @@ export class PublishedRanges {
     this.update();
   }
 
-  /** Ranges or properties have changed. */
+  /** Content or properties have changed. */
   update(): void {
-    for (const cluster of this.#options.declared().keys()) this.#known.add(cluster);
+    for (const cluster of this.#options.clusters()) this.#known.add(cluster);
     for (const cluster of this.#known) this.#queue?.add(cluster);
   }
 
@@ -80,16 +87,17 @@ export class PublishedRanges {
   }
 
   async #reconcile(cluster: string): Promise<void> {
-    const { declared, own } = this.#options;
-    const name = endpointRangesProperty(cluster);
-    const ranges = declared().get(cluster);
+    const { content, nameOf, own } = this.#options;
+    const name = nameOf(cluster);
+    const wanted = content(cluster);
     const seen = own.properties.seen(name);
-    if (ranges !== undefined) {
+    if (wanted !== undefined) {
+      const { annotations, value } = wanted;
       const manifest = {
         apiVersion: `${ABOUT_GROUP}/${ABOUT_VERSIONS[0]}`,
         kind: "ClusterProperty",
-        metadata: { name },
-        spec: { value: endpointRangesText(ranges) },
+        metadata: { name, ...(annotations !== undefined && { annotations }) },
+        spec: { value },
       };
       await this.#applier.apply(manifest, seen);
     } else if (seen !== undefined) await this.#applier.remove(seen);
@@ -99,6 +107,6 @@ export class PublishedRanges {
     const text = String(thrown);
     if (this.#reported.get(cluster) === text) return;
     this.#reported.set(cluster, text);
-    this.#options.events.rangesFailed(cluster, thrown);
+    this.#options.failed(cluster, thrown);
   }
 }

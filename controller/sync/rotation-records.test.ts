@@ -1,0 +1,288 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CONTROLLER_NAME } from "../../api/keys.ts";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { POD_RANGES } from "../../test/generators/pod-ranges.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { registryNamespace } from "../registry/names.ts";
+
+const DRAIN = "clusterset-proxy.io/drain";
+const SHIFT = "clusterset-proxy.io/shift";
+const MINUTE = 60_000;
+const USED = { "shop/web": "vip 10.1.0.7" };
+const LAST = { "shop/web": "vip 10.1.0.7(serving)" };
+const RECORD = "c1.rotation.clusterset-proxy.io";
+
+/** The time of day, so many seconds from now. */
+function timeIn(world: ControllerWorld, seconds: number): string {
+  return new Date(Date.UTC(2026, 5, 1) + world.clock.now() + seconds * 1000).toISOString();
+}
+
+function drainOf(world: ControllerWorld, minutes: number): Record<string, string> {
+  return { [DRAIN]: `from=${timeIn(world, 0)}; for=${minutes}m; by=ann; reason=kernel upgrade` };
+}
+
+function annotate({ id, server }: MemoryCluster, annotations: Record<string, string>): void {
+  const metadata = { name: "cluster.clusterset.k8s.io", annotations };
+  const manifest = { kind: "ClusterProperty", metadata, spec: { value: id } };
+  server.objects.apply("clusterproperties", metadata.name, manifest, "author");
+}
+
+function onHub({ hub }: ControllerWorld, annotations: Record<string, string>): void {
+  const name = registryNamespace("c1");
+  const metadata = { name, annotations: { ...POD_RANGES, ...annotations } };
+  const manifest = { kind: "Namespace", metadata };
+  hub?.objects.apply("namespaces", metadata.name, manifest, "operator");
+}
+
+/** Stops responding, for controllers that are started later, too. */
+function turnOff(world: ControllerWorld): void {
+  assert.ok(world.hub);
+  world.hub.down = true;
+  world.hub.cut();
+}
+
+/** Two members of a hub, of which c1 exports shop/web; `flags` of both. */
+async function open(...flags: readonly string[]) {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  for (const cluster of world.clusters) {
+    cluster.flags = flags;
+    cluster.namespace("shop");
+  }
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.export("shop/web");
+  world.start();
+  await world.pass(40_000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
+  return { world, c1, c2 };
+}
+
+function messageOf({ server }: MemoryCluster): string {
+  const conditions = at(server.objects.get("serviceimports", "shop/web"), ["status", "conditions"]);
+  assert.ok(Array.isArray(conditions));
+  return String(conditions.find(({ type }) => type === "Ready")?.message);
+}
+
+function shiftsOf({ server }: MemoryCluster): unknown[] {
+  return server.objects
+    .list("endpointslices")
+    .filter((slice) => at(slice, ["metadata", "namespace"]) === "shop")
+    .filter((slice) => at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]))
+    .flatMap((slice) => at(slice, ["metadata", "annotations", SHIFT]) ?? []);
+}
+
+/** A slice of c1 as a tenant writes it, in a namespace of his own. */
+function forge(cluster: MemoryCluster, shift: string): void {
+  cluster.namespace("tenant");
+  cluster.apply({
+    kind: "EndpointSlice",
+    metadata: {
+      namespace: "tenant",
+      name: "forged",
+      labels: {
+        "endpointslice.kubernetes.io/managed-by": CONTROLLER_NAME,
+        "multicluster.kubernetes.io/service-name": "own",
+        "multicluster.kubernetes.io/source-cluster": "c1",
+      },
+      annotations: { [SHIFT]: shift },
+    },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["10.1.0.66"], conditions: { ready: true, serving: true } }],
+  });
+}
+
+/** Slices that were written in the namespace shop after so many writes. */
+function slicesAfter({ server }: MemoryCluster, writes: number): string[] {
+  return server.writes
+    .slice(writes)
+    .filter(({ kind, key }) => kind === "endpointslices" && key.startsWith("shop/"))
+    .map(({ key }) => key);
+}
+
+test("a tenant's slice does not decide how a cluster is used after a start", async () => {
+  for (const direction of ["returning", "draining"]) {
+    const { world, c2 } = await open();
+    c2.kill();
+    forge(c2, `from=${timeIn(world, 0)}; for=3600s; direction=${direction}`);
+    const writes = c2.server.writes.length;
+    c2.start();
+    await world.pass(MINUTE);
+    assert.deepEqual(shiftsOf(c2), []);
+    assert.deepEqual(slicesAfter(c2, writes), []);
+    await world.stop();
+  }
+});
+
+test("a cluster that was stale before a start is stale after it, whatever a tenant writes", async () => {
+  const { world, c1, c2 } = await open();
+  c1.kill();
+  await world.pass(MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  c2.kill();
+  forge(c2, `from=${timeIn(world, 0)}; for=3600s; direction=draining`);
+  c2.start();
+  for (let seconds = 0; seconds < 90; seconds++) {
+    await world.pass(1000);
+    assert.equal(c2.imported()["shop/web"], LAST["shop/web"]);
+  }
+  await world.stop();
+});
+
+test("a change of the leader writes no slice, however long the cluster was out of rotation by each replica's clock", async () => {
+  const { world, c1, c2 } = await open("--drain-window", "300s");
+  // A replica that was started later saw less of the absence.
+  for (const late of [0, 15_000, 55_000]) {
+    c1.kill();
+    await world.pass(40_000 + late);
+    c2.start();
+    await world.pass(45_000);
+    c1.start();
+    await world.pass(20_000);
+    assert.deepEqual(c2.imported(), USED);
+    annotate(c1, drainOf(world, 5));
+    await world.pass(6 * MINUTE);
+    const shifts = shiftsOf(c2);
+    assert.equal(shifts.length, 1);
+    const writes = c2.server.writes.length;
+    c2.kill();
+    await world.pass(90_000);
+    assert.deepEqual(slicesAfter(c2, writes), []);
+    assert.deepEqual(shiftsOf(c2), shifts);
+  }
+  await world.stop();
+});
+
+test("own endpoints that were held back before a start are used when they are ready again, while the hub is down, and do not return node by node", async () => {
+  const { world, c1 } = await open();
+  // All are unready, as after an outage.
+  c1.serve("shop/web", ["10.1.0.7"], ["10.1.0.7"]);
+  c1.server.down = true;
+  c1.server.cut();
+  await world.pass(60_000);
+  c1.server.down = false;
+  await world.pass(20_000);
+  const [slice] = c1.server.objects
+    .list("endpointslices")
+    .filter((each) =>
+      at(each, ["metadata", "labels", "multicluster.kubernetes.io/source-cluster"]),
+    );
+  assert.ok(slice);
+  const key = `shop/${String(at(slice, ["metadata", "name"]))}`;
+  c1.kill();
+  // As an outage leaves it: held back.
+  const endpoints = [{ addresses: ["10.1.0.7"], conditions: { ready: false, serving: true } }];
+  c1.server.objects.apply("endpointslices", key, { ...slice, endpoints }, CONTROLLER_NAME);
+  assert.deepEqual(c1.imported(), LAST);
+  turnOff(world);
+  c1.serve("shop/web", ["10.1.0.7"]);
+  c1.start();
+  await world.pass(30_000);
+  assert.deepEqual(c1.imported(), USED);
+  assert.deepEqual(shiftsOf(c1), []);
+  await world.stop();
+});
+
+test("a drain whose object cannot be read after a start ends at its time, and is shown until then", async () => {
+  const { world, c1 } = await open();
+  onHub(world, drainOf(world, 10));
+  await world.pass(5000);
+  assert.deepEqual(c1.imported(), LAST);
+  const message = messageOf(c1);
+  assert.match(message, /Drained: c1 until 2026-06-01T00:10:\S+ by ann \(kernel upgrade\)\.$/);
+  turnOff(world);
+  c1.kill();
+  c1.start();
+  for (let minute = 0; minute < 9; minute++) {
+    await world.pass(MINUTE);
+    assert.deepEqual([c1.imported(), messageOf(c1)], [LAST, message]);
+  }
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c1.imported(), USED);
+  assert.doesNotMatch(messageOf(c1), /Drained/);
+  await world.stop();
+});
+
+test("a peer's drain that cannot be read after a start is known until its end, and over when the peer can be read", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
+  await world.pass(40_000);
+  annotate(c1, drainOf(world, 10));
+  await world.pass(5000);
+  assert.deepEqual(c2.imported(), LAST);
+  c1.server.down = true;
+  c1.server.cut();
+  c2.kill();
+  c2.start();
+  const drainIn = ({ controller }: MemoryCluster) => controller?.members.drains.inForce("c1");
+  await world.pass(9 * MINUTE);
+  const { where, by, reason } = drainIn(c2) ?? {};
+  assert.deepEqual([where, by, reason], [`ClusterProperty ${RECORD}`, "ann", "kernel upgrade"]);
+  await world.pass(2 * MINUTE);
+  assert.equal(drainIn(c2), undefined);
+  assert.deepEqual(c2.imported(), LAST, "which of its endpoints are ready is unknown");
+  c1.server.down = false;
+  await world.pass(MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+  await world.stop();
+});
+
+test("what is recorded is a property of no cluster, and is deleted with its cluster", async () => {
+  const { world, c1, c2 } = await open();
+  annotate(c1, drainOf(world, 10));
+  await world.pass(MINUTE);
+  for (const { server } of [c1, c2]) assert.ok(server.objects.get("clusterproperties", RECORD));
+  const leases = JSON.stringify(world.hub?.objects.list("leases"));
+  assert.match(leases, /clusterset-registry-c1/);
+  assert.doesNotMatch(leases, /rotation/);
+  world.hub?.objects.delete("namespaces", registryNamespace("c1"));
+  await world.pass(MINUTE);
+  assert.equal(c2.server.objects.get("clusterproperties", RECORD), undefined);
+  await world.stop();
+});
+
+test("without ClusterProperties a drain takes effect, the failure is logged once, and a restart changes no slice of a cluster in rotation", async () => {
+  const { world, c2 } = await open();
+  c2.server.denied.set(RECORD, "a webhook is unavailable");
+  onHub(world, drainOf(world, 5));
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c2.imported(), LAST);
+  const failures = c2.log.filter((line) => line.includes("Failed to record whether a cluster"));
+  assert.equal(failures.length, 1);
+  onHub(world, {});
+  await world.pass(2 * MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+  await world.stop();
+});
+
+test("the own drain that was removed while controller and hub were down is over at the start", async () => {
+  const { world, c1 } = await open();
+  annotate(c1, drainOf(world, 60));
+  await world.pass(5000);
+  assert.deepEqual(c1.imported(), LAST);
+  turnOff(world);
+  c1.kill();
+  annotate(c1, {});
+  c1.start();
+  await world.pass(30_000);
+  assert.deepEqual(c1.imported(), USED);
+  await world.stop();
+});
+
+test("a drain that was removed on the hub while the controller was down ends when the hub is listed", async () => {
+  const { world, c1, c2 } = await open();
+  onHub(world, drainOf(world, 60));
+  await world.pass(5000);
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), LAST);
+  turnOff(world);
+  for (const cluster of world.clusters) cluster.kill();
+  onHub(world, {});
+  for (const cluster of world.clusters) cluster.start();
+  await world.pass(MINUTE);
+  assert.deepEqual(c1.imported(), LAST);
+  assert.ok(world.hub);
+  world.hub.down = false;
+  await world.pass(MINUTE);
+  for (const cluster of [c1, c2]) assert.deepEqual(cluster.imported(), USED);
+  await world.stop();
+});
