@@ -26,6 +26,30 @@ test("a span has a begin, a length of one unit, and known fields in any order", 
   }
 });
 
+test("what is accepted is accepted again as it is written, and means the same", () => {
+  const pad = (digits: number) => (value: number) => String(value).padStart(digits, "0");
+  const zone = fc.constantFrom("Z", "+14:00", "-12:00", "+05:30");
+  const year = fc.oneof(fc.constantFrom(0, 1, 9998, 9999), fc.integer({ min: 0, max: 9999 }));
+  const times = fc
+    .tuple(year.map(pad(4)), fc.constantFrom("01-01T00:00:00", "12-31T23:59:59"), zone)
+    .map(([y, rest, z]) => `${y}-${rest}${z}`);
+  const lengths = fc
+    .tuple(fc.integer({ min: 1, max: 30 }), fc.constantFrom("s", "m", "h", "d"))
+    .map(([count, unit]) => `${count}${unit}`);
+  const reasons = fc.integer({ min: 1, max: 230 }).map((count) => "x".repeat(count));
+  const rules = { ...RULES, most: 30 * DAY };
+  const separators = fc.constantFrom(";", "; ", " ; ");
+  fc.assert(
+    fc.property(times, lengths, reasons, separators, (from, length, reason, separator) => {
+      const text = [`from=${from}`, `for=${length}`, `reason=${reason}`].join(separator);
+      const span = parseTimeSpan(text, rules);
+      if (span === undefined) return;
+      assert.deepEqual(parseTimeSpan(timeSpanText(span), rules), span, text);
+    }),
+    { numRuns: Number(process.env.RUNS ?? 2000) },
+  );
+});
+
 test("a missing, invalid, unknown, repeated or unbounded field makes a span invalid", () => {
   const from = "from=2026-11-24T04:00:00Z";
   for (const text of [

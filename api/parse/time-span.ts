@@ -18,13 +18,16 @@ export interface TimeSpanRules {
   readonly fields: readonly string[];
 }
 
-/** Characters of an annotation. A ClusterProperty has as many. */
+/** Characters of an annotation, as typed and as `timeSpanText` writes it. A ClusterProperty has as many. */
 const MOST_CHARACTERS = 256;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 /** Control and format characters would reach terminals, and could hide or reorder text. */
 const PRINTABLE = /^[^\p{C}\p{Zl}\p{Zp}]*$/u;
 
-/** Parses fields that are separated by semicolons; undefined if any is missing, invalid, unknown or repeated. PURE. */
+/**
+ * Parses fields that are separated by semicolons; undefined if any is missing, invalid, unknown or repeated, or if
+ * `timeSpanText` would be invalid: other clusters read that. PURE.
+ */
 export function parseTimeSpan(text: unknown, rules: TimeSpanRules): TimeSpan | undefined {
   if (typeof text !== "string" || text.length > MOST_CHARACTERS) return undefined;
   if (!PRINTABLE.test(text)) return undefined;
@@ -40,7 +43,8 @@ export function parseTimeSpan(text: unknown, rules: TimeSpanRules): TimeSpan | u
   if (from === undefined || length === undefined || length > rules.most) return undefined;
   fields.delete("from");
   fields.delete("for");
-  return { from, length, fields };
+  const span = { from, length, fields };
+  return isWritable(span) ? span : undefined;
 }
 
 /** The canonical text of a span, which `parseTimeSpan` accepts. */
@@ -50,6 +54,12 @@ export function timeSpanText({ from, length, fields }: TimeSpan): string {
     ...fields,
   ];
   return all.map(([name, value]) => `${name}=${value}`).join("; ");
+}
+
+/** With its time zone a year may be before 0 or after 9999, and the canonical text is longer than a terse one. */
+function isWritable(span: TimeSpan): boolean {
+  const isTime = timeOf(new Date(span.from).toISOString()) !== undefined;
+  return isTime && timeSpanText(span).length <= MOST_CHARACTERS;
 }
 
 /** A positive number and one unit: `90m`. */
