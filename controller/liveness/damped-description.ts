@@ -27,26 +27,41 @@ export class DampedDescription {
     return this.#current;
   }
 
+  /** True if nothing that rewrites all slices of the cluster has changed for 30 s. */
+  get isSettled(): boolean {
+    return this.#clock.now() - this.#changedAt >= DAMPED_MS;
+  }
+
+  /** Another change that rewrites them: the next one waits. */
+  touch(): void {
+    this.#changedAt = this.#clock.now();
+  }
+
   /** What the cluster's Lease says; undefined if there is no valid one. */
   observe(cluster: ClusterDescription | undefined): void {
     this.#latest = cluster && descriptionOf(cluster);
-    const wait = this.#changedAt + DAMPED_MS - this.#clock.now();
-    if (wait <= 0) this.#apply();
-    else this.#cancel ??= this.#clock.after(wait, () => this.#apply());
+    this.#try();
   }
 
   stop(): void {
     this.#cancel?.();
   }
 
-  #apply(): void {
+  #try(): void {
     this.#cancel?.();
     this.#cancel = undefined;
+    const wait = this.#changedAt + DAMPED_MS - this.#clock.now();
+    if (wait <= 0) this.#apply();
+    else this.#cancel = this.#clock.after(wait, () => this.#try());
+  }
+
+  #apply(): void {
     if (textOf(this.#latest) === textOf(this.#current)) return;
-    // The first one is no change: a Lease is read after the start.
-    if (this.#current !== undefined) this.#changedAt = this.#clock.now();
+    const isFirst = this.#current === undefined;
     this.#current = this.#latest;
     this.#changed();
+    // The first one is no change: a Lease is read after the start.
+    if (!isFirst) this.touch();
   }
 }
 

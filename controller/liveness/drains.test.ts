@@ -9,9 +9,11 @@ function bench() {
   const clock = new FakeClock();
   const lines: string[] = [];
   const skew = { ms: 0 };
+  const held = new Set<string>();
   const drains = new Drains({
     clock,
     today: () => new Date(clock.now() + skew.ms),
+    mayChange: (_cluster, { where }) => !held.has(where),
     changed: (cluster, drain) => {
       lines.push(
         `${cluster} ${drain === undefined ? "in rotation" : `${drain.by} ${drain.until}`}`,
@@ -19,7 +21,7 @@ function bench() {
     },
   });
   const taken = () => lines.splice(0);
-  return { clock, drains, skew, taken };
+  return { clock, drains, held, skew, taken };
 }
 
 test("a drain begins and ends by itself, within a second of its times", () => {
@@ -72,4 +74,39 @@ test("without a drain there is no timer, nor after a stop", () => {
   assert.ok(clock.next !== undefined);
   drains.stop();
   assert.equal(clock.next, undefined);
+});
+
+test("a change that may not be yet waits, also for a drain that is gone; those of other objects do not", () => {
+  const { clock, drains, held, taken } = bench();
+  held.add("Lease");
+  drains.set("c1", "Lease", { from: 0, until: 9 * MINUTE, by: "peer" });
+  clock.advance(MINUTE);
+  assert.deepEqual(taken(), []);
+  held.clear();
+  clock.advance(1000);
+  assert.deepEqual(taken(), [`c1 peer ${9 * MINUTE}`]);
+  held.add("Lease");
+  drains.set("c1", "Lease", undefined);
+  clock.advance(MINUTE);
+  assert.deepEqual(taken(), []);
+  drains.set("c1", "Secret", { from: 0, until: 5 * MINUTE, by: "ann" });
+  assert.deepEqual(taken(), [`c1 ann ${5 * MINUTE}`]);
+  drains.set("c1", "Secret", undefined);
+  assert.deepEqual(taken(), ["c1 in rotation"]);
+  drains.set("c1", "Lease", { from: 0, until: 9 * MINUTE, by: "peer" });
+  held.clear();
+  clock.advance(1000);
+  drains.set("c1", "Lease", undefined);
+  assert.deepEqual(taken(), [`c1 peer ${9 * MINUTE}`, "c1 in rotation"]);
+});
+
+test("another object that states the same drain changes nothing", () => {
+  const { drains, taken } = bench();
+  const drain = { from: 0, until: MINUTE, by: "ann" };
+  drains.set("c1", "ClusterProperty", drain);
+  assert.deepEqual(taken(), [`c1 ann ${MINUTE}`]);
+  drains.set("c1", "Lease", drain);
+  drains.set("c1", "ClusterProperty", undefined);
+  assert.deepEqual(taken(), []);
+  assert.equal(drains.inForce("c1")?.where, "Lease");
 });

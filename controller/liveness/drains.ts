@@ -1,5 +1,5 @@
 import type { Cancel, Clock } from "../../common/clock.ts";
-import type { Drain, PlacedDrain } from "../model/drain.ts";
+import { type Drain, drainText, type PlacedDrain } from "../model/drain.ts";
 
 /** Milliseconds between checks of the wall clock. */
 const TICK = 1000;
@@ -14,8 +14,10 @@ export interface DrainsOptions {
   readonly clock: Clock;
   /** Wall-clock time: people state when a drain ends, and all clusters have to agree. */
   readonly today: () => Date;
-  /** The drain in force of a cluster has changed; undefined: none. */
-  readonly changed: (cluster: string, drain: PlacedDrain | undefined) => void;
+  /** False: another cluster causes too many changes by its drain, and the next one waits. */
+  readonly mayChange: (cluster: string, drain: PlacedDrain) => boolean;
+  /** The drain in force of a cluster has changed; undefined: none. `cause`: the one that began or ended. */
+  readonly changed: (cluster: string, drain: PlacedDrain | undefined, cause: PlacedDrain) => void;
 }
 
 /** The drains of all clusters. Each begins and ends by itself. */
@@ -59,10 +61,11 @@ export class Drains {
   }
 
   #wait(): void {
-    if (this.#cancel !== undefined || this.#drains.size === 0) return;
+    if (this.#cancel !== undefined || this.#drains.size + this.#inForce.size === 0) return;
     this.#cancel = this.#options.clock.after(TICK, () => {
       this.#cancel = undefined;
-      for (const cluster of [...this.#drains.keys()]) this.#compare(cluster);
+      const clusters = new Set([...this.#drains.keys(), ...this.#inForce.keys()]);
+      for (const cluster of clusters) this.#compare(cluster);
       this.#wait();
     });
   }
@@ -70,11 +73,19 @@ export class Drains {
   #compare(cluster: string): void {
     const found = this.of(cluster).find(({ phase }) => phase === "in-force");
     const before = this.#inForce.get(cluster);
-    if (JSON.stringify(found) === JSON.stringify(before)) return;
+    const cause = found ?? before;
+    if (cause === undefined || JSON.stringify(found) === JSON.stringify(before)) return;
+    const isSame = textOf(found) === textOf(before);
+    if (!isSame && !this.#options.mayChange(cluster, cause)) return;
     if (found === undefined) this.#inForce.delete(cluster);
     else this.#inForce.set(cluster, found);
-    this.#options.changed(cluster, found);
+    // Another object states the same drain, such as the recorded one.
+    if (!isSame) this.#options.changed(cluster, found, cause);
   }
+}
+
+function textOf(drain: Drain | undefined): string | undefined {
+  return drain && drainText(drain);
 }
 
 function phaseOf({ from, until }: Drain, now: number): DrainStatus["phase"] {

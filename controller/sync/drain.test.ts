@@ -142,6 +142,25 @@ test("a peer cannot drain another one: each registry's Lease speaks for its own 
   await world.stop();
 });
 
+test("a peer that drains itself for seconds, again and again, causes one change in 30 seconds at most, and a drain of an operator here takes effect at once", async () => {
+  const { world, c1, c2 } = await open();
+  const before = c2.server.writes.length;
+  for (let count = 0; count < 20; count++) {
+    const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
+    annotate(c1, { [DRAIN]: `from=${from}; for=3s` });
+    await world.pass(31_000);
+  }
+  const slices = c2.writesAfter(before).filter(({ kind }) => kind === "endpointslices").length;
+  assert.ok(slices > 0 && slices <= 21, `${slices} writes in 620 s`);
+  c2.introduce("c1", "to c1", drainOf(world, 1));
+  await world.pass(2000);
+  assert.deepEqual(c2.imported(), LAST);
+  annotate(c1, {});
+  await world.pass(3 * MINUTE);
+  assert.deepEqual(c2.imported(), USED);
+  await world.stop();
+});
+
 test("slices show nodes the windows in which they leave and return, also when the controller is killed in between, and need no write at their end", async () => {
   const { world, c1, c2 } = await open("--drain-window", "600s", "--return-window", "60s");
   annotate(c1, drainOf(world, 20));

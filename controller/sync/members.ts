@@ -67,8 +67,11 @@ export class Members {
     this.#rotations = new Rotations(options);
     this.drains = new Drains({
       ...options,
-      changed: (cluster, drain) => {
+      mayChange: (cluster, { where }) =>
+        where !== leaseOf(cluster) || this.#descriptions.get(cluster)?.isSettled !== false,
+      changed: (cluster, drain, cause) => {
         events.drained(cluster, drain);
+        if (cause.where === leaseOf(cluster)) this.#descriptions.get(cluster)?.touch();
         this.#rotate(cluster);
         // The message of conditions names the drain.
         turned(cluster);
