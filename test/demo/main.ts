@@ -13,7 +13,7 @@ import { type Played, play } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
 import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
 import { CONTROLLER_STEPS, isOutage, isSlow, STEPS } from "./steps.ts";
-import { failuresOf } from "./verdict.ts";
+import { costOf, failuresOf } from "./verdict.ts";
 import { CLUSTERS, tierOf } from "./world.ts";
 
 const paint = paintFor(process.stdout, process.env);
@@ -113,10 +113,7 @@ function summary(stage: Stage, played: readonly Played[]): string[] {
   const slowest = Math.max(...switches.map(({ verdict }) => verdict.firstNew ?? 0));
   const outages = played.filter(({ step }) => isOutage(step));
   return [
-    ...outages.map(
-      ({ step, verdict }) =>
-        `${step.title}: connections elsewhere after ${ms(verdict.firstNew)}, none lost, the slowest took ${ms(verdict.slowest)}`,
-    ),
+    ...outages.map(({ step, verdict }) => `${step.title}: ${costOf(verdict)}`),
     `OK: ${stage.attempts.length} connections, none failed or hung; every switch within ${ms(slowest)}`,
     `    held connections that survived the way back: ${stage.held.length}`,
     ...played

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Attempt, parseAttempt } from "./attempt.ts";
-import { hasSettled, judge } from "./verdict.ts";
+import { costOf, hasSettled, judge } from "./verdict.ts";
 
 const at = (begun: number, place: string, ms = 1): Attempt => {
   const [answer, error] = place.includes("/") ? [place, undefined] : [undefined, place];
@@ -29,6 +29,14 @@ test("Where rejection is expected it is not a failure, and any other error is", 
   const attempts = [at(90, "c1/a"), at(101, "refused"), at(102, "timeout")];
   const { failures, firstNew } = judge(attempts, 100, "refused");
   assert.deepEqual({ failures, firstNew }, { failures: { timeout: 1 }, firstNew: 2 });
+});
+
+test("New connections that go elsewhere only after three seconds are called late", () => {
+  const known = "connections elsewhere after 3.0 s, none lost, the slowest took 3.1 s";
+  assert.equal(costOf({ firstNew: 3000, slowest: 3100 }), known);
+  const late = "connections elsewhere after 3.0 s (LATE: expected within 3.0 s), none lost, ";
+  assert.ok(costOf({ firstNew: 3001, slowest: 9000 }).startsWith(late));
+  assert.match(costOf({ firstNew: undefined, slowest: 0 }), /LATE/);
 });
 
 test("Where servers die, a timeout is cut if its attempt was under way then, and failed if it began later", () => {

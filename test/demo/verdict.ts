@@ -1,4 +1,8 @@
 import { type Attempt, placeOf } from "./attempt.ts";
+import { ms } from "./duration.ts";
+
+/** Milliseconds from a cluster's silence within which new connections go elsewhere. */
+const ELSEWHERE_WITHIN = 3_000;
 
 /** What a change of the objects did to the connections around it. */
 export interface Verdict {
@@ -50,6 +54,13 @@ export function judge(
 export function hasSettled(attempts: readonly Attempt[], wanted: string, count: number): boolean {
   const latest = attempts.slice(-count);
   return latest.length === count && latest.every((attempt) => placeOf(attempt) === wanted);
+}
+
+/** What the death of a cluster without a word cost, and that it cost more time than it should. */
+export function costOf({ firstNew, slowest }: Pick<Verdict, "firstNew" | "slowest">): string {
+  const isLate = firstNew === undefined || firstNew > ELSEWHERE_WITHIN;
+  const late = isLate ? ` (LATE: expected within ${ms(ELSEWHERE_WITHIN)})` : "";
+  return `connections elsewhere after ${ms(firstNew)}${late}, none lost, the slowest took ${ms(slowest)}`;
 }
 
 /** Attempts that failed. */
