@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
 
-/** Commands that test/kubernetes/build knows: the `tool` lines of test/kubernetes/go.mod. */
+/** Commands that test/kubernetes/build knows: the `tool` lines of its files go.mod. */
 export type KubernetesCommand =
   | "etcd"
   | "kube-apiserver"
   | "kube-controller-manager"
   | "kube-proxy"
-  | "kubectl";
+  | "kubectl"
+  | "helm";
 
 const BUILD = new URL("../kubernetes/build", import.meta.url).pathname;
 const DEBIAN_ETCD = new URL("../kubernetes/debian-etcd", import.meta.url).pathname;

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { after, afterEach, before, test } from "node:test";
+import { kubernetesCommand } from "../apiserver/commands.ts";
+import { ControlPlane } from "../apiserver/control-plane.ts";
+import { CHARTS, type Values } from "./rendered.ts";
+
+// The charts on a real API server: installed, upgraded, adopted and uninstalled. On nodes, test/e2e/helm.test.ts shows it.
+
+const ROOT = join(import.meta.dirname, "../..");
+const NAMESPACE = "clusterset-proxy";
+const CRDS = "clusterset-crds";
+const PRODUCT = "clusterset-proxy";
+/** All kinds of the chart. */
+const KINDS =
+  "daemonsets,deployments,serviceaccounts,networkpolicies,poddisruptionbudgets,resourcequotas,roles,rolebindings,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
+const IMPORTS = "serviceimports.multicluster.x-k8s.io";
+const ADOPTING = ["--take-ownership", "--force-conflicts"];
+const IDENTITY: Values = { identity: { cluster: "cluster-1", region: "eu-west" } };
+
+let plane: ControlPlane;
+before(async () => {
+  plane = await ControlPlane.start({ controllerManager: true });
+  await kubectl("create", "namespace", NAMESPACE);
+});
+after(() => plane?.remove());
+afterEach(async () => {
+  for (const name of [PRODUCT, CRDS]) await helm("uninstall", "--ignore-not-found", name);
+  await kubectl("delete", "crds", "--all");
+});
+
+/** Runs a command for the cluster's admin; returns its output. Throws if it fails. */
+async function run(
+  name: "helm" | "kubectl",
+  argv: readonly string[],
+  input?: unknown,
+): Promise<string> {
+  const kubeconfig = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
+  const child = spawn(kubernetesCommand(name), [...argv, ...kubeconfig]);
+  child.stdin.end(input === undefined ? "" : JSON.stringify(input));
+  // Not spawnSync: the API server's output goes through this process, too.
+  const [out, errors] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
+  if (child.exitCode !== 0) throw new Error(`${name} ${argv.join(" ")}\n${out}${errors}`);
+  return out;
+}
+
+function kubectl(...argv: readonly string[]): Promise<string> {
+  return run("kubectl", argv);
+}
+
+function helm(...argv: readonly string[]): Promise<string> {
+  return run("helm", [...argv, "--namespace", NAMESPACE]);
+}
+
+/** Installs or upgrades a release; returns what Helm prints. */
+function apply(chart: string, values: Values = {}, ...more: readonly string[]): Promise<string> {
+  const argv = ["upgrade", "--install", chart, join(CHARTS, chart), "--values", "-", ...more];
+  return run("helm", [...argv, "--namespace", NAMESPACE], values);
+}
+
+/** Objects of the product, by kind and name. */
+async function ours(): Promise<string[]> {
+  const named = (await kubectl("get", KINDS, "-A", "-o", "name")).split("\n");
+  return named.filter((line) => /clusterset|critical-pods/.test(line)).sort();
+}
+
+/** The pod templates of agents and controllers, of which each change restarts pods: as text. */
+function templates(): Promise<string> {
+  return kubectl(
+    ...["-n", NAMESPACE, "get", "daemonset/clusterset-agent", "deployment/clusterset-controller"],
+    ...["-o", "jsonpath={.items[*].spec.template}"],
+  );
+}
+
+/** Creates a ServiceExport; its UID shows later whether it is the same. */
+async function exportOf(name: string): Promise<() => Promise<string>> {
+  const manifest = { apiVersion: "multicluster.x-k8s.io/v1beta1", kind: "ServiceExport" };
+  const metadata = { name, namespace: "default" };
+  await run("kubectl", ["apply", "-f", "-"], { ...manifest, metadata });
+  return () => kubectl("get", "serviceexport", name, "-o", "jsonpath={.metadata.uid}");
+}
+
+/** Changes the CRD of ServiceImports. */
+function change(patch: object): Promise<string> {
+  return kubectl("patch", "crd", IMPORTS, "--type=merge", "-p", JSON.stringify(patch));
+}
+
+/** A mark in that CRD that an update by the chart removes. */
+const THEIRS = { spec: { names: { categories: ["theirs"] } } };
+
+function categoryOfImports(): Promise<string> {
+  return kubectl("get", "crd", IMPORTS, "-o", "jsonpath={.spec.names.categories[0]}");
+}
+
+test("an upgrade with the same values changes no pod; other values do", async () => {
+  await apply(CRDS);
+  await apply(PRODUCT, IDENTITY);
+  const before = await templates();
+  assert.match(before, /"image":"clusterset-agent:.*"image":"clusterset-controller:/);
+  await apply(PRODUCT, IDENTITY);
+  assert.equal(await templates(), before);
+  await apply(PRODUCT, { ...IDENTITY, agent: { flags: { "log-level": "debug" } } });
+  assert.notEqual(await templates(), before);
+  await helm("rollback", PRODUCT, "1");
+  assert.equal(await templates(), before);
+});
+
+test("uninstalling both charts leaves CRDs and ServiceExports, and nothing else of theirs", async () => {
+  await apply(CRDS);
+  await apply(PRODUCT, { ...IDENTITY, admissionPolicies: true, coredns: { rbac: true } });
+  const installed = await ours();
+  assert.ok(installed.length > 20, installed.join("\n"));
+  const uid = await exportOf("web");
+  const before = await uid();
+  await helm("uninstall", PRODUCT);
+  assert.deepEqual(await ours(), []);
+  assert.equal(await kubectl("get", "clusterproperties", "-o", "name"), "");
+  await helm("uninstall", CRDS);
+  assert.equal(await uid(), before);
+  // And the next installation finds its own CRDs.
+  assert.doesNotMatch(await apply(CRDS), /stays as it is/);
+  assert.equal(await uid(), before);
+});
+
+test("the chart adopts an installation of kubectl without changing a pod", async () => {
+  await kubectl("apply", "-f", join(ROOT, "deploy/crds"));
+  await kubectl("apply", "-k", join(ROOT, "deploy/overlays/mesh"));
+  const before = await templates();
+  await assert.rejects(apply(PRODUCT), /cannot be imported into the current release/);
+  await apply(PRODUCT, {}, ...ADOPTING);
+  assert.equal(await templates(), before);
+  await helm("uninstall", PRODUCT);
+  assert.deepEqual(await ours(), []);
+});
+
+test("CRDs that the release did not install stay, unless it adopts them", async () => {
+  await kubectl("apply", "-f", join(ROOT, "deploy/crds"));
+  await change(THEIRS);
+  const said = await apply(CRDS);
+  assert.equal(said.match(/stays as it is: this release did not install it/g)?.length, 3);
+  assert.equal(await categoryOfImports(), "theirs");
+  assert.doesNotMatch(await apply(CRDS, { adopt: true }, ...ADOPTING), /stays as it is/);
+  assert.equal(await categoryOfImports(), "multicluster");
+});
+
+for (const [label, value] of [
+  ["release-version", "v0.10.0"],
+  ["crd-schema-revision", "10"],
+] as const) {
+  test(`a CRD with a later ${label} stays, with its objects, also in the release that installed it`, async () => {
+    await apply(CRDS);
+    await change({ metadata: { labels: { [`multicluster.x-k8s.io/${label}`]: value } } });
+    await change(THEIRS);
+    const uid = await exportOf("web");
+    const before = await uid();
+    const said = await apply(CRDS, { adopt: true });
+    assert.match(said, /serviceimports\S+ stays as it is: it is of a later release/);
+    assert.equal(await categoryOfImports(), "theirs");
+    assert.equal(await uid(), before);
+  });
+}
+
+test("a CRD with an API version that the chart lacks stays", async () => {
+  await apply(CRDS);
+  const crd = "clusterproperties.about.k8s.io";
+  const { versions } = JSON.parse(await kubectl("get", "crd", crd, "-o", "json")).spec;
+  const later = { ...versions[0], name: "v1", storage: false };
+  const patch = { spec: { versions: [...versions, later] } };
+  await kubectl("patch", "crd", crd, "--type=merge", "-p", JSON.stringify(patch));
+  assert.match(await apply(CRDS), /clusterproperties\S+ stays as it is: it has the API version v1/);
+});
+
+test("without CRDs, the notes name what is missing; with an identity, Helm refuses to install", async () => {
+  assert.match(await apply(PRODUCT), /does not serve multicluster\.x-k8s\.io\/v1beta1/);
+  await helm("uninstall", PRODUCT);
+  await assert.rejects(apply(PRODUCT, IDENTITY), /ensure CRDs are installed first/);
+});

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import packageJson from "../../package.json" with { type: "json" };
+import { chartFiles } from "../../scripts/charts/chart-files.ts";
+import { templateText } from "../../scripts/charts/template.ts";
+
+// Files of deploy/charts that are made of others are up to date. What Helm renders, test/packages shows.
+
+const root = join(import.meta.dirname, "../..");
+const template = { source: "a.yaml", path: "a.yaml" };
+
+test("templates, copies and the schema of charts are those of their sources (node scripts/charts.ts --write)", () => {
+  const files = chartFiles();
+  assert.ok(files.size > 15);
+  for (const [file, text] of files) {
+    assert.equal(readFileSync(join(root, file), "utf8"), text, `${file} is behind its source`);
+  }
+});
+
+test("charts have the version of the release", () => {
+  for (const chart of ["clusterset-proxy", "clusterset-crds"]) {
+    const text = readFileSync(join(root, `deploy/charts/${chart}/Chart.yaml`), "utf8");
+    assert.match(text, new RegExp(`^version: ${packageJson.version}$`, "m"));
+    assert.match(text, new RegExp(`^appVersion: ${packageJson.version}$`, "m"));
+  }
+});
+
+test("an edit whose text is gone, or is there twice, is an error that names both", () => {
+  const edits = [{ replace: "image: x", by: "image: y" }];
+  assert.throws(() => templateText("image: z\n", { ...template, edits }), {
+    message: "a.yaml contains 0 times, not 1: image: x",
+  });
+  assert.throws(() => templateText("image: x\nimage: x\n", { ...template, edits }), /2 times/);
+});
+
+test("a manifest that Helm would evaluate is an error", () => {
+  assert.throws(() => templateText("a: '{{ b }}'\n", template), /a\.yaml contains "\{\{"/);
+});
+
+test("an object is in the release's namespace, and has the chart's labels beside its own", () => {
+  const labels = '    {{- include "clusterset-proxy.labels" $ | nindent 4 }}\n';
+  const text = (metadata: string) => templateText(`metadata:\n${metadata}spec: {}\n`, template);
+  assert.ok(
+    text("  name: a\n  namespace: clusterset-proxy\n").endsWith(
+      `  name: a\n  namespace: {{ .Release.Namespace | quote }}\n  labels:\n${labels}spec: {}\n`,
+    ),
+  );
+  assert.ok(text("  labels:\n    b: c\n").endsWith(`  labels:\n${labels}    b: c\nspec: {}\n`));
+  assert.ok(text("  labels: { b: c }\n").endsWith(`  labels:\n    b: c\n${labels}spec: {}\n`));
+});
