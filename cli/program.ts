@@ -1,6 +1,9 @@
 import { Command } from "commander";
 import { VERSION } from "../common/version.ts";
+import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
+import { addExport } from "./command/export.ts";
+import { addSimulate } from "./command/simulate.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -10,10 +13,15 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     .description("Install, examine and operate a clusterset of clusterset-proxy.")
     .version(VERSION, "--version", "print the version")
     .helpCommand("help [command]", "print the help of a command")
+    // For the hidden command that completes other command lines.
+    .enablePositionalOptions()
     .showHelpAfterError("(--help lists the flags)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.note })
     // Reported by the caller, which sets the exit code.
     .exitOverride();
+  addExport(program, terminal, end);
+  addSimulate(program, terminal, end);
   addDrain(program, terminal, end);
+  addCompletion(program, terminal, end);
   return program;
 }

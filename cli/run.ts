@@ -1,4 +1,4 @@
-import { CommanderError } from "commander";
+import { CommanderError, InvalidArgumentError } from "commander";
 import { codeOf } from "../common/errors.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { createProgram } from "./program.ts";
@@ -14,6 +14,8 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(argv, { from: "user" });
     return code;
   } catch (thrown) {
+    // Of an action, which commander does not print.
+    if (thrown instanceof InvalidArgumentError) terminal.note(`error: ${thrown.message}\n`);
     // Commander has printed its message, or the help.
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.well : EXIT.usage;
     if (terminal.signal.aborted) return EXIT.failed;

@@ -9,6 +9,29 @@ export const CLI_RULES: readonly Rule[] = [
     why: "Text for people and for other programs.",
   },
   {
+    files: ["cli/view/**"],
+    may: ["./", "api/**", "agent/{model,plan}/**", "cli/exit-code.ts", "cli/output/**"],
+    pure: true,
+    why: "What commands show, by the same pure code as the agents'.",
+  },
+  {
+    files: ["cli/agents/**"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "agent/config/{config,node-fact}.ts",
+      "agent/{model,plan}/**",
+      "agent/sources/kubernetes/queries.ts",
+      "agent/sources/manifests/document.ts",
+      "cli/clusters/cluster.ts",
+      "cli/install-namespace.ts",
+      "cli/view/**",
+    ],
+    pure: false,
+    why: "What a cluster's agents decide by: their configuration, objects and facts.",
+  },
+  {
     files: ["cli/clusters/**"],
     may: [
       "./",

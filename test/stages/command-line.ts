@@ -48,6 +48,13 @@ export class CommandLine implements Disposable {
     return { code, out: out.join(""), note: note.join("") };
   }
 
+  /** Writes a file of the user; returns its path. */
+  file(name: string, text: string): string {
+    const path = join(this.#directory, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.#directory, { recursive: true });
   }

@@ -1,0 +1,44 @@
+import { type AgentConfig, parseConfig } from "../../agent/config/config.ts";
+import { fieldAt, textField } from "../../api/parse/fields.ts";
+import { isUsage, type Usage } from "../../common/config/usage.ts";
+
+/** The configuration of a cluster's agents, as its DaemonSet states it. */
+export interface AgentSettings {
+  readonly config: AgentConfig;
+  /** Variables whose value the DaemonSet does not state: they come from another object. */
+  readonly unknown: readonly string[];
+  /** Tag of the image; absent if it has none. */
+  readonly version?: string;
+}
+
+/** Given by the kubelet, on each node its own. */
+const OF_EACH_NODE = ["CLUSTERSET_AGENT_NODE_NAME"];
+/** As in a pod, where the API server's objects are read. */
+const IN_CLUSTER = { KUBERNETES_SERVICE_HOST: "kubernetes.default" };
+
+/** The settings of the agent's DaemonSet; without one, the defaults. A usage error if the agent would report one. PURE. */
+export function agentSettings(daemonSets: readonly unknown[]): AgentSettings | Usage {
+  const container = listAt(daemonSets[0], "spec", "template", "spec", "containers").find(
+    (one) => textField(one, "name") === "agent",
+  );
+  const env = new Map<string, string>();
+  const unknown: string[] = [];
+  for (const variable of listAt(container, "env")) {
+    const name = textField(variable, "name") ?? "";
+    const value = textField(variable, "value");
+    if (value !== undefined) env.set(name, value);
+    else if (!OF_EACH_NODE.includes(name)) unknown.push(name);
+  }
+  const argv = listAt(container, "args").filter((word) => typeof word === "string");
+  const host = { name: "node", terminal: false };
+  const config = parseConfig(argv, { ...Object.fromEntries(env), ...IN_CLUSTER }, host);
+  if (isUsage(config)) return config;
+  const [image = ""] = (textField(container, "image") ?? "").split("@");
+  const [, version] = /:([^:/]+)$/.exec(image) ?? [];
+  return { config, unknown, ...(version !== undefined && { version }) };
+}
+
+function listAt(from: unknown, ...path: readonly string[]): readonly unknown[] {
+  const list = fieldAt(from, ...path);
+  return Array.isArray(list) ? list : [];
+}

@@ -1,0 +1,114 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { isLabelName } from "../../api/names.ts";
+import { fieldAt, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { queryOf, SERVICE_EXPORTS, SERVICES } from "../../common/kubernetes/kinds.ts";
+import { metaOf } from "../../common/kubernetes/object-meta.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
+import { type ObjectReference, objectReference, withClusterFlags } from "../command-line.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface ExportFlags extends ClusterFlags {
+  readonly namespace?: string;
+  readonly selector?: string;
+  readonly dryRun?: boolean;
+}
+
+/** `export` and `unexport`: ServiceExports of Services, by name or by label. */
+export function addExport(
+  program: Command,
+  terminal: Terminal,
+  end: (code: ExitCode) => void,
+): void {
+  withExportFlags(program.command("export"))
+    .summary("export Services to the clusterset")
+    .description(
+      "Create a ServiceExport for each Service. Those that are exported stay as they are.",
+    )
+    .action(async (services: readonly string[], flags: ExportFlags) =>
+      end(await forServices(services, flags, terminal, createExport)),
+    );
+  withExportFlags(program.command("unexport"))
+    .summary("withdraw Services from the clusterset")
+    .description(
+      "Delete the ServiceExport of each Service: its endpoints in this cluster leave the imports of all clusters.",
+    )
+    .action(async (services: readonly string[], flags: ExportFlags) =>
+      end(await forServices(services, flags, terminal, deleteExport)),
+    );
+}
+
+function withExportFlags(command: Command): Command {
+  return withClusterFlags(command)
+    .argument("[services...]", "NAMESPACE/NAME, or NAME with -n")
+    .option("-n, --namespace <name>", "default: default", namespace)
+    .option("-l, --selector <labels>", "all Services of the namespace with these labels")
+    .option("--dry-run", "print what would change, and change nothing");
+}
+
+/** Does something with one Service; returns what it has done. */
+type Change = (cluster: Cluster, service: ObjectReference, dryRun: boolean) => Promise<string>;
+
+async function forServices(
+  services: readonly string[],
+  flags: ExportFlags,
+  terminal: Terminal,
+  change: Change,
+): Promise<ExitCode> {
+  if ((services.length === 0) === (flags.selector === undefined)) {
+    throw new InvalidArgumentError("Expected names of Services, or -l, and not both.");
+  }
+  const named = services.map((text) => objectReference(text, flags.namespace));
+  return withClusters(flags, terminal, async (clusters) => {
+    for (const cluster of clusters) {
+      const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
+      if (chosen.length === 0) terminal.note(`${cluster.context}: no Service matches\n`);
+      for (const service of chosen) {
+        const done = await change(cluster, service, flags.dryRun === true);
+        const note = flags.dryRun === true ? " (dry run)" : "";
+        terminal.out(
+          `${cluster.context}: serviceexport/${service.name} in ${service.namespace} ${done}${note}\n`,
+        );
+      }
+    }
+    return EXIT.well;
+  });
+}
+
+/** Services with the labels of `-l`. */
+async function selected(cluster: Cluster, flags: ExportFlags): Promise<ObjectReference[]> {
+  const { selector = "", namespace: within = "default" } = flags;
+  const query = queryOf(SERVICES, { namespace: within, labelSelector: selector });
+  const found = await cluster.list(query);
+  return found.flatMap((service) => {
+    const name = textField(fieldAt(service, "metadata"), "name");
+    return name === undefined ? [] : [{ namespace: within, name }];
+  });
+}
+
+const createExport: Change = async ({ objects, context }, service, dryRun) => {
+  if ((await objects.get(SERVICES, service)) === undefined) {
+    throw new ApiFault(
+      "absent",
+      `${context}: there is no Service ${service.namespace}/${service.name}`,
+    );
+  }
+  if ((await objects.get(SERVICE_EXPORTS, service)) !== undefined) return "unchanged";
+  if (!dryRun) await objects.create(SERVICE_EXPORTS, { metadata: { ...service } });
+  return "created";
+};
+
+const deleteExport: Change = async ({ objects }, service, dryRun) => {
+  const found = await objects.get(SERVICE_EXPORTS, service);
+  const meta = found && metaOf(found.object);
+  if (meta === undefined) return "not found";
+  if (!dryRun) await objects.delete(SERVICE_EXPORTS, service, meta);
+  return "deleted";
+};
+
+function namespace(value: string): string {
+  if (!isLabelName(value)) throw new InvalidArgumentError("Expected the name of a namespace.");
+  return value;
+}
