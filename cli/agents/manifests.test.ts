@@ -9,7 +9,7 @@ const OBJECTS = { imports: [WEB], slices: [], properties: [], holders: [], nodes
 
 function applied(text: string) {
   const result = withManifests(OBJECTS, [{ name: "web.yaml", text }]);
-  assert.ok(typeof result !== "string", String(result));
+  assert.ok(typeof result !== "string", JSON.stringify(result));
   return result;
 }
 
@@ -44,6 +44,6 @@ items:
 test("a file that is no YAML, or an object without a name, is an error that names the file", () => {
   for (const text of ["a: [", "kind: ServiceImport", "- 1"]) {
     const result = withManifests(OBJECTS, [{ name: "web.yaml", text }]);
-    assert.match(String(result), /^web\.yaml: /);
+    assert.match(JSON.stringify(result), /^"web\.yaml: /);
   }
 });

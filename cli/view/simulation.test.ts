@@ -44,7 +44,7 @@ const FACTS = agentFacts(OBJECTS, config);
 const GROUPS = settled(nodeGroups(FACTS, config, undefined)) as readonly NodeGroup[];
 
 function simulated(then: AgentFacts | string): SimulatedPort[] {
-  assert.ok(typeof then !== "string", String(then));
+  assert.ok(typeof then !== "string", JSON.stringify(then));
   const [before, after] = [modelOf(FACTS, config), modelOf(then, config)];
   return [...simulate(before, after, GROUPS, [...FACTS.imports.keys()].sort())];
 }

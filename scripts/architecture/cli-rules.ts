@@ -59,6 +59,7 @@ export const CLI_RULES: readonly Rule[] = [
       "common/**",
       "cli/{command,output}/**",
       "commander",
+      "node:fs",
       "node:os",
       "node:util",
     ],
