@@ -9,7 +9,8 @@ nameProcess("kubectl-clusterset");
 // A closed pipe (`status | head`) is not an error.
 process.stdout.on("error", () => undefined);
 process.stderr.on("error", () => undefined);
-process.exitCode = await run(process.argv.slice(2), {
+// No `await` here: the self-contained executable is a CommonJS module, which has none.
+void run(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   note: (text) => process.stderr.write(text),
   paint: painter(process.stdout),
@@ -18,4 +19,6 @@ process.exitCode = await run(process.argv.slice(2), {
   user: userInfo().username,
   timeOfDay: () => Date.now(),
   signal: stopSignal(),
+}).then((code) => {
+  process.exitCode = code;
 });
