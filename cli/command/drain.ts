@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ANNOTATION_DRAIN } from "../../api/keys.ts";
+import { Complaints } from "../../api/parse/complaints.ts";
 import { timeOf } from "../../api/parse/time.ts";
 import { durationOf } from "../../api/parse/time-span.ts";
-import { drainText, LONGEST_DRAIN_MS } from "../../controller/model/drain.ts";
+import { drainText, LONGEST_DRAIN_MS, parseDrain } from "../../controller/model/drain.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import {
   type DrainPlace,
@@ -81,6 +82,13 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
   const { reason, by = terminal.user } = flags;
   const until = from + flags.for;
   const value = drainText({ from, until, by, ...(reason !== undefined && { reason }) });
+  const annotated = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
+  if (parseDrain(annotated, new Complaints("")) === undefined) {
+    // The fields are valid one by one, but together they may be too long; so may be the user's name.
+    terminal.note(`The drain would be invalid: ${JSON.stringify(value)}\n`);
+    terminal.note("It may have 256 characters; set --by and --reason.\n");
+    return EXIT.usage;
+  }
   return withClusters(flags, terminal, async (clusters) => {
     const places = preferred(await drainPlaces(clusters, cluster), flags.at);
     if (places.length === 0) return notFound(cluster, flags.at, terminal);
