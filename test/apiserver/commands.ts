@@ -7,7 +7,9 @@ export type KubernetesCommand =
   | "kube-controller-manager"
   | "kube-proxy"
   | "kubectl"
-  | "helm";
+  | "helm"
+  | "prometheus"
+  | "promtool";
 
 const BUILD = new URL("../kubernetes/build", import.meta.url).pathname;
 const DEBIAN_ETCD = new URL("../kubernetes/debian-etcd", import.meta.url).pathname;
