@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { BLOCKS } from "./documents/blocks.ts";
+import { FILES } from "./documents/files.ts";
 import { withBlock } from "./documents/markers.ts";
 
-// Writes what documents say of the code anew: node scripts/documents.ts --write. Without the flag, it only
-// says which of them are behind.
+// Writes what documents say of the code anew, and the files that are made from it: node scripts/documents.ts --write. Without
+// the flag, it only says which of them are behind.
 
 const root = join(import.meta.dirname, "..");
 const write = process.argv.includes("--write");
@@ -17,5 +18,15 @@ for (const { document, name, text } of BLOCKS) {
   behind++;
   if (write) writeFileSync(path, current);
   console.log(`${document}: ${name} ${write ? "written" : "is behind the code"}`);
+}
+for (const { path, text } of FILES) {
+  const file = join(root, path);
+  if (existsSync(file) && readFileSync(file, "utf8") === text) continue;
+  behind++;
+  if (write) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  console.log(`${path} ${write ? "written" : "is behind the code"}`);
 }
 process.exitCode = write || behind === 0 ? 0 : 1;

@@ -23,7 +23,7 @@ function tests(name: string, files: string, concurrency: number): Group {
  */
 const LANES: readonly (readonly Group[])[] = [
   [
-    tests("servers", "test/{lab,apiserver,coexistence,packages}/**/*.test.ts", 2),
+    tests("servers", "test/{lab,apiserver,coexistence,monitoring,packages}/**/*.test.ts", 2),
     tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
   ],
   [tests("rules", "test/{kernel,backends}/**/*.test.ts", 1)],

@@ -146,10 +146,7 @@ async function keepInSync(
   });
   metrics.gauges.build.set({ version: VERSION, node: process.version, backend: chosen.name }, 1);
   const text = async () => {
-    for (const [family, { oldestWaiting }] of agent.families) {
-      const waited = oldestWaiting === undefined ? 0 : clock.now() - oldestWaiting;
-      metrics.gauges.waiting.set({ family }, waited / 1000);
-    }
+    metrics.progressed(agent, clock.now());
     for (const [resource, size] of open.sizes()) {
       metrics.gauges.sourceObjects.set({ resource }, size);
     }

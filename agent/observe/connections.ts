@@ -23,6 +23,8 @@ export class Connections {
   observe(resource: string, state: ReflectorState): void {
     const { reason, detail } = state;
     this.#states.set(resource, state);
+    // Without an earlier 0, Prometheus' increase() does not see the first.
+    this.#metrics.counters.sourceStates.inc({ resource, reason: "doubtful" }, 0);
     this.#metrics.counters.sourceStates.inc({ resource, reason });
     this.#metrics.gauges.sourceWatching.set({ resource }, reason === "watching" ? 1 : 0);
     const lost = this.#lost.get(resource);

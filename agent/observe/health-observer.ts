@@ -57,7 +57,7 @@ export class HealthObserver implements HealthEvents {
   }
 
   probed(cluster: string, result: ProbeResult): void {
-    this.#metrics.counters.probes.inc({ cluster, result });
+    this.#metrics.counters.probes.inc({ member: cluster, result });
   }
 
   uplink(isSilent: boolean): void {

@@ -95,8 +95,8 @@ export const COUNTERS = {
   },
   probes: {
     name: "health_probes_total",
-    help: "Probes of endpoints that are suspected or known not to answer, and of others to compare them with, by cluster and result (accepted, refused, silent, unknown).",
-    labelNames: ["cluster", "result"],
+    help: "Probes of endpoints that are suspected or known not to answer, and of others to compare them with, by source cluster and result (accepted, refused, silent, unknown).",
+    labelNames: ["member", "result"],
   },
   healthFailures: {
     name: "health_failures_total",
@@ -126,6 +126,16 @@ export const GAUGES = {
     name: "oldest_waiting_change_age_seconds",
     help: "Age of the oldest change that is not programmed yet, in seconds; 0 if all are.",
     labelNames: ["family"],
+  },
+  inSyncAge: {
+    name: "kernel_in_sync_age_seconds",
+    help: "Time since the kernel was last known to have the planned rules, by a write or a drift check (every second to every minute), in seconds; absent before the first.",
+    labelNames: ["family"],
+  },
+  ready: {
+    name: "ready",
+    help: "1 while /readyz answers that the node forwards as planned, else 0.",
+    labelNames: [],
   },
   imports: {
     name: "imports",

@@ -1,9 +1,11 @@
 import type { Problem } from "../../api/problem.ts";
+import { isWell } from "../../common/checks.ts";
 import { codeOf } from "../../common/errors.ts";
 import { ProgramMetrics } from "../../common/metrics.ts";
 import type { ConntrackFact } from "../preflight/conntrack-table.ts";
 import type { Finding } from "../preflight/finding.ts";
 import { COUNTERS, GAUGES, HISTOGRAMS, METRIC_PREFIX } from "./metric-table.ts";
+import { type AgentState, readiness } from "./readiness.ts";
 import { type ImportSummary, portKey } from "./summary.ts";
 
 /** Label value that stands for a port that rejects connections. */
@@ -38,6 +40,15 @@ export class AgentMetrics extends ProgramMetrics<
     const known = new Set(previous.map(partOf));
     for (const problem of next) {
       if (!known.has(partOf(problem))) this.counters.rejections.inc({ reason: problem.reason });
+    }
+  }
+
+  /** Sets the gauges of the agent's present state. `now`: milliseconds of its clock. */
+  progressed(agent: AgentState, now: number): void {
+    this.gauges.ready.set(isWell(readiness(agent, now)) ? 1 : 0);
+    for (const [family, { inSyncAt, oldestWaiting = now }] of agent.families) {
+      this.gauges.waiting.set({ family }, (now - oldestWaiting) / 1000);
+      if (inSyncAt !== undefined) this.gauges.inSyncAge.set({ family }, (now - inSyncAt) / 1000);
     }
   }
 

@@ -41,6 +41,8 @@ export interface FamilyProgress {
   readonly synced: boolean;
   /** Services whose rules stay although the first lists lack them; absent if there are none. */
   readonly retained?: number;
+  /** When the kernel was last known to be at the desired state, by a write or a check; absent if it never was. */
+  readonly inSyncAt?: number;
   /** When the oldest change that is not live was observed; absent if all are live. */
   readonly oldestWaiting?: number;
   /** When the present step of the running pass began; absent between passes. */
@@ -147,15 +149,18 @@ export class Agent {
   /** The progress of each family; times are the clock's. */
   get families(): ReadonlyMap<Family, FamilyProgress> {
     return new Map(
-      [...this.#reconcilers].map(([family, { synced, retained, oldestWaiting, stepSince }]) => [
-        family,
-        {
-          synced,
-          ...(retained > 0 && { retained }),
-          ...(oldestWaiting !== undefined && { oldestWaiting }),
-          ...(stepSince !== undefined && { stepSince }),
-        },
-      ]),
+      [...this.#reconcilers].map(
+        ([family, { synced, retained, inSyncAt, oldestWaiting, stepSince }]) => [
+          family,
+          {
+            synced,
+            ...(inSyncAt !== undefined && { inSyncAt }),
+            ...(retained > 0 && { retained }),
+            ...(oldestWaiting !== undefined && { oldestWaiting }),
+            ...(stepSince !== undefined && { stepSince }),
+          },
+        ],
+      ),
     );
   }
 

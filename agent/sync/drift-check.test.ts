@@ -33,6 +33,19 @@ describe("while nothing changes", () => {
     assert.deepEqual(bench.backend.log, []);
   });
 
+  test("each check that finds nothing shows that the kernel is in sync", async () => {
+    await bench.pass(60_000);
+    assert.ok(bench.clock.now() - (bench.reconciler.inSyncAt ?? 0) <= 5_000);
+    bench.backend.drift = [FLUSHED];
+    await bench.pass(20_000);
+    const last = bench.reconciler.inSyncAt;
+    await bench.pass(4_000);
+    assert.equal(bench.reconciler.inSyncAt, last, "drift, in repair backoff");
+    bench.backend.drift = [];
+    await bench.pass(400_000);
+    assert.ok(bench.clock.now() - (bench.reconciler.inSyncAt ?? 0) <= 5_000);
+  });
+
   test("external changes are repaired at once, and reported with their suspect", async () => {
     bench.backend.kernel.clear();
     bench.backend.drift = [FLUSHED];
@@ -251,6 +264,7 @@ for (const [random, minutes] of [
       check: async () => found([]),
       interval: () => 5_000,
       drifted: () => undefined,
+      clean: () => undefined,
       failed: () => undefined,
       wake: () => undefined,
     });

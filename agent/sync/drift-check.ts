@@ -22,6 +22,8 @@ export interface DriftCheckOptions<Tx> {
   readonly interval: (took: number, reading: Reading) => number;
   /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it. */
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
+  /** A check that no pass has overlapped found nothing. */
+  readonly clean: () => void;
   /** A check failed; `retryIn`: milliseconds until the next. */
   readonly failed: (error: unknown, retryIn: number) => void;
   /** A complete pass has become due, or there is garbage. */
@@ -139,7 +141,7 @@ export class DriftCheck<Tx> {
 
   /** Returns the milliseconds until the next check; undefined if that has to wait for a repair. */
   async #check(): Promise<number | undefined> {
-    const { clock, random, check, interval, drifted, failed, wake } = this.#options;
+    const { clock, random, check, interval, drifted, clean, failed, wake } = this.#options;
     const began = clock.now();
     const passes = this.#passes;
     try {
@@ -154,6 +156,7 @@ export class DriftCheck<Tx> {
       this.#overlapped = 0;
       if (this.#stop.signal.aborted) return undefined;
       if (drift.length === 0) {
+        clean();
         this.#garbage = garbage;
         if (garbage !== undefined) wake();
         return next;

@@ -35,6 +35,22 @@ describe("changes that wait", () => {
     assert.equal(bench.reconciler.oldestWaiting, undefined);
   });
 
+  test("the kernel is known to be in sync when it has accepted everything, and not while a change waits", async () => {
+    assert.equal(bench.reconciler.inSyncAt, undefined);
+    await bench.started();
+    const started = bench.clock.now();
+    assert.equal(bench.reconciler.inSyncAt, started);
+    const release = bench.backend.hold();
+    bench.want(A, 80, started);
+    await quiet();
+    bench.clock.advance(60_000);
+    await quiet();
+    assert.equal(bench.reconciler.inSyncAt, started, "a transaction is in flight");
+    release();
+    await bench.settle();
+    assert.equal(bench.reconciler.inSyncAt, bench.clock.now());
+  });
+
   test("reports since when a pass is running", async () => {
     const release = bench.backend.hold();
     bench.clock.advance(5);

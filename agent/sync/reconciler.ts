@@ -77,6 +77,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   #stepSince: number | undefined;
   #failures = 0;
   #synced = false;
+  #inSyncAt: number | undefined;
   #wasRead = false;
   #running: Promise<void> | undefined;
   /** Ends the wait for work. */
@@ -108,6 +109,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
         this.#state === undefined ? UNCHANGED : backend.check(this.#state, stop),
       interval: (took, reading) => interval.after(family, took, reading),
       drifted: (drift, repairIn) => this.#announcements.drifted(drift, repairIn),
+      clean: () => this.#sawInSync(),
       failed: (error, retryIn) => events.checkFailed({ family, error, retryIn }),
       wake,
     });
@@ -116,6 +118,11 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
   /** True once the kernel was at the desired state. */
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** When the kernel was last known to be at the desired state, by a write or a check; undefined if it never was. */
+  get inSyncAt(): number | undefined {
+    return this.#inSyncAt;
   }
 
   /** When the oldest change that is not live was observed; undefined if all are live. */
@@ -318,6 +325,11 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     return tx;
   }
 
+  #sawInSync(): void {
+    if (this.#state === undefined || this.#changes.any || this.#search.unfinished) return;
+    this.#inSyncAt = this.#options.clock.now();
+  }
+
   #accepted(scope: "changed" | "complete", { writes, deletes }: Tx, started: number): void {
     const { backend, clock, family, follower, events } = this.#options;
     this.#failures = 0;
@@ -330,6 +342,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     this.#announcements.quarantined([...this.#quarantine.all, ...this.#conflicts]);
     const seconds = (clock.now() - started) / 1000;
     const changedAt = this.#changes.live();
+    this.#sawInSync();
     events.reconciled({ family, scope, seconds, writes, deletes, changedAt });
   }
 

@@ -47,8 +47,8 @@ export const COUNTERS = {
   },
   clusterTurns: {
     name: "cluster_turns_total",
-    help: "State changes of clusters, by cluster and new state (stale, alive).",
-    labelNames: ["cluster", "state"],
+    help: "State changes of clusters, by cluster ID (label member) and new state (stale, alive).",
+    labelNames: ["member", "state"],
   },
 } as const satisfies Record<string, MetricDefinition>;
 
@@ -92,32 +92,32 @@ export const GAUGES = {
   clusterAlive: {
     name: "cluster_alive",
     help: "1 while a cluster renews its Lease, 0 while it is stale, by cluster ID as configured here.",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   clusterDrained: {
     name: "cluster_drained",
     help: "1 while a cluster is drained, 0 otherwise (/debug shows by whom, why and until when).",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   drainEnd: {
     name: "cluster_drain_end_timestamp_seconds",
     help: "End of the drain in force of a cluster, in seconds since 1970; 0: it is not drained.",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   clusterUp: {
     name: "cluster_up",
     help: "1 while the whole registry of a cluster is watched, 0 otherwise; the last known state stays in use.",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   clusterTrusted: {
     name: "cluster_believed",
     help: "1 while the records of a cluster are used, 0 otherwise (/debug shows the reason).",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   records: {
     name: "cluster_exports",
     help: "Records in the registry of a cluster.",
-    labelNames: ["cluster"],
+    labelNames: ["member"],
   },
   tasks: {
     name: "tasks",

@@ -31,16 +31,16 @@ export class ControllerMetrics extends ProgramMetrics<
     this.gauges.oldestTask.set(oldest);
     this.gauges.heldBack.set(heldBack);
     this.gauges.leader.set(Number(leader));
-    for (const { cluster, state, connections, drains = [], records, exports } of clusters) {
+    for (const { cluster: member, state, connections, drains = [], records, exports } of clusters) {
       const drain = drains.find(({ phase }) => phase === "in-force");
       const end = drain === undefined ? 0 : Date.parse(drain.until) / 1000;
-      this.gauges.clusterDrained.set({ cluster }, Number(drain !== undefined));
-      this.gauges.drainEnd.set({ cluster }, end);
+      this.gauges.clusterDrained.set({ member }, Number(drain !== undefined));
+      this.gauges.drainEnd.set({ member }, end);
       const isUp = Object.values(connections).every((one) => one === "watching");
-      this.gauges.clusterAlive.set({ cluster }, Number(state === "alive"));
-      this.gauges.clusterUp.set({ cluster }, Number(isUp));
-      this.gauges.clusterTrusted.set({ cluster }, Number(records === "use"));
-      this.gauges.records.set({ cluster }, exports);
+      this.gauges.clusterAlive.set({ member }, Number(state === "alive"));
+      this.gauges.clusterUp.set({ member }, Number(isUp));
+      this.gauges.clusterTrusted.set({ member }, Number(records === "use"));
+      this.gauges.records.set({ member }, exports);
     }
   }
 
@@ -58,11 +58,13 @@ export class ControllerMetrics extends ProgramMetrics<
   }
 
   connection(from: Origin, resource: string, reason: Reason): void {
+    // Without an earlier 0, Prometheus' increase() does not see the first.
+    this.counters.sourceStates.inc({ from, resource, reason: "doubtful" }, 0);
     this.counters.sourceStates.inc({ from, resource, reason });
   }
 
-  turned(cluster: string, state: string): void {
-    this.counters.clusterTurns.inc({ cluster, state });
+  turned(member: string, state: string): void {
+    this.counters.clusterTurns.inc({ member, state });
   }
 
   /** Rejected parts by reason, of a registry or of the local cluster. */
@@ -72,7 +74,7 @@ export class ControllerMetrics extends ProgramMetrics<
   }
 
   /** Removes the gauges of a cluster that is no longer a member. */
-  left(cluster: string): void {
+  left(member: string): void {
     for (const gauge of [
       this.gauges.clusterAlive,
       this.gauges.clusterDrained,
@@ -81,9 +83,9 @@ export class ControllerMetrics extends ProgramMetrics<
       this.gauges.clusterTrusted,
       this.gauges.records,
     ]) {
-      gauge.remove({ cluster });
+      gauge.remove({ member });
     }
-    this.#refused.delete(cluster);
+    this.#refused.delete(member);
   }
 
   /** The problems of one object have changed. */

@@ -145,7 +145,7 @@ test("metrics count exports and imports, and show the state of clusters", async 
   ]);
   assert.deepEqual(await metric(c1, "exports_invalid{"), ['reason="NoService"} 1']);
   assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 1']);
-  assert.deepEqual(await metric(c2, "cluster_exports{"), ['cluster="c1"} 1', 'cluster="c2"} 0']);
+  assert.deepEqual(await metric(c2, "cluster_exports{"), ['member="c1"} 1', 'member="c2"} 0']);
   assert.deepEqual(await metric(c2, "tasks{"), [
     'state="failing"} 0',
     'state="waiting"} 0',
@@ -154,13 +154,13 @@ test("metrics count exports and imports, and show the state of clusters", async 
   c1.server.down = true;
   c1.server.cut();
   await world.pass(40_000);
-  assert.deepEqual(await metric(c2, "cluster_alive{"), ['cluster="c1"} 0', 'cluster="c2"} 1']);
-  assert.deepEqual(await metric(c2, "cluster_up{"), ['cluster="c1"} 0', 'cluster="c2"} 1']);
-  assert.deepEqual(await metric(c2, "cluster_turns_total{"), ['cluster="c1",state="stale"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_alive{"), ['member="c1"} 0', 'member="c2"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_up{"), ['member="c1"} 0', 'member="c2"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_turns_total{"), ['member="c1",state="stale"} 1']);
   c2.delete("ServiceImport", "shop/web");
   c2.delete("Secret", "clusterset-proxy/peer-c1");
   await world.pass(20_000);
-  assert.deepEqual(await metric(c2, "cluster_alive{"), ['cluster="c2"} 1']);
+  assert.deepEqual(await metric(c2, "cluster_alive{"), ['member="c2"} 1']);
   assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 0']);
   await world.stop();
 });
@@ -168,14 +168,14 @@ test("metrics count exports and imports, and show the state of clusters", async 
 test("metrics and /debug show which cluster is drained, by whom, why and until when", async () => {
   const { world, c2 } = await twoClusters();
   await world.pass(5000);
-  assert.deepEqual(await metric(c2, "cluster_drained{"), ['cluster="c1"} 0', 'cluster="c2"} 0']);
+  assert.deepEqual(await metric(c2, "cluster_drained{"), ['member="c1"} 0', 'member="c2"} 0']);
   const drain = "from=2026-06-01T00:00:00Z; for=1h; by=ann; reason=kernel upgrade";
   c2.introduce("c1", "to c1", { "clusterset-proxy.io/drain": drain });
   await world.pass(2000);
-  assert.deepEqual(await metric(c2, "cluster_drained{"), ['cluster="c1"} 1', 'cluster="c2"} 0']);
+  assert.deepEqual(await metric(c2, "cluster_drained{"), ['member="c1"} 1', 'member="c2"} 0']);
   assert.deepEqual(await metric(c2, "cluster_drain_end_timestamp_seconds{"), [
-    `cluster="c1"} ${Date.UTC(2026, 5, 1, 1) / 1000}`,
-    'cluster="c2"} 0',
+    `member="c1"} ${Date.UTC(2026, 5, 1, 1) / 1000}`,
+    'member="c2"} 0',
   ]);
   const { clusters } = JSON.parse((await page(c2, "/debug")).slice(4));
   const { drained, drains } = clusters.find(({ cluster }: { cluster: string }) => cluster === "c1");

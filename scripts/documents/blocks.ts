@@ -4,6 +4,7 @@ import { ERRORS } from "../../common/errors.ts";
 import type { MetricDefinition } from "../../common/metrics.ts";
 import * as CONTROLLER from "../../controller/observe/metric-table.ts";
 import { RULES } from "../architecture/table.ts";
+import { ALERTS } from "../monitoring/rules.ts";
 import { codeList, markdownTable } from "./markers.ts";
 
 /** A part of a document that is made from the code. */
@@ -21,6 +22,7 @@ export const BLOCKS: readonly Block[] = [
   { document: "docs/ERRORS.md", name: "errors", text: wordTable("Code", ERRORS) },
   { document: "docs/METRICS.md", name: "metrics", text: metricTable(AGENT) },
   { document: "docs/METRICS.md", name: "controller-metrics", text: metricTable(CONTROLLER) },
+  { document: "docs/guides/monitoring.md", name: "alerts", text: alertTable() },
   { document: "docs/REASONS.md", name: "reasons", text: wordTable("Reason", REASONS) },
 ];
 
@@ -32,6 +34,18 @@ function importTable(): string {
     why,
   ]);
   return markdownTable(["Files", "May import", "Pure", "Why"], rows);
+}
+
+function alertTable(): string {
+  const rows = Object.values(ALERTS)
+    .flat()
+    .map(({ alert, severity, for: time = "", summary }) => [
+      `\`${alert}\``,
+      severity,
+      time,
+      summary,
+    ]);
+  return markdownTable(["Alert", "Severity", "After", "Meaning"], rows);
 }
 
 function wordTable(head: string, words: Readonly<Record<string, string>>): string {

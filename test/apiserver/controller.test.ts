@@ -131,7 +131,7 @@ test("/readyz and /metrics show the controller's state", async () => {
   assert.equal(await c1.page("/readyz"), "ok\n");
   const metrics = await c1.page("/metrics");
   assert.match(metrics, /^clusterset_controller_leader 1$/m);
-  assert.match(metrics, /^clusterset_controller_cluster_alive{cluster="c2"} 1$/m);
+  assert.match(metrics, /^clusterset_controller_cluster_alive{member="c2"} 1$/m);
   assert.match(
     metrics,
     /^clusterset_controller_change_duration_seconds_count{task="import"} \d+$/m,

@@ -9,6 +9,7 @@ import { ERRORS } from "../../common/errors.ts";
 import * as CONTROLLER from "../../controller/observe/metric-table.ts";
 import { ControllerMetrics } from "../../controller/observe/metrics.ts";
 import { filesBelow } from "../../scripts/architecture/sources.ts";
+import { anchorsOf } from "../../scripts/documents/anchors.ts";
 import { BLOCKS } from "../../scripts/documents/blocks.ts";
 import { markdownTable, withBlock } from "../../scripts/documents/markers.ts";
 
@@ -91,16 +92,6 @@ test("error codes in documents exist", () => {
   }
 });
 
-/** What GitHub calls the headings of a document in links. */
-function anchorsOf(document: string): string[] {
-  return [...read(document).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\w -]/g, "")
-      .replaceAll(" ", "-"),
-  );
-}
-
 test("links in documents lead to existing files and headings", () => {
   for (const document of documents()) {
     for (const [, link = ""] of read(document).matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -109,7 +100,7 @@ test("links in documents lead to existing files and headings", () => {
       const target = path === "" ? document : join(dirname(document), path);
       assert.ok(existsSync(join(root, target)), `${document}: ${link}`);
       if (anchor !== undefined) {
-        assert.ok(anchorsOf(target).includes(anchor), `${document}: ${link}`);
+        assert.ok(anchorsOf(read(target)).includes(anchor), `${document}: ${link}`);
       }
     }
   }

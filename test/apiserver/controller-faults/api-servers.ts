@@ -95,8 +95,8 @@ export function apiServerItems(pair: () => Pair): void {
     await c2.untilReady(KEY, { [ADDRESS]: "serving" });
     await c2.untilLogged('"reason":"unauthorized"');
     const metrics = await c2.page("/metrics");
-    assert.match(metrics, /^clusterset_controller_cluster_up{cluster="c1"} 0$/m);
-    assert.match(metrics, /^clusterset_controller_cluster_alive{cluster="c1"} 0$/m);
+    assert.match(metrics, /^clusterset_controller_cluster_up{member="c1"} 0$/m);
+    assert.match(metrics, /^clusterset_controller_cluster_alive{member="c1"} 0$/m);
     await c1.endpoints(KEY, [ADDRESS, "10.1.251.2"]);
     await introduce(c1, c2);
     await c2.untilReady(KEY, { [ADDRESS]: "ready", "10.1.251.2": "ready" });

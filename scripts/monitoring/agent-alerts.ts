@@ -1,0 +1,98 @@
+import { type Alert, IN_CLUSTER, JOBS } from "./alert.ts";
+
+const NODE = `{{ $labels.instance }}${IN_CLUSTER}`;
+
+/** Alerts about the agents, which program the nodes. */
+export const AGENT_ALERTS: readonly Alert[] = [
+  {
+    alert: "ClustersetAgentDown",
+    expr: `absent(up{job="${JOBS.agent}"} == 1)`,
+    for: "15m",
+    severity: "critical",
+    summary: "Prometheus scrapes no clusterset-agent.",
+    description:
+      "No clusterset-agent has answered Prometheus for 15 minutes. Connections to ClusterSetIPs continue by the last known rules; if the agents are down, no failover happens.",
+    runbook: "docs/guides/monitoring.md#agents-are-down",
+  },
+  {
+    alert: "ClustersetAgentInstanceUnreachable",
+    expr: `up{job="${JOBS.agent}"} == 0`,
+    for: "15m",
+    severity: "warning",
+    summary: "A clusterset-agent does not answer Prometheus.",
+    description: `The clusterset-agent of ${NODE} has not answered Prometheus for 15 minutes. The node keeps its last rules; if its agent is down, it does not fail over.`,
+    runbook: "docs/guides/monitoring.md#agents-are-down",
+  },
+  {
+    alert: "ClustersetAgentNotReady",
+    expr: "clusterset_agent_ready == 0",
+    for: "10m",
+    severity: "warning",
+    summary: "A clusterset-agent is not ready.",
+    description: `The clusterset-agent of ${NODE} has not been ready for 10 minutes: it has not listed its input, or a change is not programmed. The node keeps its last rules. /readyz?verbose names the reason.`,
+    runbook: "docs/guides/debug-a-node.md#an-agent-is-not-ready",
+  },
+  {
+    alert: "ClustersetAgentWatchLost",
+    expr: 'clusterset_agent_source_watching{resource!="clusterproperties"} == 0',
+    for: "10m",
+    severity: "warning",
+    summary: "A clusterset-agent cannot watch its API server.",
+    description: `The clusterset-agent of ${NODE} has not been able to watch {{ $labels.resource }} for 10 minutes. It keeps the last known state: changes do not reach the node.`,
+    runbook: "docs/guides/faults.md#api-server",
+  },
+  {
+    alert: "ClustersetKernelOutOfSync",
+    expr: "clusterset_agent_kernel_in_sync_age_seconds > 180",
+    for: "5m",
+    severity: "warning",
+    summary: "The kernel of a node was not seen in sync with the plan for minutes.",
+    description: `{{ $labels.family }} rules of ${NODE} were last known to be in sync {{ $value | humanizeDuration }} ago: the kernel rejects a change, another program keeps changing the rules, or they cannot be read.`,
+    runbook: "docs/guides/faults.md#the-kernels-tables",
+  },
+  {
+    alert: "ClustersetServiceQuarantined",
+    expr: "sum without (reason) (clusterset_agent_set_aside_services) > 0",
+    for: "10m",
+    severity: "warning",
+    summary: "The kernel of a node rejects services.",
+    description: `{{ $value }} {{ $labels.family }} import ports of ${NODE} are quarantined: the kernel rejects their rules, so that connections to them are rejected or lack session affinity. The log names them.`,
+    runbook: "docs/guides/faults.md#the-kernels-tables",
+  },
+  {
+    alert: "ClustersetImportWithoutEndpoints",
+    expr: 'max by (cluster, reason) (clusterset_agent_service_ports{tier="none", reason!="no-endpoint-on-node"}) > 0',
+    for: "5m",
+    severity: "warning",
+    summary: "Connections to imports are rejected, because no cluster has an endpoint.",
+    description: `{{ $value }} import ports${IN_CLUSTER} have had no endpoint in any cluster for 5 minutes ({{ $labels.reason }}): connections to them are rejected.`,
+    runbook: "docs/guides/debug-a-node.md#connections-are-refused",
+  },
+  {
+    alert: "ClustersetMemberSilent",
+    expr: 'max by (cluster) (clusterset_agent_health_unanswering{scope="cluster"}) > 0',
+    for: "5m",
+    severity: "warning",
+    summary: "Nodes get no answer from another cluster.",
+    description: `A node${IN_CLUSTER} has had no answer from {{ $value }} other clusters for 5 minutes, and uses their endpoints last. Its log names them.`,
+    runbook: "docs/guides/connections.md#endpoints-that-stop-answering",
+  },
+  {
+    alert: "ClustersetUplinkSilent",
+    expr: "clusterset_agent_health_uplink_silent == 1",
+    for: "5m",
+    severity: "warning",
+    summary: "A node gets no answer from any other cluster.",
+    description: `${NODE} has had no answer from any other cluster for 5 minutes: its own uplink may be at fault. It uses their endpoints as before.`,
+    runbook: "docs/guides/connections.md#endpoints-that-stop-answering",
+  },
+  {
+    alert: "ClustersetPreflightFailing",
+    expr: "clusterset_agent_preflight_failing == 1",
+    for: "15m",
+    severity: "warning",
+    summary: "A preflight check of a node fails.",
+    description: `The check {{ $labels.check }} of ${NODE} has failed for 15 minutes: some connections to ClusterSetIPs may bypass the rules or fail. /readyz?verbose has the advice.`,
+    runbook: "docs/guides/preflight.md#checks",
+  },
+];
