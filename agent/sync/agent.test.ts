@@ -310,10 +310,10 @@ describe("an agent", () => {
     for (const source of bench.sources) source.tell.listed();
     await quiet();
     assert.deepEqual(bench.agent.families.get("IPv4"), { synced: false, stepSince: 0 });
-    assert.deepEqual(bench.agent.families.get("IPv6"), { synced: true });
+    assert.deepEqual(bench.agent.families.get("IPv6"), { synced: true, inSyncAt: 0 });
     release();
     await quiet();
-    assert.deepEqual(bench.agent.families.get("IPv4"), { synced: true });
+    assert.deepEqual(bench.agent.families.get("IPv4"), { synced: true, inSyncAt: 0 });
   });
 
   test("returns the present plan by name", async () => {
