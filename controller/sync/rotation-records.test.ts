@@ -35,7 +35,7 @@ function onHub({ hub }: ControllerWorld, annotations: Record<string, string>): v
   hub?.objects.apply("namespaces", metadata.name, manifest, "operator");
 }
 
-/** Stops responding, for controllers that are started later, too. */
+/** The hub stops responding, to controllers that are started later, too. */
 function turnOff(world: ControllerWorld): void {
   assert.ok(world.hub);
   world.hub.down = true;
@@ -241,7 +241,7 @@ test("what is recorded is a property of no cluster, and is deleted with its clus
   await world.stop();
 });
 
-test("without ClusterProperties a drain takes effect, the failure is logged once, and a restart changes no slice of a cluster in rotation", async () => {
+test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged once", async () => {
   const { world, c2 } = await open();
   c2.server.denied.set(RECORD, "a webhook is unavailable");
   onHub(world, drainOf(world, 5));
