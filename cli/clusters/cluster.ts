@@ -12,6 +12,9 @@ import { VERSION } from "../../common/version.ts";
 import { type Page, readPage } from "./page.ts";
 import { forwardedPort, type PodPort } from "./port-forward.ts";
 
+/** Milliseconds of a page, from the first connection to its last byte: slow networks and busy nodes need seconds. */
+const PAGE_MS = 15_000;
+
 /** Options of `openCluster`. */
 export interface ClusterOptions {
   readonly kubeconfig: KubeconfigFiles & { readonly context: string };
@@ -55,8 +58,17 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       return found;
     },
     page: async (port, path) => {
-      const connection = await forwardedPort(await credentials.access(signal), port);
-      return readPage(connection, path, signal);
+      const late = new AbortController();
+      const cancel = clock.after(PAGE_MS, () =>
+        late.abort(new ApiFault("stalled", `No page within ${PAGE_MS / 1000} seconds`)),
+      );
+      const within = AbortSignal.any([signal, late.signal]);
+      try {
+        const connection = await forwardedPort(await credentials.access(within), port, within);
+        return await readPage(connection, path, within);
+      } finally {
+        cancel();
+      }
     },
     close: () => api.close(),
   };

@@ -8,15 +8,16 @@ export interface Page {
   readonly text: string;
 }
 
-/** Bytes of the longest page that is read: a plan of 10,000 imports has some 100 MB, one import at most a few. */
-const MOST_BYTES = 512 * 1024 * 1024;
+/** Bytes of the longest page that is read: the plan of an import with 25,000 endpoints has some 10 MB, `/metrics` less. */
+const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Requests one page over a connection, and closes it. Rejects with an ApiFault. */
+/** Requests one page over a connection, and closes it. Rejects with an ApiFault, or the reason of the signal. */
 export async function readPage(
   connection: Duplex,
   path: string,
   signal: AbortSignal,
 ): Promise<Page> {
+  signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Page>();
   const asked = request(
     {
@@ -44,9 +45,17 @@ export async function readPage(
     },
   );
   asked.on("error", (error) => reject(faultOfTransport(error)));
+  // It may have ended before the request began, which would then wait for ever.
+  const lost = (): void =>
+    reject(faultOfTransport(connection.errored ?? new Error("Connection closed")));
+  if (connection.destroyed) lost();
+  else connection.once("close", lost);
   asked.end();
   try {
     return await promise;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw thrown;
   } finally {
     connection.destroy();
   }

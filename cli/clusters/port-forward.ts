@@ -19,12 +19,19 @@ const PORT_BYTES = 2;
 const PROTOCOL = "v4.channel.k8s.io";
 /** Milliseconds for the API server and the kubelet to open the connection. */
 const OPEN_MS = 10_000;
+/** Bytes of the longest message: kubelets send 32 KiB at most. */
+const LONGEST_MESSAGE = 1024 * 1024;
 
 /**
- * A connection to a port of a pod by way of the API server, as `kubectl port-forward` makes one; needs no route to the pod.
- * Rejects with an ApiFault.
+ * A connection to a port of a pod by way of the API server, as `kubectl port-forward` makes one; needs no route to the pod. It ends
+ * with `signal`. Rejects with an ApiFault, or the reason of the signal.
  */
-export async function forwardedPort(access: Access, target: PodPort): Promise<Duplex> {
+export async function forwardedPort(
+  access: Access,
+  target: PodPort,
+  signal: AbortSignal,
+): Promise<Duplex> {
+  signal.throwIfAborted();
   const { server, headers, tls, proxy } = access;
   const pods = `/api/v1/namespaces/${encodeURIComponent(target.namespace)}/pods`;
   const url = `${server.replace(/^http/, "ws")}${pods}/${encodeURIComponent(target.pod)}/portforward?ports=${target.port}`;
@@ -33,6 +40,7 @@ export async function forwardedPort(access: Access, target: PodPort): Promise<Du
     headers,
     handshakeTimeout: OPEN_MS,
     perMessageDeflate: false,
+    maxPayload: LONGEST_MESSAGE,
     ...(proxy !== undefined && { agent: proxy }),
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -44,14 +52,25 @@ export async function forwardedPort(access: Access, target: PodPort): Promise<Du
     socket.terminate();
   });
   const stream = duplexOf(socket);
-  await promise;
-  return stream;
+  const stop = (): void => {
+    reject(signal.reason);
+    stream.destroy();
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  stream.once("close", () => signal.removeEventListener("abort", stop));
+  try {
+    await promise;
+    return stream;
+  } catch (thrown) {
+    stream.destroy();
+    throw thrown;
+  }
 }
 
 function duplexOf(socket: WebSocket): Duplex {
   const begun = new Set<number>();
   const stream = new Duplex({
-    read: () => undefined,
+    read: () => socket.resume(),
     write: (chunk: Buffer, _encoding, done) =>
       socket.send(Buffer.concat([Buffer.of(DATA), chunk]), done),
     final: (done) => {
@@ -59,7 +78,8 @@ function duplexOf(socket: WebSocket): Duplex {
       done();
     },
     destroy: (error, done) => {
-      socket.close();
+      // Without the closing handshake, for which the process would wait.
+      socket.terminate();
       done(error);
     },
   });
@@ -68,8 +88,9 @@ function duplexOf(socket: WebSocket): Duplex {
     const bytes = message.subarray(1 + (begun.has(channel) ? 0 : PORT_BYTES));
     begun.add(channel);
     if (bytes.length === 0) return;
-    if (channel === DATA) stream.push(bytes);
-    else stream.destroy(new ApiFault("unreachable", bytes.toString("utf8").trim()));
+    if (channel !== DATA)
+      stream.destroy(new ApiFault("unreachable", bytes.toString("utf8").trim()));
+    else if (!stream.push(bytes)) socket.pause();
   });
   socket.on("close", () => stream.push(null));
   // Before `open`, the caller learns of it by the promise.

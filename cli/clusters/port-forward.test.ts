@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { test } from "node:test";
+import { type WebSocket, WebSocketServer } from "ws";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { readPage } from "./page.ts";
+import { forwardedPort } from "./port-forward.ts";
+
+const POD = { namespace: "clusterset-proxy", pod: "agent-1", port: 10269 };
+const DATA = 0;
+const ERROR = 1;
+
+/** An API server that accepts connections to ports of pods; `serve`: the pod's side of one. */
+class Kubelet implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets: Socket[] = [];
+  readonly paths: string[] = [];
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** `status`: rejects; `silent`: does not answer. */
+  static async start(
+    serve: (socket: WebSocket) => void,
+    status?: string | "silent",
+  ): Promise<Kubelet> {
+    const server = createServer();
+    const kubelet = new Kubelet(server);
+    const sockets = new WebSocketServer({ noServer: true });
+    server.on("connection", (socket) => kubelet.#sockets.push(socket));
+    server.on("upgrade", (request, socket, head) => {
+      kubelet.paths.push(`${request.headers["sec-websocket-protocol"]} ${request.url}`);
+      if (status === "silent") return;
+      if (status !== undefined) return void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
+      sockets.handleUpgrade(request, socket, head, serve);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return kubelet;
+  }
+
+  get access() {
+    const { port } = this.#server.address() as AddressInfo;
+    return { server: `http://127.0.0.1:${port}`, proxy: undefined, headers: {}, tls: {} };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+const message = (channel: number, bytes: string | Buffer): Buffer =>
+  Buffer.concat([Buffer.of(channel), Buffer.from(bytes)]);
+
+/** The first message of both streams: the port. */
+function begin(socket: WebSocket): void {
+  for (const channel of [DATA, ERROR]) socket.send(message(channel, Buffer.of(0x1d, 0x28)));
+}
+
+/** Answers a request with `body`, in pieces of `size`. */
+function answering(body: string, size = 3): (socket: WebSocket) => void {
+  return (socket) => {
+    begin(socket);
+    let request = "";
+    socket.on("message", (data: Buffer) => {
+      request += data.subarray(1).toString();
+      if (!request.endsWith("\r\n\r\n")) return;
+      const answer = Buffer.from(
+        `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      for (let at = 0; at < answer.length; at += size)
+        socket.send(message(DATA, answer.subarray(at, at + size)));
+    });
+  };
+}
+
+const never = (): AbortSignal => new AbortController().signal;
+const isFault = (reason: string, text: RegExp) => (thrown: unknown) => {
+  assert.ok(thrown instanceof ApiFault, String(thrown));
+  assert.equal(thrown.reason, reason);
+  assert.match(thrown.message, text);
+  return true;
+};
+
+test("a page is read through a pod's port, in however many messages it arrives", async () => {
+  for (const size of [1, 3, 1000]) {
+    await using kubelet = await Kubelet.start(answering("hello world", size));
+    const connection = await forwardedPort(kubelet.access, POD, never());
+    assert.deepEqual(await readPage(connection, "/readyz", never()), {
+      status: 200,
+      text: "hello world",
+    });
+    assert.deepEqual(kubelet.paths, [
+      "v4.channel.k8s.io /api/v1/namespaces/clusterset-proxy/pods/agent-1/portforward?ports=10269",
+    ]);
+  }
+});
+
+test("a long page arrives whole", async () => {
+  const body = "x".repeat(3_000_000);
+  await using kubelet = await Kubelet.start(answering(body, 32_768));
+  const connection = await forwardedPort(kubelet.access, POD, never());
+  assert.equal((await readPage(connection, "/metrics", never())).text, body);
+});
+
+test("what the kubelet reports of the port is the error", async () => {
+  await using kubelet = await Kubelet.start((socket) => {
+    begin(socket);
+    socket.send(message(ERROR, "dial tcp4 127.0.0.1:10269: connect: connection refused\n"));
+  });
+  const connection = await forwardedPort(kubelet.access, POD, never());
+  await assert.rejects(
+    readPage(connection, "/readyz", never()),
+    isFault("unreachable", /^dial tcp4 .* connection refused$/),
+  );
+});
+
+test("a missing right and an unknown pod are errors that say so", async () => {
+  await using denied = await Kubelet.start(() => undefined, "403 Forbidden");
+  await assert.rejects(
+    forwardedPort(denied.access, POD, never()),
+    isFault("forbidden", /pods\/portforward: 403/),
+  );
+  await using unknown = await Kubelet.start(() => undefined, "404 Not Found");
+  await assert.rejects(forwardedPort(unknown.access, POD, never()), isFault("refused", /404/));
+});
+
+test("a connection that ends in the middle of a page is an error", async () => {
+  await using kubelet = await Kubelet.start((socket) => {
+    begin(socket);
+    socket.once("message", () => {
+      socket.send(message(DATA, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"));
+      socket.close();
+    });
+  });
+  const connection = await forwardedPort(kubelet.access, POD, never());
+  await assert.rejects(readPage(connection, "/readyz", never()), isFault("unreachable", /closed/));
+});
+
+test("a signal ends a page that never comes, and closes the connection", async () => {
+  const closed = Promise.withResolvers<void>();
+  await using kubelet = await Kubelet.start((socket) => {
+    begin(socket);
+    socket.on("close", () => closed.resolve());
+  });
+  const stop = new AbortController();
+  const connection = await forwardedPort(kubelet.access, POD, stop.signal);
+  const page = readPage(connection, "/readyz", stop.signal);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(page, /stopped/);
+  await closed.promise;
+});
+
+test("a signal ends a connection that is never accepted", async () => {
+  await using kubelet = await Kubelet.start(() => undefined, "silent");
+  const stop = new AbortController();
+  const opening = forwardedPort(kubelet.access, POD, stop.signal);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(opening, /stopped/);
+});
