@@ -4,6 +4,7 @@ import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
 import { addExport } from "./command/export.ts";
 import { addSimulate } from "./command/simulate.ts";
+import { addStatus } from "./command/status.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -19,6 +20,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.note })
     // Reported by the caller, which sets the exit code.
     .exitOverride();
+  addStatus(program, terminal, end);
   addExport(program, terminal, end);
   addSimulate(program, terminal, end);
   addDrain(program, terminal, end);

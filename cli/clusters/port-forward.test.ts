@@ -23,10 +23,7 @@ class Kubelet implements AsyncDisposable {
   }
 
   /** `status`: rejects; `silent`: does not answer. */
-  static async start(
-    serve: (socket: WebSocket) => void,
-    status?: string | "silent",
-  ): Promise<Kubelet> {
+  static async start(serve: (socket: WebSocket) => void, status?: string): Promise<Kubelet> {
     const server = createServer();
     const kubelet = new Kubelet(server);
     const sockets = new WebSocketServer({ noServer: true });

@@ -67,6 +67,11 @@ export class ClusterLiveness {
   }
 
   /** As in `LeaseExpiry`. */
+  silence(cluster: string): number | undefined {
+    return this.#leases.silence(cluster);
+  }
+
+  /** As in `LeaseExpiry`. */
   isSilent(cluster: string): boolean {
     return this.#leases.isSilent(cluster);
   }

@@ -94,6 +94,12 @@ export class LeaseExpiry {
     return this.#entries.get(name)?.status;
   }
 
+  /** Milliseconds since the last renewal that was seen, or since the Lease is tracked. Undefined if it is not tracked. */
+  silence(name: string): number | undefined {
+    const entry = this.#entries.get(name);
+    return entry && this.#clock.now() - entry.since;
+  }
+
   /** True for a Lease that was not renewed for its duration since it is tracked, also if it had expired before. */
   isSilent(name: string): boolean {
     return this.#entries.get(name)?.isSilent === true;

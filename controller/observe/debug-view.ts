@@ -18,6 +18,8 @@ export interface ClusterView {
   /** `alive` or `stale`, and why. */
   readonly state: string;
   readonly because: Reason;
+  /** Whole seconds since its Lease was last renewed, by the local clock. */
+  readonly silentSeconds?: number;
   /** Whether its records are used, and why. */
   readonly verdict: Reason;
   readonly detail?: string;

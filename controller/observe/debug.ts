@@ -30,11 +30,13 @@ function clustersOf({ members }: Controller, refusedOf: RefusedOf): ClusterView[
   return [...members].map((member): ClusterView => {
     const status = members.status(member.id);
     const verdict = members.verdict(member.id);
+    const silence = members.silence(member.id);
     const { region, version } = member.lease?.cluster ?? {};
     return {
       cluster: member.id,
       state: status?.state ?? "alive",
       because: status?.reason ?? "awaited",
+      ...(silence !== undefined && { silentSeconds: Math.floor(silence / 1000) }),
       verdict: verdict?.reason ?? "not-introduced",
       ...(verdict?.detail !== undefined && { detail: verdict.detail }),
       records: verdict?.records ?? "keep",

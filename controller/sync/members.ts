@@ -122,6 +122,11 @@ export class Members {
     return this.#liveness.status(id);
   }
 
+  /** Milliseconds since a cluster's Lease was last seen to be renewed; undefined for one that is not tracked. */
+  silence(id: string): number | undefined {
+    return this.#liveness.silence(id);
+  }
+
   /** How the endpoints of a member are used. */
   rotation(id: string): Rotation {
     return this.#rotations.of(id) ?? IN_ROTATION;

@@ -32,6 +32,12 @@ export const CLI_RULES: readonly Rule[] = [
     why: "What a cluster's agents decide by: their configuration, objects and facts.",
   },
   {
+    files: ["cli/programs/**"],
+    may: ["./", "api/**", "common/**", "cli/{agents,clusters,view}/**", "cli/install-namespace.ts"],
+    pure: false,
+    why: "What the agents and controllers of a cluster report: their pods and pages.",
+  },
+  {
     files: ["cli/clusters/**"],
     may: [
       "./",

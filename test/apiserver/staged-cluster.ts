@@ -81,6 +81,11 @@ export class StagedCluster implements AsyncDisposable {
     return (await fetch(`${this.#pages}${path}`)).text();
   }
 
+  /** The port of its pages on the loopback. */
+  get pagesPort(): number {
+    return Number(new URL(this.#pages).port);
+  }
+
   /** What the controller has logged. */
   get log(): string {
     return this.#process?.errors ?? "";

@@ -33,9 +33,15 @@ export class CommandLine implements Disposable {
 
   /** Runs a command line without the program's name. */
   async run(...argv: readonly string[]): Promise<Ran> {
+    const { code, out, note } = this.start(argv, new AbortController().signal);
+    return { code: await code, out: out(), note: note() };
+  }
+
+  /** Starts a command that runs until Ctrl-C: what it has printed so far, and how it ends. */
+  start(argv: readonly string[], signal: AbortSignal) {
     const out: string[] = [];
     const note: string[] = [];
-    const code = await run(argv, {
+    const code = run(argv, {
       out: (text) => void out.push(text),
       note: (text) => void note.push(text),
       paint: (_style, text) => text,
@@ -43,9 +49,9 @@ export class CommandLine implements Disposable {
       home: this.#directory,
       user: "ann",
       timeOfDay: () => Date.now(),
-      signal: new AbortController().signal,
+      signal,
     });
-    return { code, out: out.join(""), note: note.join("") };
+    return { code, out: () => out.join(""), note: () => note.join("") };
   }
 
   /** Writes a file of the user; returns its path. */

@@ -1,0 +1,73 @@
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+
+/** Programs that run in pods, and the ports of their pages (deploy/base). */
+export const PROGRAMS = {
+  agent: { label: "clusterset-agent", port: 10_269 },
+  controller: { label: "clusterset-controller", port: 10_270 },
+} as const;
+/** One of `PROGRAMS`. */
+export type Program = keyof typeof PROGRAMS;
+
+/** A pod of a program. */
+export interface ProgramPod {
+  readonly program: Program;
+  readonly name: string;
+  /** Absent while it is not scheduled. */
+  readonly node?: string;
+  readonly ready: boolean;
+  /** Why it is not ready, as Kubernetes reports it, such as `ImagePullBackOff`. */
+  readonly detail?: string;
+}
+
+/** The pods of a program, by name. Rejects with an ApiFault. */
+export async function podsOf(cluster: Cluster, program: Program): Promise<ProgramPod[]> {
+  const pods = await cluster.list(
+    queryOf(PODS, {
+      namespace: INSTALL_NAMESPACE,
+      labelSelector: `app.kubernetes.io/name=${PROGRAMS[program].label}`,
+    }),
+  );
+  return pods.map((pod) => podOf(program, pod)).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A page of the program in a pod, whatever its status is. Rejects with an ApiFault. */
+export async function pageOf(
+  cluster: Cluster,
+  { program, name }: Pick<ProgramPod, "program" | "name">,
+  path: string,
+): Promise<string> {
+  const { port } = PROGRAMS[program];
+  const page = await cluster.page({ namespace: INSTALL_NAMESPACE, pod: name, port }, path);
+  return page.text;
+}
+
+function podOf(program: Program, pod: unknown): ProgramPod {
+  const node = textField(field(pod, "spec"), "nodeName");
+  const conditions = fieldAt(pod, "status", "conditions");
+  const ready =
+    Array.isArray(conditions) &&
+    conditions.some((one) => field(one, "type") === "Ready" && field(one, "status") === "True");
+  const detail = ready ? undefined : waitingOf(pod);
+  return {
+    program,
+    name: textField(field(pod, "metadata"), "name") ?? "",
+    ready,
+    ...(node !== undefined && { node }),
+    ...(detail !== undefined && { detail }),
+  };
+}
+
+function waitingOf(pod: unknown): string | undefined {
+  const statuses = fieldAt(pod, "status", "containerStatuses");
+  const reasons = (Array.isArray(statuses) ? statuses : []).flatMap(
+    (one) => textField(fieldAt(one, "state", "waiting"), "reason") ?? [],
+  );
+  return (
+    reasons[0] ??
+    textField(field(pod, "status"), "reason") ??
+    textField(field(pod, "status"), "phase")
+  );
+}

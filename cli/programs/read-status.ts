@@ -1,0 +1,168 @@
+import { namesOf } from "../../api/names.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
+import { isUsage } from "../../common/config/usage.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
+import { Slots } from "../../common/queue/slots.ts";
+import { agentFacts, modelOf } from "../agents/facts.ts";
+import { nodeGroups } from "../agents/node-groups.ts";
+import { readAgentObjects } from "../agents/objects.ts";
+import { agentSettings } from "../agents/settings.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { importProblem } from "../view/import-problems.ts";
+import type {
+  AgentReading,
+  ContextReading,
+  ControllerReading,
+  Problem,
+  Unread,
+} from "../view/readings.ts";
+import { type ProgramPod, pageOf, podsOf } from "./pods.ts";
+
+/** What is read. */
+export interface StatusOptions {
+  /** Only imports and exports of this namespace. */
+  readonly namespace?: string;
+  /** The most agents of a cluster whose pages are read; those that are not ready first. */
+  readonly mostAgents: number;
+}
+
+/** Pages that are read from one cluster at the same time. */
+const AT_ONCE = 8;
+
+const CONTROLLERS = {
+  group: "apps",
+  versions: ["v1"],
+  resource: "deployments",
+  namespace: INSTALL_NAMESPACE,
+  labelSelector: "app.kubernetes.io/name=clusterset-controller",
+};
+
+/** Reads a cluster's status. What cannot be read is named in `unread`; rejects with the reason of the signal only. */
+export async function readStatus(
+  cluster: Cluster,
+  options: StatusOptions,
+  signal: AbortSignal,
+): Promise<ContextReading> {
+  const unread: (Unread & { what: string })[] = [];
+  const attempt = async <Value>(what: string, read: Promise<Value>, otherwise: Value) => {
+    try {
+      return await read;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      unread.push({ what, ...unreadOf(thrown) });
+      return otherwise;
+    }
+  };
+  const slots = new Slots(AT_ONCE);
+  const namespace = options.namespace === undefined ? {} : { namespace: options.namespace };
+  const [controllers, agents, plans, exports, deployments] = await Promise.all([
+    attempt("controllers", controllersOf(cluster, slots, signal), []),
+    attempt("agents", agentsOf(cluster, options.mostAgents, slots, signal), []),
+    attempt("imports", plansOf(cluster, options.namespace), NO_PLANS),
+    attempt(
+      "exports",
+      cluster.list(queryOf(SERVICE_EXPORTS, { ...namespace, optional: true })),
+      [],
+    ),
+    attempt("deployments", cluster.list(CONTROLLERS), []),
+  ]);
+  const desiredControllers = fieldAt(deployments[0], "spec", "replicas");
+  const desiredAgents = fieldAt(plans.daemonSet, "status", "desiredNumberScheduled");
+  return {
+    context: cluster.context,
+    controllers,
+    ...(typeof desiredControllers === "number" && { desiredControllers }),
+    agents,
+    ...(typeof desiredAgents === "number" && { desiredAgents }),
+    imports: plans.imports,
+    exports,
+    problems: plans.problems,
+    unread,
+  };
+}
+
+const NO_PLANS = {
+  imports: [] as readonly unknown[],
+  problems: [] as readonly Problem[],
+  daemonSet: undefined as unknown,
+};
+
+/** Imports, and the problems of their plans, as one of the nodes plans them. */
+async function plansOf(cluster: Cluster, namespace: string | undefined): Promise<typeof NO_PLANS> {
+  const objects = await readAgentObjects(cluster);
+  const isMeant = (object: unknown) =>
+    namespace === undefined || fieldAt(object, "metadata", "namespace") === namespace;
+  const found = {
+    imports: [...objects.imports].filter(isMeant),
+    daemonSet: objects.daemonSets[0],
+  };
+  const settings = agentSettings(objects.daemonSets);
+  if (isUsage(settings)) return { ...found, problems: [] };
+  const facts = agentFacts(objects, settings.config);
+  const groups = nodeGroups(facts, settings.config, undefined);
+  const node = isUsage(groups) ? undefined : groups[0]?.node;
+  if (node === undefined) return { ...found, problems: [] };
+  const model = modelOf(facts, settings.config);
+  const problems = [...model.keys()].sort().flatMap((key) => {
+    if (namespace !== undefined && namesOf(key).namespace !== namespace) return [];
+    const view = model.view(key);
+    return view === undefined ? [] : (importProblem(view, node) ?? []);
+  });
+  return { ...found, problems };
+}
+
+async function controllersOf(
+  cluster: Cluster,
+  slots: Slots,
+  signal: AbortSignal,
+): Promise<ControllerReading[]> {
+  const pods = await podsOf(cluster, "controller");
+  return Promise.all(
+    pods.map(async (pod): Promise<ControllerReading> => {
+      const common = { pod: pod.name, ready: pod.ready };
+      try {
+        const text = await slots.hold(() => pageOf(cluster, pod, "/debug"));
+        return { ...common, page: JSON.parse(text) as unknown };
+      } catch (thrown) {
+        signal.throwIfAborted();
+        return { ...common, unread: unreadOf(thrown, pod) };
+      }
+    }),
+  );
+}
+
+async function agentsOf(
+  cluster: Cluster,
+  most: number,
+  slots: Slots,
+  signal: AbortSignal,
+): Promise<AgentReading[]> {
+  const pods = await podsOf(cluster, "agent");
+  const order = pods.toSorted((a, b) => Number(a.ready) - Number(b.ready));
+  const chosen = new Set(order.slice(0, most));
+  return Promise.all(
+    pods.map(async (pod): Promise<AgentReading> => {
+      const { name, node = "", ready, detail } = pod;
+      const common = { pod: name, node, ready, ...(detail !== undefined && { detail }) };
+      if (!chosen.has(pod)) return common;
+      try {
+        return await slots.hold(async () => {
+          const readyz = await pageOf(cluster, pod, "/readyz?verbose");
+          return { ...common, pages: { readyz, metrics: await pageOf(cluster, pod, "/metrics") } };
+        });
+      } catch (thrown) {
+        signal.throwIfAborted();
+        return { ...common, unread: unreadOf(thrown, pod) };
+      }
+    }),
+  );
+}
+
+/** Why a read failed; of a pod that does not run, what Kubernetes says of it. */
+function unreadOf(thrown: unknown, pod?: ProgramPod): Unread {
+  if (pod?.detail !== undefined) return { reason: "unreachable", detail: pod.detail };
+  if (thrown instanceof ApiFault) return { reason: thrown.reason, detail: thrown.message };
+  return { reason: "garbage", detail: thrown instanceof Error ? thrown.message : String(thrown) };
+}

@@ -1,0 +1,190 @@
+import type { Severity } from "../exit-code.ts";
+import { type Cell, type Paint, type Style, table } from "../output/table.ts";
+import type { AgentsStatus } from "./agent-status.ts";
+import type { ContextStatus, SeenCluster } from "./status.ts";
+
+const STYLES: Readonly<Record<Severity, Style | undefined>> = {
+  well: undefined,
+  warning: "warning",
+  fault: "fault",
+};
+
+/** The status of all contexts as tables: clusters, agents, and what is wrong. PURE. */
+export function statusTables(all: readonly ContextStatus[], paint?: Paint): string {
+  const problems = problemRows(all);
+  return [
+    clusterTable(all, paint),
+    agentTable(all, paint),
+    problems.length === 0
+      ? "No problems.\n"
+      : table(["CONTEXT", "PROBLEM", "REASON", "DETAIL"], problems, paint),
+  ].join("\n");
+}
+
+/** Who sees whom how; contexts that agree about a cluster share a row. */
+function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
+  const groups = new Map<string, { seen: SeenCluster; by: string[] }>();
+  for (const { context, clusters } of all) {
+    for (const seen of clusters) {
+      // Seconds are no other opinion.
+      const key = JSON.stringify([seen.cluster, { ...seen, silentSeconds: 0 }]);
+      const group = groups.get(key) ?? { seen, by: [] };
+      group.by.push(context);
+      groups.set(key, group);
+    }
+  }
+  const rows = [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, { seen, by }]) => {
+      const everyone = all.length > 1 && by.length === all.length;
+      return [
+        seen.cluster,
+        seen.region ?? "",
+        cell(seen.state, seen.severity),
+        seen.verdict === "member" ? seen.reason : seen.verdict,
+        seen.version ?? "",
+        String(seen.exports),
+        String(seen.slices),
+        everyone ? `all ${by.length}` : by.join(", "),
+        noteOf(seen),
+      ];
+    });
+  const heading = [
+    "CLUSTER",
+    "REGION",
+    "STATE",
+    "REASON",
+    "VERSION",
+    "EXPORTS",
+    "SLICES",
+    "SEEN BY",
+    "NOTE",
+  ];
+  return rows.length === 0 ? "No controller answers.\n" : table(heading, rows, paint);
+}
+
+function noteOf({ state, silentSeconds, detail }: SeenCluster): string {
+  const silent =
+    state === "stale" && silentSeconds !== undefined ? `silent for ${silentSeconds} s` : "";
+  return [silent, detail ?? ""].filter((part) => part !== "").join("; ");
+}
+
+function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
+  const rows = all.map(({ context, controllers, agents }) => [
+    context,
+    cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
+    cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
+    String(agents.inSync),
+    String(agents.behind),
+    String(agents.notReady),
+    String(agents.unknown),
+    agents.versions.join(", "),
+  ]);
+  const heading = [
+    "CONTEXT",
+    "CONTROLLERS",
+    "AGENTS",
+    "IN SYNC",
+    "BEHIND",
+    "NOT READY",
+    "UNKNOWN",
+    "VERSION",
+  ];
+  return table(heading, rows, paint);
+}
+
+function ofDesired(ready: number, desired: number | undefined): string {
+  return desired === undefined ? String(ready) : `${ready}/${desired}`;
+}
+
+/** One row for each problem, of all contexts. */
+function problemRows(all: readonly ContextStatus[]): (Cell | string)[][] {
+  return all.flatMap((status) => {
+    const { context } = status;
+    return [...problemLines(status)].map(([what, { severity, reason, detail }]) => [
+      context,
+      cell(what, severity),
+      reason,
+      detail,
+    ]);
+  });
+}
+
+interface Line {
+  readonly severity: Severity;
+  readonly reason: string;
+  readonly detail: string;
+}
+
+/** Everything that is wrong in a context besides the other clusters, by what it is about. */
+function* problemLines({ controllers, agents, problems, unread }: ContextStatus) {
+  if (controllers.severity !== "well") yield ["controllers", lineOf(controllers)] as const;
+  yield* agentLines(agents);
+  for (const one of problems) yield [one.object, lineOf(one)] as const;
+  for (const { what, ...why } of unread)
+    yield [`reading ${what}`, lineOf({ ...why, severity: "warning" })] as const;
+}
+
+function* agentLines({ nodes, desired = 0, pods }: AgentsStatus) {
+  if (desired > pods) {
+    const detail = `${desired - pods} of ${desired} nodes have no agent`;
+    yield ["agents", lineOf({ severity: "fault", detail })] as const;
+  }
+  for (const agent of nodes) {
+    if (agent.state !== "in-sync" && agent.state !== "ready") {
+      const detail = [agent.state, agent.detail ?? ""].filter((part) => part !== "").join("; ");
+      yield [`agent on ${agent.node}`, lineOf({ ...agent, detail })] as const;
+    }
+    for (const { name, reason, detail } of agent.findings) {
+      const line = lineOf({
+        severity: "warning",
+        ...(reason !== undefined && { reason }),
+        ...(detail !== undefined && { detail }),
+      });
+      yield [`${name} on ${agent.node}`, line] as const;
+    }
+  }
+}
+
+function lineOf(from: {
+  readonly severity: Severity;
+  readonly reason?: string;
+  readonly detail?: string;
+}): Line {
+  const { severity, reason = "", detail = "" } = from;
+  return { severity, reason, detail };
+}
+
+/** What `--watch` compares, as sentences by what they are about. PURE. */
+export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, string> {
+  const lines = new Map<string, string>();
+  const add = (key: string, ...words: readonly string[]) =>
+    lines.set(key, `${key}: ${words.filter((word) => word !== "").join("; ")}`);
+  for (const status of all) {
+    const { context, agents, clusters } = status;
+    for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
+      const why = verdict === "member" ? reason : verdict;
+      add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
+    }
+    const { ready, desired = agents.pods, inSync, behind } = agents;
+    add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);
+    for (const [what, { reason, detail }] of problemLines(status))
+      add(`${context}: ${what}`, reason, detail);
+  }
+  return lines;
+}
+
+/** The sentences that are new, changed or gone. PURE. */
+export function changedLines(
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): string[] {
+  const changed = [...after].flatMap(([key, line]) => (before.get(key) === line ? [] : [line]));
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  return [...changed, ...gone.map((key) => `${key}: no longer`)];
+}
+
+function cell(text: string, severity: Severity): Cell {
+  const style = STYLES[severity];
+  return { text, ...(style !== undefined && { style }) };
+}

@@ -1,0 +1,246 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { parse } from "yaml";
+import { pages } from "../../agent/observe/pages.ts";
+import { type Finding, failing } from "../../agent/preflight/finding.ts";
+import type { FamilyProgress } from "../../agent/sync/agent.ts";
+import type { ContextStatus } from "../../cli/view/status.ts";
+import { HttpServer } from "../../common/http.ts";
+import { createLogger } from "../../common/log.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { CommandLine } from "../stages/command-line.ts";
+import { ControllerStage } from "./controller-stage.ts";
+import { PodPorts } from "./pod-ports.ts";
+
+let mesh: ControllerStage;
+let user: CommandLine;
+let ports: PodPorts;
+let agent: HttpServer;
+let progress: FamilyProgress = { synced: true };
+let findings: readonly Finding[] = [];
+let waiting = 0;
+before(async () => {
+  mesh = await ControllerStage.open({ clusters: ["c1", "c2"], users: ["reader"] });
+  await mesh.start();
+  const [c1, c2] = [mesh.cluster("c1"), mesh.cluster("c2")];
+  await c1.namespace("shop");
+  await c2.serve("shop/web", ["10.2.0.7"]);
+  await c2.export("shop/web");
+  await c1.untilImported("shop/web", ["10.2.0.7"]);
+  agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), quiet());
+  ports = await PodPorts.start(c1.plane);
+  await ports.pod("controller", "controller-1", c1.pagesPort);
+  await ports.pod("agent", "agent-1", await agent.start());
+  user = new CommandLine({
+    one: c1.plane.inlineKubeconfig({ user: "admin" }),
+    two: c2.plane.inlineKubeconfig({ user: "admin" }),
+  });
+});
+after(async () => {
+  user?.[Symbol.dispose]();
+  await agent?.stop();
+  await ports?.[Symbol.asyncDispose]();
+  await mesh?.[Symbol.asyncDispose]();
+});
+
+function quiet() {
+  return createLogger({ level: "error", format: "json" }, { write: () => undefined });
+}
+
+/** The pages of an agent in a state that the tests choose. */
+function agentPages() {
+  const age = () =>
+    `clusterset_agent_oldest_waiting_change_age_seconds{family="IPv4"} ${waiting}\n`;
+  const built = 'clusterset_agent_build_info{version="0.1.0",node="v24",backend="iptables"} 1\n';
+  return pages({
+    clock: { now: () => performance.now() },
+    metrics: { contentType: "text/plain", text: async () => built + age() },
+    agent: {
+      listed: true,
+      get families() {
+        return new Map([["IPv4", progress]] as const);
+      },
+      keys: () => [],
+      plan: () => undefined,
+      counts: async () => undefined,
+    },
+    toolTimeout: () => 0,
+    unlisted: () => undefined,
+    findings: () => findings,
+    remarks: () => [],
+  });
+}
+
+async function statusOf(...argv: readonly string[]) {
+  const { code, out, note } = await user.run("status", "-o", "json", ...argv);
+  assert.notEqual(out, "", note);
+  const { contexts } = JSON.parse(out) as { contexts: ContextStatus[] };
+  const [context] = contexts;
+  assert.ok(context);
+  return { code, context, contexts };
+}
+
+test("all is well: both clusters as the leader sees them, the agent in sync, and exit code 0", async () => {
+  const { code, context } = await statusOf();
+  assert.deepEqual(
+    context.clusters.map(({ cluster, state, reason, exports }) => [
+      cluster,
+      state,
+      reason,
+      exports,
+    ]),
+    [
+      ["c1", "alive", "renewing", 0],
+      ["c2", "alive", "renewing", 1],
+    ],
+  );
+  assert.equal(context.cluster, "c1");
+  assert.equal(context.controllers.leader, "controller-1");
+  assert.deepEqual([context.agents.inSync, context.agents.versions], [1, ["0.1.0"]]);
+  assert.deepEqual(context.problems, []);
+  assert.equal(code, 0);
+  const text = (await user.run("status")).out;
+  assert.match(text, /^c2 +alive +renewing +\d\S* +1 +1 +one$/m);
+  assert.match(text, /^one +1 +1\/1 +1 +0 +0 +0 +0\.1\.0$/m);
+  assert.match(text, /^No problems\.$/m);
+});
+
+test("agents: behind, not ready and findings of the node, with the reason words of their pages", async () => {
+  waiting = 8;
+  assert.equal((await statusOf()).context.agents.behind, 1);
+  waiting = 0;
+  findings = [failing({ check: "route", family: "IPv4" }, "no-route", "Add a route.")];
+  const found = await user.run("status");
+  assert.equal(found.code, 3);
+  assert.match(found.out, /^one +preflight-route-IPv4 on n1 +no-route +Add a route\.$/m);
+  findings = [];
+  progress = { synced: false };
+  const unsynced = await statusOf();
+  assert.equal(unsynced.code, 4);
+  assert.deepEqual(unsynced.context.agents.nodes, [
+    {
+      node: "n1",
+      pod: "agent-1",
+      findings: [],
+      version: "0.1.0",
+      backend: "iptables",
+      state: "not-ready",
+      reason: "not-synced",
+      detail: "first-sync-IPv4",
+      severity: "fault",
+    },
+  ]);
+  const skipped = await statusOf("--no-agents");
+  assert.deepEqual([skipped.code, skipped.context.agents.unknown], [0, 1]);
+  progress = { synced: true };
+});
+
+test("a program that does not answer is a row", async () => {
+  await ports.pod("agent", "agent-2", 1);
+  const { code, context } = await statusOf();
+  assert.equal(code, 3);
+  const [silent] = context.agents.nodes;
+  assert.deepEqual(
+    { ...silent, detail: "" },
+    {
+      severity: "warning",
+      findings: [],
+      node: "n1",
+      pod: "agent-2",
+      state: "unknown",
+      reason: "unreachable",
+      detail: "",
+    },
+  );
+  assert.match(silent?.detail ?? "", /ECONNREFUSED/);
+  await ports.remove("agent-2");
+});
+
+test("the rights of the guide are enough to read pages, and without them the row says what is missing", async () => {
+  const { plane } = mesh.cluster("c1");
+  using reader = new CommandLine({ one: plane.inlineKubeconfig({ user: "reader" }) });
+  const controllers = async () => {
+    const { out } = await reader.run("status", "-o", "json");
+    return (JSON.parse(out) as { contexts: ContextStatus[] }).contexts[0];
+  };
+  assert.deepEqual(
+    (await controllers())?.unread.map(({ what, reason }) => `${what} ${reason}`).sort(),
+    ["agents", "controllers", "deployments", "exports", "imports"].map((one) => `${one} forbidden`),
+  );
+  const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
+  const role = parse(/^```yaml\n(apiVersion: rbac.*?)^```$/ms.exec(guide)?.[1] ?? "");
+  await plane.admin.apply(role);
+  const { namespace, name } = role.metadata;
+  await plane.admin.apply({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { namespace, name },
+    subjects: [{ kind: "User", name: "reader" }],
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name },
+  });
+  const allowed = await controllers();
+  assert.equal(allowed?.controllers.leader, "controller-1");
+  assert.equal(allowed?.agents.inSync, 1);
+});
+
+test("with several contexts, one without programs has a row, and the others are as before", async () => {
+  const { code, contexts } = await statusOf("--all-contexts");
+  assert.equal(code, 3);
+  assert.deepEqual(
+    contexts.map(({ context, clusters }) => [context, clusters.length]),
+    [
+      ["one", 2],
+      ["two", 0],
+    ],
+  );
+  assert.equal(contexts[1]?.controllers.detail, "there is no pod");
+});
+
+test("problems of imports and exports, in one namespace if that is requested", async () => {
+  const c1 = mesh.cluster("c1");
+  const c2 = mesh.cluster("c2");
+  await c1.export("shop/none");
+  await c1.untilCondition("shop/none", "Valid", "False NoService");
+  await c2.endpoints("shop/web", ["10.2.0.7"], false);
+  await c1.untilReady("shop/web", { "10.2.0.7": "dead" });
+  const { code, context } = await statusOf();
+  assert.equal(code, 4);
+  assert.deepEqual(
+    context.problems.map(({ object, severity, reason }) => [object, severity, reason]),
+    [
+      ["ServiceImport shop/web", "fault", "no-endpoint"],
+      ["ServiceExport shop/none", "warning", "NoService"],
+    ],
+  );
+  assert.equal((await statusOf("-n", "other")).code, 0);
+  await c2.endpoints("shop/web", ["10.2.0.7"]);
+  await c1.untilReady("shop/web", { "10.2.0.7": "ready" });
+  await c1.plane.admin.delete({
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: { namespace: "shop", name: "none" },
+  });
+});
+
+test("a drained cluster is shown with its end, and a dead one as stale; --watch prints only that, and ends on Ctrl-C", async () => {
+  const stop = new AbortController();
+  const watching = user.start(["status", "--watch"], stop.signal);
+  await eventually(() => assert.match(watching.out(), /No problems\./), 30_000);
+  const first = watching.out();
+  assert.equal((await user.run("drain", "c2", "--for", "1h", "--reason", "kernel")).code, 0);
+  const drained =
+    /^\d\d:\d\d:\d\d one: cluster c2: drained \(drained\); 1 exports; until \S+Z by ann \(kernel\)$/m;
+  await eventually(() => assert.match(watching.out().slice(first.length), drained), 30_000);
+  assert.equal((await user.run("undrain", "c2")).code, 0);
+  await mesh.cluster("c2").kill();
+  await eventually(
+    () => assert.match(watching.out(), /^\S+ one: cluster c2: stale \(lease-silent\)/m),
+    60_000,
+  );
+  const table = await user.run("status");
+  assert.match(table.out, /^c2 +stale +lease-silent .* silent for \d+ s/m);
+  stop.abort();
+  assert.equal(await watching.code, 3);
+  assert.doesNotMatch(watching.out().slice(first.length), /^CLUSTER/m);
+});

@@ -1,0 +1,107 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import { CertificateAuthority } from "./certificates.ts";
+import type { ControlPlane } from "./control-plane.ts";
+
+const NODE = "n1";
+/** Of the kubelet's protocol: the stream of data, and that of errors. */
+const [DATA, ERROR] = [0, 1];
+const NAMESPACE = "clusterset-proxy";
+
+/**
+ * The port-forwarding side of a kubelet, on this process's loopback, and a Node and pods of it: programs of a test look as if they ran in
+ * pods of a real API server. Everything between the client and this kubelet is real.
+ */
+export class PodPorts implements AsyncDisposable {
+  readonly #plane: ControlPlane;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Ports of this loopback, by pod. */
+  readonly #ports = new Map<string, number>();
+
+  private constructor(plane: ControlPlane, server: Server) {
+    this.#plane = plane;
+    this.#server = server;
+  }
+
+  /** Starts it, as the kubelet of the Node `n1`. */
+  static async start(plane: ControlPlane): Promise<PodPorts> {
+    const { certificate: cert, key } = new CertificateAuthority("kubelet").certify({
+      name: "kubelet",
+    });
+    const server = createServer({ cert, key });
+    const ports = new PodPorts(plane, server);
+    const sockets = new WebSocketServer({ noServer: true });
+    server.on("connection", (socket: Socket) => {
+      ports.#sockets.add(socket);
+      socket.on("error", () => undefined);
+    });
+    server.on("upgrade", (request, socket, head) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "https://kubelet");
+      const pod = pathname.split("/")[3] ?? "";
+      sockets.handleUpgrade(request, socket, head, (one) =>
+        ports.#forward(one, ports.#ports.get(pod), Number(searchParams.get("port"))),
+      );
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port: Port } = server.address() as AddressInfo;
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: NODE } };
+    await plane.admin.apply(node);
+    const status = {
+      addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
+      daemonEndpoints: { kubeletEndpoint: { Port } },
+    };
+    await plane.admin.patch(node, { status }, "status");
+    return ports;
+  }
+
+  /** A pod of a program, whose pages are on a port of this loopback. */
+  async pod(program: string, name: string, port: number, ready = true): Promise<void> {
+    const { admin } = this.#plane;
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name } };
+    await admin.apply({
+      ...pod,
+      metadata: { ...pod.metadata, labels: { "app.kubernetes.io/name": `clusterset-${program}` } },
+      spec: {
+        nodeName: NODE,
+        automountServiceAccountToken: false,
+        containers: [{ name: program, image: `clusterset-${program}:0.1.0` }],
+      },
+    });
+    const status = {
+      phase: "Running",
+      conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
+    };
+    await admin.patch(pod, { status }, "status");
+    this.#ports.set(name, port);
+  }
+
+  /** Deletes a pod at once. */
+  async remove(name: string): Promise<void> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}`;
+    await this.#plane.admin.request("DELETE", path, { query: { gracePeriodSeconds: "0" } });
+  }
+
+  #forward(socket: WebSocket, to: number | undefined, port: number): void {
+    const send = (channel: number, bytes: Buffer) =>
+      socket.send(Buffer.concat([Buffer.of(channel), bytes]));
+    const bytes = Buffer.alloc(2);
+    bytes.writeUInt16LE(port);
+    for (const channel of [DATA, ERROR]) send(channel, bytes);
+    const target = connect(to ?? 1, "127.0.0.1");
+    this.#sockets.add(target);
+    target.on("data", (data) => send(DATA, data));
+    target.on("end", () => socket.close());
+    target.on("error", ({ message }) => send(ERROR, Buffer.from(message)));
+    socket.on("message", (data: Buffer) => target.write(data.subarray(1)));
+    socket.on("close", () => target.destroy());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
