@@ -70,10 +70,13 @@ test("two different exports are one import, and the conditions of both name the 
 });
 
 test("Events describe the result of each export, and no request was forbidden", async () => {
-  const events = await c2.list({ apiVersion: "v1", kind: "Event" }, "shop");
-  const told = events.map(({ type, reason }) => `${String(type)} ${String(reason)}`);
-  assert.ok(told.includes("Warning PortConflict"), told.join());
-  assert.ok(told.includes("Normal NoConflicts"), told.join());
+  // An Event is written after the condition that it describes.
+  await eventually(async () => {
+    const events = await c2.list({ apiVersion: "v1", kind: "Event" }, "shop");
+    const reported = events.map(({ type, reason }) => `${String(type)} ${String(reason)}`);
+    assert.ok(reported.includes("Warning PortConflict"), reported.join());
+    assert.ok(reported.includes("Normal NoConflicts"), reported.join());
+  });
   for (const cluster of stage.clusters) {
     assert.doesNotMatch(cluster.log, /forbidden/);
     assert.doesNotMatch(await cluster.page("/metrics"), /result="403"/);
