@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build clean
+.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build release clean
 # Without parallel targets, even with -j: the output stays readable, and the tests use all processors themselves.
 .NOTPARALLEL:
 
@@ -55,6 +55,11 @@ bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-resto
 
 build: prepare ## bundle the programs into dist/
 	@node scripts/build.ts
+
+release: prepare ## make all artefacts of this version in dist/, with checksums; IMAGES=1: images, too, with buildah
+	@scripts/prepare kubernetes
+	@test/kubernetes/build kubectl helm >/dev/null
+	@node scripts/release.ts
 
 clean: ## remove dist/, and what crashed runs of the lab have left
 	rm -rf dist coverage

@@ -17,12 +17,13 @@ const POSTJECT = createRequire(import.meta.url).resolve("postject/dist/cli.js");
 export async function makeExecutable(bundle: string, out: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "executable-"));
   try {
-    const [main, config, blob] = ["main.cjs", "config.json", "program.blob"].map((name) =>
-      join(folder, name),
-    ) as [string, string, string];
+    const blob = join(folder, "program.blob");
+    // Paths that are relative to this folder: the binary contains them, and would differ from build to build.
+    copyFileSync(bundle, join(folder, "program.mjs"));
     await esbuild.build({
-      entryPoints: [bundle],
-      outfile: main,
+      absWorkingDir: folder,
+      entryPoints: ["program.mjs"],
+      outfile: "main.cjs",
       format: "cjs",
       platform: "node",
       target: "node24",
@@ -30,9 +31,10 @@ export async function makeExecutable(bundle: string, out: string): Promise<void>
       define: { "import.meta.url": '"file:///"', "import.meta.dirname": '"/"' },
       logLevel: "error",
     });
-    const options = { main, output: blob, disableExperimentalSEAWarning: true };
-    writeFileSync(config, JSON.stringify(options));
-    execFileSync(process.execPath, ["--experimental-sea-config", config], { stdio: "pipe" });
+    const options = { main: "main.cjs", output: blob, disableExperimentalSEAWarning: true };
+    writeFileSync(join(folder, "config.json"), JSON.stringify(options));
+    const prepare = ["--experimental-sea-config", "config.json"];
+    execFileSync(process.execPath, prepare, { cwd: folder, stdio: "pipe" });
     copyFileSync(process.execPath, out);
     chmodSync(out, 0o755);
     // As a program, because its warnings about sections of the binary are of no use.

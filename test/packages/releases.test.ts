@@ -140,6 +140,20 @@ test("the chart adopts an installation of kubectl without changing a pod", async
   assert.deepEqual(await ours(), []);
 });
 
+test("kubectl delete -k of an overlay leaves CRDs and ServiceExports, and nothing else", async () => {
+  await kubectl("apply", "-f", join(ROOT, "deploy/crds"));
+  const uid = await exportOf("web");
+  const before = await uid();
+  for (const overlay of ["mesh", "hub"]) {
+    const folder = join(ROOT, "deploy/overlays", overlay);
+    await kubectl("apply", "-k", folder);
+    await kubectl("delete", "-k", folder);
+    assert.deepEqual(await ours(), []);
+    assert.equal(await uid(), before);
+  }
+  await kubectl("create", "namespace", NAMESPACE);
+});
+
 test("CRDs that the release did not install stay, unless it adopts them", async () => {
   await kubectl("apply", "-f", join(ROOT, "deploy/crds"));
   await change(THEIRS);
