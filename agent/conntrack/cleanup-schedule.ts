@@ -76,10 +76,15 @@ export class CleanupSchedule {
     await this.#running;
   }
 
+  /** False after a failure: nothing would be better at once. */
+  get #isPressing(): boolean {
+    return this.#isUrgent && this.#failures === 0;
+  }
+
   #next(): void {
     const scope = this.#requested;
     if (this.#stop.signal.aborted || scope === undefined || this.#running !== undefined) return;
-    if (this.#cancelPause !== undefined && !this.#isUrgent) return;
+    if (this.#cancelPause !== undefined && !this.#isPressing) return;
     this.#cancelPause?.();
     this.#cancelPause = undefined;
     this.#requested = undefined;
@@ -87,7 +92,7 @@ export class CleanupSchedule {
     this.#running = this.#run(scope).then((pause) => {
       this.#running = undefined;
       if (this.#stop.signal.aborted) return;
-      if (this.#isUrgent && this.#failures === 0) return this.#next();
+      if (this.#isPressing) return this.#next();
       this.#cancelPause = this.#options.clock.after(pause, () => {
         this.#cancelPause = undefined;
         this.#next();

@@ -351,6 +351,17 @@ describe("ConntrackFollower", () => {
     assert.deepEqual(netlink.entries, []);
   });
 
+  test("waits as long after a failure although endpoints stop answering meanwhile", async () => {
+    await settled([tcpService([A, B])], true);
+    for (const table of [netlink, tool]) table.faults.push(new Error("no"));
+    const silent = tcpService([B], undefined, { unanswering: [`${A}:8080`] });
+    for (let i = 0; i < 6; i++) await accept([i % 2 === 0 ? silent : tcpService([A, B])]);
+    assert.deepEqual([failed.length, cleanedUp.length], [2, 0]);
+    clock.advance(1_000);
+    await turn();
+    assert.equal(cleanedUp.length, 1);
+  });
+
   test("starts no cleanup once stopped", async () => {
     const release = netlink.hold();
     await accept([udpService([A])], true);

@@ -8,8 +8,8 @@ import type { WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What an examiner needs. */
 export interface ExaminerOptions {
-  /** Connects to an endpoint of a cluster. Never rejects. */
-  readonly probe: (endpoint: TcpEndpoint, cluster: string) => Promise<ProbeResult>;
+  /** Connects to an endpoint. Never rejects. */
+  readonly probe: (endpoint: TcpEndpoint) => Promise<ProbeResult>;
   /** Endpoints that owe an answer now. */
   readonly waiting: () => Promise<readonly Waiting[]>;
   /** Endpoints that have accepted a client's connection within these milliseconds. */
@@ -98,8 +98,8 @@ export class Examiner {
     const begun = this.#options.clock.now();
     const except = new Set([...chosen.map(({ address }) => address), ...endpoints.keys()]);
     const [suspects, samples, elsewhere] = await Promise.all([
-      this.#probeAll(cluster, chosen),
-      this.#probeAll(cluster, watched.sample(cluster, MOST.samples, except)),
+      this.#probeAll(chosen),
+      this.#probeAll(watched.sample(cluster, MOST.samples, except)),
       this.#probeOthers(watched.others(cluster, MOST.others, clusters), watched),
     ]);
     const lasted = this.#options.clock.now() - begun;
@@ -121,15 +121,15 @@ export class Examiner {
     });
   }
 
-  async #probeAll(cluster: string, endpoints: readonly TcpEndpoint[]): Promise<Probed[]> {
+  async #probeAll(endpoints: readonly TcpEndpoint[]): Promise<Probed[]> {
     const probe = async (endpoint: TcpEndpoint) => {
-      return { endpoint, result: await this.#options.probe(endpoint, cluster) };
+      return { endpoint, result: await this.#options.probe(endpoint) };
     };
     return Promise.all(endpoints.map(probe));
   }
 
   async #probeOthers(clusters: readonly string[], watched: WatchedEndpoints): Promise<Probed[]> {
-    const probes = clusters.map((one) => this.#probeAll(one, watched.sample(one, 1, new Set())));
+    const probes = clusters.map((one) => this.#probeAll(watched.sample(one, 1, new Set())));
     return (await Promise.all(probes)).flat();
   }
 

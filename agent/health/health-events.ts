@@ -12,8 +12,8 @@ export interface HealthEvents {
   ended(verdict: Verdict, why: VerdictEnd, after: number): void;
   /** More endpoints of a namespace do not answer than are remembered: the others are used as before. */
   limited(namespace: string, most: number): void;
-  /** A probe of an endpoint of this cluster. */
-  probed(cluster: string, result: ProbeResult): void;
+  /** A probe of an endpoint. */
+  probed(result: ProbeResult): void;
   /** Whether nothing of any other cluster answers, so that this node's own uplink may be at fault. */
   uplink(isSilent: boolean): void;
   /** The kernel's evidence is not available; undefined: it is again. */

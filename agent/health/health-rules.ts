@@ -57,7 +57,7 @@ export interface HealthRulesOptions {
  *   timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` would restart it. Of SYNs that are sent again, one of each endpoint is enough: clients
  *   of an endpoint that does not exist must not use up what is recorded in a second.
  * - answered: before translation, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
- *   is an answer, too, but only a connection ends a verdict.
+ *   is an answer, too, but only a connection ends a verdict. A packet that answers nothing, such as one that a pod sends in the name of an endpoint, is none.
  */
 export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
   const { ip } = WORDS[family];
@@ -83,8 +83,8 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
       name: "answered",
       hook: "filter hook prerouting priority -190",
       rules: [
-        "tcp flags & (syn|ack) == (syn|ack) goto accepted",
-        "tcp flags & rst == rst goto refused",
+        "tcp flags & (syn|ack) == (syn|ack) ct direction reply goto accepted",
+        "tcp flags & rst == rst ct direction reply goto refused",
       ],
     },
     {

@@ -62,7 +62,7 @@ export class HealthSource implements Source {
   constructor(options: HealthOptions) {
     this.#options = options;
     const { clock, random, evidence } = options;
-    const probe = (endpoint: TcpEndpoint, cluster: string) => this.#probe(endpoint, cluster);
+    const probe = (endpoint: TcpEndpoint) => this.#probe(endpoint);
     const waiting = () => evidence.waiting();
     const answering = (within: number) => evidence.answering(within);
     this.#examiner = new Examiner({ probe, waiting, answering, clock, random });
@@ -272,7 +272,7 @@ export class HealthSource implements Source {
     const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set()) : [];
     const [first] = endpoints.values();
     const target = sample ?? first;
-    const result = target === undefined ? "unknown" : await this.#probe(target, cluster);
+    const result = target === undefined ? "unknown" : await this.#probe(target);
     // A refusal does not end it: where a cluster has booted, servers start after the network.
     if (result === "accepted" && clock.now() >= holdEnd(verdict)) {
       await this.#end(verdict, "answered");
@@ -282,9 +282,9 @@ export class HealthSource implements Source {
     verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
   }
 
-  async #probe(endpoint: TcpEndpoint, cluster: string): Promise<ProbeResult> {
+  async #probe(endpoint: TcpEndpoint): Promise<ProbeResult> {
     const result = await this.#options.probe(endpoint);
-    this.#options.events.probed(cluster, result);
+    this.#options.events.probed(result);
     if (result === "accepted" || result === "refused") this.#setUplink(false);
     return result;
   }

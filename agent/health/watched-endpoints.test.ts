@@ -48,10 +48,7 @@ test("what a plan does not use, or health leaves alone, is not watched", () => {
   ];
   for (const one of none) assert.equal(one.any, false);
   assert.equal(watched([C2], importFact({ health: "remote" }), { health: "off" }).any, true);
-  assert.deepEqual(
-    watched([sliceFact()], importFact(), { health: "all" }).others("c2", 9, new Set()),
-    [""],
-  );
+  assert.equal(watched([sliceFact()], importFact(), { health: "all" }).any, true);
 });
 
 test("a cluster cannot have a node connect to addresses outside its declared ranges", () => {
@@ -110,6 +107,21 @@ test("other clusters are of as many namespaces as there are, and silent ones onl
   assert.ok(all.others("c2", 2, new Set()).includes("c3"));
   assert.deepEqual(all.others("c2", 2, new Set(many.map(({ cluster = "" }) => cluster))), ["c3"]);
   assert.deepEqual(watched().others("", 2, new Set(["c2"])), ["c2"]);
+});
+
+test("what may be this cluster, or is invented, does not show that the uplink works", () => {
+  const others = (slice: Partial<SliceFact>, node: Partial<NodeFact> = {}) => {
+    const all = [C2, sliceFact({ key: "demo/x", ...slice, endpoints: ["10.9.0.1"] })];
+    return watched(all, importFact({ health: "all" }), node).others("c2", 9, new Set());
+  };
+  assert.deepEqual(others({ cluster: "c1" }), []);
+  assert.deepEqual(others({}), []);
+  assert.deepEqual(others({ cluster: "c9" }), ["c9"]);
+  const ranges = (cluster: string) => ({
+    endpointRanges: new Map([[cluster, [cidr("10.0.0.0/8")]]]),
+  });
+  assert.deepEqual(others({ cluster: "c9" }, ranges("c2")), []);
+  assert.deepEqual(others({ cluster: "c9" }, ranges("c9")), ["c9"]);
 });
 
 test("a cluster has an owner if slices of one namespace name it alone", () => {

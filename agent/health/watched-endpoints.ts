@@ -1,6 +1,5 @@
 import { admits } from "../../api/health.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
-
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 
@@ -35,12 +34,11 @@ export class WatchedEndpoints {
     return this.#watched().next().done === false;
   }
 
-  /**
-   * Up to `count` clusters besides this one, at random, of as many namespaces as there are. If possible, none of `silent`. An unknown one has an
-   * empty name.
-   */
+  /** Up to `count` clusters besides this one that show whether the node's uplink works, at random, of as many namespaces as there are. If possible, none of `silent`. */
   others(cluster: string, count: number, silent: ReadonlySet<string>): string[] {
-    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) !== cluster);
+    const slices = [...this.#watched()].filter(
+      (slice) => clusterOf(slice) !== cluster && this.#isBeyondUplink(slice),
+    );
     const audible = slices.filter((slice) => !silent.has(clusterOf(slice)));
     const namespaces = this.#byNamespace(audible.length > 0 ? audible : slices);
     const chosen = new Set<string>();
@@ -111,6 +109,13 @@ export class WatchedEndpoints {
       const endpoints = ranges ? slice.endpoints.within(ranges).inside : slice.endpoints;
       if (endpoints.length > 0 && portsOf(slice).length > 0) yield { ...slice, endpoints };
     }
+  }
+
+  /** False if it may be here, or if only a slice says that it exists: a tenant may list one that always answers. */
+  #isBeyondUplink({ cluster }: SliceFact): boolean {
+    const { node } = this.#facts;
+    if (cluster === undefined || cluster === node.cluster) return false;
+    return node.endpointRanges.size === 0 || node.endpointRanges.has(cluster);
   }
 
   /** In a random order. */

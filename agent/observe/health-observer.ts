@@ -56,8 +56,8 @@ export class HealthObserver implements HealthEvents {
     this.#log.warn(message, { namespace, reason: "too-many-silent", most });
   }
 
-  probed(cluster: string, result: ProbeResult): void {
-    this.#metrics.counters.probes.inc({ member: cluster, result });
+  probed(result: ProbeResult): void {
+    this.#metrics.counters.probes.inc({ result });
   }
 
   uplink(isSilent: boolean): void {

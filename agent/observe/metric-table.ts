@@ -95,8 +95,8 @@ export const COUNTERS = {
   },
   probes: {
     name: "health_probes_total",
-    help: "Probes of endpoints that are suspected or known not to answer, and of others to compare them with, by source cluster and result (accepted, refused, silent, unknown).",
-    labelNames: ["member", "result"],
+    help: "Probes of endpoints that are suspected or known not to answer, and of others to compare them with, by result (accepted, refused, silent, unknown).",
+    labelNames: ["result"],
   },
   healthFailures: {
     name: "health_failures_total",

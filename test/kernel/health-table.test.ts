@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { serve } from "../lab/programs.ts";
+import { eventually } from "../stages/agent-process.ts";
 
 const moduleOf = (path: string) => pathToFileURL(`${import.meta.dirname}/../../agent/${path}`).href;
 
@@ -92,6 +93,31 @@ test("an endpoint that has accepted a client's connection is known for two secon
     while (all.length > 0) all = await table.answering(60_000);
     return all;`;
   assert.deepEqual(await run(node, gone), []);
+});
+
+test("a packet that answers nothing, which a pod sends in the name of an endpoint, ends no verdict", async () => {
+  const pods = { web: ["10.1.0.11"], client: ["10.1.0.12"] };
+  await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+  const node = lab.node("c1", "n1");
+  await run(node, `await table.install(stop); await table.add([${ONE}]); return true;`);
+  await node.exec([
+    "nft",
+    "add table ip seen; add chain ip seen in { type filter hook prerouting priority 0; }; " +
+      "add rule ip seen in ip saddr 10.2.0.1 counter",
+  ]);
+  // SYN and ACK, from 10.2.0.1:80.
+  const forged = `
+    import socket, struct
+    one = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, socket.inet_aton("10.2.0.1"), socket.inet_aton("10.1.0.11"))
+    one.sendto(ip + struct.pack("!HHIIBBHHH", 80, 4000, 1, 1, 0x50, 0x12, 1000, 0, 0), ("10.1.0.11", 0))`;
+  const client = lab.pod("c1", "n1", "client");
+  await client.exec(["python3", "-c", forged.replaceAll("\n    ", "\n").trim()]);
+  await eventually(async () => {
+    assert.match(await node.exec(["nft", "list", "table", "ip", "seen"]), /counter packets 1 /);
+  });
+  const left = await run(node, "return (await table.silent()).map(({ address }) => address);");
+  assert.deepEqual(left, ["10.2.0.1"]);
 });
 
 test("hundreds of clients of an endpoint that does not exist do not hide another one", async () => {

@@ -190,11 +190,11 @@ export const NODE: DashboardSpec = {
           title: "Probes",
           kind: "graph",
           unit: "ops",
-          about: "Of endpoints that may not answer, by source cluster and result.",
+          about: "Of endpoints that may not answer, by result.",
           queries: [
             {
-              expr: "sum by (member, result) (rate(clusterset_agent_health_probes_total{$of}[$__rate_interval]))",
-              legend: "{{member}} {{result}}",
+              expr: "sum by (result) (rate(clusterset_agent_health_probes_total{$of}[$__rate_interval]))",
+              legend: "{{result}}",
               onlyAfter: "an endpoint stops answering",
             },
           ],
