@@ -7,6 +7,7 @@ const program = createProgram(
   {
     out: () => undefined,
     note: () => undefined,
+    ask: () => Promise.resolve(undefined),
     paint: (_style, text) => text,
     env: {},
     home: "/nowhere",

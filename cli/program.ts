@@ -3,6 +3,7 @@ import { VERSION } from "../common/version.ts";
 import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
 import { addExport } from "./command/export.ts";
+import { addJoin } from "./command/join.ts";
 import { addSimulate } from "./command/simulate.ts";
 import { addStatus } from "./command/status.ts";
 import type { ExitCode } from "./exit-code.ts";
@@ -23,6 +24,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
   addStatus(program, terminal, end);
   addExport(program, terminal, end);
   addSimulate(program, terminal, end);
+  addJoin(program, terminal, end);
   addDrain(program, terminal, end);
   addCompletion(program, terminal, end);
   return program;

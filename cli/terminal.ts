@@ -7,6 +7,8 @@ export interface Terminal {
   readonly out: (text: string) => void;
   /** Writes to standard error: progress, warnings, errors. */
   readonly note: (text: string) => void;
+  /** Reads a line after a question; undefined if nobody can answer. */
+  readonly ask: (question: string) => Promise<string | undefined>;
   /** Colours what goes to standard output, if that is a terminal. */
   readonly paint: Paint;
   /** Variables of the environment. */

@@ -1,6 +1,7 @@
 import { CLI_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import type { ApiServer } from "../../common/kubernetes/api-server.ts";
 import { Credentials } from "../../common/kubernetes/credentials.ts";
 import { HttpApiServer } from "../../common/kubernetes/http-api-server.ts";
 import type { KubeconfigFiles } from "../../common/kubernetes/kubeconfig-files.ts";
@@ -15,6 +16,9 @@ import { forwardedPort, type PodPort } from "./port-forward.ts";
 /** Milliseconds of a page, from the first connection to its last byte: slow networks and busy nodes need seconds. */
 const PAGE_MS = 15_000;
 
+/** Timeout of a read or write of one object, in milliseconds: admission webhooks may take ten seconds each. */
+const REQUEST_MS = 30_000;
+
 /** Options of `openCluster`. */
 export interface ClusterOptions {
   readonly kubeconfig: KubeconfigFiles & { readonly context: string };
@@ -24,13 +28,25 @@ export interface ClusterOptions {
   readonly signal: AbortSignal;
 }
 
+/** Which CAs a kubeconfig trusts. */
+export interface Authority {
+  /** False with `insecure-skip-tls-verify`. */
+  readonly isVerified: boolean;
+  /** PEM in base64; absent: the CAs of Node. */
+  readonly ca?: string;
+}
+
 /** A cluster under a context of the kubeconfig. All methods reject with an ApiFault. */
 export interface Cluster {
   readonly context: string;
   /** URL of its API server. */
   readonly address: string;
+  /** Requests that are not about objects. */
+  readonly api: ApiServer;
   /** Reads and writes of single objects. */
   readonly objects: ApiWriter;
+  /** How the kubeconfig has the server's certificate checked. */
+  authority(): Promise<Authority>;
   /** The objects of a query; empty if it is optional and its resource is not served. */
   list(query: ResourceQuery): Promise<readonly unknown[]>;
   /** A page that a program serves in its pod. */
@@ -46,7 +62,14 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   return {
     context: kubeconfig.context,
     address: api.address,
-    objects: new ApiWriter({ api, clock, fieldManager: CLI_NAME }),
+    api,
+    objects: new ApiWriter({ api, clock, fieldManager: CLI_NAME, within: REQUEST_MS }),
+    authority: async () => {
+      const { ca, rejectUnauthorized } = (await credentials.access(signal)).tls;
+      const pem = typeof ca === "string" || ca instanceof Buffer ? Buffer.from(ca) : undefined;
+      const isVerified = rejectUnauthorized !== false;
+      return { isVerified, ...(pem !== undefined && { ca: pem.toString("base64") }) };
+    },
     list: async (query) => {
       const found: unknown[] = [];
       try {

@@ -33,14 +33,22 @@ export const IP_ADDRESSES: ApiResource = {
   resource: "ipaddresses",
   kind: "IPAddress",
 };
+export const DAEMON_SETS: ApiResource = apps("daemonsets", "DaemonSet");
+export const DEPLOYMENTS: ApiResource = apps("deployments", "Deployment");
 export const NAMESPACES: ApiResource = core("namespaces", "Namespace");
 export const NODES: ApiResource = core("nodes", "Node");
 export const PODS: ApiResource = core("pods", "Pod");
+export const CONFIG_MAPS: ApiResource = core("configmaps", "ConfigMap");
+export const SERVICE_ACCOUNTS: ApiResource = core("serviceaccounts", "ServiceAccount");
 export const SECRETS: ApiResource = core("secrets", "Secret");
 export const SERVICES: ApiResource = core("services", "Service");
 
 function core(resource: string, kind: string): ApiResource {
   return { group: "", versions: ["v1"], resource, kind };
+}
+
+function apps(resource: string, kind: string): ApiResource {
+  return { group: "apps", versions: ["v1"], resource, kind };
 }
 
 /** The query of a kind's objects, all or `which`. PURE. */

@@ -11,6 +11,8 @@ export interface ApplyOptions {
   /** False: a field that another manager owns with another value is a conflict. Default: true. */
   readonly force?: boolean;
   readonly subresource?: "status";
+  /** True: the API server checks the request and returns the result, and stores nothing. */
+  readonly dryRun?: boolean;
   /** The present state of the object, which it must still be in. Absent: the object must not exist. */
   readonly seen?: ObjectState;
 }
@@ -22,6 +24,8 @@ export interface MergePatch {
     readonly annotations?: Readonly<Record<string, string | null>>;
   };
   readonly spec?: object;
+  /** Of a ConfigMap or Secret. */
+  readonly data?: Readonly<Record<string, string | null>>;
 }
 
 /** Identifies an object and its version. */
@@ -43,9 +47,10 @@ export function applyRequest(
   resource: ApiResource,
   manifest: Manifest,
   fieldManager: string,
-  { force = true, subresource, seen }: ApplyOptions,
+  { force = true, subresource, seen, dryRun = false }: ApplyOptions,
 ): ObjectRequest {
-  const query = new URLSearchParams({ fieldManager, force: String(force) }).toString();
+  const parameters = { fieldManager, force: String(force), ...(dryRun && { dryRun: "All" }) };
+  const query = new URLSearchParams(parameters).toString();
   const state = seen && { uid: seen.uid, resourceVersion: seen.resourceVersion };
   const metadata = { ...manifest.metadata, ...(state ?? NO_OBJECT) };
   const part = subresource === undefined ? "" : `/${subresource}`;
@@ -95,11 +100,11 @@ export function patchRequest(
   });
 }
 
-/** Deletes an object if it is in the given state. */
+/** Deletes an object if it is in the given state, or, without a resourceVersion, in any. */
 export function deleteRequest(
   resource: ApiResource,
   name: ObjectName,
-  { uid, resourceVersion }: ObjectState,
+  { uid, resourceVersion }: Pick<ObjectState, "uid"> & Partial<ObjectState>,
 ): ObjectRequest {
   const body = {
     apiVersion: "v1",

@@ -99,8 +99,12 @@ export class ApiWriter {
     return objectOf(await this.#ask(resource, request), name);
   }
 
-  /** False if the object did not exist. Throws `write-conflict` if its uid or resourceVersion differs. */
-  async delete(resource: ApiResource, name: ObjectName, seen: ObjectState): Promise<boolean> {
+  /** False if the object did not exist. Throws `write-conflict` if its uid differs, or its resourceVersion, if that is given. */
+  async delete(
+    resource: ApiResource,
+    name: ObjectName,
+    seen: Pick<ObjectState, "uid"> & Partial<ObjectState>,
+  ): Promise<boolean> {
     const request = deleteRequest(resource, name, seen);
     return (await this.#ask(resource, request).catch(ifAbsent)) !== undefined;
   }

@@ -31,6 +31,9 @@ export class CommandLine implements Disposable {
     writeFileSync(this.kubeconfig, JSON.stringify(merged), { mode: 0o600 });
   }
 
+  /** What the user types after a question; undefined: there is no terminal. */
+  answer: string | undefined;
+
   /** Runs a command line without the program's name. */
   async run(...argv: readonly string[]): Promise<Ran> {
     const { code, out, note } = this.start(argv, new AbortController().signal);
@@ -44,6 +47,10 @@ export class CommandLine implements Disposable {
     const code = run(argv, {
       out: (text) => void out.push(text),
       note: (text) => void note.push(text),
+      ask: (question) => {
+        note.push(question);
+        return Promise.resolve(this.answer);
+      },
       paint: (_style, text) => text,
       env: { KUBECONFIG: this.kubeconfig },
       home: this.#directory,

@@ -1,0 +1,61 @@
+import { field, fieldAt } from "../../api/parse/fields.ts";
+import type { ApiWrite } from "../../common/kubernetes/api-server.ts";
+import { parseJson } from "../../common/kubernetes/json.ts";
+import { requestBody } from "../../common/kubernetes/request-body.ts";
+import type { InstallObject } from "../install/install-object.ts";
+import { resourceOf } from "../install/install-object.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** Timeout of a request in milliseconds. */
+const REQUEST_MS = 10_000;
+const REVIEW = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview" };
+/** Verbs that creating, comparing and changing an object need. */
+const VERBS = ["get", "create", "patch"] as const;
+
+/** Minor version of a cluster's Kubernetes 1. Rejects with an ApiFault. */
+export async function minorVersion({ api }: Cluster, signal: AbortSignal): Promise<number> {
+  const version = await answer(api, "/version", signal);
+  return Number.parseInt(String(field(version, "minor")), 10);
+}
+
+/** What this user may not do with objects that are to be written, as sentences. Rejects with an ApiFault. */
+export async function missingRights(
+  { api, context }: Cluster,
+  objects: readonly InstallObject[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const asked = new Map(
+    objects.flatMap((object) => {
+      const { group, resource } = resourceOf(object);
+      const { namespace } = object.metadata;
+      return VERBS.map((verb) => {
+        const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+        const kind = group === "" ? resource : `${resource}.${group}`;
+        const attributes = { verb, group, resource, ...(namespace !== undefined && { namespace }) };
+        return [`${context}: you may not ${verb} ${kind}${where}.`, attributes] as const;
+      });
+    }),
+  );
+  const answers = await Promise.all(
+    [...asked].map(async ([sentence, resourceAttributes]) => {
+      const body = { ...REVIEW, spec: { resourceAttributes } };
+      const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+      const review = await answer(api, path, signal, { method: "POST", body });
+      return fieldAt(review, "status", "allowed") === true ? [] : [sentence];
+    }),
+  );
+  return answers.flat();
+}
+
+async function answer(
+  api: Cluster["api"],
+  path: string,
+  signal: AbortSignal,
+  write?: ApiWrite,
+): Promise<unknown> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]);
+  const request = { path, signal: limit, silence: REQUEST_MS, ...(write && { write }) };
+  const parts: Uint8Array[] = [];
+  for await (const part of await requestBody(api, request)) parts.push(part);
+  return parseJson(Buffer.concat(parts));
+}

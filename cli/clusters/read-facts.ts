@@ -1,0 +1,176 @@
+import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+import {
+  ANNOTATION_ENDPOINT_CIDRS,
+  LABEL_PEER,
+  LABEL_REGION,
+  LABEL_REGISTRY,
+  PROPERTY_CLUSTER_ID,
+  PROPERTY_CLUSTER_SET,
+  PROPERTY_REGION,
+} from "../../api/keys.ts";
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import {
+  CLUSTER_PROPERTIES,
+  CONFIG_MAPS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  NAMESPACES,
+  NODES,
+  queryOf,
+  SECRETS,
+} from "../../common/kubernetes/kinds.ts";
+import { HUB_KEY, HUB_SECRET, PEER_KEY } from "../install/desired.ts";
+import type { ClusterFacts, HubFacts, KnownPeer } from "../install/facts.ts";
+import type { RegistryMode } from "../install/manifests.ts";
+import { aroundNodes, type FoundRanges } from "../install/ranges.ts";
+import { accessIn, secretText } from "../install/registry-access.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { minorVersion } from "./api-reviews.ts";
+import type { Cluster } from "./cluster.ts";
+import { networkRanges } from "./network-ranges.ts";
+
+const SERVICE_CIDRS = {
+  group: "networking.k8s.io",
+  versions: ["v1", "v1beta1"],
+  resource: "servicecidrs",
+  optional: true,
+} as const;
+
+/** Reads all that join, leave, rotate and upgrade look at before they change anything. Rejects with an ApiFault. */
+export async function readFacts(on: Cluster, signal: AbortSignal): Promise<ClusterFacts> {
+  const own = { namespace: INSTALL_NAMESPACE };
+  const name = "clusterset-controller";
+  const [minor, base, properties, nodes, services, configured, controller, agent, secrets, hub] =
+    await Promise.all([
+      minorVersion(on, signal),
+      baseFacts(on),
+      on.list(queryOf(CLUSTER_PROPERTIES, { optional: true })),
+      on.list(queryOf(NODES)),
+      on.list(SERVICE_CIDRS),
+      networkRanges(on),
+      on.objects.get(DEPLOYMENTS, { ...own, name }),
+      on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
+      on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
+      on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
+    ]);
+  const podCidrs = nodes.flatMap((node) => cidrsAt(node, "podCIDRs"));
+  const around: FoundRanges | undefined =
+    podCidrs.length === 0
+      ? undefined
+      : { ranges: aroundNodes(podCidrs), from: "around Nodes' podCIDRs" };
+  const found = configured ?? around;
+  const hubServer = accessIn(secretText(hub?.object, HUB_KEY) ?? "")?.server;
+  const mode = modeOf(controller?.object);
+  return {
+    ...base,
+    ...{ minor, podCidrs },
+    ...propertiesOf(properties),
+    nodeRegions: [...new Set(nodes.flatMap(regionOf))].sort(),
+    serviceCidrs: services.flatMap((one) => cidrsAt(one, "cidrs")),
+    images: Object.fromEntries(
+      [agent?.object, controller?.object].flatMap((one) => containersOf(one).map(imageOf)),
+    ),
+    peers: secrets.flatMap(peerOf),
+    ...(found !== undefined && { found }),
+    ...(mode !== undefined && { mode }),
+    ...(hubServer !== undefined && { hub: hubServer }),
+  };
+}
+
+/** What is read of a hub. Rejects with an ApiFault. */
+export async function readHub(on: Cluster): Promise<HubFacts> {
+  const [base, registries] = await Promise.all([
+    baseFacts(on),
+    on.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY })),
+  ]);
+  const members = registries.flatMap((one) => {
+    const id = fieldAt(one, "metadata", "labels", LABEL_REGISTRY);
+    const ranges = fieldAt(one, "metadata", "annotations", ANNOTATION_ENDPOINT_CIDRS);
+    return typeof id === "string"
+      ? [[id, typeof ranges === "string" ? ranges : undefined] as const]
+      : [];
+  });
+  return { ...base, members: new Map(members) };
+}
+
+async function baseFacts(on: Cluster) {
+  const [system, authority] = await Promise.all([
+    on.objects.get(NAMESPACES, { name: "kube-system" }),
+    on.objects.get(CONFIG_MAPS, { namespace: "kube-system", name: "kube-root-ca.crt" }),
+  ]);
+  // A cluster of another kind would be taken for the same one.
+  if (system === undefined) throw new ApiFault("absent", `${on.context}: no namespace kube-system`);
+  const ca = fieldAt(authority?.object, "data", "ca.crt");
+  return {
+    context: on.context,
+    address: on.address,
+    uid: system.meta.uid,
+    // Empty without --root-ca-file of kube-controller-manager.
+    ...(typeof ca === "string" && ca !== "" && { ca: Buffer.from(ca).toString("base64") }),
+  };
+}
+
+function propertiesOf(properties: readonly unknown[]) {
+  const value = (name: string): string | undefined => {
+    const found = properties.find((one) => textField(field(one, "metadata"), "name") === name);
+    return textField(field(found, "spec"), "value");
+  };
+  const [clusterId, clusterSet, region] = [
+    value(PROPERTY_CLUSTER_ID),
+    value(PROPERTY_CLUSTER_SET),
+    value(PROPERTY_REGION),
+  ];
+  return {
+    ...(clusterId !== undefined && { clusterId }),
+    ...(clusterSet !== undefined && { clusterSet }),
+    ...(region !== undefined && { region }),
+  };
+}
+
+function cidrsAt(object: unknown, name: string): Cidr[] {
+  const list = fieldAt(object, "spec", name);
+  return (Array.isArray(list) ? list : []).map((text) => parseCidr(String(text))).filter(isCidr);
+}
+
+function regionOf(node: unknown): string[] {
+  const region = fieldAt(node, "metadata", "labels", LABEL_REGION);
+  return typeof region === "string" && region !== "" ? [region] : [];
+}
+
+function peerOf(secret: unknown): KnownPeer[] {
+  const metadata = field(secret, "metadata");
+  const cluster = fieldAt(metadata, "labels", LABEL_PEER);
+  const ranges = fieldAt(metadata, "annotations", ANNOTATION_ENDPOINT_CIDRS);
+  const server = accessIn(secretText(secret, PEER_KEY) ?? "")?.server;
+  if (typeof cluster !== "string") return [];
+  return [
+    {
+      ...{ cluster, secret: textField(metadata, "name") ?? "" },
+      ...(server !== undefined && { server }),
+      ...(typeof ranges === "string" && { endpointCidrs: ranges }),
+    },
+  ];
+}
+
+function containersOf(workload: unknown): unknown[] {
+  const containers = fieldAt(workload, "spec", "template", "spec", "containers");
+  return Array.isArray(containers) ? containers : [];
+}
+
+/** The container `agent` has the image that deploy calls `clusterset-agent`. */
+function imageOf(container: unknown): [string, string] {
+  return [`clusterset-${textField(container, "name")}`, textField(container, "image") ?? ""];
+}
+
+function modeOf(controller: unknown): RegistryMode | undefined {
+  if (controller === undefined) return undefined;
+  const variables = containersOf(controller).flatMap((one) => {
+    const env = field(one, "env");
+    return Array.isArray(env) ? env : [];
+  });
+  const registry = variables.find(
+    (one) => textField(one, "name") === "CLUSTERSET_CONTROLLER_REGISTRY",
+  );
+  return textField(registry, "value") === "hub" ? "hub" : "mesh";
+}

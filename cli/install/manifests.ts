@@ -1,0 +1,83 @@
+import { ANNOTATION_ENDPOINT_CIDRS } from "../../api/keys.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import type { InstallObject } from "./install-object.ts";
+import rendered from "./manifests.json" with { type: "json" };
+
+/** Where the registries are. */
+export type RegistryMode = "mesh" | "hub";
+
+/** Images of the programs, by the names that deploy has for them; absent: those names. */
+export interface Images {
+  readonly "clusterset-agent"?: string;
+  readonly "clusterset-controller"?: string;
+}
+
+/** All functions of this file are PURE, and return objects of deploy (scripts/manifests.ts). */
+const MANIFESTS = rendered as unknown as Readonly<
+  Record<"crds" | "onHub" | "registry" | "reader" | "member" | "dns" | "cleanup", InstallObject[]> &
+    Record<RegistryMode, InstallObject[]>
+>;
+
+/** The block of CoreDNS's Corefile, between its marker lines. */
+export const COREFILE_BLOCK: string = rendered.corefile;
+
+/** The CRDs. */
+export const CRDS: readonly InstallObject[] = MANIFESTS.crds;
+
+/** Permissions of CoreDNS. */
+export const DNS_RIGHTS: readonly InstallObject[] = MANIFESTS.dns;
+
+/** What all members of a hub share there. */
+export const ON_HUB: readonly InstallObject[] = MANIFESTS.onHub;
+
+/** What every member runs: namespaces, permissions, agents and controllers. */
+export function programs(mode: RegistryMode, images: Images): InstallObject[] {
+  return withImages(MANIFESTS[mode], images);
+}
+
+/** What removes the agents' rules from all nodes. */
+export function cleanup(images: Images): InstallObject[] {
+  return withImages(MANIFESTS.cleanup, images);
+}
+
+/** In a mesh: a cluster's registry, on its own API server. */
+export function registryOf(cluster: string): InstallObject[] {
+  return filledIn(MANIFESTS.registry, cluster);
+}
+
+/** In a mesh, on `cluster`: the service account and token with which `peer` reads its registry. */
+export function readerOf(cluster: string, peer: string): InstallObject[] {
+  return filledIn(MANIFESTS.reader, cluster, peer);
+}
+
+/** On a hub: a member's registry, its ranges, and its token. */
+export function memberOf(cluster: string, endpointCidrs: string): InstallObject[] {
+  return filledIn(MANIFESTS.member, cluster).map((object) =>
+    object.kind === "Namespace"
+      ? {
+          ...object,
+          metadata: {
+            ...object.metadata,
+            annotations: { [ANNOTATION_ENDPOINT_CIDRS]: endpointCidrs },
+          },
+        }
+      : object,
+  );
+}
+
+/** IDs have no characters that JSON escapes. */
+function filledIn(objects: readonly InstallObject[], cluster: string, peer = ""): InstallObject[] {
+  const text = JSON.stringify(objects)
+    .replaceAll("clusterset-registry-CLUSTER_ID", registryNamespace(cluster))
+    .replaceAll("CLUSTER_ID", cluster)
+    .replaceAll("PEER_ID", peer);
+  return JSON.parse(text) as InstallObject[];
+}
+
+function withImages(objects: readonly InstallObject[], images: Images): InstallObject[] {
+  const replaced = (key: string, value: unknown): unknown => {
+    if (key !== "image" || typeof value !== "string") return value;
+    return images[value.split(":")[0] as keyof Images] ?? value;
+  };
+  return JSON.parse(JSON.stringify(objects, replaced)) as InstallObject[];
+}

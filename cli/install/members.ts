@@ -1,0 +1,99 @@
+import { isClusterId } from "../../api/names.ts";
+import type { ClusterFacts, HubFacts } from "./facts.ts";
+import { rangesText } from "./ranges.ts";
+
+/** What flags say of clusters, by context. */
+export interface MemberFlags {
+  readonly id: ReadonlyMap<string, string>;
+  readonly region: ReadonlyMap<string, string>;
+  readonly endpointCidrs: ReadonlyMap<string, string>;
+  readonly apiServer: ReadonlyMap<string, string>;
+}
+
+/** A cluster that joins, or is a member already. */
+export interface Member {
+  readonly facts: ClusterFacts;
+  readonly context: string;
+  readonly id: string;
+  readonly region?: string;
+  /** Ranges of its pods, as the annotation has them, and where they were found. */
+  readonly endpointCidrs: string;
+  readonly rangesFrom: string;
+  /** URL of its API server, for the others. */
+  readonly server: string;
+}
+
+/** The members of some clusters, or what is missing for them, in sentences. PURE. */
+export function membersOf(
+  clusters: readonly ClusterFacts[],
+  flags: MemberFlags,
+  hub: HubFacts | undefined,
+): { readonly members: readonly Member[]; readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const members: Member[] = [];
+  const known = clusters.flatMap(({ peers }) => peers);
+  for (const facts of clusters) {
+    const { context } = facts;
+    const id = idOf(facts, flags, faults);
+    const declared =
+      hub === undefined
+        ? known.find(({ cluster }) => cluster === id)?.endpointCidrs
+        : hub.members.get(id);
+    const ranges = rangesOf(facts, flags, declared);
+    if (ranges === undefined) {
+      faults.push(
+        `${context}: the ranges of its pods are unknown: no Node has podCIDRs, and no known network plugin was found. Give --endpoint-cidrs ${context}=RANGES.`,
+      );
+      continue;
+    }
+    const region = regionOf(facts, flags, faults);
+    const server =
+      flags.apiServer.get(context) ??
+      known.find(({ cluster }) => cluster === id)?.server ??
+      facts.address;
+    members.push({
+      ...{ facts, context, id, server, ...ranges },
+      ...(region !== undefined && { region }),
+    });
+  }
+  return { members, faults };
+}
+
+function idOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): string {
+  const { context, clusterId } = facts;
+  const flag = flags.id.get(context);
+  if (clusterId !== undefined && flag !== undefined && flag !== clusterId) {
+    faults.push(
+      `${context}: its ID is ${clusterId}, and --id says ${flag}. A member cannot change its ID: let it leave first.`,
+    );
+  }
+  const id = clusterId ?? flag ?? context;
+  if (!isClusterId(id)) {
+    faults.push(`${context}: ${id} is not a cluster ID (one DNS label). Give --id ${context}=ID.`);
+  }
+  return id;
+}
+
+function regionOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): string | undefined {
+  const { context, region, nodeRegions } = facts;
+  const given = flags.region.get(context) ?? region;
+  if (given === undefined && nodeRegions.length > 1) {
+    faults.push(
+      `${context}: its Nodes are in regions ${nodeRegions.join(", ")}. Give --region ${context}=REGION.`,
+    );
+  }
+  return given ?? nodeRegions[0];
+}
+
+/** What was declared once stays until a flag changes it. */
+function rangesOf(
+  { context, found }: ClusterFacts,
+  { endpointCidrs }: MemberFlags,
+  declared: string | undefined,
+): Pick<Member, "endpointCidrs" | "rangesFrom"> | undefined {
+  const flag = endpointCidrs.get(context);
+  if (flag !== undefined) return { endpointCidrs: flag, rangesFrom: "--endpoint-cidrs" };
+  if (declared !== undefined) return { endpointCidrs: declared, rangesFrom: "declared before" };
+  if (found === undefined) return undefined;
+  return { endpointCidrs: rangesText(found.ranges), rangesFrom: found.from };
+}

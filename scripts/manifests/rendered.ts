@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+
+const DEPLOY = join(import.meta.dirname, "../../deploy");
+
+/** What `kubectl clusterset` carries with it: the objects of deploy, as `kubectl kustomize` renders them. */
+export function rendered(kubectl: string): Record<string, unknown> {
+  const kustomized = (folder: string) =>
+    objectsIn(execFileSync(kubectl, ["kustomize", join(DEPLOY, folder)], { encoding: "utf8" }));
+  const files = (...names: readonly string[]) =>
+    names.flatMap((name) => objectsIn(readFileSync(join(DEPLOY, name), "utf8")));
+  return {
+    crds: files(
+      ...["clusterproperties", "serviceexports", "serviceimports"].map((n) => `crds/${n}.yaml`),
+    ),
+    mesh: kustomized("overlays/mesh"),
+    hub: kustomized("overlays/hub"),
+    onHub: files("rbac/registry-publisher.yaml", "rbac/registry-reader.yaml", "rbac/hub/hub.yaml"),
+    registry: files("rbac/mesh/registry.yaml"),
+    reader: files("rbac/mesh/reader.yaml"),
+    member: files("rbac/hub/cluster.yaml"),
+    dns: kustomized("coredns"),
+    corefile: corefileBlock(),
+    cleanup: kustomized("cleanup"),
+  };
+}
+
+function objectsIn(text: string): unknown[] {
+  return parseAllDocuments(text).map((document) => document.toJS());
+}
+
+/** The server block that deploy/coredns/names adds, with its marker lines. */
+function corefileBlock(): string {
+  const script = readFileSync(join(DEPLOY, "coredns/names"), "utf8");
+  const found = /^# clusterset-proxy: begin\n[\s\S]*?\n# clusterset-proxy: end$/m.exec(
+    script.replace(/end"$/m, "end"),
+  );
+  if (found === null) throw new Error("deploy/coredns/names has no block for the Corefile");
+  return found[0];
+}

@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fieldAt } from "../../api/parse/fields.ts";
+import type { ApiObject } from "./api-client.ts";
+import { JoinedClusters } from "./joined-clusters.ts";
+
+// `kubectl clusterset join` on empty API servers: a mesh. The tests are one story, in order.
+
+const IDS = ["c1", "c2", "c3"] as const;
+const JOIN = ["--clusterset", "prod", "--no-wait", "--yes"];
+const SECRET = { apiVersion: "v1", kind: "Secret" };
+
+let set: JoinedClusters;
+before(async () => {
+  set = await JoinedClusters.open(...IDS);
+});
+after(() => set?.[Symbol.asyncDispose]());
+
+/** Every object that a join may write, without what the API server and its controllers change by themselves. */
+async function written(id: string): Promise<Record<string, string>> {
+  const { admin } = set.plane(id);
+  const kinds = [
+    ["v1", "Namespace"],
+    ["v1", "Secret"],
+    ["v1", "ServiceAccount"],
+    ["apps/v1", "DaemonSet"],
+    ["apps/v1", "Deployment"],
+    ["rbac.authorization.k8s.io/v1", "ClusterRole"],
+    ["rbac.authorization.k8s.io/v1", "RoleBinding"],
+    ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
+  ] as const;
+  const lists = await Promise.all(
+    kinds.map(([apiVersion, kind]) => admin.list({ apiVersion, kind, metadata: {} })),
+  );
+  return Object.fromEntries(lists.flat().map((one) => [titleOf(one), contentOf(one)]));
+}
+
+function titleOf({ kind, metadata }: ApiObject): string {
+  const { namespace = "", name } = metadata as { namespace?: string; name?: string };
+  return `${kind ?? ""} ${namespace}/${name}`;
+}
+
+function contentOf(object: ApiObject): string {
+  const { metadata, status: _status, ...rest } = object;
+  const { resourceVersion: _version, managedFields, ...own } = metadata as Record<string, unknown>;
+  const managers = ((managedFields ?? []) as { manager: string }[]).filter(
+    ({ manager }) => manager === "kubectl-clusterset",
+  );
+  return JSON.stringify({ ...rest, metadata: own, managers });
+}
+
+test("a dry run prints a plan, and changes nothing", async () => {
+  const before = await written("c1");
+  for (const kind of ["client", "server"]) {
+    const { out } = await set.run("join", "c1", "c2", ...JOIN, `--dry-run=${kind}`);
+    assert.match(out, /^c1 +c1 +region-1 +10\.1\.0\.0\/16 \(around Nodes' podCIDRs\) +https:/m);
+    assert.match(out, /^c1 +created +namespace\/clusterset-proxy$/m);
+    assert.match(
+      out,
+      /^c2 +created +clusterset-proxy\/secret\/peer-c1 +its token is created first$/m,
+    );
+    assert.match(out, /^dry run: nothing was changed$/m);
+  }
+  assert.deepEqual(await written("c1"), before);
+});
+
+test("without a terminal or --yes, nothing is changed either", async () => {
+  const { code, note } = await set.user.run("join", "c1", "c2", "--clusterset", "prod");
+  assert.equal(code, 1);
+  assert.match(note, /confirm with --yes/);
+  set.user.answer = "no";
+  assert.equal((await set.user.run("join", "c1", "--clusterset", "prod")).code, 1);
+  set.user.answer = undefined;
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "clusterset-proxy" } };
+  assert.equal(await set.plane("c1").admin.find(namespace), undefined);
+});
+
+test("two clusters that joined import each other's exports", async () => {
+  const { out, note } = await set.run("join", "c1", "c2", ...JOIN);
+  for (const id of ["c1", "c2"]) {
+    const { data } = (await set.plane(id).admin.get({
+      ...SECRET,
+      metadata: { namespace: `clusterset-registry-${id}`, name: id === "c1" ? "c2" : "c1" },
+    })) as unknown as { data: { token: string } };
+    const token = Buffer.from(data.token, "base64").toString();
+    assert.ok(token.length > 100);
+    for (const text of [out, note]) assert.ok(!text.includes(token) && !text.includes(data.token));
+  }
+  await set.start(["c1", "c2"]);
+  const [c1, c2] = [set.cluster("c1"), set.cluster("c2")];
+  await c1.namespace("shop");
+  await c2.serve("shop/web", ["10.2.3.7"]);
+  await c2.export("shop/web");
+  for (const cluster of [c1, c2]) await cluster.untilImported("shop/web", ["10.2.3.7"]);
+});
+
+test("a second join writes nothing, and a later one adds a cluster to those that are in", async () => {
+  const before = await written("c1");
+  const { out } = await set.run("join", "c1", "c2", ...JOIN);
+  assert.match(out, /^nothing to do$/m);
+  assert.doesNotMatch(out, / (created|changed) /);
+  assert.deepEqual(await written("c1"), before);
+  await set.run("join", "c1", "c2", "c3", ...JOIN);
+  await set.start(["c3"]);
+  await set.cluster("c3").namespace("shop");
+  await set.cluster("c3").untilImported("shop/web", ["10.2.3.7"]);
+});
+
+test("a join that broke off is continued by the next one, with the tokens that are there", async () => {
+  const secret = { ...SECRET, metadata: { namespace: "clusterset-proxy", name: "peer-c2" } };
+  const { admin } = set.plane("c3");
+  const before = await admin.get(secret);
+  await admin.delete(secret);
+  await admin.delete({
+    apiVersion: "about.k8s.io/v1beta1",
+    kind: "ClusterProperty",
+    metadata: { name: "region.topology.k8s.io" },
+  });
+  const { out } = await set.run("join", ...IDS, ...JOIN);
+  assert.deepEqual(out.match(/^c\d: .*$/gm), [
+    "c3: clusterset-proxy/secret/peer-c2 created",
+    "c3: clusterproperty/region.topology.k8s.io created",
+  ]);
+  assert.deepEqual((await admin.get(secret)).data, before.data);
+});
+
+test("addresses and ranges of earlier joins stay until a flag changes them", async () => {
+  const elsewhere = set.plane("c2").url.replace("127.0.0.1", "localhost");
+  const wrong = await set.user.run("join", ...IDS, ...JOIN, "--api-server", `c2=${elsewhere}`);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.note, /error: c2: \S+ cannot be reached from here: .*localhost.*altnames/);
+  // The same address, spelled in another way.
+  const server = set.plane("c2").url.replace("127.0.0.1", "127.1");
+  const flags = ["--api-server", `c2=${server}`, "--endpoint-cidrs", "c2=10.2.0.0/17"];
+  await set.run("join", ...IDS, ...JOIN, ...flags);
+  const { out } = await set.run("join", ...IDS, ...JOIN);
+  assert.match(out, new RegExp(`^c2 .* 10.2.0.0/17 \\(declared before\\) +${server}$`, "m"));
+  assert.match(out, /^nothing to do$/m);
+  await set.cluster("c2").endpoints("shop/web", ["10.2.3.8"]);
+  await set.cluster("c1").untilImported("shop/web", ["10.2.3.8"]);
+});
+
+test("overlaps are named with their owners, and stop a join", async () => {
+  const flags = ["--endpoint-cidrs", "c2=10.1.128.0/17", "--clusterset-cidr", "10.3.0.0/24"];
+  const { code, note } = await set.user.run("join", ...IDS, ...JOIN, ...flags);
+  assert.equal(code, 1);
+  assert.match(
+    note,
+    /^error: 10\.1\.0\.0\/16 \(pods of cluster c1\) overlaps 10\.1\.128\.0\/17 \(pods of cluster c2\)$/m,
+  );
+  assert.match(
+    note,
+    /10\.3\.0\.0\/16 \(pods of cluster c3\) overlaps 10\.3\.0\.0\/24 \(the ClusterSet CIDR\)/,
+  );
+  assert.match(
+    note,
+    /warning: c2: podCIDRs of Nodes are outside 10\.1\.128\.0\/17, such as 10\.2\.3\.0\/24/,
+  );
+});
+
+test("a member of another clusterset, another ID and the same cluster twice stop a join", async () => {
+  const other = await set.user.run("join", "c1", "c2", "--clusterset", "test", "--yes");
+  assert.match(other.note, /c1: it is a member of clusterset prod, not test/);
+  const renamed = await set.user.run("join", "c1", "c2", ...JOIN, "--id", "c1=one");
+  assert.match(renamed.note, /c1: its ID is c1, and --id says one/);
+  const hub = await set.user.run("join", "c1", "c2", "--hub", "c2", ...JOIN);
+  assert.match(hub.note, /c2: the hub is the API server of c2/);
+  assert.match(hub.note, /its controller uses a mesh/);
+  for (const { code } of [other, renamed, hub]) assert.equal(code, 1);
+  const partial = await set.user.run("join", "c1", "c2", ...JOIN);
+  assert.match(partial.note, /warning: c1 has the peer c3, which is not among the contexts/);
+});
+
+test("a newer CRD stays, and fields of other programs are a conflict that is named", async () => {
+  const { admin } = set.plane("c1");
+  const crd = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "serviceimports.multicluster.x-k8s.io" },
+  };
+  const labels = { "multicluster.x-k8s.io/release-version": "v0.10.0" };
+  await admin.patch(crd, { metadata: { labels } });
+  const deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { namespace: "clusterset-proxy", name: "clusterset-controller" },
+  };
+  await admin.patch(deployment, { spec: { replicas: 3 } });
+  const { code, out, note } = await set.user.run("join", ...IDS, ...JOIN);
+  assert.equal(code, 1);
+  assert.match(out, /^c1 +kept +\S+\/serviceimports\.\S+ +v0\.10\.0 0 is newer than v0\.5\.2 0$/m);
+  assert.match(
+    out,
+    /^c1 +conflict +clusterset-proxy\/deployment\/clusterset-controller +.*\.spec\.replicas/m,
+  );
+  assert.match(note, /--force-conflicts/);
+  assert.equal(fieldAt(await admin.get(deployment), "spec", "replicas"), 3);
+  await set.run("join", ...IDS, ...JOIN, "--force-conflicts");
+  assert.equal(fieldAt(await admin.get(deployment), "spec", "replicas"), 2);
+  assert.equal(
+    fieldAt(await admin.get(crd), "metadata", "labels", "multicluster.x-k8s.io/release-version"),
+    "v0.10.0",
+  );
+});
+
+test("-o yaml prints all objects by context, without tokens", async () => {
+  const { out } = await set.run("join", ...IDS, "--clusterset", "prod", "-o", "yaml");
+  assert.equal(out.match(/^# Context c\d$/gm)?.length, 3);
+  assert.equal(out.match(/^kind: DaemonSet$/gm)?.length, 3);
+  assert.match(out, /^# clusterset-proxy\/secret\/peer-c1: not printed, because it has a token/m);
+  assert.doesNotMatch(out, /token: |^data:$/m);
+});

@@ -1,0 +1,128 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { CommandLine, type Ran } from "../stages/command-line.ts";
+import { apiServerFiles } from "./api-server.ts";
+import { ControlPlane } from "./control-plane.ts";
+import { OURS } from "./release.ts";
+import { StagedCluster } from "./staged-cluster.ts";
+import { inlineKubeconfigOf } from "./user.ts";
+
+/** Where agents and controllers are. */
+const OWN = "clusterset-proxy";
+
+/** A cluster that has nothing of ours yet. */
+interface Blank {
+  readonly id: string;
+  readonly plane: ControlPlane;
+  /** The controller, once it was started. */
+  cluster?: StagedCluster;
+}
+
+/**
+ * Empty API servers, a user with their contexts, which are their IDs, and controllers that get nothing but what `kubectl clusterset`
+ * writes: the token of their service account, ClusterProperties, Secrets.
+ */
+export class JoinedClusters implements AsyncDisposable {
+  readonly user: CommandLine;
+  readonly #all: readonly Blank[];
+
+  private constructor(all: readonly Blank[]) {
+    this.#all = all;
+    this.user = new CommandLine(
+      Object.fromEntries(
+        all.map(({ id, plane }) => [id, plane.inlineKubeconfig({ user: "admin" })]),
+      ),
+    );
+  }
+
+  /** Starts an API server with a controller manager for each context. */
+  static async open(...ids: readonly string[]): Promise<JoinedClusters> {
+    const all: Blank[] = [];
+    try {
+      // One after the other: of several that look for a free port at once, two might find the same.
+      for (const [i, id] of ids.entries()) {
+        const plane = await ControlPlane.start({ controllerManager: true });
+        all.push({ id, plane });
+        await plane.admin.apply(nodeOf(i + 1));
+      }
+    } catch (error) {
+      await Promise.all(all.map(({ plane }) => plane.remove()));
+      throw error;
+    }
+    return new JoinedClusters(all);
+  }
+
+  plane(id: string): ControlPlane {
+    return this.#blank(id).plane;
+  }
+
+  /** The cluster, whose controller was started. */
+  cluster(id: string): StagedCluster {
+    const { cluster } = this.#blank(id);
+    if (cluster === undefined) throw new Error(`the controller of ${id} was not started`);
+    return cluster;
+  }
+
+  /** A command that is to succeed. */
+  async run(...argv: readonly string[]): Promise<Ran> {
+    const ran = await this.user.run(...argv);
+    if (ran.code !== 0) throw new Error(`${argv.join(" ")}: ${ran.code}\n${ran.out}${ran.note}`);
+    return ran;
+  }
+
+  /** Starts the controllers of these clusters with the rights and objects that they were given. */
+  async start(ids: readonly string[], registry: "mesh" | "hub" = "mesh"): Promise<void> {
+    for (const id of ids) {
+      const blank = this.#blank(id);
+      const { plane } = blank;
+      const kubeconfig = `${plane.directory}/service-account.kubeconfig`;
+      writeFileSync(kubeconfig, await serviceAccountKubeconfig(plane), { mode: 0o600 });
+      const flags = ["--kubeconfig", kubeconfig, "--registry", registry, "--lease-duration", "6s"];
+      if (registry === "hub") {
+        const file = `${plane.directory}/hub.kubeconfig`;
+        writeFileSync(file, await hubKubeconfig(plane), { mode: 0o600 });
+        flags.push("--hub-kubeconfig", file);
+      }
+      blank.cluster = new StagedCluster({ id, plane, program: OURS.controller, flags });
+      await blank.cluster.launch();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#all.map(async ({ cluster }) => cluster?.kill()));
+    this.user[Symbol.dispose]();
+    await Promise.all(this.#all.map(({ plane }) => plane.remove()));
+  }
+
+  #blank(id: string): Blank {
+    const found = this.#all.find((one) => one.id === id);
+    if (found === undefined) throw new Error(`there is no cluster ${id}`);
+    return found;
+  }
+}
+
+function nodeOf(n: number): object {
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: `node-${n}`, labels: { "topology.kubernetes.io/region": `region-${n}` } },
+    spec: { podCIDR: `10.${n}.3.0/24`, podCIDRs: [`10.${n}.3.0/24`] },
+  };
+}
+
+/** As a pod of the controller has it. */
+async function serviceAccountKubeconfig(plane: ControlPlane): Promise<string> {
+  const path = `/api/v1/namespaces/${OWN}/serviceaccounts/clusterset-controller/token`;
+  const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
+  const { body } = await plane.admin.request("POST", path, { body: { ...kind, spec: {} } });
+  const { status } = body as { readonly status: { readonly token: string } };
+  const user = { name: "clusterset-controller", groups: [], token: status.token };
+  const ca = readFileSync(apiServerFiles(plane.directory).ca);
+  return JSON.stringify(inlineKubeconfigOf({ server: plane.url, ca, user }));
+}
+
+/** The file that the Secret becomes in a pod of the controller. */
+async function hubKubeconfig({ admin }: ControlPlane): Promise<string> {
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace: OWN, name: "hub" } };
+  const { data } = (await admin.get(secret)) as unknown as { data: Record<string, string> };
+  return Buffer.from(data["hub.kubeconfig"] ?? "", "base64").toString();
+}
