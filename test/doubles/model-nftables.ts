@@ -44,6 +44,12 @@ export class ModelNftables {
     }
   }
 
+  /** Deletes chains that a transaction calls garbage. */
+  collect({ garbage }: NftablesTransaction): void {
+    for (const line of garbage.split("\n")) if (line !== "") this.#command(line);
+    this.#checkBranches();
+  }
+
   /** What a complete read returns. */
   read(): KernelState {
     return this.#exists ? finished(stateOf(...this.#listing)) : nothing();
@@ -90,6 +96,9 @@ export class ModelNftables {
     else if (verb === "add" && kind === "element") {
       const [, number = "", verdict = ""] = /^\{ (\S+) : (.*) \}$/.exec(rest) ?? assert.fail(line);
       (this.branches.get(name) ?? assert.fail(line)).set(number, verdict);
+    } else if (verb === "delete" && kind === "element") {
+      const [, number = ""] = /^\{ (\S+) \}$/.exec(rest) ?? assert.fail(line);
+      assert.ok(this.branches.get(name)?.delete(number), line);
     } else assert.fail(`unknown command: ${line}`);
   }
 

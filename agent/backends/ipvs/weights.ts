@@ -5,7 +5,7 @@ import { type ClusterGroup, clusterGroups } from "../cluster-groups.ts";
 /** Maximum weight: more would be of no use, because `wrr` serves a whole cycle in a fixed order, and the lightest at its end. */
 const MOST = 65_535;
 
-/** The weight of each endpoint: integers in the ratio of their shares, exact unless the ratio is beyond 1 to 65,535. PURE. */
+/** The weight of each endpoint: integers in the ratio of their shares, exact unless the ratio is beyond 1 to 65,535; less than 1 is rounded up. PURE. */
 export function weightsOf(service: VirtualService): ReadonlyMap<PlannedEndpoint, number> {
   const { endpoints, shares } = service;
   if (shares === undefined) return new Map(endpoints.map((one) => [one, 1]));

@@ -20,11 +20,7 @@ export async function runTransaction(
   nft: Pick<NftProcess, "run">,
   commits: NftCommits,
 ): Promise<void> {
-  const run = (text: string) =>
-    commits.run(async () => {
-      await nft.run(text);
-      return 1;
-    });
+  const run = (text: string) => runText(text, nft, commits);
   const runElements = (text: string) =>
     run(text).catch((error: unknown) => {
       throw refusalOf(error);
@@ -39,6 +35,32 @@ export async function runTransaction(
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
     for (const text of textsOf(family, groups)) await runElements(text);
+  }
+}
+
+function runText(text: string, nft: Pick<NftProcess, "run">, commits: NftCommits): Promise<void> {
+  return commits.run(async () => {
+    await nft.run(text);
+    return 1;
+  });
+}
+
+/**
+ * Deletes chains that an earlier transaction has retired. False if there are none, or if the kernel rejects it: before Linux 6.2, a chain is in
+ * use until the element that led to it is freed, some time after it was deleted. The next transaction with garbage tries again.
+ */
+export async function removeGarbage(
+  { garbage }: NftablesTransaction,
+  nft: Pick<NftProcess, "run">,
+  commits: NftCommits,
+): Promise<boolean> {
+  if (garbage === "") return false;
+  try {
+    await runText(garbage, nft, commits);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "CSP_EXEC_FAILED") throw error;
+    return false;
   }
 }
 

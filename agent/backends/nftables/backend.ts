@@ -2,7 +2,7 @@ import { NftCommits } from "../../system/nft-commits.ts";
 import { NftProcess } from "../../system/nft-process.ts";
 import { type Backend, type Check, type Drift, type Programmed, UNCHANGED } from "../backend.ts";
 import type { OpenOptions } from "../backend-kind.ts";
-import { runTransaction } from "./apply.ts";
+import { removeGarbage, runTransaction } from "./apply.ts";
 import { diff } from "./diff.ts";
 import { compare } from "./drift.ts";
 import { programmed } from "./programmed.ts";
@@ -94,6 +94,7 @@ export class NftablesBackend implements Backend<KernelState, Changes, NftablesTr
     this.#found = undefined;
     await runTransaction(this.#options.family, tx, this.#nft, this.#commits);
     tx.settle(state);
+    if (await removeGarbage(tx, this.#nft, this.#commits)) tx.settleGarbage(state);
   }
 
   close(): Promise<void> {

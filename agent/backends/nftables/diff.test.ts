@@ -31,9 +31,11 @@ class World {
     this.#ruleset.set(KEY, services, { kept });
     const tx = finished(diff(this.state, finished(this.#ruleset.take()), OPTIONS));
     this.kernel.run(tx);
+    this.kernel.collect(tx);
     const text =
       this.state.rules.length === 0 ? tx.toString().replace(tx.skeleton, "") : tx.toString();
     tx.settle(this.state);
+    tx.settleGarbage(this.state);
     assert.deepEqual(this.state, this.kernel.read());
     assert.deepEqual(this.state, this.kernel.believed());
     const lines = text.split("\n").filter((line) => line !== "");
@@ -174,6 +176,8 @@ describe("the changes of a service", () => {
 });
 
 describe("chains for what few services need", () => {
+  const sized = (size: number) =>
+    web(...Array.from({ length: size }, (_, i) => ({ ...A, port: 1 + i })));
   const many = Array.from({ length: 65 }, (_, i) => ({ ...A, address: `10.1.1.${i}` }));
 
   test("more than 64 slots have a chain of their own, which stays", () => {
@@ -191,6 +195,60 @@ describe("chains for what few services need", () => {
         .join("\n")
         .includes("chain"),
     );
+  });
+
+  test("many that no service uses are deleted: first nothing leads to them any more, then they are gone", () => {
+    const world = new World();
+    const sticky = (size: number) => ({ ...sized(size), affinitySeconds: 60 });
+    for (let size = 1; size <= 70; size++) world.set([sticky(size)]);
+    const chains = () =>
+      [...world.kernel.chains.keys()].filter((name) => name.startsWith("hash-")).length;
+    assert.equal(chains(), 70);
+    assert.equal(world.kernel.branches.get("hashes")?.size, 5);
+    world.restart();
+    world.set([sticky(70)]);
+    assert.equal(chains(), 5);
+    world.restart();
+    assert.deepEqual(world.set([sticky(70)]), []);
+    world.set([sticky(30)]);
+    assert.equal(world.kernel.chains.get("hash-30")?.rules.length, 1, "made again");
+  });
+
+  test("one that waits to be deleted is mended if a service needs it again", () => {
+    const world = new World();
+    const sticky = (size: number) => ({ ...sized(size), affinitySeconds: 60 });
+    for (let size = 1; size <= 70; size++) world.set([sticky(size)]);
+    assert.match(world.kernel.chains.get("hash-30")?.rules.join() ?? "", /unused/);
+    world.set([sticky(30)]);
+    assert.match(world.kernel.chains.get("hash-30")?.rules.join() ?? "", /jhash/);
+  });
+
+  test("those of kept services stay", () => {
+    const world = new World();
+    world.set([web(...many)]);
+    world.restart();
+    assert.deepEqual(world.set([], [web(A)]), []);
+  });
+
+  test("a weighted import that is scaled again and again leaves few chains, and those in use", () => {
+    const world = new World();
+    const shares = [
+      { cluster: "c1", weight: 1 },
+      { cluster: "c2", weight: 1 },
+    ];
+    const other = { ...web(...many), portName: "other", port: 81 };
+    for (let size = 1; size <= 300; size++) {
+      const c2 = Array.from({ length: size }, (_, i) => ({
+        ...B,
+        address: `10.2.${i >> 8}.${i & 255}`,
+      }));
+      world.set([{ ...web(A, ...c2), shares }, other]);
+      const extra = [...world.kernel.chains.keys()].filter((name) => /-of-|share/.test(name));
+      assert.ok(extra.length <= 2 * 64 + 8, `${extra.length} chains`);
+      const needed = ["share-2", "pick-1-of-1", `pick-${size}-of-2`, "pick-65"];
+      for (const name of needed)
+        assert.ok((world.kernel.chains.get(name)?.rules.length ?? 0) > 1, name);
+    }
   });
 
   test("affinity: a timeout is rounded up to the next power of two, but for the default", () => {

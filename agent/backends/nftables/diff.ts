@@ -2,9 +2,10 @@ import { contains } from "../../../api/cidr.ts";
 import type { Element, ElementChange, SetLayout } from "../../system/nftables/element.ts";
 import { changesOf, elementsOf } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
+import { foundIn, marksAfter } from "./marks.ts";
 import { SETS } from "./sets.ts";
 import type { SkeletonOptions } from "./skeleton.ts";
-import { extraIn, marksOf, renderExtra, renderSkeleton } from "./skeleton-text.ts";
+import { renderDeleted, renderExtra, renderRetired, renderSkeleton } from "./skeleton-text.ts";
 import {
   type Changes,
   contentOf,
@@ -15,6 +16,9 @@ import {
   settled,
 } from "./state.ts";
 import { type ElementGroup, NftablesTransaction } from "./transaction.ts";
+
+/** Extra chains without a service that stay, because one that is scaled up and down needs the same again. */
+const MOST_UNUSED = 64;
 
 /** The transaction that makes the kernel hold `changes`. PURE. */
 export function* diff(
@@ -52,12 +56,20 @@ export function* diff(
     ...removed(SETS.explicit, [...elementsOf(explicit, false)]),
     ...removed(SETS.hairpins, [...elementsOf(hairpins, false)].map(twice)),
   ];
-  const existing = extraIn(state.rules);
-  const extra = existing.union(needed);
-  const isWhole =
-    !found.foreign && state.rules.join("\n") === marksOf(options, existing).join("\n");
-  const missing = needed.difference(existing);
-  const text = isWhole ? renderExtra(options, missing) : renderSkeleton(options, extra);
+  const skeleton = yield* foundIn(options, state.rules);
+  const { extra, isWhole } = skeleton;
+  const added = needed.difference(extra);
+  // Only then is it worth a scan of all services.
+  const mayRetire = extra.size > MOST_UNUSED && (complete || added.size > 0);
+  const unused = mayRetire ? extra.difference(usedIn(state, needed)) : new Set<string>();
+  const retired = unused.size > MOST_UNUSED ? unused : new Set<string>();
+  const deletes = complete || retired.size > 0;
+  const deleted = deletes ? skeleton.unused.difference(needed) : new Set<string>();
+  const text =
+    (isWhole
+      ? renderExtra(options, added)
+      : renderSkeleton(options, extra.union(needed).difference(retired))) +
+    renderRetired(options, retired);
   return new NftablesTransaction({
     family,
     replaces: found.foreign,
@@ -66,8 +78,19 @@ export function* diff(
     services,
     explicit,
     hairpins,
-    rules: text === "" ? state.rules : marksOf(options, extra),
+    rules:
+      text === ""
+        ? state.rules
+        : yield* marksAfter(options, state.rules, skeleton, { added, retired }),
+    deleted: { chains: deleted, text: renderDeleted(options, deleted) },
   });
+}
+
+/** The chains that services of the kernel use now, or will use after this transaction. */
+function usedIn({ services }: KernelState, needed: ReadonlySet<string>): Set<string> {
+  const used = new Set(needed);
+  for (const { chains } of services.values()) for (const name of chains) used.add(name);
+  return used;
 }
 
 /** The services that `changes` names, without kept ones; if it is complete, also all others of the state. */

@@ -1,6 +1,7 @@
 import type { Element } from "../../system/nftables/element.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { digestIn, digestOf } from "./digest.ts";
+import { neededChains } from "./needed-chains.ts";
 import type { SETS } from "./sets.ts";
 import { groupOf, slotsOf, unitsOf } from "./shares.ts";
 import {
@@ -33,6 +34,7 @@ export function* stateOf(listing: Listing, rules: readonly string[]): Generator<
       endpoints: lastFields(targets ?? []),
       choices: lastFields(chosen ?? []),
       digest: digestOf(targets ?? [], chosen ?? []),
+      chains: chainsOf(head, affinity.get(key), chosen ?? []),
     });
     yield;
   }
@@ -79,7 +81,22 @@ function believedService(
   // Slot 0 is an endpoint of its own only where it is no other.
   const endpoints = affinity === undefined && units === undefined ? places : ["0", ...places];
   const choices = lastFields(chosen);
-  return { head: contentOf(head), affinity, endpoints: endpoints.sort(), choices, digest };
+  return {
+    ...{ head: contentOf(head), affinity, endpoints: endpoints.sort(), choices, digest },
+    chains: chainsOf(head, affinity, chosen),
+  };
+}
+
+function chainsOf(
+  head: Element | undefined,
+  affinity: string | undefined,
+  chosen: readonly Element[],
+): readonly string[] {
+  const number = Number(head?.value ?? 0);
+  const units = unitsOf(number);
+  const groups = chosen.filter((one) => isUnit(one, units)).map(({ value }) => Number(value));
+  const timeout = affinity === undefined ? undefined : Number.parseInt(affinity, 10);
+  return neededChains({ number, timeout, groups });
 }
 
 /** The slots of a service without shares; undefined if they are too many. */

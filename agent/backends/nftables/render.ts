@@ -10,8 +10,8 @@ import { digitsOf } from "../nft/digits.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
 import { timeoutOf } from "./affinity.ts";
 import { cut, digestOf, withDigest } from "./digest.ts";
+import { neededChains } from "./needed-chains.ts";
 import { type GroupNumber, groupNumber, sharedNumber, slotsOf } from "./shares.ts";
-import { USUAL_SLOTS } from "./skeleton.ts";
 import type { DesiredService } from "./state.ts";
 
 /** IDs of IPv6 addresses are 32 bits of a hash, from here, so that no ID is the number of a slot. */
@@ -32,15 +32,13 @@ interface Slots {
   readonly targets: readonly Target[];
   /** With shares: the number of its group for each unit of weight, with a comment. */
   readonly units: readonly (readonly [group: number, comment: string])[];
-  /** The chains that select a slot, with and without affinity. */
-  readonly picks: readonly string[];
-  readonly hashes: readonly string[];
 }
 
 /** The elements of one service: those of each of its VIPs. */
 export function renderService(service: VirtualService): (readonly [ServiceKey, DesiredService])[] {
   const slots = service.shares === undefined ? equalSlots(service) : sharedSlots(service);
-  const { number, picks, hashes } = slots;
+  const { number } = slots;
+  const groups = slots.units.map(([group]) => group);
   const name = servicePortName(service);
   const words = `${name} ${service.tier ?? service.reason}`;
   const seconds = service.affinitySeconds;
@@ -58,7 +56,7 @@ export function renderService(service: VirtualService): (readonly [ServiceKey, D
           sticky === undefined ? undefined : { key, value: `${sticky}`, comment: cut(name) },
         ...parts,
         digest,
-        chains: sticky === undefined ? picks : [...hashes, `sticky-${sticky}`],
+        chains: neededChains({ number, timeout: sticky, groups }),
       },
     ];
   });
@@ -71,8 +69,6 @@ function equalSlots(service: VirtualService): Slots {
     number,
     targets: endpoints.flatMap((one, slot) => targetOf(service, one, slot)),
     units: [],
-    picks: number > USUAL_SLOTS ? [`pick-${number}`] : [],
-    hashes: [`hash-${number}`],
   };
 }
 
@@ -86,13 +82,10 @@ function sharedSlots(service: VirtualService): Slots {
   const units = groups.flatMap(({ weight, number, targets }) =>
     Array.from({ length: weight }, () => [groupNumber(number), targets[0]?.comment ?? ""] as const),
   );
-  const names = groups.map(({ number: { group, endpoints } }) => `${endpoints}-of-${group}`);
   return {
     number: sharedNumber(units.length),
     targets: groups.flatMap(({ targets }) => targets),
     units,
-    picks: [`share-${units.length}`, ...names.map((name) => `pick-${name}`)],
-    hashes: [`hash-share-${units.length}`, ...names.map((name) => `hash-${name}`)],
   };
 }
 

@@ -1,6 +1,7 @@
 import { numberText } from "../../system/nftables/text.ts";
 import { commentsOf } from "../nft/chains.ts";
-import { extraPart, isExtra, type Part, pickBranch } from "./extra-chains.ts";
+import { extraPart, type Part, pickBranch } from "./extra-chains.ts";
+import { unusedMark } from "./marks.ts";
 import { tableOf } from "./sets.ts";
 import { type SkeletonOptions, setTypes, skeletonChains, USUAL_SLOTS } from "./skeleton.ts";
 
@@ -26,21 +27,32 @@ export function renderExtra(options: SkeletonOptions, extra: Iterable<string>): 
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The comments of the rules that always exist: needed for each change, and always the same. */
-const usualMarks = new WeakMap<SkeletonOptions, readonly string[]>();
-
-/** The comments of all rules of a table with these extra chains, sorted. PURE. */
-export function marksOf(options: SkeletonOptions, extra: Iterable<string>): string[] {
-  const usual = usualMarks.get(options) ?? commentsOf(skeletonChains(options));
-  usualMarks.set(options, usual);
-  const more = extraParts(options, extra).flatMap(({ chains }) => commentsOf(chains));
-  return [...usual, ...more].sort();
+/** Input of nft after which no map leads to these extra chains. The kernel may still count them as in use for a moment. PURE. */
+export function renderRetired(options: SkeletonOptions, names: Iterable<string>): string {
+  const table = tableOf(options.family);
+  const lines = [...names].flatMap((name) => {
+    const { branches, chains } = extraPart(options, name) ?? { branches: [], chains: [] };
+    return [
+      ...branches.flatMap(({ map, number, verdict }) => [
+        // Another program may have deleted it.
+        `add element ${table} ${map} { ${numberText(number)} : ${verdict} }`,
+        `delete element ${table} ${map} { ${numberText(number)} }`,
+      ]),
+      ...chains.map((chain) => `flush chain ${table} ${chain.name}`),
+      `add rule ${table} ${name} return comment "${unusedMark(name)}"`,
+    ];
+  });
+  return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The extra chains among those that rules with these comments are in. PURE. */
-export function extraIn(marks: readonly string[]): Set<string> {
-  const names = marks.map((mark) => mark.slice(0, mark.indexOf(" ")));
-  return new Set(names.filter((name) => isExtra(name)));
+/** Input of nft that deletes retired chains. PURE. */
+export function renderDeleted(options: SkeletonOptions, names: Iterable<string>): string {
+  const table = tableOf(options.family);
+  const chains = extraParts(options, names).flatMap((part) => part.chains);
+  const commands = ["add", "flush", "delete"].flatMap((verb) =>
+    chains.map(({ name }) => `${verb} chain ${table} ${name}`),
+  );
+  return commands.map((line) => `${line}\n`).join("");
 }
 
 function* partsOf(options: SkeletonOptions, extra: Iterable<string>): Generator<Part> {

@@ -18,6 +18,8 @@ export interface KernelService {
   readonly choices: readonly string[];
   /** Of all its elements in these two (`digestOf`). */
   readonly digest: string;
+  /** Chains that it needs, besides those that always exist. */
+  readonly chains: readonly string[];
 }
 
 /** A desired service. */
@@ -88,6 +90,7 @@ export function settled({
   endpoints,
   choices,
   digest,
+  chains,
 }: DesiredService): KernelService {
   return {
     head: contentOf(head),
@@ -95,5 +98,6 @@ export function settled({
     endpoints: lastFields(endpoints),
     choices: lastFields(choices),
     digest,
+    chains,
   };
 }

@@ -4,6 +4,7 @@ import { renderChange } from "../../system/nftables/text.ts";
 import type { Transaction } from "../backend.ts";
 import { change, type ElementChanges } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
+import { marksWithout } from "./marks.ts";
 import { tableOf } from "./sets.ts";
 import type { KernelService, KernelState } from "./state.ts";
 
@@ -24,6 +25,8 @@ export interface TransactionParts {
   readonly hairpins: ElementChanges;
   /** Sorted. */
   readonly rules: readonly string[];
+  /** Extra chains that an earlier transaction has retired, and input of nft that deletes them. */
+  readonly deleted: { readonly chains: ReadonlySet<string>; readonly text: string };
 }
 
 /** A change of the skeleton by nft, and of elements by netlink. Each group of changes is atomic, and so is the skeleton. */
@@ -42,12 +45,17 @@ export class NftablesTransaction implements Transaction {
     return `add table ${table}\ndelete table ${table}\n${text}`;
   }
 
+  /** Input of nft that deletes chains without use, after all else: the kernel may reject it. */
+  get garbage(): string {
+    return this.#parts.deleted.text;
+  }
+
   get groups(): readonly ElementGroup[] {
     return this.#parts.groups;
   }
 
   get empty(): boolean {
-    return this.groups.length === 0 && this.skeleton === "";
+    return this.groups.length === 0 && this.skeleton === "" && this.garbage === "";
   }
 
   get writes(): number {
@@ -73,10 +81,17 @@ export class NftablesTransaction implements Transaction {
     state.foreign = false;
   }
 
+  /** Updates the cached state after the kernel has accepted `garbage`, too. */
+  settleGarbage(state: KernelState): void {
+    state.rules = marksWithout(state.rules, this.#parts.deleted.chains);
+  }
+
   /** As input of nft. */
   toString(): string {
     const { family, groups } = this.#parts;
-    return this.skeleton + groups.map((group) => renderGroup(family, group)).join("");
+    return (
+      this.skeleton + groups.map((group) => renderGroup(family, group)).join("") + this.garbage
+    );
   }
 
   #count(kind: ElementChange["kind"]): number {
