@@ -44,6 +44,13 @@ test("a verdict and its end are logged, counted and shown", async () => {
   ]);
 });
 
+test("what flaps is shown with the time for which it is held", () => {
+  const { health } = observer();
+  const flapping = { ...verdict("endpoint"), terms: { recurrences: 2, hold: 20_000, expires: 1 } };
+  health.silent(flapping);
+  assert.match(health.remarks()[0] ?? "", /of "c2", time 3 in a row: for 20 s at least$/);
+});
+
 test("a cluster is always logged and shown first; of thousands of endpoints, twenty are", () => {
   const { lines, health } = observer();
   for (let i = 1; i <= 2_000; i++) health.silent(verdict("endpoint", i));

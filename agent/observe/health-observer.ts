@@ -85,7 +85,8 @@ export class HealthObserver implements HealthEvents {
       .toSorted((a, b) => (a.scope === b.scope ? a.since - b.since : a.scope < b.scope ? -1 : 1))
       .slice(0, MOST_SHOWN)
       .map(
-        (verdict) => `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}`,
+        (verdict) =>
+          `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}${heldFor(verdict)}`,
       );
     if (this.#isUplinkSilent)
       lines.unshift("[-]health uplink: nothing of any other cluster answers this node");
@@ -99,6 +100,11 @@ export class HealthObserver implements HealthEvents {
   #isShown(scope: Verdict["scope"]): boolean {
     return scope === "cluster" || this.#verdicts.size <= MOST_SHOWN;
   }
+}
+
+/** What flaps is used last for a time, although it may answer. */
+function heldFor({ terms: { recurrences, hold } }: Verdict): string {
+  return hold === 0 ? "" : `, time ${recurrences + 1} in a row: for ${hold / 1000} s at least`;
 }
 
 function fieldsOf({ scope, cluster, endpoints }: Verdict) {
