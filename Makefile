@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build release clean
+.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build release conformance clean
 # Without parallel targets, even with -j: the output stays readable, and the tests use all processors themselves.
 .NOTPARALLEL:
 
@@ -60,6 +60,11 @@ release: prepare ## make all artefacts of this version in dist/, with checksums;
 	@scripts/prepare kubernetes
 	@test/kubernetes/build kubectl helm >/dev/null
 	@node scripts/release.ts
+
+conformance: ## run the conformance cases on real clusters and write a report to dist/reports; needs root
+	@scripts/prepare lab
+	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns >/dev/null
+	@node scripts/conformance.ts
 
 clean: ## remove dist/, and what crashed runs of the lab have left
 	rm -rf dist coverage
