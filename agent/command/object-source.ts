@@ -1,6 +1,7 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { systemClock } from "../../common/clock.ts";
 import { connect } from "../../common/kubernetes/connect.ts";
+import type { CredentialExpiry } from "../../common/kubernetes/credential-expiry.ts";
 import { Reflector, type ReflectorState } from "../../common/kubernetes/reflector.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
@@ -29,6 +30,8 @@ export interface ObjectSource {
   brokenFiles(): readonly FileError[];
   /** The watch of each resource; absent without an API server. */
   readonly states?: () => ReadonlyMap<Resource, ReflectorState>;
+  /** When the credentials of the last request expire; absent without an API server. */
+  readonly expiries?: () => readonly CredentialExpiry[];
   /** The number of objects of each resource. */
   sizes(): ReadonlyMap<Resource, number>;
   /** Starts reporting the Service ranges of the cluster; absent without an API server. Call it once. */
@@ -73,6 +76,7 @@ export async function openObjectSource(
       addresses: addressOf(api.address),
       brokenFiles: () => [],
       states: () => source.states,
+      expiries: () => api.expiries ?? [],
       sizes: () => source.sizes,
       followServiceRanges: (changed) =>
         isNetworkRead ? network.followServiceRanges(changed) : ranges.start(changed),

@@ -150,6 +150,10 @@ async function keepInSync(
     for (const [resource, size] of open.sizes()) {
       metrics.gauges.sourceObjects.set({ resource }, size);
     }
+    metrics.gauges.credentialExpiry.reset();
+    for (const { credential, at } of open.expiries?.() ?? []) {
+      metrics.gauges.credentialExpiry.set({ credential }, at);
+    }
     metrics.gauges.brokenFiles.set(open.brokenFiles().length);
     metrics.gauges.affinityLimit.set((await affinityLimit()) ?? 0);
     return metrics.text();

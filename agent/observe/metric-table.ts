@@ -106,7 +106,7 @@ export const COUNTERS = {
   tierChanges: {
     name: "tier_changes_total",
     help: "Moves of import ports from one tier to another; none means that the port rejects connections.",
-    labelNames: ["from", "to"],
+    labelNames: ["family", "from", "to"],
   },
 } as const satisfies Record<string, MetricDefinition>;
 
@@ -176,6 +176,11 @@ export const GAUGES = {
     name: "source_watching",
     help: "1 while the watch of a resource of the API server is established, else 0; the last known state is used meanwhile.",
     labelNames: ["resource"],
+  },
+  credentialExpiry: {
+    name: "credential_expiry_timestamp_seconds",
+    help: "End of the credentials of the last request to the API server, in seconds since 1970, by credential (certificate, token, token-file); absent for those without an end.",
+    labelNames: ["credential"],
   },
   sourceObjects: {
     name: "source_objects",

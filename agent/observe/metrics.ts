@@ -1,3 +1,4 @@
+import { FAMILIES } from "../../api/address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { isWell } from "../../common/checks.ts";
 import { codeOf } from "../../common/errors.ts";
@@ -11,6 +12,11 @@ import { type ImportSummary, portKey } from "./summary.ts";
 /** Label value that stands for a port that rejects connections. */
 const NO_TIER = "none";
 
+/** Moves between the tiers of imports without selectors. */
+const MOVES = ["local", "regional", "global", NO_TIER].flatMap((from, _, all) =>
+  all.filter((to) => to !== from).map((to) => [from, to] as const),
+);
+
 /** The agent's metrics, as `metric-table.ts` defines them. */
 export class AgentMetrics extends ProgramMetrics<
   typeof HISTOGRAMS,
@@ -19,6 +25,10 @@ export class AgentMetrics extends ProgramMetrics<
 > {
   constructor() {
     super(METRIC_PREFIX, HISTOGRAMS, COUNTERS, GAUGES);
+    // Without an earlier 0, Prometheus' increase() does not see the first move.
+    for (const family of FAMILIES) {
+      for (const [from, to] of MOVES) this.counters.tierChanges.inc({ family, from, to }, 0);
+    }
   }
 
   /** An import has a new plan: replaces the previous plan in the gauges. */
@@ -29,7 +39,8 @@ export class AgentMetrics extends ProgramMetrics<
     for (const port of next?.ports ?? []) {
       const was = before.get(portKey(port));
       if (was === undefined || was.tier === port.tier) continue;
-      this.counters.tierChanges.inc({ from: was.tier ?? NO_TIER, to: port.tier ?? NO_TIER });
+      const [from, to] = [was.tier ?? NO_TIER, port.tier ?? NO_TIER];
+      this.counters.tierChanges.inc({ family: port.family, from, to });
     }
   }
 

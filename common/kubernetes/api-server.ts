@@ -1,3 +1,4 @@
+import type { CredentialExpiry } from "./credential-expiry.ts";
 import type { Recovery } from "./recovery.ts";
 
 /** A read or write request. */
@@ -38,6 +39,8 @@ export interface ApiServer {
   readonly address: string;
   /** Shared by all clients of this server. */
   readonly recovery: Recovery;
+  /** When the credentials of the last request expire; absent if that is unknown. */
+  readonly expiries?: readonly CredentialExpiry[];
   /**
    * Sends a request; returns the response, whatever its status. Throws an ApiFault: `unreachable`, `stalled` or
    * `no-credentials`; a write may then have been processed or not. A write is sent only once.

@@ -5,6 +5,7 @@ import { createSecureContext } from "node:tls";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../log.ts";
 import { ApiFault } from "./api-fault.ts";
+import { type CredentialExpiry, expiriesOf } from "./credential-expiry.ts";
 import { PLUGIN_MS } from "./credential-plugin.ts";
 import { type KubeconfigOrigin, type LoadedConfig, loadKubeconfig } from "./kubeconfig.ts";
 
@@ -39,6 +40,8 @@ export class Credentials {
   #version: string;
   #unreadable = false;
   #pending: Promise<Access> | undefined;
+  /** Those of the last request. */
+  #used: Access | undefined;
   /** The last credentials, and until when they are cached. */
   #latest: { readonly access: Access; readonly until: number } | undefined;
 
@@ -60,6 +63,13 @@ export class Credentials {
     return this.#loaded.config.getCurrentCluster()?.server ?? "";
   }
 
+  /** When the credentials of the last request expire. A plugin replaces its own. */
+  get expiries(): readonly CredentialExpiry[] {
+    const { plugin, tokenFile } = this.#loaded;
+    if (this.#used === undefined || plugin !== undefined) return [];
+    return expiriesOf(this.#used, tokenFile !== undefined);
+  }
+
   /** The server rejected the credentials: discards them, including those of a plugin. */
   refused(): void {
     this.#version = "";
@@ -79,6 +89,7 @@ export class Credentials {
     // All requests share one attempt, which may hang.
     this.#pending ??= this.#read()
       .then((access) => {
+        this.#used = access;
         // A plugin reports the expiry of its credentials itself.
         if (this.#loaded.plugin === undefined)
           this.#latest = { access, until: clock.now() + READ_MS };

@@ -10,6 +10,7 @@ import { deadline } from "../deadline.ts";
 import { ApiFault, faultOfTransport } from "./api-fault.ts";
 import type { ApiRequest, ApiResponse, ApiServer, ApiWrite } from "./api-server.ts";
 import { decoded } from "./body.ts";
+import type { CredentialExpiry } from "./credential-expiry.ts";
 import type { Credentials } from "./credentials.ts";
 import { Recovery } from "./recovery.ts";
 
@@ -44,6 +45,10 @@ export class HttpApiServer implements ApiServer {
 
   get address(): string {
     return this.#credentials.address;
+  }
+
+  get expiries(): readonly CredentialExpiry[] {
+    return this.#credentials.expiries;
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {

@@ -9,6 +9,7 @@ import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import type { ControllerConfig } from "../config/config.ts";
 import { countedApiServer } from "../observe/counted-api-server.ts";
+import { CredentialExpiries } from "../observe/credential-expiries.ts";
 import { ControllerMetrics, type Server } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
@@ -24,9 +25,11 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
   const metrics = new ControllerMetrics();
   const { registry } = config;
   metrics.gauges.build.set({ version: VERSION, node: process.version, registry }, 1);
-  const reach = async (server: Server, from: Pick<ConnectOptions, "kubeconfig">) => {
+  const expiries = new CredentialExpiries(metrics.gauges.credentialExpiry);
+  const reach = async (server: Server, from: Pick<ConnectOptions, "kubeconfig">, member = "") => {
     const api = await connect({ log, userAgent, ...from });
-    return countedApiServer(api, clock, (asked) => metrics.asked(server, asked));
+    const counted = countedApiServer(api, clock, (asked) => metrics.asked(server, asked));
+    return expiries.watched(counted, { server, member });
   };
   const api = await reach("own", kubeconfig === undefined ? {} : { kubeconfig });
   const hub =
@@ -41,10 +44,10 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     config,
     api,
     registryApi: hub ?? api,
-    connect: ({ kubeconfig: text, key }) =>
-      reach("peer", {
-        kubeconfig: { text, from: `Secret ${key}`, allowed: config.peerKubeconfigAllow },
-      }),
+    connect: ({ kubeconfig: text, key, cluster }) => {
+      const allowed = config.peerKubeconfigAllow;
+      return reach("peer", { kubeconfig: { text, from: `Secret ${key}`, allowed } }, cluster);
+    },
     follow,
     replica: `${hostname()}_${randomUUID()}`,
     clock,
@@ -52,7 +55,8 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     today: () => new Date(),
     events: new Observer(log, metrics),
   });
-  const server = config.http && new HttpServer(config.http, pages(controller, metrics), log);
+  const server =
+    config.http && new HttpServer(config.http, pages(controller, metrics, expiries), log);
   await server?.start();
   metrics.start();
   controller.start();

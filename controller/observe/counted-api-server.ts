@@ -38,6 +38,9 @@ export function countedApiServer(
       return server.address;
     },
     recovery: server.recovery,
+    get expiries() {
+      return server.expiries ?? [];
+    },
     request,
     close: () => server.close(),
   };

@@ -114,6 +114,11 @@ export const GAUGES = {
     help: "1 while the records of a cluster are used, 0 otherwise (/debug shows the reason).",
     labelNames: ["member"],
   },
+  credentialExpiry: {
+    name: "credential_expiry_timestamp_seconds",
+    help: "End of the credentials of the last request to an API server, in seconds since 1970, by server (own, registry, peer), member if it is a peer's, and credential (certificate, token, token-file); absent for those without an end.",
+    labelNames: ["server", "member", "credential"],
+  },
   records: {
     name: "cluster_exports",
     help: "Records in the registry of a cluster.",

@@ -9,7 +9,9 @@ async function page(cluster: MemoryCluster, path: string): Promise<string> {
   const { controller, metrics } = cluster;
   assert.ok(controller);
   const [pathname, query = ""] = path.split("?");
-  const route = pages(controller, metrics).find((one) => one.path === pathname);
+  const route = pages(controller, metrics, { report: () => undefined }).find(
+    (one) => one.path === pathname,
+  );
   assert.ok(route, path);
   const { status, body } = await route.answer({ parts: [], query: new URLSearchParams(query) });
   return `${status} ${typeof body === "string" ? body : [...body].join("")}`;

@@ -1,6 +1,7 @@
 import { type Check, check, checksReply } from "../../common/checks.ts";
 import type { Route } from "../../common/http.ts";
 import type { Controller } from "../sync/controller.ts";
+import type { CredentialExpiries } from "./credential-expiries.ts";
 import { debugView } from "./debug.ts";
 import type { ClusterView } from "./debug-view.ts";
 import type { ControllerMetrics } from "./metrics.ts";
@@ -9,7 +10,11 @@ import type { ControllerMetrics } from "./metrics.ts";
 const LONGEST_WAIT = 60_000;
 
 /** The controller's pages, all without side effects. */
-export function pages(controller: Controller, metrics: ControllerMetrics): Route[] {
+export function pages(
+  controller: Controller,
+  metrics: ControllerMetrics,
+  expiries: Pick<CredentialExpiries, "report">,
+): Route[] {
   const view = () => debugView(controller, (cluster) => metrics.refusedOf(cluster));
   return [
     // A blocked event loop does not answer; everything else has a timeout.
@@ -23,6 +28,7 @@ export function pages(controller: Controller, metrics: ControllerMetrics): Route
     {
       path: "/metrics",
       answer: async () => {
+        expiries.report();
         metrics.set(view(), controller.queue.tasks.oldest / 1000);
         return { status: 200, type: metrics.contentType, body: await metrics.text() };
       },

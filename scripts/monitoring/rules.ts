@@ -2,12 +2,14 @@ import { stringify } from "yaml";
 import { AGENT_ALERTS } from "./agent-alerts.ts";
 import type { Alert } from "./alert.ts";
 import { CONTROLLER_ALERTS } from "./controller-alerts.ts";
+import { CREDENTIAL_ALERTS } from "./credential-alerts.ts";
 import { runbook } from "./runbook.ts";
 
 /** All alerts, by the name of their group. */
 export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
   "clusterset-agent": AGENT_ALERTS,
   "clusterset-controller": CONTROLLER_ALERTS,
+  "clusterset-credentials": CREDENTIAL_ALERTS,
 };
 
 const GENERATED =

@@ -163,6 +163,23 @@ export const CLUSTER: DashboardSpec = {
       ],
     },
     {
+      title: "Credentials",
+      panels: [
+        {
+          title: "Until the end of credentials",
+          kind: "graph",
+          unit: "s",
+          about: "Tokens in files are replaced by the kubelet. Those without an end are absent.",
+          queries: [
+            {
+              expr: "min by (cluster, server, member, credential) (clusterset_controller_credential_expiry_timestamp_seconds{$of} - time())",
+              legend: "{{cluster}}: {{credential}}, {{server}} {{member}}",
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: "Process",
       panels: [
         {

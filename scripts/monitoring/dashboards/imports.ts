@@ -39,12 +39,11 @@ export const IMPORTS: DashboardSpec = {
           title: "Moves between tiers",
           kind: "graph",
           unit: "short",
-          about: "Ports that moved, per interval, over all nodes.",
+          about: "Ports that moved, per interval, over all nodes, once per family.",
           queries: [
             {
-              expr: "sum by (from, to) (increase(clusterset_agent_tier_changes_total{$of}[$__rate_interval])) > 0",
+              expr: "sum by (from, to) (increase(clusterset_agent_tier_changes_total{$of}[$__rate_interval]))",
               legend: "{{from}} to {{to}}",
-              onlyAfter: "a cluster's endpoints end",
             },
           ],
         },
