@@ -59,6 +59,11 @@ export const GAUGES = {
     help: "ServiceImports of the local cluster, by reason of their state (docs/REASONS.md).",
     labelNames: ["reason"],
   },
+  nearest: {
+    name: "exported_imports",
+    help: "ServiceImports that a cluster exports, by where their nearest ready endpoints are (local, regional, global, none) and whether this cluster exports them, too (true, false); the leader counts.",
+    labelNames: ["nearest", "exported_here"],
+  },
   exports: {
     name: "exports",
     help: "ServiceExports of the local cluster, by status and reason of their condition Ready.",

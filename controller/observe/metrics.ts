@@ -1,6 +1,7 @@
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { ProgramMetrics } from "../../common/metrics.ts";
+import type { Nearest } from "../import/nearest.ts";
 import type { Claim } from "../model/condition.ts";
 import type { TaskKind } from "../model/task.ts";
 import type { AskedOf } from "./counted-api-server.ts";
@@ -119,6 +120,9 @@ export class ControllerMetrics extends ProgramMetrics<
       if (level === undefined) continue;
       this.gauges.imports.inc({ reason: level.reason }, by);
       if (level.lacksVip) this.gauges.withoutVip.inc(by);
+      if (level.nearest === undefined) continue;
+      const { place, exportedHere } = level.nearest;
+      this.gauges.nearest.inc({ nearest: place, exported_here: String(exportedHere) }, by);
     }
   }
 
@@ -142,6 +146,8 @@ export interface ImportLevel {
   readonly reason: Reason;
   /** It needs a VIP and has none. */
   readonly lacksVip: boolean;
+  /** Where its nearest ready endpoints are; absent if no cluster exports it. */
+  readonly nearest?: Nearest;
 }
 
 function partOf({ reason, field, value }: Problem): string {

@@ -13,6 +13,7 @@ import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
 import type { ImportWanted } from "../import/import-of.ts";
+import type { Nearest } from "../import/nearest.ts";
 import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import type { LossReason } from "../liveness/control-plane-contact.ts";
 import type { MassUnreadiness } from "../liveness/mass-unreadiness.ts";
@@ -263,10 +264,10 @@ export class Observer {
     }
   }
 
-  /** What an import was reconciled to; undefined: it is gone. */
-  imported(key: ObjectKey, wanted: ImportWanted | undefined): void {
+  /** What an import was reconciled to; undefined: it is gone. `nearest`: absent if no cluster exports it. */
+  imported(key: ObjectKey, wanted: ImportWanted | undefined, nearest?: Nearest): void {
     const before = this.#imports.get(key);
-    const next = wanted === undefined || wanted.remove ? undefined : levelOf(wanted);
+    const next = wanted === undefined || wanted.remove ? undefined : levelOf(wanted, nearest);
     this.#metrics.imported(before, next);
     if (next === undefined) this.#imports.delete(key);
     else this.#imports.set(key, next);
@@ -330,7 +331,7 @@ function isUsual(reason: string): boolean {
   return reason === "write-conflict" || reason === "not-leader";
 }
 
-function levelOf({ reason, status }: ImportWanted): ImportLevel {
+function levelOf({ reason, status }: ImportWanted, nearest: Nearest | undefined): ImportLevel {
   const ready = status?.claims.find(({ type }) => type === "Ready");
-  return { reason, lacksVip: ready?.status === "False" };
+  return { reason, lacksVip: ready?.status === "False", ...(nearest && { nearest }) };
 }

@@ -135,6 +135,34 @@ test("parts that cannot be imported are counted and shown until they can be impo
   await world.stop();
 });
 
+test("a metric shows how many exported services have their nearest ready endpoints here, elsewhere, or nowhere", async () => {
+  const { world, c1, c2 } = await twoClusters();
+  const present = async (cluster: typeof c1) =>
+    (await metric(cluster, "exported_imports{")).filter((line) => !line.endsWith(" 0"));
+  c1.namespace("shop");
+  for (const [cluster, address] of [
+    [c1, "10.1.0.7"],
+    [c2, "10.2.0.7"],
+  ] as const) {
+    cluster.serve("shop/web", [address]);
+    cluster.export("shop/web");
+  }
+  await world.pass(20_000);
+  assert.deepEqual(await present(c1), ['nearest="local",exported_here="true"} 1']);
+  c1.serve("shop/web", []);
+  await world.pass(5000);
+  assert.deepEqual(await present(c1), ['nearest="global",exported_here="true"} 1']);
+  assert.deepEqual(await present(c2), ['nearest="local",exported_here="true"} 1']);
+  c1.delete("ServiceExport", "shop/web");
+  await world.pass(5000);
+  assert.deepEqual(await present(c1), ['nearest="global",exported_here="false"} 1']);
+  c2.server.down = true;
+  c2.server.cut();
+  await world.pass(40_000);
+  assert.deepEqual(await present(c1), ['nearest="none",exported_here="false"} 1']);
+  await world.stop();
+});
+
 test("metrics count exports and imports, and show the state of clusters", async () => {
   const { world, c1, c2 } = await twoClusters();
   c1.serve("shop/web", ["10.1.0.7"]);

@@ -6,6 +6,7 @@ import { deciderEvents } from "../import/decider-events.ts";
 import { type DrainedCluster, withDrains } from "../import/drain-message.ts";
 import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
 import { importedSlices } from "../import/imported-slices.ts";
+import { nearestOf, type Viewpoint } from "../import/nearest.ts";
 import { withOmissions } from "../import/omission-message.ts";
 import { staleSlice } from "../import/slice-manifest.ts";
 import { importStatus } from "../import/status-manifest.ts";
@@ -29,6 +30,8 @@ export interface ImporterOptions {
   readonly addresses: TakenAddresses;
   readonly vips: VipAddresses;
   readonly exported: (key: ObjectKey) => ExportedService;
+  /** This cluster, as the region of others is compared with. */
+  readonly here: () => Viewpoint;
   /** False for a cluster that is stale or drained. */
   readonly isInRotation: (cluster: string) => boolean;
   readonly isSilent: ImportInput["isSilent"];
@@ -90,7 +93,8 @@ export class Importer {
     await this.#write(key, wanted, slices?.slices ?? [], isSynced);
     if (wanted?.reason !== "not-heard") await vips.release(key, wanted?.vips ?? []);
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
-    events.imported(key, wanted);
+    const nearest = merged && nearestOf(contributions, this.#options.here());
+    events.imported(key, wanted, nearest);
     if (wanted?.remove) events.imported(key, undefined);
     // As a user-managed import it may need a VIP.
     if (wanted?.reason === "released") this.#options.dirty("import", key);

@@ -129,6 +129,10 @@ export class Reconcilers {
         const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
         return exportedService(members, key, rules, share);
       },
+      here: () => {
+        const region = members.description(member.id)?.region;
+        return { cluster: member.id, ...(region !== undefined && { region }) };
+      },
       isInRotation: (cluster) => members.rotation(cluster).state === "alive",
       isSilent: (cluster) => members.isSilent(cluster),
       explicitVipCidrs: config.explicitVipCidrs,

@@ -100,6 +100,15 @@ export const CONTROLLER_ALERTS: readonly Alert[] = [
     runbook: "docs/guides/debug-a-node.md#connections-are-refused",
   },
   {
+    alert: "ClustersetTrafficRemote",
+    expr: 'sum by (cluster) (clusterset_controller_exported_imports{exported_here="true", nearest=~"regional|global"} * on (cluster, instance) group_left () clusterset_controller_leader) > 0',
+    for: "1h",
+    severity: "warning",
+    summary: "Services of a cluster have been served by other clusters for an hour.",
+    description: `{{ $value }} services that are exported${IN_CLUSTER} have had no ready endpoint there for an hour: all their connections go to other clusters.`,
+    runbook: "docs/guides/debug-a-node.md#traffic-goes-to-the-wrong-cluster",
+  },
+  {
     alert: "ClustersetDrainEnding",
     expr: "max by (cluster, member) (clusterset_controller_cluster_drain_end_timestamp_seconds > 0) - time() < 900 > 0",
     severity: "info",

@@ -86,6 +86,19 @@ export const IMPORTS: DashboardSpec = {
           ],
         },
         {
+          title: "Nearest ready endpoints",
+          kind: "graph",
+          unit: "short",
+          about:
+            "Where the nearest ready endpoints of exported services are, seen from each cluster.",
+          queries: [
+            {
+              expr: 'sum by (cluster, nearest) (clusterset_controller_exported_imports{cluster=~"$cluster"} * on (cluster, instance) group_left () clusterset_controller_leader)',
+              legend: "{{cluster}} {{nearest}}",
+            },
+          ],
+        },
+        {
           title: "Exports",
           kind: "graph",
           unit: "short",
