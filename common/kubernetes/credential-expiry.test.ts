@@ -24,7 +24,7 @@ test("a client certificate expires at the end of its validity", () => {
 });
 
 test("tokens without an end, and anything that is no credential, have no expiry", () => {
-  for (const token of [jwt({}), jwt({ exp: "soon" }), jwt({ exp: 1e999 }), "opaque", "a.%%%.c"]) {
+  for (const token of [jwt({}), jwt({ exp: "soon" }), jwt({ exp: null }), "opaque", "a.%%%.c"]) {
     assert.deepEqual(expiriesOf(bearer(token), false), [], token);
   }
   assert.deepEqual(expiriesOf({ headers: { authorization: "Basic YTpi" }, tls: {} }, false), []);

@@ -1,6 +1,5 @@
 import { X509Certificate } from "node:crypto";
 import { field } from "../../api/parse/fields.ts";
-import type { Access } from "./credentials.ts";
 
 /** When a credential expires. */
 export interface CredentialExpiry {
@@ -10,14 +9,18 @@ export interface CredentialExpiry {
   readonly at: number;
 }
 
+/** Credentials, as requests use them. */
+interface Used {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Its certificate is PEM. */
+  readonly tls: { readonly cert?: unknown };
+}
+
 /**
  * When the token and the client certificate of these credentials expire. None for a token that names no end, such as that of a
  * Secret, or that is no JWT. Its signature is the API server's to check.
  */
-export function expiriesOf(
-  { headers, tls }: Pick<Access, "headers" | "tls">,
-  isFromFile: boolean,
-): CredentialExpiry[] {
+export function expiriesOf({ headers, tls }: Used, isFromFile: boolean): CredentialExpiry[] {
   const [, token] = /^Bearer (.+)$/.exec(headers.authorization ?? "") ?? [];
   const [ends, certificate] = [endOfToken(token), endOfCertificate(tls.cert)];
   return [
@@ -39,7 +42,7 @@ function endOfToken(token: string | undefined): number | undefined {
 }
 
 /** Of the first certificate, which is the client's own. */
-function endOfCertificate(cert: Access["tls"]["cert"]): number | undefined {
+function endOfCertificate(cert: unknown): number | undefined {
   if (typeof cert !== "string" && !Buffer.isBuffer(cert)) return undefined;
   try {
     return Date.parse(new X509Certificate(cert).validTo) / 1000;
