@@ -3,7 +3,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 import type { Logger } from "../../common/log.ts";
-import type { AnyBackend, ConnectionCounters, Masquerade } from "./backend.ts";
+import type { AnyBackend, ConnectionCounters, KernelReader, Masquerade } from "./backend.ts";
 import type { Limits } from "./limits.ts";
 import type { Requirements } from "./requirements.ts";
 
@@ -82,6 +82,7 @@ export interface OpenOptions {
 /** The backend of one family. */
 export interface OpenBackend {
   readonly backend: AnyBackend;
+  readonly reader: KernelReader;
   /** Absent if the kernel has no counters for this backend. */
   readonly counters?: ConnectionCounters;
 }

@@ -163,6 +163,21 @@ export interface Transaction {
 // biome-ignore lint/suspicious/noExplicitAny: the three types belong together, and only the backend reads them
 export type AnyBackend = Backend<any, any, Transaction>;
 
+/** Reads what the kernel holds for some services, for `/kernel`: also of objects that another program has changed since. */
+export interface KernelReader {
+  /** The VIPs and ports of these services that the kernel has something for. Rejects as `Backend.read` does. */
+  held(services: readonly VirtualService[], stop?: AbortSignal): Promise<readonly HeldPort[]>;
+}
+
+/** What the kernel holds for one VIP and port. */
+export interface HeldPort {
+  readonly vip: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** Where new connections go: `10.1.0.11:8080`, sorted, each once. Empty: they are rejected. */
+  readonly destinations: readonly string[];
+}
+
 /** Reads the kernel's connection counters, for `/plan`. */
 export interface ConnectionCounters {
   /** The counters of these services by destination, draining ones included. Rejects as `Backend.read` does. */

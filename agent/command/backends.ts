@@ -1,10 +1,10 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
-import type { AnyBackend, ConnectionCounters } from "../backends/backend.ts";
+import type { AnyBackend, ConnectionCounters, KernelReader } from "../backends/backend.ts";
 import type { OpenOptions, ReadyBackend } from "../backends/backend-kind.ts";
 
 /**
- * Opens a backend for each family that has a ClusterSet CIDR; returns them, and the connection counters of each family that
+ * Opens a backend for each family that has a ClusterSet CIDR; returns them, what reads each, and the connection counters of each family that
  * has any. `onRespawn`: called whenever a child process of a family failed.
  */
 export function openBackends(
@@ -15,11 +15,13 @@ export function openBackends(
 ) {
   const backends = new Map<Family, AnyBackend>();
   const counters = new Map<Family, ConnectionCounters>();
+  const readers = new Map<Family, KernelReader>();
   for (const cidr of clusterSetCidrs) {
     const { family } = cidr;
     const open = ready.open(cidr, { ...options, onRespawn: () => onRespawn(family) });
     backends.set(family, open.backend);
+    readers.set(family, open.reader);
     if (open.counters !== undefined) counters.set(family, open.counters);
   }
-  return { backends, counters };
+  return { backends, counters, readers };
 }

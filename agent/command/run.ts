@@ -84,7 +84,7 @@ async function keepInSync(
   const localNode = new LocalNode({ config, addresses, first, log });
   const interfaces = interfacesSource({ read: interfaceAddresses, clock, log });
   let othersInPlace = true;
-  const { backends, counters } = openBackends(
+  const { backends, counters, readers } = openBackends(
     chosen.backend,
     config.clusterSetCidrs,
     { keep: [lock.descriptor], othersInPlace: () => othersInPlace },
@@ -122,6 +122,7 @@ async function keepInSync(
     sources: [...open.sources, interfaces, health],
     backends,
     counters,
+    readers,
     ruleLimits: config,
     today: () => Date.now(),
     limits: (family, signal) => chosen.backend.limits(family, signal),

@@ -248,7 +248,7 @@ export const FLAGS = {
     name: "http-address",
     group: SHOWN,
     placeholder: "IP:PORT",
-    about: "Listen address of /livez, /readyz, /metrics and /plan; off disables them",
+    about: "Listen address of /livez, /readyz, /metrics, /plan and /kernel; off disables them",
     read: listenAddress,
     // Loopback, because /plan lists services and endpoints. Kubernetes uses the ports 10248 to 10260.
     default: "127.0.0.1:10269",

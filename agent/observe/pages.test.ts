@@ -10,6 +10,12 @@ import type { FamilyProgress } from "../sync/agent.ts";
 import { type PageSources, pages } from "./pages.ts";
 
 const NOW = 100_000;
+const HELD = {
+  vip: "241.0.0.1",
+  protocol: "TCP",
+  port: 80,
+  destinations: ["10.1.0.1:80"],
+} as const;
 
 function plan(importKey: ImportPlan["importKey"]): ImportPlan {
   return { importKey, reason: "no-vip", vips: [], services: [], excluded: [] };
@@ -32,6 +38,10 @@ async function served(
       keys: () => ["demo/empty", "demo/serve", "demo/vanished"],
       plan: (key) => (key === "demo/empty" || key === "demo/serve" ? plan(key) : undefined),
       counts,
+      held: async (key) => {
+        if (key === "demo/serve") return [HELD];
+        throw new Error("iptables-nft-save: not found");
+      },
     },
     toolTimeout: () => 0,
     unlisted: () => undefined,
@@ -140,4 +150,17 @@ test("an unknown import is 404; an invalid name or format is 400", async (t) => 
     'output="xml": expected json or yaml.\n',
   ]);
   assert.equal((await get("/plan/demo/serve?output=")).at(0), 400);
+});
+
+test("what the kernel holds for one import is read on request; an error says why it cannot be", async (t) => {
+  const get = await served(t);
+  const [status, text] = await get("/kernel/demo/serve");
+  assert.equal(status, 200);
+  assert.deepEqual(JSON.parse(text), { importKey: "demo/serve", held: [HELD] });
+  assert.deepEqual((await get("/kernel/demo/empty")).slice(0, 2), [
+    503,
+    "The kernel cannot be read: iptables-nft-save: not found\n",
+  ]);
+  assert.equal((await get("/kernel/demo/none"))[0], 404);
+  assert.equal((await get("/kernel/Demo/serve"))[0], 400);
 });

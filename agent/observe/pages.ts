@@ -4,7 +4,7 @@ import { checksReply } from "../../common/checks.ts";
 import type { Clock } from "../../common/clock.ts";
 import { orList } from "../../common/config/values.ts";
 import { plainText, type Reply, type Request, type Route } from "../../common/http.ts";
-import type { DestinationCount } from "../backends/backend.ts";
+import type { DestinationCount, HeldPort } from "../backends/backend.ts";
 import { OUTPUTS, type Output } from "../config/flags.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { type Finding, findingLine } from "../preflight/finding.ts";
@@ -22,6 +22,8 @@ export interface PageSources {
     plan(key: ObjectKey): ImportPlan | undefined;
     /** The kernel's connection counters for it; undefined if the backend has none. */
     counts(key: ObjectKey): Promise<readonly DestinationCount[] | undefined>;
+    /** What the kernel holds for it. */
+    held(key: ObjectKey): Promise<readonly HeldPort[]>;
   };
   /** Milliseconds of the longest timeout of a tool that is running; 0 if none is. */
   toolTimeout(): number;
@@ -62,6 +64,7 @@ export function pages(from: PageSources): Route[] {
     },
     { path: "/plan", answer: ({ query }) => allPlans(from, query) },
     { path: "/plan/:namespace/:name", answer: (request) => onePlan(from, request) },
+    { path: "/kernel/:namespace/:name", answer: (request) => heldBy(from, request) },
   ];
 }
 
@@ -82,22 +85,41 @@ function* plansOf({ agent }: PageSources): Generator<ImportPlan> {
 async function onePlan(from: PageSources, { parts, query }: Request): Promise<Reply> {
   const output = outputOf(query);
   if (output === undefined) return wrongOutput(query);
-  const [namespace = "", name = ""] = parts;
-  if (!isLabelName(namespace) || !isLabelName(name)) {
-    return plainText(
-      400,
-      "Invalid namespace or name of an import: expected /plan/NAMESPACE/NAME.\n",
-    );
-  }
-  const key = objectKey(namespace, name);
+  const key = keyOf(parts);
+  if (key === undefined) return wrongName("/plan");
   const plan = from.agent.plan(key);
-  if (plan === undefined) {
-    const what = "neither a ServiceImport nor an EndpointSlice that belongs to one";
-    return plainText(404, `Nothing is known of ${namespace}/${name}: ${what}.\n`);
-  }
+  if (plan === undefined) return unknown(key);
   // Not logged: a reader may reload the page every second, and the plan is complete without the counters.
   const counts = await from.agent.counts(key).catch(() => undefined);
   return document(output, planText({ ...plan, ...(counts && { counts }) }, output));
+}
+
+/** What the kernel holds for one import, read for this request. */
+async function heldBy(from: PageSources, { parts }: Request): Promise<Reply> {
+  const key = keyOf(parts);
+  if (key === undefined) return wrongName("/kernel");
+  if (from.agent.plan(key) === undefined) return unknown(key);
+  try {
+    const held = await from.agent.held(key);
+    return document("json", `${JSON.stringify({ importKey: key, held }, undefined, 2)}\n`);
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    return plainText(503, `The kernel cannot be read: ${why}\n`);
+  }
+}
+
+function keyOf([namespace = "", name = ""]: readonly string[]): ObjectKey | undefined {
+  return isLabelName(namespace) && isLabelName(name) ? objectKey(namespace, name) : undefined;
+}
+
+function wrongName(page: string): Reply {
+  const expected = `expected ${page}/NAMESPACE/NAME`;
+  return plainText(400, `Invalid namespace or name of an import: ${expected}.\n`);
+}
+
+function unknown(key: ObjectKey): Reply {
+  const what = "neither a ServiceImport nor an EndpointSlice that belongs to one";
+  return plainText(404, `Nothing is known of ${key}: ${what}.\n`);
 }
 
 function outputOf(query: URLSearchParams): Output | undefined {

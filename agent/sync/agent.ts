@@ -4,10 +4,13 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
+import { Slots } from "../../common/queue/slots.ts";
 import type {
   AnyBackend,
   ConnectionCounters,
   DestinationCount,
+  HeldPort,
+  KernelReader,
   Programmed,
   Transaction,
 } from "../backends/backend.ts";
@@ -62,6 +65,8 @@ export interface AgentOptions {
   readonly ruleLimits?: RuleLimits;
   /** What the kernel of a family counts, where it does. */
   readonly counters?: ReadonlyMap<Family, ConnectionCounters>;
+  /** Read the kernel of a family, for pages. */
+  readonly readers?: ReadonlyMap<Family, KernelReader>;
   /** Followers of what the kernel of a family has accepted. */
   readonly followers?: ReadonlyMap<Family, Follower>;
   readonly clock: Clock;
@@ -78,6 +83,8 @@ export interface AgentOptions {
  */
 export class Agent {
   readonly #options: AgentOptions;
+  /** Listing all rules is costly: any number of readers cause one at a time. */
+  readonly #reading = new Slots(1);
   readonly #model: Model;
   readonly #plans: Plans;
   readonly #unlistedEndpoints: UnlistedEndpoints;
@@ -186,6 +193,17 @@ export class Agent {
         .map(({ servicePort, protocol, reason }) => ({ servicePort, protocol, reason, family })),
     );
     return { ...plan, ...(setAside.length > 0 && { setAside }) };
+  }
+
+  /** What the kernel holds for the planned services of one import, read now; one reading at a time. Rejects as `Backend.read` does. */
+  held(key: ObjectKey): Promise<readonly HeldPort[]> {
+    return this.#reading.hold(async () => {
+      const services = this.plan(key)?.services ?? [];
+      const held = [...(this.#options.readers ?? [])].map(([family, reader]) =>
+        reader.held(services.filter((service) => service.family === family)),
+      );
+      return (await Promise.all(held)).flat();
+    });
   }
 
   /** What the kernel counts for the services of one import; undefined if it counts nothing. */

@@ -40,7 +40,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/backends/*/{apply,backend,flavour,kind,kube-proxy-watch,limits,list,probe,read,remove,requirements,support}.ts",
+      "agent/backends/*/{apply,backend,flavour,kind,kube-proxy-watch,limits,list,list-held,probe,read,read-held,remove,requirements,support}.ts",
     ],
     may: [
       "./",

@@ -64,6 +64,7 @@ function agentPages() {
       keys: () => [],
       plan: () => undefined,
       counts: async () => undefined,
+      held: async () => [],
     },
     toolTimeout: () => 0,
     unlisted: () => undefined,

@@ -29,7 +29,7 @@ function trial(log: string[]): BackendKind {
         log.push(`apply ${tx.toString()}`);
         return apply(tx, state);
       };
-      return { backend };
+      return { backend, reader: { held: async () => [] } };
     },
     limits: async () => UNLIMITED,
     watch: () => () => undefined,

@@ -6,6 +6,7 @@ import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.t
 import { IptablesBackend } from "./backend.ts";
 import { detectFlavour, FLAVOURS, type Flavour, flavourEvidence } from "./flavour.ts";
 import { ExtensionTrials } from "./limits.ts";
+import { heldReader } from "./list-held.ts";
 import { removeOwn } from "./remove.ts";
 import { requirementsOf } from "./requirements.ts";
 
@@ -51,6 +52,7 @@ function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour):
         ...{ family: clusterSetCidr.family, clusterSetCidr, masquerade: { mode, podCidrs } },
         ...{ flavour, ...options, ...commits },
       }),
+      reader: heldReader(flavour, clusterSetCidr.family),
     }),
     limits: (family, stop) => trials.limits(family, stop),
     watch: () => () => undefined,

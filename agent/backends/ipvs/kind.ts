@@ -2,6 +2,7 @@ import { FAMILIES } from "../../../api/address.ts";
 import { systemClock } from "../../../common/clock.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
+import type { ConnectionCounters, KernelReader } from "../backend.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import { IpvsBackend } from "./backend.ts";
 import { watchKubeProxy } from "./kube-proxy-watch.ts";
@@ -33,6 +34,20 @@ export const ipvs: BackendKind = {
     })),
 };
 
+/** Servers without destinations do not exist: a port that rejects connections is in the guard alone. */
+function heldBy({ counts }: ConnectionCounters): KernelReader["held"] {
+  return async (services, stop) => {
+    const inUse = (await counts(services, stop)).filter(({ weight }) => weight > 0);
+    const ports = Map.groupBy(inUse, ({ vip, protocol, port }) => `${vip} ${protocol} ${port}`);
+    return [...ports.values()].flatMap((found) =>
+      found.slice(0, 1).map(({ vip, protocol, port }) => {
+        const destinations = found.map(({ destination }) => destination).sort();
+        return { vip, protocol, port, destinations };
+      }),
+    );
+  };
+}
+
 function ready(config: BackendConfig): ReadyBackend {
   const { masquerade: mode, podCidrs, ipvsScheduler: scheduler } = config;
   const trials = new ProtocolTrials(scheduler);
@@ -51,7 +66,7 @@ function ready(config: BackendConfig): ReadyBackend {
         counts: (services: readonly VirtualService[], end?: AbortSignal) =>
           readCounts(family, services, end),
       };
-      return { backend, counters };
+      return { backend, counters, reader: { held: heldBy(counters) } };
     },
     limits: (family) => trials.limits(family),
     watch: (objected) => watchKubeProxy(config, readKubeProxy, systemClock, objected),

@@ -3,6 +3,7 @@ import { NftCommits } from "../../system/nft-commits.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import { UNLIMITED } from "../limits.ts";
 import { NftablesBackend } from "./backend.ts";
+import { readHeld } from "./read-held.ts";
 import { removeOwn } from "./remove.ts";
 import { REQUIREMENTS } from "./requirements.ts";
 import { type Support, supportOf } from "./support.ts";
@@ -42,7 +43,10 @@ function ready(
       const { family } = clusterSetCidr;
       const remembers = supports.get(family)?.remembers ?? true;
       const skeleton = { family, clusterSetCidr, masquerade: { mode, podCidrs }, remembers };
-      return { backend: new NftablesBackend({ ...skeleton, ...options, commits }) };
+      return {
+        backend: new NftablesBackend({ ...skeleton, ...options, commits }),
+        reader: { held: (services, stop) => readHeld(family, services, stop) },
+      };
     },
     limits: async (family) => ({ ...UNLIMITED, affinity: supports.get(family)?.affinity ?? true }),
     watch: () => () => undefined,
