@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { VERSION } from "../common/version.ts";
 import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
+import { addExplain } from "./command/explain.ts";
 import { addExport } from "./command/export.ts";
 import { addJoin } from "./command/join.ts";
 import { addSimulate } from "./command/simulate.ts";
@@ -22,6 +23,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     // Reported by the caller, which sets the exit code.
     .exitOverride();
   addStatus(program, terminal, end);
+  addExplain(program, terminal, end);
   addExport(program, terminal, end);
   addSimulate(program, terminal, end);
   addJoin(program, terminal, end);

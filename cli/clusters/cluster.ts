@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { CLI_NAME } from "../../api/keys.ts";
 import type { Clock } from "../../common/clock.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
@@ -49,6 +50,8 @@ export interface Cluster {
   authority(): Promise<Authority>;
   /** The objects of a query; empty if it is optional and its resource is not served. */
   list(query: ResourceQuery): Promise<readonly unknown[]>;
+  /** A connection to a port of a pod, which the caller ends. */
+  connect(port: PodPort, signal: AbortSignal): Promise<Duplex>;
   /** A page that a program serves in its pod. */
   page(port: PodPort, path: string): Promise<Page>;
   close(): Promise<void>;
@@ -80,6 +83,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       }
       return found;
     },
+    connect: async (port, stop) => forwardedPort(await credentials.access(stop), port, stop),
     page: async (port, path) => {
       const late = new AbortController();
       const cancel = clock.after(PAGE_MS, () =>

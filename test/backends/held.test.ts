@@ -52,11 +52,12 @@ for (const backend of BACKENDS) {
           held: HeldPort[];
         };
         const texts = held.map(
-          ({ vip, protocol, port, destinations }) => `${vip} ${protocol} ${port} ${destinations}`,
+          ({ vip, protocol, port, destinations }) =>
+            `${vip} ${protocol} ${port} ${destinations.join()}`,
         );
         const planned = plan.services.flatMap(({ vips, protocol, port, endpoints }) => {
           const to = endpoints.map((one) => destination(one.address, one.port)).sort();
-          return vips.map((vip) => `${vip} ${protocol} ${port} ${to}`);
+          return vips.map((vip) => `${vip} ${protocol} ${port} ${to.join()}`);
         });
         // A port without endpoints may have nothing at all.
         const some = (all: string[]) => all.filter((text) => !text.endsWith(" ")).sort();

@@ -29,13 +29,13 @@ export async function paste(clusters: Clusters, commands: string): Promise<strin
   return out;
 }
 
-/** Where a person is: in the top folder of the repository, with kubectl and the kubeconfig of the clusters. */
+/** Where a person is: in the top folder of the repository, with kubectl, its plugin and the kubeconfig of the clusters. */
 export function atDesk({ kubeconfig }: Clusters): { cwd: string; env: NodeJS.ProcessEnv } {
   const env = {
     ...process.env,
     KUBECONFIG: kubeconfig,
     KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
-    PATH: `${dirname(commandPath("kubectl"))}:${process.env.PATH}`,
+    PATH: `${dirname(commandPath("kubectl"))}:${ROOT}/bin:${process.env.PATH}`,
   };
   return { cwd: ROOT, env };
 }

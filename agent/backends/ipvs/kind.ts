@@ -35,9 +35,9 @@ export const ipvs: BackendKind = {
 };
 
 /** Servers without destinations do not exist: a port that rejects connections is in the guard alone. */
-function heldBy({ counts }: ConnectionCounters): KernelReader["held"] {
+function heldBy(counters: ConnectionCounters): KernelReader["held"] {
   return async (services, stop) => {
-    const inUse = (await counts(services, stop)).filter(({ weight }) => weight > 0);
+    const inUse = (await counters.counts(services, stop)).filter(({ weight }) => weight > 0);
     const ports = Map.groupBy(inUse, ({ vip, protocol, port }) => `${vip} ${protocol} ${port}`);
     return [...ports.values()].flatMap((found) =>
       found.slice(0, 1).map(({ vip, protocol, port }) => {

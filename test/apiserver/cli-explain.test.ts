@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { HeldPort } from "../../agent/backends/backend.ts";
+import { pages } from "../../agent/observe/pages.ts";
+import type { ImportPlan } from "../../agent/plan/import-plan.ts";
+import { planImport } from "../../agent/plan/plan.ts";
+import { agentFacts, modelOf, nodeFactOf } from "../../cli/agents/facts.ts";
+import { agentSettings } from "../../cli/agents/settings.ts";
+import type { Explanation } from "../../cli/view/explanation.ts";
+import { isUsage } from "../../common/config/usage.ts";
+import { HttpServer } from "../../common/http.ts";
+import { createLogger } from "../../common/log.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { CommandLine } from "../stages/command-line.ts";
+import { ControlPlane } from "./control-plane.ts";
+import { PodPorts } from "./pod-ports.ts";
+
+const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
+const TARGETS = [{ name: "http", port: 8080, protocol: "TCP" }];
+const VIP = "241.0.0.1";
+const WEB = importObject("shop/web", [VIP], PORTS);
+
+let plane: ControlPlane;
+let user: CommandLine;
+let ports: PodPorts;
+let agent: HttpServer;
+/** What the agent of n1 has planned, and its kernel holds. */
+let plan: ImportPlan | undefined;
+let held: readonly HeldPort[] = [];
+
+before(async () => {
+  plane = await ControlPlane.start({});
+  await plane.installCrds();
+  const { admin } = plane;
+  for (const name of ["shop", "clusterset-proxy"])
+    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  await admin.apply({
+    apiVersion: "about.k8s.io/v1beta1",
+    kind: "ClusterProperty",
+    metadata: { name: "cluster.clusterset.k8s.io" },
+    spec: { value: "c1" },
+  });
+  await admin.apply(WEB);
+  await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
+  agent = new HttpServer(
+    { host: "127.0.0.1", port: 0 },
+    pages({
+      clock: { now: () => performance.now() },
+      metrics: { contentType: "text/plain", text: async () => "" },
+      agent: {
+        listed: true,
+        families: new Map(),
+        keys: () => [],
+        plan: () => plan,
+        counts: async () => undefined,
+        held: async () => held,
+      },
+      toolTimeout: () => 0,
+      unlisted: () => undefined,
+      findings: () => [],
+      remarks: () => [],
+    }),
+    createLogger({ level: "error", format: "json" }, { write: () => undefined }),
+  );
+  ports = await PodPorts.start(plane);
+  await ports.pod("agent", "agent-1", await agent.start());
+  user = new CommandLine({ one: plane.inlineKubeconfig({ user: "admin" }) });
+});
+after(async () => {
+  user?.[Symbol.dispose]();
+  await agent?.stop();
+  await ports?.[Symbol.asyncDispose]();
+  await plane?.remove();
+});
+
+type Endpoints = readonly (string | object)[];
+
+/** The slices of both clusters; the agent has planned the same, and the kernel holds it. */
+async function slices(c1: Endpoints, c2: Endpoints): Promise<void> {
+  const all = [
+    sliceObject("web-c1", "shop/web", { cluster: "c1", region: "eu" }, TARGETS, c1),
+    sliceObject("web-c2", "shop/web", { cluster: "c2", region: "us" }, TARGETS, c2),
+  ];
+  for (const one of all) await plane.admin.apply(one);
+  const settings = agentSettings([]);
+  assert.ok(!isUsage(settings));
+  const property = {
+    metadata: { name: "cluster.clusterset.k8s.io" },
+    spec: { value: "c1" },
+  };
+  const objects = { imports: [WEB], slices: all, properties: [property], holders: [], nodes: [] };
+  const facts = agentFacts(objects, settings.config);
+  const node = nodeFactOf("n1", facts, settings.config);
+  const view = modelOf(facts, settings.config).view("shop/web");
+  assert.ok(view && !isUsage(node));
+  plan = planImport(view, node);
+  held = plan.services.map(({ protocol, port, endpoints }) => ({
+    ...{ vip: VIP, protocol, port },
+    destinations: endpoints.map((one) => `${one.address}:${one.port}`),
+  }));
+}
+
+async function explained(...argv: readonly string[]) {
+  const { code, out, note } = await user.run("explain", "-o", "json", ...argv);
+  assert.notEqual(out, "", note);
+  const [found] = (JSON.parse(out) as { contexts: Explanation[] }).contexts;
+  assert.ok(found);
+  const rows = found.ports.flatMap(({ endpoints }) =>
+    endpoints.map(({ tier, endpoint, share, reason }) => [tier, endpoint, share, reason]),
+  );
+  return { code, found, rows };
+}
+
+test("tier by tier: who gets connections and why, and why the others do not", async () => {
+  const { code, found, rows } = await explained("shop/web");
+  assert.deepEqual(rows, [
+    ["local", "10.1.0.1:8080", 1, "nearest-ready"],
+    ["global", "10.2.0.1:8080", 0, "farther-tier"],
+    ["global", "10.2.0.2:8080", 0, "farther-tier"],
+  ]);
+  assert.deepEqual([found.node, found.agent.state, found.kernel.state], ["n1", "same", "same"]);
+  assert.equal(code, 0);
+});
+
+test("a farther tier is a warning with the reason of the nearer endpoint, no endpoint a fault", async () => {
+  const unready = { addresses: ["10.1.0.1"], conditions: { ready: false } };
+  await slices([unready], ["10.2.0.1", "10.2.0.2"]);
+  const farther = await explained("shop/web:http");
+  assert.deepEqual(farther.rows, [
+    ["local", "10.1.0.1:8080", 0, "not-ready"],
+    ["global", "10.2.0.1:8080", 0.5, "nearest-ready"],
+    ["global", "10.2.0.2:8080", 0.5, "nearest-ready"],
+  ]);
+  assert.equal(farther.code, 3);
+  await slices([unready], []);
+  const rejected = await explained("shop/web:80");
+  assert.deepEqual([rejected.code, rejected.found.ports[0]?.reason], [4, "no-endpoint"]);
+  await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
+  const text = (await user.run("explain", "shop/web", "--verbose")).out;
+  assert.match(text, /^shop\/web:http TCP IPv4: local \(nearest-ready\)$/m);
+  assert.match(text, /farther-tier +A nearer tier has an endpoint that can take the traffic\.$/m);
+});
+
+test("an agent that is behind, and a kernel with other rules, are named with what differs", async () => {
+  const before = plan;
+  await slices(["10.1.0.9"], ["10.2.0.1", "10.2.0.2"]);
+  plan = before;
+  const { code, found } = await explained("shop/web");
+  assert.equal(code, 3);
+  assert.deepEqual(found.agent.differences, [
+    "shop/web:http TCP IPv4: the agent lacks 10.1.0.9:8080; the agent also has 10.1.0.1:8080",
+  ]);
+  assert.deepEqual(found.kernel.differences, [
+    "241.0.0.1:80 TCP: the kernel lacks 10.1.0.1:8080; the kernel also has 10.1.0.9:8080",
+  ]);
+  await slices(["10.1.0.1"], ["10.2.0.1", "10.2.0.2"]);
+});
+
+test("a VIP is its import; another address is its owner's, or nobody's", async () => {
+  assert.equal((await explained(VIP)).found.import, "shop/web");
+  assert.equal((await explained(`${VIP}:80`)).found.import, "shop/web");
+  await plane.admin.apply({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { namespace: "shop", name: "plain" },
+    spec: { ports: [{ port: 80 }] },
+  });
+  const service = await plane.admin.get({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { namespace: "shop", name: "plain" },
+  });
+  const { clusterIP } = service.spec as { clusterIP: string };
+  const owned = await user.run("explain", clusterIP);
+  assert.deepEqual(
+    [owned.code, owned.note],
+    [1, `error: one: no import has ${clusterIP}: it belongs to Service shop/plain\n`],
+  );
+  assert.match((await user.run("explain", "192.0.2.9")).note, /nor any Service, Node, pod/);
+});
+
+test("conflicts of exports are remarks, and what is unknown is an error that names it", async () => {
+  const reference = {
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: { namespace: "shop", name: "web" },
+  };
+  await plane.admin.apply(reference);
+  const message = "type is taken from the oldest export, Headless of c2; 1/2 clusters disagree.";
+  const condition = {
+    ...{ type: "Conflict", status: "True", reason: "TypeConflict", message },
+    lastTransitionTime: new Date().toISOString(),
+  };
+  await plane.admin.patch(reference, { status: { conditions: [condition] } }, "status");
+  const { out } = await user.run("explain", "web", "-n", "shop");
+  assert.match(out, /^Remark: +ServiceExport in one: TypeConflict, type is taken from .* of c2/m);
+  for (const [argv, code, error] of [
+    [["shop/none"], 1, /no ServiceImport shop\/none/],
+    [["shop/web:81"], 1, /shop\/web has no port 81/],
+    [["shop/web", "--from", "n9"], 2, /--from n9: there is no such Node/],
+    [["shop/web", "--from", "shop/client"], 2, /there is no such pod/],
+    [["shop/web/x"], 2, /expected NAMESPACE\/NAME/],
+  ] as const) {
+    const found = await user.run("explain", ...argv);
+    assert.equal(found.code, code, found.note);
+    assert.match(found.note, error);
+  }
+});
+
+test("an agent that does not answer is said, and the explanation is that of the API server's objects", async () => {
+  await ports.remove("agent-1");
+  const { code, found, rows } = await explained("shop/web", "--from", "n1");
+  assert.equal(code, 3);
+  assert.deepEqual(found.agent.unread, { reason: "absent", detail: "the node has no agent" });
+  assert.equal(rows.length, 3);
+});
