@@ -24,7 +24,7 @@ export const AGENT_EDITS: readonly Edit[] = [
   {
     replace: "              value: /run/clusterset-proxy/agent.lock\n",
     by: `              value: /run/clusterset-proxy/agent.lock
-            {{- if .Values.agent.pagesOnNodeAddress }}
+            {{- if include "clusterset-proxy.pages-on-node" . }}
             - name: HOST_IP
               valueFrom: { fieldRef: { fieldPath: status.hostIP } }
             - name: CLUSTERSET_AGENT_HTTP_ADDRESS
@@ -45,7 +45,7 @@ ${variables("agent", ' "backend" (join "," .Values.agent.backends)')}`,
   {
     // Without a host, probes use the pod's address, which is the node's.
     replace: "{ host: 127.0.0.1, port: http,",
-    by: "{ {{ if not .Values.agent.pagesOnNodeAddress }}host: 127.0.0.1, {{ end }}port: http,",
+    by: '{ {{ if not (include "clusterset-proxy.pages-on-node" .) }}host: 127.0.0.1, {{ end }}port: http,',
     times: 3,
   },
   {

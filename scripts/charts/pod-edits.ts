@@ -1,5 +1,8 @@
 import type { Edit } from "./template.ts";
 
+/** Ports of the pages. */
+const PORTS = { agent: 10_269, controller: 10_270 } as const;
+
 /** Edits for values that agent and controller both have, in a manifest with one pod template and one container. */
 export function podEdits(program: "agent" | "controller", resources: string): readonly Edit[] {
   const values = `.Values.${program}`;
@@ -17,6 +20,11 @@ export function podEdits(program: "agent" | "controller", resources: string): re
         {{- end }}
       annotations:
         kubectl.kubernetes.io/default-container: ${program}
+        {{- if eq .Values.monitoring.kind "annotations" }}
+        prometheus.io/scrape: "true"
+        prometheus.io/port: "${PORTS[program]}"
+        prometheus.io/path: /metrics
+        {{- end }}
         {{- with ${values}.podAnnotations }}
         {{- toYaml . | nindent 8 }}
         {{- end }}

@@ -88,6 +88,7 @@ export function schema(): Schema {
       }),
       admissionPolicies: FLAG,
       openshift: FLAG,
+      monitoring: closed({ kind: { enum: ["none", "annotations", "operator"] }, labels: STRINGS }),
       criticalPodsQuota: FLAG,
       coredns: closed({ rbac: FLAG, namespace: TEXT, serviceAccount: TEXT }),
     }),

@@ -15,6 +15,8 @@ export interface Template {
   readonly path: string;
   /** Condition of the whole template, as an expression of Helm. */
   readonly when?: string;
+  /** A value with labels that users add to its objects. */
+  readonly labels?: string;
   readonly edits?: readonly Edit[];
   /** True: a file that a template reads, and no template itself. */
   readonly isCopy?: true;
@@ -27,15 +29,19 @@ const LABELS = '    {{- include "clusterset-proxy.labels" $ | nindent 4 }}\n';
  * chart. Throws if a text to replace does not occur as often as it should. PURE.
  */
 export function templateText(manifest: string, template: Template): string {
-  const { source, when, edits = [], isCopy = false } = template;
+  const { source, when, labels, edits = [], isCopy = false } = template;
   if (isCopy) return manifest;
-  if (manifest.includes("{{"))
-    throw new Error(`${source} contains "{{", which Helm would evaluate`);
   const text = labelled(
-    inRelease(edits.reduce((edited, edit) => replaced(edited, edit, source), manifest)),
+    inRelease(edits.reduce((edited, edit) => replaced(edited, edit, source), literal(manifest))),
+    labels,
   );
   const note = `{{- /* Made of deploy/${source} by scripts/charts.ts. */ -}}\n`;
   return when === undefined ? note + text : `${note}{{- if ${when} }}\n${text}{{- end }}\n`;
+}
+
+/** Templates of another program, such as those of alerts, are text to Helm. */
+function literal(manifest: string): string {
+  return manifest.replaceAll("{{", '{{ "{{" }}');
 }
 
 function replaced(text: string, { replace, by, times = 1 }: Edit, source: string): string {
@@ -52,14 +58,19 @@ function inRelease(text: string): string {
   );
 }
 
-/** With the chart's labels on each object, beside its own. */
-function labelled(text: string): string {
-  return text.replaceAll(/^metadata:\n(?: {2}.*\n)+/gm, (metadata) => {
+/** With the chart's labels on each object, beside its own and those of this value. */
+function labelled(text: string, value?: string): string {
+  const given = `    {{- with ${value} }}\n    {{- toYaml . | nindent 4 }}\n    {{- end }}\n`;
+  const labels = value === undefined ? LABELS : LABELS + given;
+  const blocks = text.replaceAll(/^metadata: \{ (.*) \}$/gm, (_, fields: string) =>
+    ["metadata:", ...fields.split(", ")].join("\n  "),
+  );
+  return blocks.replaceAll(/^metadata:\n(?: {2}.*\n)+/gm, (metadata) => {
     const own = /^ {2}labels: \{ (.*) \}\n/m;
     if (own.test(metadata)) {
-      return metadata.replace(own, (_, pair: string) => `  labels:\n    ${pair}\n${LABELS}`);
+      return metadata.replace(own, (_, pair: string) => `  labels:\n    ${pair}\n${labels}`);
     }
-    if (!/^ {2}labels:\n/m.test(metadata)) return `${metadata}  labels:\n${LABELS}`;
-    return metadata.replace(/^ {2}labels:\n/m, (line) => line + LABELS);
+    if (!/^ {2}labels:\n/m.test(metadata)) return `${metadata}  labels:\n${labels}`;
+    return metadata.replace(/^ {2}labels:\n/m, (line) => line + labels);
   });
 }

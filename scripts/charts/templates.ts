@@ -93,6 +93,12 @@ export const TEMPLATES: readonly Template[] = [
     path: `${PRODUCT}/openshift-restricted-slices.yaml`,
     when: `and .Values.openshift ${CONTROLLER}`,
   },
+  ...["pod-monitors", "rules"].map((part) => ({
+    source: `components/monitoring/${part}.yaml`,
+    path: `${PRODUCT}/monitoring-${part}.yaml`,
+    when: 'eq .Values.monitoring.kind "operator"',
+    labels: ".Values.monitoring.labels",
+  })),
   {
     source: "coredns/rights.yaml",
     path: `${PRODUCT}/coredns-rbac.yaml`,

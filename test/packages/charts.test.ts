@@ -33,12 +33,14 @@ const COMPONENTS: Readonly<Record<string, Values>> = {
   ipvs: { agent: { backends: ["ipvs", "iptables"] } },
   k3s: { agent: { netRaw: true } },
   metrics: { agent: { pagesOnNodeAddress: true } },
+  monitoring: { monitoring: { kind: "operator" } },
   "net-raw": { agent: { netRaw: true } },
   nftables: { agent: { backends: ["nftables", "iptables"] } },
   openshift: { openshift: true },
   preflight: { agent: { preflight: true } },
   privileged: { agent: { privileged: true } },
   rke2: { agent: { netRaw: true } },
+  scrape: { monitoring: { kind: "annotations" } },
 };
 
 /** Components of which the chart has nothing, and why. */

@@ -119,6 +119,17 @@ test("scheduling, resources and metadata of pods are those of the values", () =>
   }
 });
 
+test("PodMonitors and alerts have the labels by which a Prometheus selects them", () => {
+  const monitoring = { kind: "operator", labels: { release: "prometheus" } };
+  const selected = helmTemplate(CHART, { monitoring }).filter(
+    ({ metadata }) => metadata.labels?.release === "prometheus",
+  );
+  assert.deepEqual(
+    selected.map(({ kind }) => kind),
+    ["PodMonitor", "PodMonitor", "PrometheusRule"],
+  );
+});
+
 test("the identity of a cluster is its ClusterProperties, without those that are empty", () => {
   const identity = { cluster: "cluster-1", region: "eu-west" };
   const properties = helmTemplate(CHART, { identity }).filter(

@@ -35,8 +35,9 @@ test("an edit whose text is gone, or is there twice, is an error that names both
   assert.throws(() => templateText("image: x\nimage: x\n", { ...template, edits }), /2 times/);
 });
 
-test("a manifest that Helm would evaluate is an error", () => {
-  assert.throws(() => templateText("a: '{{ b }}'\n", template), /a\.yaml contains "\{\{"/);
+test("what Helm would evaluate in a manifest is text", () => {
+  const text = templateText("a: '{{ b }}'\n", template);
+  assert.ok(text.endsWith(`\na: '{{ "{{" }} b }}'\n`), text);
 });
 
 test("an object is in the release's namespace, and has the chart's labels beside its own", () => {
@@ -48,5 +49,8 @@ test("an object is in the release's namespace, and has the chart's labels beside
     ),
   );
   assert.ok(text("  labels:\n    b: c\n").endsWith(`  labels:\n${labels}    b: c\nspec: {}\n`));
+  const flow = "metadata: { name: a, namespace: clusterset-proxy }\nspec: {}\n";
+  const block = "metadata:\n  name: a\n  namespace: clusterset-proxy\nspec: {}\n";
+  assert.equal(templateText(flow, template), templateText(block, template));
   assert.ok(text("  labels: { b: c }\n").endsWith(`  labels:\n    b: c\n${labels}spec: {}\n`));
 });

@@ -23,6 +23,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{- /* Whether the agent serves its pages on the node's address: also for a Prometheus that scrapes it. */ -}}
+{{- define "clusterset-proxy.pages-on-node" -}}
+{{- if or .Values.agent.pagesOnNodeAddress (ne .Values.monitoring.kind "none") }}true{{ end }}
+{{- end }}
+
 {{- define "clusterset-proxy.cluster-id" -}}
 {{ required "registry.create needs identity.cluster, the ID of this cluster" .Values.identity.cluster }}
 {{- end }}
