@@ -33,6 +33,15 @@ const CLEARED = { min: 1_000, max: 30_000 };
 /** Endpoints of which that is known. */
 const MOST_CLEARED = 4_096;
 
+/** What became of a probe. */
+type Result = Pick<Probed, "endpoint" | "result">;
+
+/** So many that without those of any one namespace, whose answers may count for it alone, there are enough. */
+function samplesOf(cluster: string, watched: WatchedEndpoints): number {
+  const namespaces = watched.isDeclared(cluster) ? 1 : watched.namespacesOf(cluster);
+  return MOST.samples + (namespaces < 2 ? 0 : Math.ceil(MOST.samples / (namespaces - 1)));
+}
+
 /** Whether an answer is late, but not yet too late. PURE. */
 export function isLate({ age, areRepeated }: Waiting): boolean {
   return areRepeated || age >= ANSWER_MS / 2;
@@ -99,7 +108,7 @@ export class Examiner {
     const except = new Set([...chosen.map(({ address }) => address), ...endpoints.keys()]);
     const [suspects, samples, elsewhere] = await Promise.all([
       this.#probeAll(chosen),
-      this.#probeAll(watched.sample(cluster, MOST.samples, except)),
+      this.#probeAll(watched.sample(cluster, samplesOf(cluster, watched), except)),
       this.#probeOthers(watched.others(cluster, MOST.others, clusters), watched),
     ]);
     const lasted = this.#options.clock.now() - begun;
@@ -108,11 +117,21 @@ export class Examiner {
     const answering = watched.byCluster(await this.#options.answering(lasted)).get(cluster);
     for (const endpoint of answering?.keys() ?? []) samples.push({ endpoint, result: "accepted" });
     for (const { endpoint, result } of confirmed) this.#remember(endpoint, result);
-    return judge({ suspects: confirmed, samples, others: elsewhere });
+    const own = [...confirmed, ...samples].map(({ endpoint }) => endpoint);
+    const listed = watched.byCluster(own).get(cluster);
+    const withNamespaces = ({ endpoint, result }: Result): Probed => {
+      return { endpoint, result, namespaces: listed?.get(endpoint) ?? new Set() };
+    };
+    return judge({
+      suspects: confirmed.map(withNamespaces),
+      samples: samples.map(withNamespaces),
+      others: elsewhere,
+      isDeclared: watched.isDeclared(cluster),
+    });
   }
 
   /** A suspect that has answered a client within these milliseconds is not silent: an overloaded one answers some. */
-  async #confirm(suspects: readonly Probed[], within: number): Promise<Probed[]> {
+  async #confirm(suspects: readonly Result[], within: number): Promise<Result[]> {
     const waiting = await this.#options.waiting();
     const silent = new Set(waiting.filter(({ age }) => age >= within).map(endpointName));
     return suspects.map(({ endpoint, result }) => {
@@ -121,14 +140,14 @@ export class Examiner {
     });
   }
 
-  async #probeAll(endpoints: readonly TcpEndpoint[]): Promise<Probed[]> {
+  async #probeAll(endpoints: readonly TcpEndpoint[]): Promise<Result[]> {
     const probe = async (endpoint: TcpEndpoint) => {
       return { endpoint, result: await this.#options.probe(endpoint) };
     };
     return Promise.all(endpoints.map(probe));
   }
 
-  async #probeOthers(clusters: readonly string[], watched: WatchedEndpoints): Promise<Probed[]> {
+  async #probeOthers(clusters: readonly string[], watched: WatchedEndpoints): Promise<Result[]> {
     const probes = clusters.map((one) => this.#probeAll(watched.sample(one, 1, new Set())));
     return (await Promise.all(probes)).flat();
   }

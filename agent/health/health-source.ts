@@ -5,7 +5,7 @@ import type { Source, SourceEvents } from "../sources/source.ts";
 import type { Evidence, TcpEndpoint, Waiting } from "./evidence.ts";
 import { Examiner, isLate } from "./examiner.ts";
 import type { HealthEvents, VerdictEnd } from "./health-events.ts";
-import type { Judgement, ProbeResult } from "./judge.ts";
+import { isOnlyOf, type Judgement, type ProbeResult, soleOf } from "./judge.ts";
 import { inTurns, leastOf, rarestFirst } from "./turns.ts";
 import { endpointName, type Verdict } from "./verdict.ts";
 import { Verdicts } from "./verdicts.ts";
@@ -107,7 +107,7 @@ export class HealthSource implements Source {
     }
     if (!this.#isWatching) return LOOK_MS;
     const waiting = await evidence.waiting();
-    await this.#endDropped();
+    await this.#endDropped(watched);
     if (this.#failures > 0) events.unavailable(undefined);
     this.#failures = 0;
     await this.#suspect(waiting, watched);
@@ -150,16 +150,19 @@ export class HealthSource implements Source {
   }
 
   /** Ends verdicts that the kernel has dropped. */
-  async #endDropped(): Promise<void> {
+  async #endDropped(watched: WatchedEndpoints): Promise<void> {
     const { clock, evidence } = this.#options;
     const verdicts = this.#verdicts.all;
     if (verdicts.length === 0) return;
-    const dropped = this.#verdicts.dropped(verdicts, await evidence.silent());
+    const found = await evidence.silent();
+    const dropped = this.#verdicts.dropped(verdicts, found);
     if (dropped.length === 0 || (await this.#install())) return;
     for (const verdict of dropped) {
       const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
       if (hasExpired) await this.#end(verdict, "expired");
-      else if (clock.now() >= holdEnd(verdict)) await this.#end(verdict, "answered");
+      else if (verdict.endpoints.size === 0) continue;
+      else if (clock.now() >= holdEnd(verdict))
+        await this.#answered(verdict, missingOf(verdict, found), watched);
       else await this.#hold(verdict);
     }
   }
@@ -175,7 +178,7 @@ export class HealthSource implements Source {
     this.#examiner.clear(suspects.filter((one) => !listed.has(one)));
     for (const [cluster, members] of rarestFirst(byCluster)) {
       const whole = this.#verdicts.ofCluster(cluster);
-      if (whole !== undefined) await this.#join(whole, [...members.keys()]);
+      if (whole !== undefined) await this.#join(whole, members);
       const next = this.#inTurns(cluster, members);
       if (next.length === 0) continue;
       const found = (one: Judgement) => this.#judged(cluster, members, watched, one);
@@ -189,7 +192,9 @@ export class HealthSource implements Source {
    * Those without a verdict. Namespaces take turns, those with enough verdicts last: one with thousands of silent endpoints does not delay others.
    */
   #inTurns(cluster: string, suspects: Listed): TcpEndpoint[] {
-    const unknown = [...suspects.keys()].filter((one) => !this.#verdicts.on(one, cluster));
+    const unknown = [...suspects]
+      .filter(([one, namespaces]) => !this.#verdicts.on(one, cluster, namespaces))
+      .map(([one]) => one);
     const counts = this.#verdicts.byNamespace("endpoint");
     const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= MOST_OF_NAMESPACE;
     const queues = Map.groupBy(unknown, (one) => leastOf(suspects.get(one), counts));
@@ -208,13 +213,25 @@ export class HealthSource implements Source {
     if (judgement.silent === "uplink") this.#setUplink(true);
     if (!("endpoints" in judgement) || this.#stop.signal.aborted) return;
     const { silent, endpoints } = judgement;
+    const whole = this.#verdicts.ofCluster(cluster);
+    if (silent === "cluster" && whole !== undefined) {
+      whole.except = judgement.except;
+      await this.#join(whole, watched.byCluster(endpoints).get(cluster) ?? new Map());
+      this.#report();
+      return;
+    }
     const now = clock.now();
     const counts = this.#verdicts.byNamespace("endpoint");
     const propose = (scope: Verdict["scope"], namespace: string, all: readonly TcpEndpoint[]) =>
       this.#verdicts.propose(scope, { cluster, namespace }, all, now);
     const proposed =
       silent === "cluster"
-        ? [propose("cluster", watched.ownerOf(cluster), endpoints)]
+        ? [
+            {
+              ...propose("cluster", watched.ownerOf(cluster), endpoints),
+              except: judgement.except,
+            },
+          ]
         : endpoints.map((one) => propose("endpoint", leastOf(suspects.get(one), counts), [one]));
     try {
       for (const verdict of proposed) if (this.#hasRoom(verdict)) await this.#begin(verdict);
@@ -247,10 +264,13 @@ export class HealthSource implements Source {
   }
 
   /** Clients call these endpoints although their cluster is silent: if one answers, the cluster is not. */
-  async #join(verdict: Verdict, endpoints: readonly TcpEndpoint[]): Promise<void> {
+  async #join(verdict: Verdict, endpoints: Listed): Promise<void> {
     const { clock, evidence } = this.#options;
     const room = MOST_ENDING - verdict.endpoints.size;
-    const others = endpoints.filter((one) => !verdict.endpoints.has(endpointName(one)));
+    const others = [...endpoints]
+      .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
+      .map(([one]) => one)
+      .filter((one) => !verdict.endpoints.has(endpointName(one)));
     const joining = new Map(others.slice(0, room).map((one) => [endpointName(one), one]));
     if (joining.size === 0) return;
     const rest = expiryOf(verdict) - clock.now();
@@ -269,17 +289,41 @@ export class HealthSource implements Source {
   async #revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
     const { clock, random } = this.#options;
     const { cluster, scope, endpoints } = verdict;
-    const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set()) : [];
+    const { except } = verdict;
+    const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set(), except) : [];
     const [first] = endpoints.values();
     const target = sample ?? first;
     const result = target === undefined ? "unknown" : await this.#probe(target);
     // A refusal does not end it: where a cluster has booted, servers start after the network.
-    if (result === "accepted" && clock.now() >= holdEnd(verdict)) {
-      await this.#end(verdict, "answered");
+    if (result === "accepted" && target !== undefined && clock.now() >= holdEnd(verdict)) {
+      await this.#answered(verdict, [target], watched);
       return;
     }
     const pause = backoff(++verdict.probes, PROBE, random());
     verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
+  }
+
+  /**
+   * Endpoints of what is silent have answered. A verdict on a cluster ends if they are certainly its own, or several namespaces list them: one alone may list what always
+   * answers, and so ends it for itself. Another endpoint is probed at once then.
+   */
+  async #answered(
+    verdict: Verdict,
+    endpoints: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { cluster, scope } = verdict;
+    const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
+    const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
+    const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
+    if (scope === "endpoint" || isTrusted || (listed.size > 0 && sole === "")) {
+      await this.#end(verdict, "answered");
+      return;
+    }
+    for (const one of endpoints) verdict.endpoints.delete(endpointName(one));
+    verdict.except = sole;
+    [verdict.probes, verdict.probeAt] = [0, this.#options.clock.now()];
+    this.#report();
   }
 
   async #probe(endpoint: TcpEndpoint): Promise<ProbeResult> {
@@ -316,6 +360,12 @@ export class HealthSource implements Source {
       .finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }
+}
+
+/** The endpoints of a verdict that the kernel has dropped. */
+function missingOf({ endpoints }: Verdict, found: readonly TcpEndpoint[]): TcpEndpoint[] {
+  const present = new Set(found.map(endpointName));
+  return [...endpoints].filter(([name]) => !present.has(name)).map(([, one]) => one);
 }
 
 function holdEnd({ since, terms }: Verdict): number {

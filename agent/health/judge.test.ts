@@ -13,6 +13,7 @@ const RESULTS: Readonly<Record<string, ProbeResult>> = {
 function probed(cluster: number, letters: string): Probed[] {
   return letters.split("").map((letter, i) => ({
     endpoint: { address: `10.${cluster}.0.${i + 1}`, port: 80 },
+    namespaces: new Set(["demo"]),
     result: RESULTS[letter] ?? "unknown",
   }));
 }
@@ -34,6 +35,26 @@ const CASES: readonly (readonly [string, string, string, Judgement["silent"], nu
   ["s", "sss", "su", "nothing"],
 ];
 
+const ONE = { others: probed(3, "a"), suspects: probed(2, "ss") };
+const TRAP = probed(4, "a").map((one) => ({ ...one, namespaces: new Set(["mallory"]) }));
+
+test("what one namespace alone lists answers for it alone, unless the cluster has declared its ranges", () => {
+  const judged = judge({ ...ONE, samples: TRAP, isDeclared: false });
+  assert.deepEqual(judged, {
+    ...{ silent: "cluster", endpoints: ONE.suspects.map(({ endpoint }) => endpoint) },
+    except: "mallory",
+  });
+  assert.equal(judge({ ...ONE, samples: TRAP, isDeclared: true }).silent, "endpoints");
+  const both = [...TRAP, ...probed(5, "a")];
+  assert.equal(judge({ ...ONE, samples: both, isDeclared: false }).silent, "endpoints");
+});
+
+test("what a namespace's own endpoints owe says nothing of others", () => {
+  const suspects = probed(2, "s").map((one) => ({ ...one, namespaces: new Set(["mallory"]) }));
+  const samples = [...TRAP, ...probed(5, "ss")];
+  assert.equal(judge({ ...ONE, suspects, samples, isDeclared: false }).silent, "endpoints");
+});
+
 for (const [suspects, samples, others, silent, count] of CASES) {
   test(`suspects ${suspects}, samples ${samples || "none"}, others ${others || "none"}: ${silent}`, () => {
     const judgement = judge({
@@ -43,6 +64,7 @@ for (const [suspects, samples, others, silent, count] of CASES) {
         endpoint: { ...one.endpoint, port: 81 },
       })),
       others: probed(3, others),
+      isDeclared: false,
     });
     assert.equal(judgement.silent, silent);
     const shown = "endpoints" in judgement ? judgement.endpoints : [];

@@ -9,6 +9,8 @@ export interface Verdict {
   readonly cluster: string;
   /** The namespace whose slices list the endpoint, or the only one with slices of the cluster; empty if there are several, and for a verdict of an earlier run. */
   readonly namespace: string;
+  /** With a cluster: the namespace whose endpoints answer all the same; empty if there is none. */
+  except: string;
   /** The endpoints that showed it: each ends it by an answer, to whomever. */
   readonly endpoints: Map<string, TcpEndpoint>;
   /** When it was found, in milliseconds of the clock. */

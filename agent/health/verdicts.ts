@@ -1,5 +1,6 @@
 import type { Silence } from "../model/silence.ts";
 import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
+import { isOnlyOf } from "./judge.ts";
 import { endpointName, Recurrence, type Verdict } from "./verdict.ts";
 
 /** The verdicts at present. Times are the clock's, in milliseconds. */
@@ -15,9 +16,11 @@ export class Verdicts {
     return this.#verdicts.size > 0;
   }
 
-  /** The verdict on this endpoint, alone or with all of its cluster. */
-  on(endpoint: TcpEndpoint, cluster: string): Verdict | undefined {
-    return this.ofCluster(cluster) ?? this.#verdicts.get(`endpoint ${endpointName(endpoint)}`);
+  /** The verdict on this endpoint, which these namespaces list: alone or with all of its cluster. */
+  on(endpoint: TcpEndpoint, cluster: string, namespaces: ReadonlySet<string>): Verdict | undefined {
+    const whole = this.ofCluster(cluster);
+    if (whole !== undefined && !isOnlyOf(namespaces, whole.except)) return whole;
+    return this.#verdicts.get(`endpoint ${endpointName(endpoint)}`);
   }
 
   /** The verdict on all of a cluster. */
@@ -49,7 +52,7 @@ export class Verdicts {
     return {
       ...{ name, scope, cluster, namespace, since: now, terms: this.#recurrence.terms(name, now) },
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
-      ...{ probes: 0, probeAt: now },
+      ...{ except: "", probes: 0, probeAt: now },
     };
   }
 
@@ -65,10 +68,10 @@ export class Verdicts {
     return scope === "cluster" ? this.all.filter((one) => one.cluster === cluster) : [];
   }
 
-  /** Clusters that are silent. */
-  get clusters(): ReadonlySet<string> {
+  /** Clusters that are silent, as in a fact. */
+  get clusters(): Silence["clusters"] {
     const whole = this.all.filter(({ scope }) => scope === "cluster");
-    return new Set(whole.map(({ cluster }) => cluster));
+    return new Map(whole.map(({ cluster, except }) => [cluster, except]));
   }
 
   /** Verdicts of an earlier run, which the kernel has kept. */
@@ -90,7 +93,8 @@ export class Verdicts {
     const present = new Set(found.map(endpointName));
     return of.filter(
       ({ name, endpoints }) =>
-        this.#verdicts.has(name) && [...endpoints.keys()].some((one) => !present.has(one)),
+        this.#verdicts.has(name) &&
+        (endpoints.size === 0 || [...endpoints.keys()].some((one) => !present.has(one))),
     );
   }
 

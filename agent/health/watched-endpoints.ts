@@ -35,7 +35,7 @@ export class WatchedEndpoints {
   }
 
   /** Up to `count` clusters besides this one that show whether the node's uplink works, at random, of as many namespaces as there are. If possible, none of `silent`. */
-  others(cluster: string, count: number, silent: ReadonlySet<string>): string[] {
+  others(cluster: string, count: number, silent: Pick<ReadonlySet<string>, "has">): string[] {
     const slices = [...this.#watched()].filter(
       (slice) => clusterOf(slice) !== cluster && this.#isBeyondUplink(slice),
     );
@@ -54,6 +54,17 @@ export class WatchedEndpoints {
     const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
     const [first = "", second] = new Set(slices.map(namespaceOf));
     return second === undefined ? first : "";
+  }
+
+  /** True if a cluster has declared its ranges, so that what its slices list outside is not watched. */
+  isDeclared(cluster: string): boolean {
+    return this.#facts.node.endpointRanges.has(cluster);
+  }
+
+  /** The number of namespaces with slices of a cluster. */
+  namespacesOf(cluster: string): number {
+    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+    return new Set(slices.map(namespaceOf)).size;
   }
 
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
@@ -76,10 +87,12 @@ export class WatchedEndpoints {
 
   /**
    * Up to `count` endpoints of a cluster at random, with different addresses, none of `except`, and of as many namespaces as there are: who may
-   * write slices of one namespace must not decide about a cluster.
+   * write slices of one namespace must not decide about a cluster. None of the namespace `without`.
    */
-  sample(cluster: string, count: number, except: ReadonlySet<string>): TcpEndpoint[] {
-    const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
+  sample(cluster: string, count: number, except: ReadonlySet<string>, without = ""): TcpEndpoint[] {
+    const slices = [...this.#watched()].filter(
+      (slice) => clusterOf(slice) === cluster && namespaceOf(slice) !== without,
+    );
     const namespaces = this.#byNamespace(slices);
     const chosen = new Map<string, TcpEndpoint>();
     for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {

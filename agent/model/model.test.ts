@@ -178,10 +178,19 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
   model.takeDirty();
   const dirty = () => [...model.takeDirty().keys()].sort();
   const endpoints = new Map([["10.2.0.1", new Map([[8080, 1]])]]);
-  model.setSilence({ endpoints, clusters: new Set(["c3"]) }, 1);
+  model.setSilence({ endpoints, clusters: new Map([["c3", ""]]) }, 1);
   assert.deepEqual(dirty(), ["demo/a", "demo/b"]);
-  model.setSilence({ endpoints, clusters: new Set(["c3", "c4"]) }, 2);
+  model.setSilence(
+    {
+      endpoints,
+      clusters: new Map([
+        ["c3", ""],
+        ["c4", ""],
+      ]),
+    },
+    2,
+  );
   assert.deepEqual(dirty(), ["demo/c"]);
-  model.setSilence({ endpoints: new Map(), clusters: new Set(["c3"]) }, 3);
+  model.setSilence({ endpoints: new Map(), clusters: new Map([["c3", ""]]) }, 3);
   assert.deepEqual(dirty(), ["demo/a", "demo/c"]);
 });

@@ -2,12 +2,15 @@
 export interface Silence {
   /** TCP ports by canonical address; for each, when it was found: milliseconds of the clock. */
   readonly endpoints: ReadonlyMap<string, ReadonlyMap<number, number>>;
-  /** IDs of clusters of which no endpoint answers; an empty one stands for endpoints of unknown origin. */
-  readonly clusters: ReadonlySet<string>;
+  /**
+   * IDs of clusters that do not answer; an empty one stands for endpoints of unknown origin. For each, the namespace whose endpoints answer all the same, or an
+   * empty text.
+   */
+  readonly clusters: ReadonlyMap<string, string>;
 }
 
 /** Everything answers. */
-export const NO_SILENCE: Silence = { endpoints: new Map(), clusters: new Set() };
+export const NO_SILENCE: Silence = { endpoints: new Map(), clusters: new Map() };
 
 /** Addresses and clusters of which one says something else than the other. PURE. */
 export function silenceChanges(
@@ -20,6 +23,10 @@ export function silenceChanges(
   const addresses = [...all].filter((one) => portsOf(before, one) !== portsOf(after, one));
   return {
     addresses: new Set(addresses),
-    clusters: before.clusters.symmetricDifference(after.clusters),
+    clusters: new Set(
+      [...before.clusters.keys(), ...after.clusters.keys()].filter(
+        (one) => before.clusters.get(one) !== after.clusters.get(one),
+      ),
+    ),
   };
 }

@@ -22,7 +22,14 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
   const name = `${endpoint.address}:80`;
   return {
     name: scope === "cluster" ? "cluster c2" : `endpoint ${name}`,
-    ...{ scope, cluster: "c2", namespace: "", endpoints: new Map([[name, endpoint]]), since: i },
+    ...{
+      scope,
+      cluster: "c2",
+      namespace: "",
+      except: "",
+      endpoints: new Map([[name, endpoint]]),
+      since: i,
+    },
     ...{ terms: { recurrences: 0, hold: 0, expires: 300_000 }, probes: 0, probeAt: 0 },
   };
 }

@@ -86,7 +86,7 @@ export class HealthObserver implements HealthEvents {
       .slice(0, MOST_SHOWN)
       .map(
         (verdict) =>
-          `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}${heldFor(verdict)}`,
+          `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}${exceptOf(verdict)}${heldFor(verdict)}`,
       );
     if (this.#isUplinkSilent)
       lines.unshift("[-]health uplink: nothing of any other cluster answers this node");
@@ -102,12 +102,21 @@ export class HealthObserver implements HealthEvents {
   }
 }
 
+/** The namespace whose endpoints of the cluster answer. */
+function exceptOf({ except }: Verdict): string {
+  return except === "" ? "" : `, except those of namespace ${shown(except)}`;
+}
+
 /** What flaps is used last for a time, although it may answer. */
 function heldFor({ terms: { recurrences, hold } }: Verdict): string {
   return hold === 0 ? "" : `, time ${recurrences + 1} in a row: for ${hold / 1000} s at least`;
 }
 
-function fieldsOf({ scope, cluster, endpoints }: Verdict) {
+function fieldsOf({ scope, cluster, endpoints, except }: Verdict) {
   const [endpoint] = endpoints.keys();
-  return { cluster, ...(scope === "endpoint" && { endpoint }) };
+  return {
+    cluster,
+    ...(scope === "endpoint" && { endpoint }),
+    ...(except !== "" && { exceptNamespace: except }),
+  };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cidr, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { NO_SILENCE } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
@@ -60,7 +60,7 @@ describe("what does not answer", () => {
     const of = { ...NO_SILENCE, endpoints: new Map([["10.2.0.1", new Map([[port, 7]])]]) };
     const slice = sliceFact({ cluster: "c2", ports });
     const node = nodeFact();
-    const found = candidatesOf(DNS, [slice], tiersOf({}, node), node, { of, to: {} });
+    const found = candidatesOf(DNS, [slice], tiersOf({}, node), node, { of, to: importFact() });
     return found.candidates[0]?.silent;
   };
 

@@ -44,7 +44,7 @@ export function candidatesOf(
   slices: readonly SliceFact[],
   tiers: Tiers,
   node: NodeFact,
-  silence?: { readonly of: Silence; readonly to: Pick<ImportFact, "health"> },
+  silence?: { readonly of: Silence; readonly to: Pick<ImportFact, "key" | "health"> },
 ): { candidates: Candidate[]; notExposing: SliceFact[] } {
   const candidates: Candidate[] = [];
   const notExposing: SliceFact[] = [];

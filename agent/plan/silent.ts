@@ -1,4 +1,5 @@
 import { admits } from "../../api/health.ts";
+import { namesOf } from "../../api/names.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
 
@@ -28,12 +29,14 @@ export function tcpPortsOf(target: Port, { ports }: Pick<SliceFact, "ports">): n
 export function silentOf(
   endpoint: Listener,
   { endpoints, clusters }: Silence,
-  { health }: Pick<ImportFact, "health">,
+  { key, health }: Pick<ImportFact, "key" | "health">,
   node: Pick<NodeFact, "cluster" | "health">,
 ): Silent | undefined {
   const { address, tcpPorts, cluster } = endpoint;
   if (!admits(health ?? node.health, cluster, node.cluster)) return undefined;
-  if (clusters.has(cluster ?? "")) return { scope: "cluster", since: 0 };
+  const except = clusters.get(cluster ?? "");
+  if (except !== undefined && except !== namesOf(key).namespace)
+    return { scope: "cluster", since: 0 };
   const ports = endpoints.get(address);
   if (ports === undefined) return undefined;
   const found = tcpPorts.flatMap((port) => ports.get(port) ?? []);

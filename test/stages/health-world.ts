@@ -145,7 +145,7 @@ export class HealthWorld {
   /** The agent ends, and another one starts. */
   async restart(): Promise<void> {
     await this.stop();
-    this.model.setSilence({ endpoints: new Map(), clusters: new Set() }, this.clock.now());
+    this.model.setSilence({ endpoints: new Map(), clusters: new Map() }, this.clock.now());
     this.#source = this.#open();
   }
 

@@ -23,6 +23,7 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
         for (let i = 0; i < 10; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
         const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
         world.serve("web", { c2: 2, c3: 2 });
+        world.serve("api", { c2: 2, c3: 2 }, {}, "shop");
         world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
         await world.pass(10_000, 4);
         assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
@@ -31,6 +32,19 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
       }),
       { numRuns: RUNS },
     );
+  });
+
+  test("leaves it for its own imports only, if those of one other namespace answer", async () => {
+    const world = worldOf(38);
+    world.serve("trap", { c2: 10, c3: 1 }, {}, "mallory");
+    const nobody = new Set(world.endpointsOf("mallory/trap"));
+    world.serve("web", { c2: 2, c3: 2 });
+    world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    assert.equal(world.endpointsOf("demo/web").length, 2);
+    assert.deepEqual(world.clustersOf("mallory/trap"), ["c3"], world.words.join(", "));
+    await world.stop();
   });
 
   test("nor one with hundreds of clusters delays the verdict on one, and gets a limited number itself", async () => {
@@ -55,6 +69,7 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
     for (let i = 0; i < 4; i++) world.serve(`s${i}`, { c2: 100 }, {}, "mallory");
     const nobody = new Set([...world.model.keys()].flatMap((key) => world.endpointsOf(key)));
     world.serve("web", { c2: 4, c3: 4 });
+    world.serve("api", { c2: 2, c3: 2 }, {}, "shop");
     world.network = ({ address, port }) => (nobody.has(`${address}:${port}`) ? 0 : 1);
     await world.pass(10_000, 20);
     const [dead = ""] = world.endpointsOf("demo/web");
@@ -101,4 +116,48 @@ test("endpoints beyond the limit of a namespace are probed less and less often",
   // Of 64 verdicts, each two or three times; of an examination, twelve.
   assert.ok(probes <= 64 * 3 + 12 * 12, `${probes}`);
   await world.stop();
+});
+
+describe("a tenant that lists one address that answers as a cluster's", () => {
+  const LIVE = "10.99.0.1";
+  const calm = () => {
+    const world = worldOf(37);
+    world.serve("web", { c2: 4, c3: 4 });
+    world.serve("trap", { c2: 1, c3: 1 }, {}, "mallory");
+    world.list("trap", "c2", [LIVE], "mallory");
+    return world;
+  };
+  const die = (world: HealthWorld) => {
+    world.network = ({ address }, cluster) => (cluster === "c2" && address !== LIVE ? 0 : 1);
+  };
+
+  test("does not keep it in use for others when it dies", async () => {
+    const world = calm();
+    die(world);
+    const died = world.clock.now();
+    await world.pass(PATIENCE, 10);
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"], world.words.join(", "));
+    assert.deepEqual(world.endpointsOf("mallory/trap"), [`${LIVE}:8080`]);
+    await world.pass(PATIENCE);
+    assert.ok(Math.max(...world.waits(died)) <= PATIENCE, "and no connection is lost");
+    assert.deepEqual(world.words, ["silent cluster c2"]);
+    world.network = () => 1;
+    await world.pass(40_000, 10);
+    assert.deepEqual(world.words.slice(1), ["ended cluster c2 answered"]);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    await world.stop();
+  });
+
+  test("nor if it answers after all of the cluster was found silent", async () => {
+    const world = calm();
+    world.network = (_, cluster) => (cluster === "c3" ? 1 : 0);
+    await world.pass(PATIENCE, 10);
+    die(world);
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.words, ["silent cluster c2"]);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    assert.deepEqual(world.endpointsOf("mallory/trap"), [`${LIVE}:8080`]);
+    await world.stop();
+  });
 });
