@@ -1,4 +1,4 @@
-import { backoff } from "../../common/backoff.ts";
+import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import type { Silence } from "../model/silence.ts";
 import type { TcpEndpoint, Waiting } from "./evidence.ts";
@@ -28,8 +28,10 @@ const REPEATED_ANSWER_MS = 250;
 const MOST = { suspects: 4, samples: 6, others: 2 };
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
-/** Milliseconds for which an endpoint that has answered a probe, but not clients, or that is not watched, is no suspect. */
+/** Milliseconds for which an endpoint that is not watched is no suspect. */
 const CLEARED = { min: 1_000, max: 30_000 };
+/** The same for one that has answered a probe, but not clients: who calls it where a policy drops that must not delay its verdict for long. */
+const ANSWERED = { min: 1_000, max: 3_000 };
 /** Endpoints of which that is known. */
 const MOST_CLEARED = 4_096;
 
@@ -105,6 +107,11 @@ export class Examiner {
     { endpoints, clusters }: Silence,
   ): Promise<Judgement> {
     const begun = this.#options.clock.now();
+    if (chosen.every((one) => this.#hasAnsweredBefore(one))) {
+      const again = await this.#probeAll(chosen);
+      for (const { endpoint, result } of again) this.#remember(endpoint, result);
+      if (again.every(({ result }) => result !== "silent")) return { silent: "nothing" };
+    }
     const except = new Set([...chosen.map(({ address }) => address), ...endpoints.keys()]);
     const [suspects, samples, elsewhere] = await Promise.all([
       this.#probeAll(chosen),
@@ -154,17 +161,25 @@ export class Examiner {
 
   /** A probe that is answered clears a suspect, for longer each time: its path to some clients may be closed on purpose. */
   #remember(endpoint: TcpEndpoint, result: ProbeResult): void {
-    if (result === "accepted" || result === "refused") this.clear([endpoint]);
+    if (result === "accepted" || result === "refused")
+      this.#clear(endpointName(endpoint), ANSWERED);
   }
 
-  #clear(name: string): void {
+  /** Such an endpoint is probed alone: twelve connects every few seconds would be many, as long as a policy drops those of clients. */
+  #hasAnsweredBefore(endpoint: TcpEndpoint): boolean {
+    const last = this.#cleared.get(endpointName(endpoint));
+    const isRecent = last !== undefined && this.#options.clock.now() - last.until <= CLEARED.max;
+    return isRecent && last.times > 1;
+  }
+
+  #clear(name: string, bounds: BackoffBounds = CLEARED): void {
     const { clock, random } = this.#options;
     const now = clock.now();
     const last = this.#cleared.get(name);
     this.#cleared.delete(name);
     const isRecent = last !== undefined && now - last.until <= CLEARED.max;
     const times = isRecent ? last.times + 1 : 1;
-    this.#cleared.set(name, { times, until: now + backoff(times, CLEARED, random()) });
+    this.#cleared.set(name, { times, until: now + backoff(times, bounds, random()) });
     for (const oldest of this.#cleared.keys()) {
       if (this.#cleared.size <= MOST_CLEARED) break;
       this.#cleared.delete(oldest);

@@ -74,8 +74,9 @@ export class Verdicts {
     return new Map(whole.map(({ cluster, except }) => [cluster, except]));
   }
 
-  /** Verdicts of an earlier run, which the kernel has kept. */
+  /** Verdicts of an earlier run, which the kernel has kept. Those that expire first fell first. */
   restore(found: readonly SilentEndpoint[], now: number): void {
+    const longest = Math.max(0, ...found.map(({ expires }) => expires));
     for (const { cluster, isWhole, expires, ...endpoint } of found) {
       const known = isWhole ? this.ofCluster(cluster) : undefined;
       if (known !== undefined) {
@@ -84,7 +85,8 @@ export class Verdicts {
       }
       const owner = { cluster, namespace: "" };
       const proposed = this.propose(isWhole ? "cluster" : "endpoint", owner, [endpoint], now);
-      this.begin({ ...proposed, terms: { ...proposed.terms, expires } });
+      const since = now - (longest - expires);
+      this.begin({ ...proposed, since, terms: { ...proposed.terms, expires: longest } });
     }
   }
 

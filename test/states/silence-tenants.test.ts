@@ -161,3 +161,19 @@ describe("a tenant that lists one address that answers as a cluster's", () => {
     await world.stop();
   });
 });
+
+test("who calls an endpoint where policies drop that does not delay the verdict when it dies", async () => {
+  for (let seed = 40; seed < 48; seed++) {
+    const world = worldOf(seed);
+    world.serve("web", { c2: 4, c3: 4 });
+    const [closed = ""] = world.endpointsOf("demo/web");
+    world.network = ({ address }) => (closed.startsWith(`${address}:`) ? 0 : 1);
+    world.ownNetwork = () => 1;
+    await world.pass(MINUTE, 20);
+    assert.deepEqual(world.words, []);
+    world.ownNetwork = undefined;
+    await world.pass(7_000, 20);
+    assert.deepEqual(world.words, [`silent endpoint ${closed}`]);
+    await world.stop();
+  }
+});

@@ -228,6 +228,25 @@ describe("health that is switched off", () => {
 });
 
 describe("a restart", () => {
+  test("changes nothing of which half of a tier is used last", async () => {
+    const world = worldOf(39);
+    world.serve("web", { c2: 4, c3: 4 });
+    world.serve("other", { c2: 8, c3: 1 });
+    const all = world.endpointsOf("demo/web");
+    const dead = new Set<string>();
+    world.network = ({ address, port }) => (dead.has(`${address}:${port}`) ? 0 : 1);
+    for (const one of all.slice(1).reverse()) {
+      dead.add(one);
+      await world.pass(10_000, 20);
+    }
+    const before = world.endpointsOf("demo/web");
+    assert.deepEqual(before, all.slice(0, 2), world.words.join(", "));
+    await world.restart();
+    await world.pass(100);
+    assert.deepEqual(world.endpointsOf("demo/web"), before);
+    await world.stop();
+  });
+
   test("forgets no verdict", async () => {
     const world = worldOf(11);
     world.serve("web", { c2: 3, c3: 3 });
