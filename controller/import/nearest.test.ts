@@ -31,7 +31,14 @@ test("the nearest place is the first with a ready endpoint in a cluster in rotat
   const c1 = share("c1", "eu", [false, true]);
   const c2 = share("c2", "eu", [true]);
   const c3 = share("c3", "us", [true]);
-  const of = (...shares: readonly Contribution[]) => nearestOf(shares, HERE);
+  const of = (...shares: readonly Contribution[]) => {
+    const { exporters, ...rest } = nearestOf(shares, HERE);
+    assert.deepEqual(
+      exporters,
+      shares.map(({ record }) => record.cluster),
+    );
+    return rest;
+  };
   const all = { place: "local", clusters: ["c1"], exportedHere: true };
   assert.deepEqual(of(c3, c2, c1), all);
   const none = share("c1", "eu", [false]);
@@ -49,7 +56,7 @@ test("the nearest place is the first with a ready endpoint in a cluster in rotat
 test("clusters of the same place are all named; an unknown region is no region's", () => {
   const [c2, c3] = [share("c2", undefined, [true]), share("c3", "eu", [true])];
   assert.deepEqual(nearestOf([c3, c2], { cluster: "c1" }), {
-    ...{ place: "global", clusters: ["c2", "c3"], exportedHere: false },
+    ...{ place: "global", clusters: ["c2", "c3"], exporters: ["c3", "c2"], exportedHere: false },
   });
   assert.equal(nearestOf([c2, c3], HERE).clusters.join(), "c3");
 });

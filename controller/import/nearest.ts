@@ -14,6 +14,8 @@ export interface Nearest {
   readonly place: NearestPlace;
   /** The clusters that have them, in order of name. */
   readonly clusters: readonly string[];
+  /** All clusters that export the service. */
+  readonly exporters: readonly string[];
   /** True if this cluster exports the service, too. */
   readonly exportedHere: boolean;
 }
@@ -26,11 +28,11 @@ export interface Viewpoint {
 
 /** The nearest ready endpoints among the contributions of all clusters. Those of a stale or drained cluster are not ready. PURE. */
 export function nearestOf(contributions: readonly Contribution[], from: Viewpoint): Nearest {
-  const exportedHere = contributions.some(({ record }) => record.cluster === from.cluster);
+  const exporters = contributions.map(({ record }) => record.cluster);
   const byPlace = Map.groupBy(contributions.filter(isReady), (one) => placeOf(one, from));
   const place = PLACES.find((one) => byPlace.has(one)) ?? "none";
   const clusters = (byPlace.get(place) ?? []).map(({ record }) => record.cluster).toSorted();
-  return { place, clusters, exportedHere };
+  return { place, clusters, exporters, exportedHere: exporters.includes(from.cluster) };
 }
 
 function isReady({ state, slices }: Contribution): boolean {

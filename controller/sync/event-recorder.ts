@@ -18,7 +18,7 @@ export const EVENTS: ApiResource = {
   kind: "Event",
 };
 
-/** Limits of client-go: Events of one object at once, and milliseconds for one more. */
+/** Limits of client-go: Events of one object and reason at once, and milliseconds for one more. */
 const BURST = 25;
 const REFILL_MS = 300_000;
 
@@ -30,7 +30,7 @@ export interface EventRecorderOptions {
   readonly events: Pick<Observer, "eventFailed">;
 }
 
-/** Creates Events of objects. A peer can cause any number of them, so those of each object are limited. */
+/** Creates Events of objects. A peer can cause any number of them, so those of each object and reason are limited; the next one has their number. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #limit: LogRateLimit;
@@ -44,11 +44,12 @@ export class EventRecorder {
   record(resource: ApiResource, object: Seen, events: readonly ConditionEvent[]): void {
     const { writer, events: observer } = this.#options;
     for (const one of events) {
-      const { write, isFirst } = this.#limit.ration(`${resource.kind} ${object.key}`);
+      const about = `${resource.kind} ${object.key} ${one.reason}`;
+      const { write, leftOut, isFirst } = this.#limit.ration(about);
       if (isFirst) observer.eventFailed(new Error(`Too many Events of ${object.key}`));
       if (!write) continue;
       writer
-        .create(EVENTS, this.#eventOf(resource, object, one))
+        .create(EVENTS, this.#eventOf(resource, object, one, 1 + leftOut))
         .catch((thrown: unknown) => observer.eventFailed(thrown));
     }
   }
@@ -57,6 +58,7 @@ export class EventRecorder {
     resource: ApiResource,
     { key, uid }: Seen,
     { level, reason, message }: ConditionEvent,
+    count: number,
   ): Manifest {
     const { namespace, name } = namesOf(key);
     const today = this.#options.today();
@@ -82,7 +84,7 @@ export class EventRecorder {
       reportingComponent: CONTROLLER_NAME,
       firstTimestamp: time,
       lastTimestamp: time,
-      count: 1,
+      count,
     };
   }
 }

@@ -18,6 +18,7 @@ import type { Applier } from "./applier.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";
 import { inParallel } from "./in-parallel.ts";
+import type { NearestEvents } from "./nearest-events.ts";
 import { OmissionReport } from "./omission-report.ts";
 import type { TakenAddresses } from "./taken-addresses.ts";
 import type { VipAddresses } from "./vip-addresses.ts";
@@ -39,6 +40,7 @@ export interface ImporterOptions {
   /** Milliseconds since 1970. */
   readonly today: () => number;
   readonly recorder: EventRecorder;
+  readonly nearest: NearestEvents;
   readonly dirty: Dirty;
   readonly events: Pick<Observer, "imported" | "problems">;
 }
@@ -95,6 +97,7 @@ export class Importer {
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
     const nearest = merged && nearestOf(contributions, this.#options.here());
     events.imported(key, wanted, nearest);
+    this.#options.nearest.observe(key, own.imports.seen(key), nearest);
     if (wanted?.remove) events.imported(key, undefined);
     // As a user-managed import it may need a VIP.
     if (wanted?.reason === "released") this.#options.dirty("import", key);

@@ -24,6 +24,7 @@ import type { LeaseRenewer } from "./lease-renewer.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 import { LocalExports } from "./local-exports.ts";
 import type { Members } from "./members.ts";
+import { NearestEvents } from "./nearest-events.ts";
 import { VipAddresses } from "./vip-addresses.ts";
 import type { WritePermission } from "./write-permission.ts";
 
@@ -52,6 +53,7 @@ export class Reconcilers {
   readonly #exporter: Exporter;
   readonly #importer: Importer;
   readonly #status: ExportStatus;
+  readonly #nearest: NearestEvents;
 
   constructor(options: ReconcilersOptions) {
     const { clock, config, dirty, events, local, member, members, today } = options;
@@ -99,7 +101,9 @@ export class Reconcilers {
       dirty,
       events,
     });
+    this.#nearest = new NearestEvents(recorder, clock);
     this.#importer = new Importer({
+      nearest: this.#nearest,
       own,
       vips: new VipAddresses({
         own,
@@ -157,6 +161,7 @@ export class Reconcilers {
 
   /** The permission was granted; everything is reconciled next. */
   begin(): void {
+    this.#nearest.forget();
     this.#exports.begin(this.importedFrom(this.#options.member.id));
   }
 

@@ -27,7 +27,11 @@ export function prometheusRule(): string {
   return text("Alerts for the Prometheus Operator.", {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "PrometheusRule",
-    metadata: { name: "clusterset-proxy", namespace: "clusterset-proxy" },
+    metadata: {
+      name: "clusterset-proxy",
+      namespace: "clusterset-proxy",
+      labels: { "app.kubernetes.io/part-of": "clusterset-proxy" },
+    },
     spec: { groups: groups() },
   });
 }

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import { JOBS } from "../../scripts/monitoring/alert.ts";
+import { rulesFile } from "../../scripts/monitoring/rules.ts";
+import { kubernetesCommand } from "../apiserver/commands.ts";
+
+// What the components for monitoring add to an overlay, as kubectl renders it, and what the guide tells Prometheus.
+
+const ROOT = join(import.meta.dirname, "../..");
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  // biome-ignore lint/suspicious/noExplicitAny: manifests of many kinds
+  readonly spec: any;
+}
+
+let directory: string;
+before(() => {
+  directory = mkdtempSync(join(tmpdir(), "monitoring-"));
+  cpSync(join(ROOT, "deploy"), join(directory, "deploy"), { recursive: true });
+});
+after(() => rmSync(directory, { recursive: true, force: true }));
+
+/** What kubectl renders of an overlay with these additions to a kustomization of one's own. */
+function rendered(additions: object): Rendered[] {
+  const own = join(directory, "mine");
+  mkdirSync(own, { recursive: true });
+  const kustomization = {
+    apiVersion: "kustomize.config.k8s.io/v1beta1",
+    kind: "Kustomization",
+    resources: ["../deploy/overlays/mesh"],
+    ...additions,
+  };
+  writeFileSync(join(own, "kustomization.yaml"), stringify(kustomization));
+  const text = execFileSync(kubernetesCommand("kubectl"), ["kustomize", own], { encoding: "utf8" });
+  return parseAllDocuments(text).map((document) => document.toJS() as Rendered);
+}
+
+/** The guide's block of YAML that has this line. */
+function block(line: string): string {
+  const guide = readFileSync(join(ROOT, "docs/guides/monitoring.md"), "utf8");
+  const found = [...guide.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
+  const one = found.find((text) => text.includes(line));
+  assert.ok(one, line);
+  return one;
+}
+
+test("with the guide's kustomization, PodMonitors select the pods and ports of both programs, and carry the label", () => {
+  const { components, patches } = parse(block("components/monitoring"));
+  const objects = rendered({ components, patches });
+  const workloads = objects.filter(({ kind }) => kind === "DaemonSet" || kind === "Deployment");
+  const monitors = objects.filter(({ kind }) => kind === "PodMonitor");
+  assert.deepEqual(monitors.map(({ metadata }) => metadata.name).toSorted(), [
+    JOBS.agent,
+    JOBS.controller,
+  ]);
+  for (const { metadata, spec } of monitors) {
+    const template = workloads.find((one) => one.metadata.name === metadata.name)?.spec.template;
+    const [[key, value] = ["", ""], ...more] = Object.entries(spec.selector.matchLabels);
+    assert.deepEqual(more, []);
+    assert.equal(template.metadata.labels[key], value);
+    // The label "job" of the series.
+    assert.equal(template.metadata.labels[spec.jobLabel], metadata.name);
+    const [{ ports, env }] = template.spec.containers;
+    const [endpoint] = spec.podMetricsEndpoints;
+    const port = ports.find(({ name }: { name: string }) => name === endpoint.port);
+    const [address] = env.filter(({ name }: { name: string }) => name.endsWith("HTTP_ADDRESS"));
+    assert.match(
+      address.value,
+      new RegExp(`^(0\\.0\\.0\\.0|\\$\\(HOST_IP\\)):${port.containerPort}$`),
+    );
+    assert.equal(metadata.labels?.release, "kube-prometheus-stack");
+  }
+  const rule = objects.find(({ kind }) => kind === "PrometheusRule");
+  assert.deepEqual(rule?.spec, parse(rulesFile()));
+  assert.equal(rule?.metadata.labels?.release, "kube-prometheus-stack");
+});
+
+test("the annotations for a Prometheus without its operator name the ports that are served", () => {
+  const objects = rendered({ components: ["../deploy/components/scrape"] });
+  for (const name of Object.values(JOBS)) {
+    const { template } = objects.find(
+      ({ kind, metadata }) =>
+        metadata.name === name && (kind === "DaemonSet" || kind === "Deployment"),
+    )?.spec ?? { template: undefined };
+    const [{ ports }] = template.spec.containers;
+    assert.equal(template.metadata.annotations["prometheus.io/scrape"], "true");
+    assert.equal(
+      template.metadata.annotations["prometheus.io/port"],
+      String(ports[0].containerPort),
+    );
+    assert.equal(template.metadata.annotations["prometheus.io/path"], "/metrics");
+  }
+});
+
+test("promtool finds no fault in the guide's configuration, with the rules file", () => {
+  const config = join(directory, "prometheus.yaml");
+  writeFileSync(config, block("rule_files"));
+  copyFileSync(join(ROOT, "deploy/monitoring/rules.yaml"), join(directory, "rules.yaml"));
+  // This Prometheus is built without discoveries: the real one has that of Kubernetes.
+  const known = parse(readFileSync(config, "utf8"));
+  for (const one of known.scrape_configs) {
+    assert.deepEqual(one.kubernetes_sd_configs, [
+      { role: "pod", namespaces: { names: ["clusterset-proxy"] } },
+    ]);
+    delete one.kubernetes_sd_configs;
+  }
+  writeFileSync(config, stringify(known));
+  const args = ["check", "config", config];
+  const said = execFileSync(kubernetesCommand("promtool"), args, { encoding: "utf8" });
+  assert.match(said, /SUCCESS: .*prometheus\.yaml is valid/);
+});
+
+test("the dashboards fit into a ConfigMap that kubectl apply takes", () => {
+  const own = join(directory, "deploy/monitoring");
+  const text = execFileSync(kubernetesCommand("kubectl"), ["kustomize", own], { encoding: "utf8" });
+  const { kind, metadata, data } = parse(text);
+  assert.deepEqual([kind, metadata.labels], ["ConfigMap", { grafana_dashboard: "1" }]);
+  assert.equal(Object.keys(data).length, 4);
+  // The annotation of kubectl apply, which holds the whole object, has a limit of 256 KiB.
+  assert.ok(text.length < 200_000, `${text.length}`);
+});
