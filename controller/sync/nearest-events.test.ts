@@ -12,7 +12,9 @@ function eventsOf({ server }: MemoryCluster): string[] {
     .list("events")
     .filter((event) => at(event, ["involvedObject", "kind"]) === "ServiceImport")
     .filter(({ reason }) => REASONS.includes(String(reason)))
-    .map(({ type, reason, message, count }) => `${type} ${reason} x${count}: ${message}`);
+    .map(({ type, reason, message, count }) =>
+      [type, reason, `x${String(count)}:`, message].join(" "),
+    );
 }
 
 async function open() {
@@ -47,8 +49,7 @@ test("an import has an Event when its own cluster, or every cluster, loses its l
   assert.deepEqual(eventsOf(c2), [none]);
   c1.serve(KEY, ["10.1.0.7"]);
   await world.pass(5000);
-  const back =
-    "Normal EndpointsNearer x1: The nearest ready endpoints are in this cluster: c1.";
+  const back = "Normal EndpointsNearer x1: The nearest ready endpoints are in this cluster: c1.";
   assert.deepEqual(eventsOf(c1), [away, none, back]);
   await world.stop();
 });
