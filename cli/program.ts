@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { VERSION } from "../common/version.ts";
+import { addBundle } from "./command/bundle.ts";
 import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
 import { addExplain } from "./command/explain.ts";
@@ -28,6 +29,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
   addSimulate(program, terminal, end);
   addJoin(program, terminal, end);
   addDrain(program, terminal, end);
+  addBundle(program, terminal, end);
   addCompletion(program, terminal, end);
   return program;
 }

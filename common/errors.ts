@@ -6,6 +6,8 @@ export const ERRORS = {
   CSP_LOCK_UNAVAILABLE: "The file of --lock-file cannot be opened or locked; the cause says why.",
   CSP_MANIFESTS_UNREADABLE:
     "The directory of --manifests, or a file in it, cannot be read; the message says why.",
+  CSP_FILE_UNWRITABLE:
+    "A file that a command was to write cannot be created; the message says why.",
   CSP_KUBECONFIG: "No usable kubeconfig or service account; the message says why.",
   CSP_IDENTITY:
     "Cluster ID unknown: flags and ClusterProperties contradict each other, or are missing.",

@@ -61,6 +61,28 @@ export const CLI_RULES: readonly Rule[] = [
     why: "What join and leave make of clusters: desired objects, and what is in the way.",
   },
   {
+    files: ["cli/bundle/{ustar,without-secrets}.ts"],
+    may: ["./", "api/**"],
+    pure: true,
+    why: "What a bug report leaves out, and the format of its archive.",
+  },
+  {
+    files: ["cli/bundle/**"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "cli/{clusters,programs}/**",
+      "cli/install-namespace.ts",
+      "node:fs",
+      "node:stream",
+      "node:stream/promises",
+      "node:zlib",
+    ],
+    pure: false,
+    why: "Collects objects, pages and logs for a bug report, and writes them.",
+  },
+  {
     files: ["cli/clusters/**"],
     may: [
       "./",

@@ -11,7 +11,7 @@ const [DATA, ERROR] = [0, 1];
 const NAMESPACE = "clusterset-proxy";
 
 /**
- * The port-forwarding side of a kubelet, on this process's loopback, and a Node and pods of it: programs of a test look as if they ran in
+ * Logs and port-forwarding of a kubelet, on this process's loopback, and a Node and pods of it: programs of a test look as if they ran in
  * pods of a real API server. Everything between the client and this kubelet is real.
  */
 export class PodPorts implements AsyncDisposable {
@@ -20,6 +20,9 @@ export class PodPorts implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   /** Ports of this loopback, by pod. */
   readonly #ports = new Map<string, number>();
+
+  /** Of containers that run, by pod. */
+  readonly logs = new Map<string, string>();
 
   private constructor(plane: ControlPlane, server: Server) {
     this.#plane = plane;
@@ -37,6 +40,12 @@ export class PodPorts implements AsyncDisposable {
     server.on("connection", (socket: Socket) => {
       ports.#sockets.add(socket);
       socket.on("error", () => undefined);
+    });
+    server.on("request", (request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "https://kubelet");
+      const log = ports.logs.get(pathname.split("/")[3] ?? "");
+      const isKnown = log !== undefined && !searchParams.has("previous");
+      response.writeHead(isKnown ? 200 : 400).end(isKnown ? log : "no such container");
     });
     server.on("upgrade", (request, socket, head) => {
       const { pathname, searchParams } = new URL(request.url ?? "", "https://kubelet");

@@ -1,0 +1,198 @@
+import { LABEL_RECORD, LABEL_REGISTRY, LABEL_SERVICE_NAME } from "../../api/keys.ts";
+import { field, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import {
+  CLUSTER_PROPERTIES,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  NAMESPACES,
+  NODES,
+  PODS,
+  queryOf,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../common/kubernetes/kinds.ts";
+import { requestBody } from "../../common/kubernetes/request-body.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { PROGRAMS, type Program, type ProgramPod, pageOf, podsOf } from "../programs/pods.ts";
+import { objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
+
+/** A file of a bundle, or why it could not be had. */
+export interface BundleFile {
+  /** Below the folder of its context. */
+  readonly path: string;
+  readonly text: string;
+  /** Present if it could not be read. */
+  readonly fault?: string;
+}
+
+/** What is collected. */
+export interface BundleOptions {
+  /** The most agents of a cluster; those that are not ready first. */
+  readonly mostAgents: number;
+  /** Lines of each log; 0: no logs. */
+  readonly logLines: number;
+}
+
+/** Characters of a file that are kept, and bytes of a log: a plan of 1,000 imports has 5 MB. */
+const LONGEST_FILE = 8 * 1024 * 1024;
+/** Pods that are read at the same time. */
+const AT_ONCE = 8;
+/** Milliseconds without data in a log. */
+const SILENCE_MS = 15_000;
+
+const core = (resource: string): ResourceQuery => ({ group: "", versions: ["v1"], resource });
+const LEASES: ResourceQuery = {
+  group: "coordination.k8s.io",
+  versions: ["v1"],
+  resource: "leases",
+};
+
+/** Objects, by the name of their file. Never Secrets or ConfigMaps. */
+const OBJECTS: Readonly<Record<string, ResourceQuery>> = {
+  serviceexports: queryOf(SERVICE_EXPORTS, { optional: true }),
+  serviceimports: queryOf(SERVICE_IMPORTS, { optional: true }),
+  endpointslices: queryOf(ENDPOINT_SLICES, { labelSelector: LABEL_SERVICE_NAME }),
+  records: queryOf(ENDPOINT_SLICES, { labelSelector: LABEL_RECORD }),
+  clusterproperties: queryOf(CLUSTER_PROPERTIES, { optional: true }),
+  ipaddresses: queryOf(IP_ADDRESSES, {
+    optional: true,
+    labelSelector: "ipaddress.kubernetes.io/managed-by=clusterset-controller",
+  }),
+  registries: queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY }),
+  nodes: queryOf(NODES),
+  daemonsets: queryOf(DAEMON_SETS, { namespace: INSTALL_NAMESPACE }),
+  deployments: queryOf(DEPLOYMENTS, { namespace: INSTALL_NAMESPACE }),
+  pods: queryOf(PODS, { namespace: INSTALL_NAMESPACE }),
+  events: { ...core("events"), namespace: INSTALL_NAMESPACE },
+  leases: { ...LEASES, namespace: INSTALL_NAMESPACE },
+};
+
+/** Pages of each program. */
+const PAGES: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
+  agent: { "readyz.txt": "/readyz?verbose", "metrics.txt": "/metrics", "plan.json": "/plan" },
+  controller: {
+    "readyz.txt": "/readyz?verbose",
+    "metrics.txt": "/metrics",
+    "debug.json": "/debug",
+  },
+};
+
+/** Collects the files of one context, without secrets. Rejects with the reason of the signal only. */
+export async function* collect(
+  cluster: Cluster,
+  options: BundleOptions,
+  signal: AbortSignal,
+): AsyncGenerator<BundleFile> {
+  const file = async (path: string, read: () => Promise<string>): Promise<BundleFile> => {
+    try {
+      return { path, text: await read() };
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const fault =
+        thrown instanceof ApiFault ? `${thrown.reason}: ${thrown.message}` : String(thrown);
+      return { path, text: "", fault: textWithoutSecrets(fault) };
+    }
+  };
+  yield file("version.json", async () => textOf(cluster, "/version", signal));
+  for (const [name, query] of Object.entries(OBJECTS)) {
+    yield file(`objects/${name}.json`, () => objectsText(cluster, query));
+  }
+  for (const namespace of await registries(cluster, signal)) {
+    yield file(`objects/leases-${namespace}.json`, () =>
+      objectsText(cluster, { ...LEASES, namespace }),
+    );
+  }
+  for (const program of Object.keys(PROGRAMS) as Program[]) {
+    const pods = await podsOf(cluster, program).catch((): ProgramPod[] => {
+      signal.throwIfAborted();
+      return [];
+    });
+    const chosen = pods
+      .toSorted((a, b) => Number(a.ready) - Number(b.ready))
+      .slice(0, program === "agent" ? options.mostAgents : pods.length);
+    for (let at = 0; at < chosen.length; at += AT_ONCE) {
+      const some = chosen
+        .slice(at, at + AT_ONCE)
+        .map((pod) =>
+          Promise.all([
+            ...pagesOf(cluster, pod, file),
+            ...logsOf(cluster, pod, options, file, signal),
+          ]),
+        );
+      for (const files of await Promise.all(some)) yield* files;
+    }
+  }
+}
+
+type ToFile = (path: string, read: () => Promise<string>) => Promise<BundleFile>;
+
+function* pagesOf(cluster: Cluster, pod: ProgramPod, file: ToFile) {
+  for (const [name, path] of Object.entries(PAGES[pod.program])) {
+    yield file(`pages/${pod.name}/${name}`, async () =>
+      bounded(textWithoutSecrets(await pageOf(cluster, pod, path))),
+    );
+  }
+}
+
+function* logsOf(
+  cluster: Cluster,
+  { program, name }: ProgramPod,
+  { logLines }: BundleOptions,
+  file: ToFile,
+  signal: AbortSignal,
+) {
+  if (logLines === 0) return;
+  for (const previous of [false, true]) {
+    const query = new URLSearchParams({
+      container: program,
+      timestamps: "true",
+      tailLines: String(logLines),
+      limitBytes: String(LONGEST_FILE),
+      ...(previous && { previous: "true" }),
+    });
+    const path = `/api/v1/namespaces/${INSTALL_NAMESPACE}/pods/${name}/log?${query.toString()}`;
+    yield file(`logs/${name}${previous ? ".previous" : ""}.log`, async () =>
+      textWithoutSecrets(await textOf(cluster, path, signal)),
+    );
+  }
+}
+
+async function objectsText(cluster: Cluster, query: ResourceQuery): Promise<string> {
+  const objects = (await cluster.list(query)).map(objectWithoutSecrets);
+  // One object a line, for grep.
+  const text = objects.map((one) => JSON.stringify(one)).join(",\n");
+  return bounded(`{"items":[\n${text}\n]}\n`);
+}
+
+function bounded(text: string): string {
+  if (text.length <= LONGEST_FILE) return text;
+  return `${text.slice(0, LONGEST_FILE)}\n(cut after ${LONGEST_FILE} characters)\n`;
+}
+
+/** Namespaces of registries on this API server; none if they cannot be listed, which their own file says. */
+async function registries(cluster: Cluster, signal: AbortSignal): Promise<string[]> {
+  try {
+    const found = await cluster.list(queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY }));
+    return found.flatMap((one) => textField(field(one, "metadata"), "name") ?? []);
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
+}
+
+async function textOf(cluster: Cluster, path: string, signal: AbortSignal): Promise<string> {
+  const body = await requestBody(cluster.api, { path, signal, silence: SILENCE_MS });
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body) {
+    parts.push(part);
+    length += part.length;
+    if (length > LONGEST_FILE) break;
+  }
+  return Buffer.concat(parts).subarray(0, LONGEST_FILE).toString("utf8");
+}

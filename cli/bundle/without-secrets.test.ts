@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LEFT_OUT, objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
+
+const JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZG1pbiJ9.c2lnbmF0dXJlLW9mLXRva2Vu";
+
+test("tokens, keys, certificates and passwords are left out wherever they stand in a text", () => {
+  for (const secret of [
+    JWT,
+    "abcdef.0123456789abcdef",
+    "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIB\n-----END EC PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\nMHcC, and the log ends here",
+  ]) {
+    const text = textWithoutSecrets(`before ${secret}`);
+    assert.equal(text, `before ${LEFT_OUT}`);
+  }
+  for (const [text, expected] of [
+    ["Authorization: Bearer abc.def/1=", `Authorization: Bearer ${LEFT_OUT}`],
+    ['{"token":"s3cret","a":1}', `{"token":${LEFT_OUT},"a":1}`],
+    ["client-key-data: TUlJ\nx", `client-key-data: ${LEFT_OUT}\nx`],
+    ["--password=hunter2 --v=1", `--password=${LEFT_OUT} --v=1`],
+    ["https://ann:pw@proxy:3128/", `https://${LEFT_OUT}proxy:3128/`],
+  ] as const) {
+    assert.equal(textWithoutSecrets(text), expected);
+  }
+});
+
+test("what a bug report needs stays as it is", () => {
+  for (const text of [
+    '{"level":"warn","resource":"serviceimports","reason":"forbidden","detail":"HTTP 403: no"}',
+    "shop/web.west01.878fabbf5e1b17d4",
+    "shop/web:80 global cluster-2 10.2.1.6:8080",
+    'clusterset_agent_sync_failures_total{code="CSP_LOCK_HELD"} 3',
+    "https://10.0.0.1:6443/apis/multicluster.x-k8s.io/v1beta1/serviceimports",
+  ]) {
+    assert.equal(textWithoutSecrets(text), text);
+  }
+});
+
+test("of an object, values of variables and annotations that are not ours are left out", () => {
+  const object = {
+    kind: "Pod",
+    metadata: {
+      name: "agent",
+      managedFields: [{ manager: "kubectl" }],
+      annotations: {
+        "example.com/key": "planted-1",
+        "kubectl.kubernetes.io/last-applied-configuration": '{"env":"planted-2"}',
+        "clusterset-proxy.io/drain": "from=2026-11-24T04:00:00Z; for=2h",
+      },
+    },
+    spec: {
+      containers: [
+        {
+          env: [
+            { name: "PROXY", value: "planted-3" },
+            { name: "CLUSTERSET_AGENT_HEALTH", value: "all" },
+            { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+          ],
+          args: ["--kubeconfig", "/x", `--token=${JWT}`],
+        },
+      ],
+    },
+  };
+  assert.deepEqual(objectWithoutSecrets(object), {
+    kind: "Pod",
+    metadata: {
+      name: "agent",
+      annotations: {
+        "example.com/key": LEFT_OUT,
+        "clusterset-proxy.io/drain": "from=2026-11-24T04:00:00Z; for=2h",
+      },
+    },
+    spec: {
+      containers: [
+        {
+          env: [
+            { name: "PROXY", value: LEFT_OUT },
+            { name: "CLUSTERSET_AGENT_HEALTH", value: "all" },
+            { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
+          ],
+          args: ["--kubeconfig", "/x", `--token=${LEFT_OUT}`],
+        },
+      ],
+    },
+  });
+});
+
+test("of a Secret, nothing but its name is left", () => {
+  const secret = {
+    kind: "Secret",
+    metadata: { namespace: "a", name: "b", annotations: { x: "planted" } },
+    data: { kubeconfig: "cGxhbnRlZA==" },
+  };
+  assert.deepEqual(objectWithoutSecrets(secret), {
+    kind: "Secret",
+    metadata: { namespace: "a", name: "b" },
+  });
+});

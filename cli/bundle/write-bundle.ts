@@ -1,0 +1,78 @@
+import { createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { CodedError } from "../../common/errors.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { type BundleFile, type BundleOptions, collect } from "./collect.ts";
+import { END, entry } from "./ustar.ts";
+
+/** One line of a bundle's table of contents. */
+export interface Content {
+  readonly path: string;
+  readonly bytes: number;
+  /** Why it is missing. */
+  readonly fault?: string;
+}
+
+/** Bytes of all files, before compression. */
+const MOST_BYTES = 512 * 1024 * 1024;
+/** Characters of a context's name in paths: those of EKS are long. */
+const LONGEST_FOLDER = 60;
+
+/**
+ * Writes what all contexts have into an archive, readable by its user only, and returns its contents. The last file of the archive is
+ * `contents.txt`. Rejects with CSP_FILE_UNWRITABLE, or the reason of the signal.
+ */
+export async function writeBundle(
+  file: string,
+  clusters: readonly Cluster[],
+  options: BundleOptions & { readonly seconds: number; readonly program: string },
+  signal: AbortSignal,
+): Promise<Content[]> {
+  const contents: Content[] = [];
+  const archive = Readable.from(entries(clusters, options, contents, signal));
+  const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
+  try {
+    await pipeline(archive, createGzip(), target, { signal });
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new CodedError("CSP_FILE_UNWRITABLE", `${file}: ${why}`, { cause: thrown });
+  }
+  return contents;
+}
+
+async function* entries(
+  clusters: readonly Cluster[],
+  options: BundleOptions & { readonly seconds: number; readonly program: string },
+  contents: Content[],
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let left = MOST_BYTES;
+  const add = function* (path: string, { text, fault }: Omit<BundleFile, "path">) {
+    const content = Buffer.from(text);
+    const full = content.length > left ? "the bundle is full" : undefined;
+    const why = fault ?? full;
+    contents.push({
+      path,
+      bytes: why === undefined ? content.length : 0,
+      ...(why !== undefined && { fault: why }),
+    });
+    if (why !== undefined) return;
+    left -= content.length;
+    yield entry(path, content, options.seconds);
+  };
+  yield* add("program.txt", { text: options.program });
+  for (const [i, cluster] of clusters.entries()) {
+    // Two names may be alike once they are shortened.
+    const name = cluster.context.replaceAll(/[^\w.-]/g, "_").slice(-LONGEST_FOLDER);
+    const folder = `${i + 1}-${name}`;
+    for await (const { path, ...file } of collect(cluster, options, signal)) {
+      yield* add(`${folder}/${path}`, file);
+    }
+  }
+  const lines = contents.map(({ path, bytes, fault }) => `${path} ${fault ?? bytes}\n`);
+  yield entry("contents.txt", Buffer.from(lines.join("")), options.seconds);
+  yield END;
+}
