@@ -33,7 +33,7 @@ lab-down: ## remove the real clusters, and what crashed runs have left
 
 test: check unit kernel ## run all checks and tests: 30 minutes on two processors; needs root
 
-check: prepare ## check types, format, lint, architecture and documents: seconds
+check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
 
 unit: prepare ## run the unit tests: less than a minute on two processors

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 
-// Types, format, lint, architecture and documents: everything about the tree that can be known without running
+// Types, format, lint, architecture, documents and charts: everything about the tree that can be known without running
 // it, in seconds. What fails is printed; the last line says what became of all.
 
 const root = join(import.meta.dirname, "..");
@@ -18,7 +18,7 @@ const CHECKS: readonly Check[] = [
   { name: "format", program: join(bin, "biome"), args: ["check", "--error-on-warnings", "."] },
   { name: "lint", program: join(bin, "oxlint"), args: ["--type-aware", "--deny-warnings"] },
   {
-    name: "architecture and documents",
+    name: "architecture, documents and charts",
     program: process.execPath,
     args: [
       "--test",
@@ -26,6 +26,7 @@ const CHECKS: readonly Check[] = [
       "--test-reporter=dot",
       "test/unit/architecture.test.ts",
       "test/unit/documents.test.ts",
+      "test/unit/charts.test.ts",
     ],
   },
 ];
