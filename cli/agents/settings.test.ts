@@ -27,6 +27,18 @@ test("the configuration is that of the DaemonSet's environment, and what is stat
   assert.equal(settings.version, "0.1.0");
 });
 
+test("what each node has of its own, as with the component metrics, and other variables change nothing", () => {
+  const settings = agentSettings([
+    daemonSet([
+      { name: "HOST_IP", valueFrom: { fieldRef: { fieldPath: "status.hostIP" } } },
+      { name: "CLUSTERSET_AGENT_HTTP_ADDRESS", value: "$(HOST_IP):10269" },
+      { name: "CLUSTERSET_AGENT_POD_CIDRS", value: "$(PODS)" },
+    ]),
+  ]);
+  assert.ok(!isUsage(settings));
+  assert.deepEqual(settings.unknown, ["CLUSTERSET_AGENT_POD_CIDRS"]);
+});
+
 test("an image by digest alone, or from a registry with a port, has no version", () => {
   for (const image of ["clusterset-agent", "example.com:5000/agent", "agent@sha256:0123456789"]) {
     const settings = agentSettings([daemonSet([], image)]);

@@ -11,8 +11,10 @@ export interface AgentSettings {
   readonly version?: string;
 }
 
-/** Given by the kubelet, on each node its own. */
-const OF_EACH_NODE = ["CLUSTERSET_AGENT_NODE_NAME"];
+/** On each node its own; no plan depends on the second. */
+const OF_EACH_NODE = ["CLUSTERSET_AGENT_NODE_NAME", "CLUSTERSET_AGENT_HTTP_ADDRESS"];
+/** A value that contains that of another variable, which may be the node's. */
+const REFERENCE = /\$\([\w.-]+\)/;
 /** As in a pod, where the API server's objects are read. */
 const IN_CLUSTER = { KUBERNETES_SERVICE_HOST: "kubernetes.default" };
 
@@ -26,8 +28,9 @@ export function agentSettings(daemonSets: readonly unknown[]): AgentSettings | U
   for (const variable of listAt(container, "env")) {
     const name = textField(variable, "name") ?? "";
     const value = textField(variable, "value");
-    if (value !== undefined) env.set(name, value);
-    else if (!OF_EACH_NODE.includes(name)) unknown.push(name);
+    if (!name.startsWith("CLUSTERSET_AGENT_") || OF_EACH_NODE.includes(name)) continue;
+    if (value !== undefined && !REFERENCE.test(value)) env.set(name, value);
+    else unknown.push(name);
   }
   const argv = listAt(container, "args").filter((word) => typeof word === "string");
   const host = { name: "node", terminal: false };

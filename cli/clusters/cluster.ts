@@ -13,6 +13,7 @@ import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import { type Page, readPage } from "./page.ts";
 import { forwardedPort, type PodPort } from "./port-forward.ts";
+import { proxiedPage } from "./proxied-page.ts";
 
 /** Milliseconds of a page, from the first connection to its last byte: slow networks and busy nodes need seconds. */
 const PAGE_MS = 15_000;
@@ -93,6 +94,14 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       try {
         const connection = await forwardedPort(await credentials.access(within), port, within);
         return await readPage(connection, path, within);
+      } catch (thrown) {
+        within.throwIfAborted();
+        if (!(thrown instanceof ApiFault) || thrown.reason !== "unreachable") throw thrown;
+        // Nothing listens on the pod's loopback.
+        return await proxiedPage(api, port, path, within).catch(() => {
+          within.throwIfAborted();
+          throw thrown;
+        });
       } finally {
         cancel();
       }

@@ -9,7 +9,7 @@ export interface Page {
 }
 
 /** Bytes of the longest page that is read: the plan of an import with 25,000 endpoints has some 10 MB, `/metrics` less. */
-const MOST_BYTES = 64 * 1024 * 1024;
+export const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Requests one page over a connection, and closes it. Rejects with an ApiFault, or the reason of the signal. */
 export async function readPage(
