@@ -1,4 +1,4 @@
-import { createWriteStream } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -22,7 +22,7 @@ const LONGEST_FOLDER = 60;
 
 /**
  * Writes what all contexts have into an archive, readable by its user only, and returns its contents. The last file of the archive is
- * `contents.txt`. Rejects with CSP_FILE_UNWRITABLE, or the reason of the signal.
+ * `contents.txt`; nothing is left of an archive that is not complete. Rejects with CSP_FILE_UNWRITABLE, or the reason of the signal.
  */
 export async function writeBundle(
   file: string,
@@ -32,9 +32,15 @@ export async function writeBundle(
 ): Promise<Content[]> {
   const contents: Content[] = [];
   const archive = Readable.from(entries(clusters, options, contents, signal));
-  const target = createWriteStream(file, { mode: 0o600, flags: "wx" });
   try {
-    await pipeline(archive, createGzip(), target, { signal });
+    // Created here or not at all: what is removed after a failure is ours.
+    const target = await open(file, "wx", 0o600);
+    try {
+      await pipeline(archive, createGzip(), target.createWriteStream(), { signal });
+    } catch (thrown) {
+      await rm(file, { force: true });
+      throw thrown;
+    }
   } catch (thrown) {
     signal.throwIfAborted();
     const why = thrown instanceof Error ? thrown.message : String(thrown);

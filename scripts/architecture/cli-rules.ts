@@ -74,7 +74,7 @@ export const CLI_RULES: readonly Rule[] = [
       "common/**",
       "cli/{clusters,programs}/**",
       "cli/install-namespace.ts",
-      "node:fs",
+      "node:fs/promises",
       "node:stream",
       "node:stream/promises",
       "node:zlib",

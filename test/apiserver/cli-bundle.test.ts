@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { HttpServer, plainText } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
+import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
@@ -178,4 +179,14 @@ test("an existing file is not overwritten, and without logs all is there", async
   const { code, note } = await user.run("bundle", "--no-logs", "-f", file);
   assert.equal(code, 1);
   assert.match(note, /again\.tar\.gz: EEXIST.*CSP_FILE_UNWRITABLE/);
+});
+
+test("Ctrl-C ends it, and leaves no incomplete archive", async () => {
+  const file = join(folder, "stopped.tar.gz");
+  const stop = new AbortController();
+  const writing = user.start(["bundle", "--all-contexts", "-f", file], stop.signal);
+  await eventually(() => assert.ok(existsSync(file)), 30_000);
+  stop.abort();
+  assert.equal(await writing.code, 1);
+  assert.ok(!existsSync(file));
 });
