@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { isClusterId, isLabelName } from "../api/names.ts";
+import { durationOf } from "../api/parse/time-span.ts";
 import { OUTPUTS } from "./output/document.ts";
 
 /** `a,b` as `--context a --context b`. */
-function listed(value: string, before: readonly string[] = []): readonly string[] {
+export function listed(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...value.split(",").filter((name) => name !== "")];
 }
 
@@ -34,6 +35,15 @@ export function clusterId(value: string): string {
     throw new InvalidArgumentError("Expected a cluster ID, such as cluster-1.");
   }
   return value;
+}
+
+/** Milliseconds of a length of time such as `90s` or `5m`. */
+export function length(value: string): number {
+  const milliseconds = durationOf(value);
+  if (milliseconds === undefined) {
+    throw new InvalidArgumentError("Expected a number and s, m, h or d.");
+  }
+  return milliseconds;
 }
 
 /** The name of an object with its namespace. */

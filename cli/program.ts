@@ -6,8 +6,11 @@ import { addDrain } from "./command/drain.ts";
 import { addExplain } from "./command/explain.ts";
 import { addExport } from "./command/export.ts";
 import { addJoin } from "./command/join.ts";
+import { addLeave } from "./command/leave.ts";
+import { addRotate } from "./command/rotate.ts";
 import { addSimulate } from "./command/simulate.ts";
 import { addStatus } from "./command/status.ts";
+import { addUpgrade } from "./command/upgrade.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -28,6 +31,9 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
   addExport(program, terminal, end);
   addSimulate(program, terminal, end);
   addJoin(program, terminal, end);
+  addLeave(program, terminal, end);
+  addRotate(program, terminal, end);
+  addUpgrade(program, terminal, end);
   addDrain(program, terminal, end);
   addBundle(program, terminal, end);
   addCompletion(program, terminal, end);

@@ -6,21 +6,14 @@ import { kubeconfigOf } from "../install/registry-access.ts";
 /** Milliseconds for one attempt. */
 const REACH_MS = 10_000;
 
-/** Why an API server cannot be reached. */
-export interface Unreached {
-  readonly why: string;
-  /** True: its certificate is not of this CA, or for another name, which is so from everywhere. */
-  readonly isCertificate: boolean;
-}
-
 /**
- * Tries to reach an API server from this machine at an address, with this CA; undefined if it answers, whatever the answer is. Sends no
- * credentials.
+ * Why an API server cannot be reached from this machine at an address, with this CA; undefined if it answers, whatever the answer is.
+ * Sends no credentials.
  */
 export async function whyUnreachable(
   server: string,
   ca: string | undefined,
-): Promise<Unreached | undefined> {
+): Promise<string | undefined> {
   // A user without a token is not complete; the server rejects this one.
   const text = kubeconfigOf({ server, token: "none", ...(ca !== undefined && { ca }) });
   const log = createLogger({ level: "error", format: "json" }, { write: () => undefined });
@@ -31,7 +24,7 @@ export async function whyUnreachable(
     return undefined;
   } catch (thrown) {
     const fault = thrown instanceof ApiFault ? thrown : faultOfTransport(thrown);
-    return { why: fault.message, isCertificate: /certificate|altname/i.test(fault.message) };
+    return fault.message;
   } finally {
     await api.close();
   }

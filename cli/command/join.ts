@@ -1,11 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
-import { durationOf } from "../../api/parse/time-span.ts";
 import { missingRights } from "../clusters/api-reviews.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { withClusters } from "../clusters/contexts.ts";
-import { untilControllersSee } from "../clusters/controllers-see.ts";
 import { type OpenMember, trustedFor } from "../clusters/handover.ts";
 import {
   applyJoin,
@@ -19,16 +17,18 @@ import {
 import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { untilRolledOut } from "../clusters/rollout.ts";
+import { length } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { HubFacts } from "../install/facts.ts";
-import { type Findings, findingsOf, serviceOverlaps } from "../install/findings.ts";
+import { findingsOf, serviceOverlaps } from "../install/findings.ts";
 import { titleOf } from "../install/install-object.ts";
-import { type MemberFlags, membersOf } from "../install/members.ts";
+import { type MemberFlags, membersOf, NO_FLAGS } from "../install/members.ts";
 import { rangesIn } from "../install/ranges.ts";
 import { WORKLOADS } from "../install/workloads.ts";
 import { documentText } from "../output/document.ts";
 import { type PlanLine, planText } from "../output/plan-text.ts";
 import { table } from "../output/table.ts";
+import { untilControllersSee } from "../programs/controllers-see.ts";
 import type { Terminal } from "../terminal.ts";
 import { byContext } from "./cluster-values.ts";
 import { isConfirmed } from "./confirm.ts";
@@ -167,10 +167,8 @@ async function examined(
     const on = clusters.find(({ context }) => context === member.context);
     return on === undefined ? [] : [{ ...member, on }];
   });
-  const reached = await unreachable(members, onHub, hub, flags);
-  for (const warning of reached.warnings) terminal.note(`warning: ${warning}\n`);
-  for (const fault of reached.faults) terminal.note(`error: ${fault}\n`);
-  if (reached.faults.length > 0) return undefined;
+  for (const warning of await unreachable(members, onHub, hub, flags))
+    terminal.note(`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
@@ -190,40 +188,42 @@ function unknownContexts(clusters: readonly Cluster[], flags: JoinFlags): string
 }
 
 function memberFlags({ id, region, endpointCidrs, apiServer }: JoinFlags): MemberFlags {
-  const none = new Map<string, string>();
   return {
-    id: id ?? none,
-    region: region ?? none,
-    endpointCidrs: endpointCidrs ?? none,
-    apiServer: apiServer ?? none,
+    id: id ?? NO_FLAGS.id,
+    region: region ?? NO_FLAGS.region,
+    endpointCidrs: endpointCidrs ?? NO_FLAGS.endpointCidrs,
+    apiServer: apiServer ?? NO_FLAGS.apiServer,
   };
 }
 
-/** From here only: whether pods of other clusters reach them, their controllers show after the join. */
+/**
+ * From here, where another network or a proxy may be between: warnings only. Whether pods of other clusters reach them, their controllers
+ * show after the join.
+ */
 async function unreachable(
   members: readonly OpenMember[],
   onHub: Cluster | undefined,
   hub: HubFacts | undefined,
   { hubServer }: JoinFlags,
-): Promise<Findings> {
+): Promise<string[]> {
   const targets =
     onHub === undefined
       ? members.map(({ on, server, facts }) => ({ on, server, ca: facts.ca }))
       : [{ on: onHub, server: hubServer ?? onHub.address, ca: hub?.ca }];
-  const faults: string[] = [];
-  const warnings: string[] = [];
-  await Promise.all(
+  const found = await Promise.all(
     targets.map(async ({ on, server, ca }) => {
-      if (isLoopback(server))
-        warnings.push(`${server} is an address of one machine: pods elsewhere do not reach it.`);
-      if (server === on.address) return;
-      const found = await whyUnreachable(server, await trustedFor(on, server, ca));
-      if (found === undefined) return;
-      const list = found.isCertificate ? faults : warnings;
-      list.push(`${on.context}: ${server} cannot be reached from here: ${found.why}.`);
+      if (server === on.address)
+        return isLoopback(server)
+          ? [`${server} is an address of this machine: pods elsewhere do not reach it.`]
+          : [];
+      const why = await whyUnreachable(server, await trustedFor(on, server, ca));
+      const { context } = on;
+      return why === undefined
+        ? []
+        : [`${context}: ${server} cannot be reached from here: ${why}.`];
     }),
   );
-  return { faults, warnings };
+  return found.flat();
 }
 
 function isLoopback(server: string): boolean {
@@ -348,12 +348,6 @@ function cidrs(value: string): readonly Cidr[] {
   const ranges = value.split(",").map((part) => parseCidr(part.trim()));
   if (ranges.every(isCidr)) return ranges;
   throw new InvalidArgumentError("Expected ranges such as 241.0.0.0/8.");
-}
-
-function length(value: string): number {
-  const milliseconds = durationOf(value);
-  if (milliseconds !== undefined) return milliseconds;
-  throw new InvalidArgumentError("Expected a number and s, m, h or d.");
 }
 
 function isHttps(value: string): boolean {

@@ -10,6 +10,14 @@ export interface MemberFlags {
   readonly apiServer: ReadonlyMap<string, string>;
 }
 
+/** No flag says anything. */
+export const NO_FLAGS: MemberFlags = {
+  id: new Map(),
+  region: new Map(),
+  endpointCidrs: new Map(),
+  apiServer: new Map(),
+};
+
 /** A cluster that joins, or is a member already. */
 export interface Member {
   readonly facts: ClusterFacts;

@@ -8,6 +8,7 @@ const FILES = [
   "images/*/Dockerfile",
   "deploy/{base,cleanup}/kustomization.yaml",
   "deploy/charts/*/Chart.yaml",
+  "cli/install/manifests.json",
   "docs/MCS-API.md",
   "docs/guides/*.md",
   "test/e2e/*.ts",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
@@ -43,4 +44,36 @@ test("members of a hub cannot join a mesh", async () => {
   );
   assert.equal(code, 1);
   assert.match(note, /c1: its controller uses a hub\. A clusterset uses a mesh or a hub/);
+});
+
+test("rotate waits until the mounted file has the new token, and ends the first one then", async () => {
+  let isRotated = false;
+  const rotated = set.run("rotate", "c1", "c2", "--hub", "hub", "--yes").finally(() => {
+    isRotated = true;
+  });
+  // Kubelets update files of Secrets some time later.
+  while (!isRotated) {
+    await sleep(2000);
+    for (const id of ["c1", "c2"]) await set.mountHub(id);
+  }
+  const { out } = await rotated;
+  assert.match(out, /^hub: clusterset-members\/secret\/c1 deleted$/m);
+  assert.match(out, /^hub: clusterset-members\/secret\/c2\.eu deleted$/m);
+  await set.cluster("c2").endpoints("shop/web", ["10.2.3.9"]);
+  await set.cluster("c1").untilImported("shop/web", ["10.2.3.9"]);
+  for (const id of ["c1", "c2"]) assert.ok(!set.cluster(id).log.includes("lease-silent"));
+});
+
+test("a cluster leaves its hub, which then has nothing of it", async () => {
+  const refused = await set.user.run("leave", "c2", "--yes");
+  assert.match(refused.note, /c2: its registry is on a hub\. Name it with --hub/);
+  const { out } = await set.run("leave", "c2", "--hub", "hub", "--yes");
+  assert.ok(out.indexOf("no other cluster uses") < out.indexOf("hub: clusterset-members/"));
+  await set.cluster("c1").untilGone("shop/web");
+  const { admin } = set.plane("hub");
+  const names = (await admin.list({ apiVersion: "v1", kind: "Namespace", metadata: {} })).map(
+    ({ metadata }) => (metadata as { name?: string }).name,
+  );
+  assert.ok(names.includes(registryNamespace("c1")));
+  assert.ok(!names.includes(registryNamespace("c2.eu")));
 });

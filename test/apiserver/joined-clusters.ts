@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { CommandLine, type Ran } from "../stages/command-line.ts";
 import { apiServerFiles } from "./api-server.ts";
 import { ControlPlane } from "./control-plane.ts";
@@ -78,13 +78,20 @@ export class JoinedClusters implements AsyncDisposable {
       writeFileSync(kubeconfig, await serviceAccountKubeconfig(plane), { mode: 0o600 });
       const flags = ["--kubeconfig", kubeconfig, "--registry", registry, "--lease-duration", "6s"];
       if (registry === "hub") {
-        const file = `${plane.directory}/hub.kubeconfig`;
-        writeFileSync(file, await hubKubeconfig(plane), { mode: 0o600 });
-        flags.push("--hub-kubeconfig", file);
+        flags.push("--hub-kubeconfig", await this.mountHub(id));
       }
       blank.cluster = new StagedCluster({ id, plane, program: OURS.controller, flags });
       await blank.cluster.launch();
     }
+  }
+
+  /** Writes the file of the Secret of the hub, as a kubelet does now and then; returns its path. */
+  async mountHub(id: string): Promise<string> {
+    const { plane } = this.#blank(id);
+    const file = `${plane.directory}/hub.kubeconfig`;
+    writeFileSync(`${file}.new`, await hubKubeconfig(plane), { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+    return file;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,7 @@
-import { field, fieldAt, textField } from "../../api/parse/fields.ts";
-import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
-import { INSTALL_NAMESPACE } from "../install-namespace.ts";
-import type { Cluster } from "./cluster.ts";
-import { until } from "./until.ts";
-
-/** Port of the controllers' pages (deploy/base/controller.yaml). */
-const PAGES_PORT = 10_270;
+import { field, textField } from "../../api/parse/fields.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { until } from "../clusters/until.ts";
+import { pageOf, podsOf } from "./pods.ts";
 
 /**
  * Waits until a controller of the cluster has listed the registries of all these members and uses them: the answer to whether its pods
@@ -26,24 +22,8 @@ export function untilControllersSee(
 }
 
 async function debugPage(on: Cluster): Promise<unknown> {
-  const labelSelector = "app.kubernetes.io/name=clusterset-controller";
-  const pods = await on.list(queryOf(PODS, { namespace: INSTALL_NAMESPACE, labelSelector }));
-  const pod = pods.find((one) => isReady(one));
-  const name = textField(field(pod, "metadata"), "name");
-  if (name === undefined) return undefined;
-  const { text } = await on.page(
-    { namespace: INSTALL_NAMESPACE, pod: name, port: PAGES_PORT },
-    "/debug",
-  );
-  return JSON.parse(text) as unknown;
-}
-
-function isReady(pod: unknown): boolean {
-  const conditions = fieldAt(pod, "status", "conditions");
-  return (
-    Array.isArray(conditions) &&
-    conditions.some((one) => field(one, "type") === "Ready" && field(one, "status") === "True")
-  );
+  const pod = (await podsOf(on, "controller")).find(({ ready }) => ready);
+  return pod && (JSON.parse(await pageOf(on, pod, "/debug")) as unknown);
 }
 
 function missingOf(page: unknown, id: string): string[] {

@@ -1,0 +1,174 @@
+import {
+  CLI_NAME,
+  CONTROLLER_NAME,
+  LABEL_ADDRESS_MANAGED_BY,
+  LABEL_MANAGED_BY,
+  LABEL_SOURCE_CLUSTER,
+  PROPERTY_CLUSTER_ID,
+  PROPERTY_CLUSTER_SET,
+  PROPERTY_REGION,
+} from "../../api/keys.ts";
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
+import {
+  CLUSTER_PROPERTIES,
+  ENDPOINT_SLICES,
+  IP_ADDRESSES,
+  queryOf,
+  SERVICE_EXPORTS,
+  SERVICE_IMPORTS,
+} from "../../common/kubernetes/kinds.ts";
+import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import { type InstallObject, resourceOf } from "../install/install-object.ts";
+import { CRDS, cleanup, type Images } from "../install/manifests.ts";
+import { deleteObject, planObject } from "./apply-objects.ts";
+import type { Cluster } from "./cluster.ts";
+import { type ApplyOptions, applyInOrder } from "./join-plan.ts";
+import { untilRolledOut } from "./rollout.ts";
+import { until } from "./until.ts";
+
+/** Milliseconds until a deleted namespace is empty and gone: its pods end first. */
+const GONE_MS = 180_000;
+/** End of the names of ClusterProperties that controllers write. */
+const OWN_PROPERTY = /\.clusterset-proxy\.io$/;
+
+/** Objects that match a query, for `deleteObject`; none if their kind is not served. Rejects with an ApiFault. */
+export async function objectsOf(
+  on: Cluster,
+  resource: ApiResource,
+  which: Partial<ResourceQuery> = {},
+): Promise<InstallObject[]> {
+  const found = await on.list(queryOf(resource, { ...which, optional: true }));
+  return found.map((object) => {
+    const metadata = field(object, "metadata");
+    const namespace = textField(metadata, "namespace");
+    const [version = ""] = resource.versions;
+    return {
+      apiVersion: resource.group === "" ? version : `${resource.group}/${version}`,
+      kind: resource.kind,
+      metadata: {
+        name: textField(metadata, "name") ?? "",
+        ...(namespace !== undefined && { namespace }),
+      },
+    };
+  });
+}
+
+/** The cluster's ServiceExports. */
+export function exportsOf(on: Cluster): Promise<InstallObject[]> {
+  return objectsOf(on, SERVICE_EXPORTS);
+}
+
+/** Waits until an importing cluster has no endpoints of `leaving` any more. Rejects with an ApiFault. */
+export function untilUnused(
+  importing: Cluster,
+  leaving: string,
+  within: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const labelSelector = `${LABEL_SOURCE_CLUSTER}=${leaving}`;
+  return untilNone(within, signal, async () => ({
+    left: await objectsOf(importing, ENDPOINT_SLICES, { labelSelector }),
+    what: `${importing.context}: EndpointSlices of ${leaving}`,
+  }));
+}
+
+/** Waits until the cluster's registry on a hub has no records any more. Rejects with an ApiFault. */
+export function untilWithdrawn(
+  hub: Cluster,
+  leaving: string,
+  within: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const namespace = registryNamespace(leaving);
+  return untilNone(within, signal, async () => ({
+    left: await objectsOf(hub, SERVICE_IMPORTS, { namespace }),
+    what: `${hub.context}: exports of ${leaving}`,
+  }));
+}
+
+function untilNone(
+  within: number,
+  signal: AbortSignal,
+  read: () => Promise<{ readonly left: readonly unknown[]; readonly what: string }>,
+): Promise<void> {
+  return until(within, signal, async () => {
+    const { left, what } = await read();
+    return left.length === 0
+      ? { found: undefined }
+      : { missing: `${what}: ${left.length} are left, which its controller withdraws` };
+  });
+}
+
+/** Deletes objects, and waits for the end of namespaces. Rejects with an ApiFault. */
+export async function deleteAll(
+  on: Cluster,
+  objects: readonly InstallObject[],
+  { signal, done }: Pick<ApplyOptions, "signal" | "done">,
+): Promise<void> {
+  for (const object of objects) {
+    const { kind, metadata } = object;
+    const title = metadata.namespace === undefined ? "" : `${metadata.namespace}/`;
+    if (await deleteObject(on, object))
+      done(on, `${title}${kind.toLowerCase()}/${metadata.name}`, "deleted");
+    if (kind !== "Namespace") continue;
+    await until(GONE_MS, signal, async () => {
+      const live = await on.objects.get(resourceOf(object), metadata);
+      if (live === undefined) return { found: undefined };
+      return {
+        missing: `${on.context}: namespace ${metadata.name} does not end: a node may be down`,
+      };
+    });
+  }
+}
+
+/** What controllers wrote outside of their namespaces, which nobody deletes after them. Rejects with an ApiFault. */
+export async function leftBehind(on: Cluster): Promise<InstallObject[]> {
+  const properties = await objectsOf(on, CLUSTER_PROPERTIES);
+  const identity = [PROPERTY_CLUSTER_ID, PROPERTY_CLUSTER_SET, PROPERTY_REGION];
+  return [
+    ...(await objectsOf(on, ENDPOINT_SLICES, {
+      labelSelector: `${LABEL_MANAGED_BY}=${CONTROLLER_NAME}`,
+    })),
+    ...(await objectsOf(on, IP_ADDRESSES, {
+      labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
+    })),
+    ...properties.filter(
+      ({ metadata: { name } }) => identity.includes(name) || OWN_PROPERTY.test(name),
+    ),
+  ];
+}
+
+/** CRDs that join applied, and those that it found. Rejects with an ApiFault. */
+export async function crdsOf(on: Cluster): Promise<{ own: InstallObject[]; others: string[] }> {
+  const own: InstallObject[] = [];
+  const others: string[] = [];
+  for (const crd of CRDS) {
+    const live = await on.objects.get(resourceOf(crd), crd.metadata);
+    const managers = fieldAt(live?.object, "metadata", "managedFields");
+    const isOurs =
+      Array.isArray(managers) && managers.some((one) => field(one, "manager") === CLI_NAME);
+    if (isOurs) own.push(crd);
+    else if (live !== undefined) others.push(crd.metadata.name);
+  }
+  return { own, others };
+}
+
+/** Removes the agents' rules from all nodes, as deploy/cleanup. Rejects with an ApiFault. */
+export async function cleanNodes(
+  on: Cluster,
+  images: Images,
+  within: number,
+  options: ApplyOptions,
+): Promise<void> {
+  const objects = cleanup(images);
+  const { signal } = options;
+  const plan = { force: options.force, validate: false };
+  for (const object of objects)
+    await applyInOrder(on, [await planObject(on, object, plan)], options);
+  const workload = { namespace: "clusterset-cleanup", name: "clusterset-cleanup" };
+  await untilRolledOut(on, { kind: "DaemonSet", ...workload }, within, signal);
+  const namespaces = objects.filter(({ kind }) => kind === "Namespace");
+  await deleteAll(on, namespaces, options);
+}

@@ -1,0 +1,228 @@
+import type { Command } from "commander";
+import type { Cluster } from "../clusters/cluster.ts";
+import { applyNames, planNames } from "../clusters/cluster-names.ts";
+import { withClusters } from "../clusters/contexts.ts";
+import {
+  cleanNodes,
+  crdsOf,
+  deleteAll,
+  exportsOf,
+  leftBehind,
+  untilUnused,
+  untilWithdrawn,
+} from "../clusters/depart.ts";
+import { MEMBERS_NAMESPACE } from "../clusters/handover.ts";
+import { readFacts } from "../clusters/read-facts.ts";
+import { clusterId, length, listed } from "../command-line.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { objectOf, programsToDelete, tracesInPeer, tracesOnHub } from "../install/departure.ts";
+import { HUB_SECRET } from "../install/desired.ts";
+import type { ClusterFacts } from "../install/facts.ts";
+import { type InstallObject, titleOf } from "../install/install-object.ts";
+import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import { planText } from "../output/plan-text.ts";
+import type { Terminal } from "../terminal.ts";
+import { isConfirmed } from "./confirm.ts";
+
+interface LeaveFlags {
+  readonly context?: readonly string[];
+  readonly hub?: string;
+  readonly id?: string;
+  readonly absent?: readonly string[];
+  readonly keepPrograms?: boolean;
+  readonly keepCrds?: boolean;
+  readonly agentImage?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly wait: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly kubeconfig?: string;
+}
+
+/** A cluster that leaves, and all that knows it. */
+interface Departure {
+  readonly on: Cluster;
+  readonly id: string;
+  readonly facts: ClusterFacts;
+  readonly hub?: Cluster;
+  /** Other members of a mesh. */
+  readonly others: readonly { readonly on: Cluster; readonly facts: ClusterFacts }[];
+}
+
+/** Objects that are deleted in one cluster, and what is done before the next ones. */
+interface Deletion {
+  readonly on: Cluster;
+  readonly objects: readonly InstallObject[];
+}
+
+/** `leave CONTEXT`. */
+export function addLeave(
+  program: Command,
+  terminal: Terminal,
+  end: (code: ExitCode) => void,
+): void {
+  program
+    .command("leave")
+    .summary("take a cluster out of its clusterset")
+    .description(
+      "Take a cluster out of its clusterset, in the order that interrupts no connection: withdraw its exports, wait until no other cluster uses its endpoints, remove it from the others, then delete programs, permissions and rules of nodes.\n" +
+        "Prints what it will delete and asks first. It can be repeated: a run after a break continues.",
+    )
+    .argument("<context>", "context of the cluster that leaves")
+    .option("--context <names>", "contexts of the other members, separated by commas", listed)
+    .option("--hub <context>", "the hub, in place of the other members")
+    .option("--id <id>", "its ID, if its ClusterProperty is gone", clusterId)
+    .option("--absent <ids>", "IDs of members that no longer exist", listed)
+    .option("--keep-programs", "only make it the only member of its clusterset (mesh)")
+    .option("--keep-crds", "keep the CRDs with all ServiceExports and ServiceImports")
+    .option("--agent-image <image>", "image that cleans the nodes; default: of its agents")
+    .option("--dry-run", "print what would be deleted, and delete nothing")
+    .option("--yes", "do not ask")
+    .option("--no-wait", "do not wait until others no longer use its endpoints")
+    .option("--timeout <length>", "for each wait", length, 180_000)
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
+    .action(async (context: string, flags: LeaveFlags) =>
+      end(await leave(context, flags, terminal)),
+    );
+}
+
+function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<ExitCode> {
+  const { kubeconfig, hub, context: others = [] } = flags;
+  const context = [leaving, ...others, ...(hub === undefined ? [] : [hub])];
+  const files = kubeconfig === undefined ? {} : { kubeconfig };
+  return withClusters({ ...files, context }, terminal, async (clusters) => {
+    const departure = await examined(clusters, flags, terminal);
+    if (departure === undefined) return EXIT.failed;
+    const before = await beforeTheEnd(departure);
+    const after = flags.keepPrograms === true ? [] : await atTheEnd(departure, flags, terminal);
+    const lines = [...before, ...after].flatMap(({ on, objects }) =>
+      objects.map((object) => ({
+        ...{ context: on.context, action: "deleted", object: titleOf(object) },
+      })),
+    );
+    terminal.out(planText(lines, terminal.paint));
+    if (flags.dryRun === true) {
+      terminal.out("dry run: nothing was deleted\n");
+      return EXIT.well;
+    }
+    const question = `Cluster ${departure.id} leaves. Continue?`;
+    if (!(await isConfirmed(terminal, question, flags.yes))) return EXIT.failed;
+    await carryOut(departure, before, after, flags, terminal);
+    return EXIT.well;
+  });
+}
+
+/** Reads the clusters; undefined if others would be left with a cluster that is gone, which is then said. */
+async function examined(
+  clusters: readonly Cluster[],
+  flags: LeaveFlags,
+  { note, signal }: Terminal,
+): Promise<Departure | undefined> {
+  const [on, ...more] = clusters;
+  if (on === undefined) return undefined;
+  const onHub = flags.hub === undefined ? undefined : more.at(-1);
+  const facts = await readFacts(on, signal);
+  const id = flags.id ?? facts.clusterId ?? on.context;
+  const members = more.filter((one) => one !== onHub);
+  const others = await Promise.all(
+    members.map(async (one) => ({ on: one, facts: await readFacts(one, signal) })),
+  );
+  const known = new Set([
+    ...others.flatMap((one) => one.facts.clusterId ?? []),
+    ...(flags.absent ?? []),
+  ]);
+  const unknown = facts.peers.map(({ cluster }) => cluster).filter((peer) => !known.has(peer));
+  const faults = [
+    ...(unknown.length > 0
+      ? [
+          `${on.context} has peers that no context is: ${unknown.join(", ")}. Name them with --context, or with --absent if they no longer exist.`,
+        ]
+      : []),
+    ...(facts.mode === "hub" && onHub === undefined
+      ? [`${on.context}: its registry is on a hub. Name it with --hub.`]
+      : []),
+    ...(flags.keepPrograms === true && onHub !== undefined
+      ? ["--keep-programs: a member of a hub cannot be without it."]
+      : []),
+  ];
+  for (const fault of faults) note(`error: ${fault}\n`);
+  if (faults.length > 0) return undefined;
+  return { on, id, facts, others, ...(onHub !== undefined && { hub: onHub }) };
+}
+
+/** Exports, and all by which others know the cluster, and it them. */
+async function beforeTheEnd({ on, id, facts, hub, others }: Departure): Promise<Deletion[]> {
+  const peers = others.flatMap((other): Deletion[] => {
+    const { clusterId } = other.facts;
+    if (clusterId === undefined) return [];
+    const secrets = other.facts.peers.flatMap(({ cluster, secret }) =>
+      cluster === id ? [secret] : [],
+    );
+    return [{ on: other.on, objects: tracesInPeer(clusterId, id, secrets) }];
+  });
+  const own = [
+    ...facts.peers.map(({ secret }) => secret),
+    ...(facts.hub === undefined ? [] : [HUB_SECRET]),
+  ];
+  return [
+    { on, objects: await exportsOf(on) },
+    ...peers,
+    ...(hub === undefined ? [] : [{ on: hub, objects: tracesOnHub(id, MEMBERS_NAMESPACE) }]),
+    { on, objects: own.map((name) => objectOf("Secret", name, INSTALL_NAMESPACE)) },
+  ];
+}
+
+/** Programs, and all that they and join have written. */
+async function atTheEnd(
+  { on, id, hub }: Departure,
+  { keepCrds = false }: LeaveFlags,
+  { note }: Terminal,
+): Promise<Deletion[]> {
+  const crds = await crdsOf(on);
+  if (!keepCrds && crds.others.length > 0) {
+    note(
+      `${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
+    );
+  }
+  const programs = programsToDelete(hub === undefined ? "mesh" : "hub", id);
+  return [
+    { on, objects: programs },
+    { on, objects: await leftBehind(on) },
+    { on, objects: keepCrds ? [] : crds.own },
+  ];
+}
+
+async function carryOut(
+  { on, id, hub, others, facts }: Departure,
+  before: readonly Deletion[],
+  after: readonly Deletion[],
+  flags: LeaveFlags,
+  { out, signal, timeOfDay }: Terminal,
+): Promise<void> {
+  const { wait, timeout, keepPrograms = false } = flags;
+  const done = ({ context }: Cluster, title: string, action: string) =>
+    out(`${context}: ${title} ${action}\n`);
+  const options = { force: false, signal, timeOfDay: timeOfDay(), done };
+  const [exports, ...traces] = before;
+  if (exports !== undefined) await deleteAll(on, exports.objects, options);
+  if (wait) {
+    for (const other of others) await untilUnused(other.on, id, timeout, signal);
+    if (hub !== undefined) await untilWithdrawn(hub, id, timeout, signal);
+    out(`no other cluster uses endpoints of ${id}\n`);
+  }
+  for (const { on: there, objects } of traces) await deleteAll(there, objects, options);
+  if (keepPrograms) return;
+  const names = await planNames(on, "remove");
+  await applyNames(on, names, timeOfDay(), signal);
+  if (names.action === "changed") done(on, "kube-system/configmap/coredns", "changed");
+  const [programs, , crds] = after;
+  await deleteAll(on, programs?.objects ?? [], options);
+  // Controllers wrote until now.
+  await deleteAll(on, await leftBehind(on), options);
+  await deleteAll(on, crds?.objects ?? [], options);
+  const image = flags.agentImage ?? facts.images["clusterset-agent"];
+  const images = image === undefined ? {} : { "clusterset-agent": image };
+  await cleanNodes(on, images, timeout, options);
+  out(`${on.context}: the agents' rules are removed from all nodes\n`);
+}

@@ -1,0 +1,91 @@
+import type { Command } from "commander";
+import { withClusters } from "../clusters/contexts.ts";
+import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
+import { readFacts, readHub } from "../clusters/read-facts.ts";
+import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
+import { length } from "../command-line.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import { titleOf } from "../install/install-object.ts";
+import { membersOf, NO_FLAGS } from "../install/members.ts";
+import type { Terminal } from "../terminal.ts";
+import { isConfirmed } from "./confirm.ts";
+
+interface RotateFlags {
+  readonly hub?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly kubeconfig?: string;
+}
+
+/** `rotate CONTEXT…`. */
+export function addRotate(
+  program: Command,
+  terminal: Terminal,
+  end: (code: ExitCode) => void,
+): void {
+  program
+    .command("rotate")
+    .summary("replace the tokens of all pairs of clusters, or of the hub")
+    .description(
+      "Replace the tokens of all pairs of clusters, or of the hub: a second token, then the kubeconfig, and once the API server has seen it in use, the first token is deleted. No watch is without a valid token.\n" +
+        "It can be repeated: a rotation that broke off is completed.",
+    )
+    .argument("<contexts...>", "contexts of the kubeconfig, one for each cluster")
+    .option("--hub <context>", "the hub, which holds the registries; default: a mesh")
+    .option("--dry-run", "print what would change, and change nothing")
+    .option("--yes", "do not ask")
+    .option("--timeout <length>", "until a new token is in use", length, 180_000)
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
+    .action(async (contexts: readonly string[], flags: RotateFlags) =>
+      end(await rotate([...new Set(contexts)], flags, terminal)),
+    );
+}
+
+function rotate(
+  contexts: readonly string[],
+  flags: RotateFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { kubeconfig, hub } = flags;
+  const context = [...contexts, ...(hub === undefined ? [] : [hub])];
+  const files = kubeconfig === undefined ? {} : { kubeconfig };
+  return withClusters({ ...files, context }, terminal, async (clusters) => {
+    const { out, note, signal } = terminal;
+    const members = clusters.slice(0, contexts.length);
+    const onHub = hub === undefined ? undefined : clusters.at(-1);
+    const facts = await Promise.all(members.map((on) => readFacts(on, signal)));
+    const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
+    for (const fault of found.faults) note(`error: ${fault}\n`);
+    if (found.faults.length > 0) return EXIT.failed;
+    const open = found.members.flatMap((member): OpenMember[] => {
+      const on = members.find((one) => one.context === member.context);
+      return on === undefined ? [] : [{ ...member, on }];
+    });
+    const handovers =
+      onHub === undefined
+        ? open.flatMap((owner) =>
+            open.filter((one) => one !== owner).map((reader) => meshHandover(owner, reader)),
+          )
+        : open.map((member) => hubHandover(onHub, onHub.address, member));
+    const rotations = await Promise.all(handovers.map(planRotation));
+    for (const { handover, fresh, old } of rotations) {
+      const { from, namespace, to, secret } = handover;
+      const verb =
+        fresh === undefined ? "gets a new token" : `continues with the token in ${fresh}`;
+      out(`${to.context}: ${titleOf(secret)} ${verb}\n`);
+      for (const name of old) out(`${from.context}: ${namespace}/secret/${name} is deleted then\n`);
+    }
+    if (rotations.length === 0) note("There are no pairs of clusters: name all members.\n");
+    if (flags.dryRun === true || rotations.length === 0) return EXIT.well;
+    if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+    for (const rotation of rotations) {
+      await rotateToken(rotation, {
+        ...{ force: true, signal, timeOfDay: terminal.timeOfDay(), within: flags.timeout },
+        done: (on, title, action) => out(`${on.context}: ${title} ${action}\n`),
+      });
+    }
+    return EXIT.well;
+  });
+}

@@ -1,0 +1,160 @@
+import type { Command } from "commander";
+import { VERSION } from "../../common/version.ts";
+import { type Planned, planObject } from "../clusters/apply-objects.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { withClusters } from "../clusters/contexts.ts";
+import { applyInOrder } from "../clusters/join-plan.ts";
+import { readFacts } from "../clusters/read-facts.ts";
+import { untilRolledOut, type Workload } from "../clusters/rollout.ts";
+import { length } from "../command-line.ts";
+import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { ClusterFacts } from "../install/facts.ts";
+import { withTag } from "../install/image-tag.ts";
+import { type InstallObject, titleOf } from "../install/install-object.ts";
+import { CRDS, type Images, ON_HUB, programs } from "../install/manifests.ts";
+import { WORKLOADS } from "../install/workloads.ts";
+import { planText } from "../output/plan-text.ts";
+import type { Terminal } from "../terminal.ts";
+import { isConfirmed } from "./confirm.ts";
+import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
+
+interface UpgradeFlags extends ImageFlags {
+  readonly hub?: string;
+  readonly dryRun?: boolean;
+  readonly forceConflicts?: boolean;
+  readonly yes?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly kubeconfig?: string;
+}
+
+/** What an upgrade does to one cluster: everything but programs first, and then one program after the other. */
+interface Stage {
+  readonly on: Cluster;
+  readonly objects: readonly Planned[];
+  readonly workloads: readonly (readonly [Workload, Planned])[];
+}
+
+/** `upgrade CONTEXT…`. */
+export function addUpgrade(
+  program: Command,
+  terminal: Terminal,
+  end: (code: ExitCode) => void,
+): void {
+  const command = program
+    .command("upgrade")
+    .summary(`upgrade clusters to ${VERSION}`)
+    .description(
+      `Upgrade clusters to ${VERSION}, one after the other: CRDs (newer ones stay), permissions, controllers, then agents, each of which must be ready before the next. Stops at the first that is not, so that the other clusters stay as they are.`,
+    )
+    .argument("<contexts...>", "contexts of the kubeconfig, in the order of the upgrade")
+    .option("--hub <context>", "the hub: its CRDs and permissions first");
+  withImageFlags(command)
+    .option("--dry-run", "print what would change, and change nothing")
+    .option("--force-conflicts", "take over fields that other programs own")
+    .option("--yes", "do not ask")
+    .option("--timeout <length>", "for each program to be ready", length, 600_000)
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
+    .action(async (contexts: readonly string[], flags: UpgradeFlags) =>
+      end(await upgrade([...new Set(contexts)], flags, terminal)),
+    );
+}
+
+function upgrade(
+  contexts: readonly string[],
+  flags: UpgradeFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { kubeconfig, hub } = flags;
+  const context = [...(hub === undefined ? [] : [hub]), ...contexts];
+  const files = kubeconfig === undefined ? {} : { kubeconfig };
+  return withClusters({ ...files, context }, terminal, async (clusters) => {
+    const stages: Stage[] = [];
+    for (const on of clusters) {
+      if (on.context === hub) stages.push(await stageOf(on, [...CRDS, ...ON_HUB], flags));
+      else {
+        const facts = await readFacts(on, terminal.signal);
+        const images = imagesFor(facts, flags);
+        if (facts.mode === undefined || images === undefined) {
+          const why =
+            facts.mode === undefined
+              ? "it has no controller: let it join"
+              : "its images are named by digests: give --agent-image and --controller-image";
+          terminal.note(`error: ${on.context}: ${why}\n`);
+          return EXIT.failed;
+        }
+        stages.push(await stageOf(on, [...CRDS, ...programs(facts.mode, images)], flags));
+      }
+    }
+    return carryOut(stages, flags, terminal);
+  });
+}
+
+/** The images of flags, or those that the cluster has, with our version as the tag. */
+function imagesFor({ images }: ClusterFacts, flags: ImageFlags): Images | undefined {
+  const given = imagesOf(flags);
+  const agent = given["clusterset-agent"] ?? withTag(images["clusterset-agent"] ?? "@", VERSION);
+  const controller =
+    given["clusterset-controller"] ?? withTag(images["clusterset-controller"] ?? "@", VERSION);
+  if (agent === undefined || controller === undefined) return undefined;
+  return { "clusterset-agent": agent, "clusterset-controller": controller };
+}
+
+async function stageOf(
+  on: Cluster,
+  objects: readonly InstallObject[],
+  { forceConflicts: force = false }: UpgradeFlags,
+): Promise<Stage> {
+  const plans = await Promise.all(
+    objects.map((object) => planObject(on, object, { force, validate: false })),
+  );
+  const workloads = WORKLOADS.flatMap((workload) =>
+    plans.flatMap((planned) =>
+      planned.object.kind === workload.kind ? [[workload, planned] as const] : [],
+    ),
+  );
+  const isWorkload = (one: Planned) => workloads.some(([, planned]) => planned === one);
+  return { on, workloads, objects: plans.filter((one) => !isWorkload(one)) };
+}
+
+async function carryOut(
+  stages: readonly Stage[],
+  flags: UpgradeFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { out, note, paint, signal, timeOfDay } = terminal;
+  const lines = stages.flatMap(({ on, objects, workloads }) =>
+    [...objects, ...workloads.map(([, planned]) => planned)].map(({ object, action, detail }) => ({
+      ...{ context: on.context, action, object: titleOf(object) },
+      ...(detail !== undefined && { detail }),
+    })),
+  );
+  out(planText(lines, paint));
+  if (lines.some(({ action }) => action === "conflict")) {
+    note(
+      "error: other programs own fields that would change. Upgrade with these programs, or take the fields over with --force-conflicts.\n",
+    );
+    return EXIT.failed;
+  }
+  if (!lines.some(({ action }) => action === "created" || action === "changed")) {
+    out("nothing to do\n");
+    return EXIT.well;
+  }
+  if (flags.dryRun === true) {
+    out("dry run: nothing was changed\n");
+    return EXIT.well;
+  }
+  if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+  const done = ({ context }: Cluster, title: string, action: string) =>
+    out(`${context}: ${title} ${action}\n`);
+  const force = flags.forceConflicts === true;
+  for (const { on, objects, workloads } of stages) {
+    await applyInOrder(on, objects, { force, signal, timeOfDay: timeOfDay(), done });
+    for (const [workload, planned] of workloads) {
+      await applyInOrder(on, [planned], { force, signal, timeOfDay: timeOfDay(), done });
+      await untilRolledOut(on, workload, flags.timeout, signal);
+      out(`${on.context}: ${workload.name} is ready\n`);
+    }
+  }
+  return EXIT.well;
+}
