@@ -54,12 +54,22 @@ function isSuspect({ age, syns, areRepeated }: Waiting): boolean {
   return areRepeated ? age >= REPEATED_ANSWER_MS : age >= ANSWER_MS && syns > 1;
 }
 
+/** An endpoint that is no suspect. */
+interface Cleared {
+  /** How often in a row. */
+  readonly times: number;
+  /** Milliseconds of the clock. */
+  readonly until: number;
+  /** Because it has answered a probe. */
+  readonly hasAnswered: boolean;
+}
+
 /** Examines clusters whose endpoints do not answer clients, each once at a time. */
 export class Examiner {
   readonly #options: ExaminerOptions;
   readonly #examined = new Set<string>();
-  /** Endpoints that have answered a probe: how often, and when they may be suspects again. */
-  readonly #cleared = new Map<string, { readonly times: number; readonly until: number }>();
+  /** Endpoints that are no suspects until some time. */
+  readonly #cleared = new Map<string, Cleared>();
 
   constructor(options: ExaminerOptions) {
     this.#options = options;
@@ -77,6 +87,11 @@ export class Examiner {
     return [...suspects.values()];
   }
 
+  /** True while as many clusters are under examination as may be at once. */
+  get isFull(): boolean {
+    return this.#examined.size >= MOST_EXAMINED;
+  }
+
   /**
    * Probes suspects of a cluster, and others to compare them with, which are not silent as far as is known. The examination lasts until `found` has
    * dealt with its judgement. Undefined while the cluster is under examination, or too many are.
@@ -88,7 +103,7 @@ export class Examiner {
     known: Silence,
     found: (judgement: Judgement) => Promise<void>,
   ): Promise<void> | undefined {
-    if (this.#examined.has(cluster) || this.#examined.size >= MOST_EXAMINED) return undefined;
+    if (this.#examined.has(cluster) || this.isFull) return undefined;
     this.#examined.add(cluster);
     return this.#examine(cluster, suspects.slice(0, MOST.suspects), watched, known)
       .then(found)
@@ -97,7 +112,7 @@ export class Examiner {
 
   /** These are no suspects for a while, longer each time. */
   clear(endpoints: readonly TcpEndpoint[]): void {
-    for (const one of endpoints) this.#clear(endpointName(one));
+    for (const one of endpoints) this.#clear(endpointName(one), CLEARED, false);
   }
 
   async #examine(
@@ -162,24 +177,25 @@ export class Examiner {
   /** A probe that is answered clears a suspect, for longer each time: its path to some clients may be closed on purpose. */
   #remember(endpoint: TcpEndpoint, result: ProbeResult): void {
     if (result === "accepted" || result === "refused")
-      this.#clear(endpointName(endpoint), ANSWERED);
+      this.#clear(endpointName(endpoint), ANSWERED, true);
   }
 
   /** Such an endpoint is probed alone: twelve connects every few seconds would be many, as long as a policy drops those of clients. */
   #hasAnsweredBefore(endpoint: TcpEndpoint): boolean {
     const last = this.#cleared.get(endpointName(endpoint));
     const isRecent = last !== undefined && this.#options.clock.now() - last.until <= CLEARED.max;
-    return isRecent && last.times > 1;
+    return isRecent && last.hasAnswered && last.times > 1;
   }
 
-  #clear(name: string, bounds: BackoffBounds = CLEARED): void {
+  #clear(name: string, bounds: BackoffBounds, hasAnswered: boolean): void {
     const { clock, random } = this.#options;
     const now = clock.now();
     const last = this.#cleared.get(name);
     this.#cleared.delete(name);
     const isRecent = last !== undefined && now - last.until <= CLEARED.max;
     const times = isRecent ? last.times + 1 : 1;
-    this.#cleared.set(name, { times, until: now + backoff(times, bounds, random()) });
+    const until = now + backoff(times, bounds, random());
+    this.#cleared.set(name, { times, until, hasAnswered });
     for (const oldest of this.#cleared.keys()) {
       if (this.#cleared.size <= MOST_CLEARED) break;
       this.#cleared.delete(oldest);

@@ -176,11 +176,14 @@ export class HealthSource implements Source {
     const byCluster = watched.byCluster(suspects);
     const listed = new Set([...byCluster.values()].flatMap((members) => [...members.keys()]));
     this.#examiner.clear(suspects.filter((one) => !listed.has(one)));
+    // An examination that ends meanwhile makes room for the first of the next look, not for those behind it.
+    let hasRoom = true;
     for (const [cluster, members] of rarestFirst(byCluster)) {
+      hasRoom &&= !this.#examiner.isFull;
       const whole = this.#verdicts.ofCluster(cluster);
       if (whole !== undefined) await this.#join(whole, members);
       const next = this.#inTurns(cluster, members);
-      if (next.length === 0) continue;
+      if (next.length === 0 || !hasRoom) continue;
       const found = (one: Judgement) => this.#judged(cluster, members, watched, one);
       const known = this.#verdicts.silence;
       const examination = this.#examiner.examine(cluster, next, watched, known, found);

@@ -34,8 +34,14 @@ test("A thread that shares its processor waits for it, and one that sleeps does 
   const sleeper = spawn("sleep", ["60"]);
   try {
     const waited = ({ pid = 0 }: ChildProcess) => waitedForProcessor(pid);
-    while (both.some((one) => !(waited(one) > 100))) await sleep(20);
-    assert.ok(waited(sleeper) < 100, `${waited(sleeper)}`);
+    const untilBothWaited = async (ms: number) => {
+      while (both.some((one) => !(waited(one) > ms))) await sleep(20);
+    };
+    // It waits while it starts.
+    await untilBothWaited(100);
+    const before = waited(sleeper);
+    await untilBothWaited(200);
+    assert.equal(waited(sleeper), before);
   } finally {
     for (const one of [...both, sleeper]) one.kill("SIGKILL");
   }

@@ -150,9 +150,15 @@ export class HealthWorld {
   }
 
   async stop(): Promise<void> {
-    const stopped = this.#source.stop();
-    this.clock.advance(1_000);
-    await stopped;
+    let isStopped = false;
+    void this.#source.stop().then(() => {
+      isStopped = true;
+    });
+    // An examination in progress probes up to twice.
+    while (!isStopped) {
+      this.clock.advance(STEP);
+      await turn();
+    }
   }
 
   #open(): HealthSource {

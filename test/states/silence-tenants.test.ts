@@ -47,22 +47,26 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
     await world.stop();
   });
 
-  test("nor one with hundreds of clusters delays the verdict on one, and gets a limited number itself", async () => {
-    const world = worldOf(32);
-    for (let i = 0; i < 240; i++) world.serve(`s${i}`, { [`c${i + 10}`]: 1 }, {}, "mallory");
-    world.serve("web", { c2: 4, c3: 4 });
-    const isDown = { c2: false };
-    world.network = (_, cluster) => (cluster === "c3" || (cluster === "c2" && !isDown.c2) ? 1 : 0);
-    await world.pass(15_000, 3);
-    assert.ok(world.words.includes("limited mallory"), world.words.slice(-3).join(", "));
-    const found = world.words.filter((word) => word.startsWith("silent")).length;
-    // As many clusters as are examined at once may be found at once.
-    assert.ok(found <= 64 + 7, `${found}`);
-    isDown.c2 = true;
-    await world.pass(PATIENCE, 3);
-    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-    await world.stop();
-  });
+  // With the second and third seed, examinations of the tenant's clusters took every place that became free.
+  for (const seed of [32, 103, 116]) {
+    test(`nor one with hundreds of clusters delays the verdict on one, and gets a limited number itself (${seed})`, async () => {
+      const world = worldOf(seed);
+      for (let i = 0; i < 240; i++) world.serve(`s${i}`, { [`c${i + 10}`]: 1 }, {}, "mallory");
+      world.serve("web", { c2: 4, c3: 4 });
+      const isDown = { c2: false };
+      world.network = (_, cluster) =>
+        cluster === "c3" || (cluster === "c2" && !isDown.c2) ? 1 : 0;
+      await world.pass(15_000, 3);
+      assert.ok(world.words.includes("limited mallory"), world.words.slice(-3).join(", "));
+      const found = world.words.filter((word) => word.startsWith("silent")).length;
+      // As many clusters as are examined at once may be found at once.
+      assert.ok(found <= 64 + 7, `${found}`);
+      isDown.c2 = true;
+      await world.pass(PATIENCE, 3);
+      assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+      await world.stop();
+    });
+  }
 
   test("does not delay verdicts on endpoints of others, and gets a limited number itself", async () => {
     const world = worldOf(16);
