@@ -37,8 +37,13 @@ export function clusterId(value: string): string {
   return value;
 }
 
+/** `--timeout`, in milliseconds. `preset`: its default, as a user writes it. */
+export function timeoutOption(about: string, preset: string): Option {
+  return new Option("--timeout <length>", about).argParser(length).default(length(preset), preset);
+}
+
 /** Milliseconds of a length of time such as `90s` or `5m`. */
-export function length(value: string): number {
+function length(value: string): number {
   const milliseconds = durationOf(value);
   if (milliseconds === undefined) {
     throw new InvalidArgumentError("Expected a number and s, m, h or d.");

@@ -19,23 +19,21 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
   const program = new Command("kubectl clusterset")
     .description("Install, examine and operate a clusterset of clusterset-proxy.")
     .version(VERSION, "--version", "print the version")
-    .helpCommand("help [command]", "print the help of a command")
     // For the hidden command that completes other command lines.
     .enablePositionalOptions()
     .showHelpAfterError("(--help lists the flags)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.note })
     // Reported by the caller, which sets the exit code.
     .exitOverride();
-  addStatus(program, terminal, end);
-  addExplain(program, terminal, end);
-  addExport(program, terminal, end);
-  addSimulate(program, terminal, end);
-  addJoin(program, terminal, end);
-  addLeave(program, terminal, end);
-  addRotate(program, terminal, end);
-  addUpgrade(program, terminal, end);
-  addDrain(program, terminal, end);
-  addBundle(program, terminal, end);
-  addCompletion(program, terminal, end);
-  return program;
+  const groups: readonly (readonly [string, readonly (typeof addStatus)[]])[] = [
+    ["Examine:", [addStatus, addExplain, addSimulate, addBundle]],
+    ["Operate:", [addExport, addDrain]],
+    ["Install:", [addJoin, addUpgrade, addRotate, addLeave]],
+    ["Other:", [addCompletion]],
+  ];
+  for (const [heading, commands] of groups) {
+    program.commandsGroup(heading);
+    for (const add of commands) add(program, terminal, end);
+  }
+  return program.helpCommand("help [command]", "print the help of a command");
 }

@@ -17,7 +17,7 @@ import {
 import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { untilRolledOut } from "../clusters/rollout.ts";
-import { length } from "../command-line.ts";
+import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
@@ -111,7 +111,7 @@ export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCo
     )
     .option("--force-conflicts", "take over fields that other programs own")
     .option("--yes", "do not ask")
-    .option("--timeout <length>", "for agents and controllers to be ready", length, 180_000)
+    .addOption(timeoutOption("for agents and controllers to be ready", "3m"))
     .option("--no-wait", "do not wait for agents and controllers")
     .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: JoinFlags) =>

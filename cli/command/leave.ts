@@ -13,7 +13,7 @@ import {
 } from "../clusters/depart.ts";
 import { MEMBERS_NAMESPACE } from "../clusters/handover.ts";
 import { readFacts } from "../clusters/read-facts.ts";
-import { clusterId, length, listed } from "../command-line.ts";
+import { clusterId, listed, timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { objectOf, programsToDelete, tracesInPeer, tracesOnHub } from "../install/departure.ts";
 import { HUB_SECRET } from "../install/desired.ts";
@@ -80,7 +80,7 @@ export function addLeave(
     .option("--dry-run", "print what would be deleted, and delete nothing")
     .option("--yes", "do not ask")
     .option("--no-wait", "do not wait until others no longer use its endpoints")
-    .option("--timeout <length>", "for each wait", length, 180_000)
+    .addOption(timeoutOption("for each wait", "3m"))
     .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (context: string, flags: LeaveFlags) =>
       end(await leave(context, flags, terminal)),

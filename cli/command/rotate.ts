@@ -3,7 +3,7 @@ import { withClusters } from "../clusters/contexts.ts";
 import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
-import { length } from "../command-line.ts";
+import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
@@ -36,7 +36,7 @@ export function addRotate(
     .option("--hub <context>", "the hub, which holds the registries; default: a mesh")
     .option("--dry-run", "print what would change, and change nothing")
     .option("--yes", "do not ask")
-    .option("--timeout <length>", "until a new token is in use", length, 180_000)
+    .addOption(timeoutOption("until a new token is in use", "3m"))
     .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: RotateFlags) =>
       end(await rotate([...new Set(contexts)], flags, terminal)),

@@ -6,7 +6,7 @@ import { withClusters } from "../clusters/contexts.ts";
 import { applyInOrder } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { untilRolledOut, type Workload } from "../clusters/rollout.ts";
-import { length } from "../command-line.ts";
+import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { withTag } from "../install/image-tag.ts";
@@ -53,7 +53,7 @@ export function addUpgrade(
     .option("--dry-run", "print what would change, and change nothing")
     .option("--force-conflicts", "take over fields that other programs own")
     .option("--yes", "do not ask")
-    .option("--timeout <length>", "for each program to be ready", length, 600_000)
+    .addOption(timeoutOption("for each program to be ready", "10m"))
     .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: UpgradeFlags) =>
       end(await upgrade([...new Set(contexts)], flags, terminal)),
