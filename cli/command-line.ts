@@ -37,9 +37,9 @@ export function clusterId(value: string): string {
   return value;
 }
 
-/** `--timeout`, in milliseconds. `preset`: its default, as a user writes it. */
-export function timeoutOption(about: string, preset: string): Option {
-  return new Option("--timeout <length>", about).argParser(length).default(length(preset), preset);
+/** `--timeout`, or another flag, in milliseconds. `preset`: its default, as a user writes it. */
+export function timeoutOption(about: string, preset: string, flag = "--timeout"): Option {
+  return new Option(`${flag} <length>`, about).argParser(length).default(length(preset), preset);
 }
 
 /** Milliseconds of a length of time such as `90s` or `5m`. */

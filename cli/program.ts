@@ -3,6 +3,7 @@ import { VERSION } from "../common/version.ts";
 import { addBundle } from "./command/bundle.ts";
 import { addCompletion } from "./command/completion.ts";
 import { addDrain } from "./command/drain.ts";
+import { addDrill } from "./command/drill.ts";
 import { addExplain } from "./command/explain.ts";
 import { addExport } from "./command/export.ts";
 import { addJoin } from "./command/join.ts";
@@ -27,7 +28,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
     .exitOverride();
   const groups: readonly (readonly [string, readonly (typeof addStatus)[]])[] = [
     ["Examine:", [addStatus, addExplain, addSimulate, addBundle]],
-    ["Operate:", [addExport, addDrain]],
+    ["Operate:", [addExport, addDrain, addDrill]],
     ["Install:", [addJoin, addUpgrade, addRotate, addLeave]],
     ["Other:", [addCompletion]],
   ];

@@ -19,14 +19,19 @@ const AGENTS: ResourceQuery = {
   labelSelector: "app.kubernetes.io/name=clusterset-agent",
 };
 
-/** Lists everything that agents decide by. Rejects with an ApiFault. */
-export async function readAgentObjects(cluster: Cluster): Promise<AgentObjects> {
+/** Lists everything that agents decide by; of one namespace, imports and slices of it. Rejects with an ApiFault. */
+export async function readAgentObjects(
+  cluster: Cluster,
+  namespace?: string,
+): Promise<AgentObjects> {
+  const within = namespace === undefined ? {} : { namespace };
   // The field selector of nodes is another one.
   const { serviceimports, endpointslices, clusterproperties, ipaddresses } = queries("any");
   const [imports, slices, properties, holders, nodes, daemonSets] = await Promise.all(
-    [serviceimports, endpointslices, clusterproperties, ipaddresses, queryOf(NODES), AGENTS].map(
-      (query) => cluster.list(query),
-    ),
+    [
+      ...[serviceimports, endpointslices].map((query) => ({ ...query, ...within })),
+      ...[clusterproperties, ipaddresses, queryOf(NODES), AGENTS],
+    ].map((query) => cluster.list(query)),
   );
   return {
     imports: imports ?? [],

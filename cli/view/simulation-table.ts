@@ -56,7 +56,7 @@ function merged(ports: readonly SimulatedPort[], groups: number): Line[] {
 }
 
 /** `regional cluster-2 (3)`, `local c1 90%, c2 10% (7)`, `rejected (no-endpoint)`. */
-function outcomeText(outcome: Outcome | undefined): string {
+export function outcomeText(outcome: Outcome | undefined): string {
   if (outcome === undefined) return "-";
   const { reason, tier, clusters, endpoints } = outcome;
   if (endpoints === 0) return `rejected (${reason})`;

@@ -35,6 +35,7 @@ export const IP_ADDRESSES: ApiResource = {
 };
 export const DAEMON_SETS: ApiResource = apps("daemonsets", "DaemonSet");
 export const DEPLOYMENTS: ApiResource = apps("deployments", "Deployment");
+export const STATEFUL_SETS: ApiResource = apps("statefulsets", "StatefulSet");
 export const NAMESPACES: ApiResource = core("namespaces", "Namespace");
 export const NODES: ApiResource = core("nodes", "Node");
 export const PODS: ApiResource = core("pods", "Pod");
@@ -42,6 +43,14 @@ export const CONFIG_MAPS: ApiResource = core("configmaps", "ConfigMap");
 export const SERVICE_ACCOUNTS: ApiResource = core("serviceaccounts", "ServiceAccount");
 export const SECRETS: ApiResource = core("secrets", "Secret");
 export const SERVICES: ApiResource = core("services", "Service");
+
+/** Read for a drill: an autoscaler would undo it. */
+export const AUTOSCALERS: ApiResource = {
+  group: "autoscaling",
+  versions: ["v2", "v1"],
+  resource: "horizontalpodautoscalers",
+  kind: "HorizontalPodAutoscaler",
+};
 
 function core(resource: string, kind: string): ApiResource {
   return { group: "", versions: ["v1"], resource, kind };

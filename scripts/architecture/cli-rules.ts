@@ -83,6 +83,18 @@ export const CLI_RULES: readonly Rule[] = [
     why: "Collects objects, pages and logs for a bug report, and writes them.",
   },
   {
+    files: ["cli/drill/{figures,workload}.ts"],
+    may: ["./", "api/**", "cli/exit-code.ts", "cli/output/**"],
+    pure: true,
+    why: "What a drill scales, and what connections met meanwhile.",
+  },
+  {
+    files: ["cli/drill/**"],
+    may: ["./", "api/**", "common/**", "cli/clusters/**", "node:net"],
+    pure: false,
+    why: "The steps of a drill, and their undoing; what runs in its pod.",
+  },
+  {
     files: ["cli/clusters/**"],
     may: [
       "./",

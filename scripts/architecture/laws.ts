@@ -27,6 +27,8 @@ export const TIME_OF_DAY = {
     "agent/observe/observer.ts",
     "controller/command/run.ts",
     "cli/main.ts",
+    // A script that runs in a pod.
+    "cli/drill/caller.ts",
   ],
 } as const;
 

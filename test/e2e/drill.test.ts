@@ -67,6 +67,19 @@ describe("a service in three clusters, with pods that call it continuously", () 
     }
   });
 
+  test("kubectl clusterset drill scales it to nothing and back, prints which cluster took over, and no connection fails", async (t) => {
+    const printed = await reader.follow("In one command");
+    t.diagnostic(printed);
+    assert.match(printed, /^as it is +local cluster-1 \(1\) +\d+ +[\d.]+ ms +0$/m);
+    assert.match(printed, /^scaled to nothing +regional cluster-2 \(1\) +\d+ +[\d.]+ ms +0$/m);
+    assert.match(printed, /^scaled back +local cluster-1 \(1\) +\d+ +[\d.]+ ms +0$/m);
+    const left = await reader.paste(
+      "kubectl --context cluster-1 -n demo get pods -l app.kubernetes.io/managed-by=kubectl-clusterset -o name",
+    );
+    assert.equal(left, "");
+    await untilAnswered(callers, BY_LOCAL);
+  });
+
   describe("maintenance", { concurrency: 1 }, () => {
     let maintenance: Maintenance;
     before(async () => {

@@ -127,7 +127,7 @@ test("after failures, every other query returns data, and the alerts about them 
   await stage.scale("c2", false);
   await stage.scale("c1", false);
   const client = stage.connect(vip, 600);
-  await client.settled("c3", 0, () => stage.log);
+  await client.settled("c3", 0, () => stage.log, PATIENCE_MS);
   await stage.killCluster("c3");
 
   // The own API server rejects writes: it is gone while another cluster changes.
