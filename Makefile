@@ -31,7 +31,7 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: check unit kernel ## run all checks and tests: 30 minutes on two processors; needs root
+test: check unit kernel ## run all checks and tests: 45 minutes on two processors; needs root
 
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
