@@ -89,6 +89,8 @@ describe("beside the real kube-proxy", () => {
       shared.import(["a", "b"]);
       const both = [cluster.server("a"), cluster.server("b")];
       await eventually(async () => assert.deepEqual(await shared.takers(), both));
+      // The other family's rules may follow a moment later.
+      await shared.settled();
       await shared.agent.stop();
       const its = await shared.settled();
       await shared.agent.start();
