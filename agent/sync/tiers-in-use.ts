@@ -1,6 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
-import { type ImportView, portInFamily } from "../model/model.ts";
+import type { ImportView } from "../model/model.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
+import { usedTiers } from "../plan/used-tiers.ts";
 
 /**
  * The tier that each port used in the last plan, of imports whose policy depends on it. A new process knows none; it then uses a tier as soon as
@@ -21,9 +22,6 @@ export class TiersInUse {
       this.#imports.delete(key);
       return;
     }
-    const tiers = plan.services.flatMap((service) =>
-      service.tier === undefined ? [] : [[portInFamily(service), service.tier] as const],
-    );
-    this.#imports.set(key, new Map(tiers));
+    this.#imports.set(key, usedTiers(plan));
   }
 }

@@ -7,6 +7,7 @@ export interface AgentSettings {
   readonly config: AgentConfig;
   /** Variables whose value the DaemonSet does not state: they come from another object. */
   readonly unknown: readonly string[];
+  readonly image?: string;
   /** Tag of the image; absent if it has none. */
   readonly version?: string;
 }
@@ -36,9 +37,13 @@ export function agentSettings(daemonSets: readonly unknown[]): AgentSettings | U
   const host = { name: "node", terminal: false };
   const config = parseConfig(argv, { ...Object.fromEntries(env), ...IN_CLUSTER }, host);
   if (isUsage(config)) return config;
-  const [image = ""] = (textField(container, "image") ?? "").split("@");
-  const [, version] = /:([^:/]+)$/.exec(image) ?? [];
-  return { config, unknown, ...(version !== undefined && { version }) };
+  const image = textField(container, "image");
+  const [, version] = /:([^:/]+)$/.exec(image?.replace(/@.*/, "") ?? "") ?? [];
+  return {
+    ...{ config, unknown },
+    ...(image !== undefined && { image }),
+    ...(version !== undefined && { version }),
+  };
 }
 
 function listAt(from: unknown, ...path: readonly string[]): readonly unknown[] {

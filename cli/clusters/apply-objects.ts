@@ -7,7 +7,7 @@ import { whyCrdStays } from "../install/crd-release.ts";
 import { type InstallObject, resourceOf, titleOf } from "../install/install-object.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** What becomes of an object. `kept`: it differs and stays. `conflict`: other programs own fields that would change. */
+/** The action on an object. `kept`: it differs and stays. `conflict`: other programs own fields that would change. */
 export type Action = "created" | "changed" | "unchanged" | "kept" | "conflict" | "deleted";
 
 /** An object, and what is to become of it. */
@@ -29,7 +29,7 @@ export interface PlanOptions {
 }
 
 /**
- * Compares an object with the cluster's, by a dry run of the API server. What is the same stays unwritten, whoever wrote it.
+ * Compares an object with the cluster's, by a dry run of the API server. An equal object is not written, whichever program wrote it.
  * Rejects with an ApiFault that names the object.
  */
 export async function planObject(

@@ -9,7 +9,7 @@ const CONFIG = { namespace: "kube-system", name: "coredns" };
 /** Milliseconds for CoreDNS's pods to be ready with another Corefile. */
 const ROLLOUT_MS = 120_000;
 
-/** What becomes of the Corefile of a cluster. */
+/** The action on the Corefile of a cluster. */
 export interface NamesPlan {
   readonly action: "changed" | "unchanged" | "kept";
   readonly live?: ApiObject;

@@ -77,7 +77,7 @@ export async function accountObjects(
 }
 
 /**
- * The Secret of a handover with its kubeconfig, and what becomes of it. Without a token, which is then made first, it has none.
+ * The Secret of a handover with its kubeconfig, and the action on it. Without a token, which is then created first, it has no kubeconfig.
  * Rejects with an ApiFault.
  */
 export async function planHandover(handover: Handover, options: PlanOptions): Promise<Planned> {

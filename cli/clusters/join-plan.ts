@@ -41,7 +41,7 @@ export interface JoinOptions extends PlanOptions {
   readonly dns: boolean;
 }
 
-/** What becomes of one cluster's objects. */
+/** The actions on the objects of one cluster. */
 export interface ContextPlan {
   readonly on: Cluster;
   /** In the order in which they are applied. */

@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
-import { fieldAt, textField } from "../../api/parse/fields.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import {
@@ -141,7 +140,6 @@ async function prepare(
   if (typeof workloads === "string") return workloads;
   const objects = await readAgentObjects(on, service.namespace);
   const key = objectKey(service.namespace, service.name);
-  const [daemonSet] = objects.daemonSets;
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) return usageText(settings);
   const fact = agentFacts(objects, settings.config).imports.get(key);
@@ -150,7 +148,7 @@ async function prepare(
   const [vip] = fact?.vips ?? [];
   if (fact === undefined) return `there is no ServiceImport ${key}`;
   if (vip === undefined || port === undefined) return `${key} has no address, or no such TCP port`;
-  const image = flags.image ?? imageOf(daemonSet);
+  const image = flags.image ?? settings.image;
   if (image === undefined) return "there is no agent whose image the pod could use: set --image";
   const outcome = () => outcomeOf(on, key, port.port);
   const first = await outcome();
@@ -180,14 +178,6 @@ async function outcomeOf(on: Cluster, key: ObjectKey, port: number) {
     text: outcomeText(found?.before),
     isLocal: own !== undefined && clusters.includes(own),
   };
-}
-
-function imageOf(daemonSet: unknown): string | undefined {
-  const containers = fieldAt(daemonSet, "spec", "template", "spec", "containers");
-  const agent = Array.isArray(containers)
-    ? containers.find((one) => textField(one, "name") === "agent")
-    : undefined;
-  return textField(agent, "image");
 }
 
 function rate(value: string): number {

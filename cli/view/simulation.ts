@@ -1,7 +1,8 @@
-import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
-import { type ImportView, type Model, portInFamily } from "../../agent/model/model.ts";
+import type { NodeFact } from "../../agent/model/facts.ts";
+import type { ImportView, Model } from "../../agent/model/model.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { planImport } from "../../agent/plan/plan.ts";
+import { usedTiers } from "../../agent/plan/used-tiers.ts";
 import { servicePortName, type VirtualService } from "../../agent/plan/virtual-service.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
@@ -63,15 +64,8 @@ function withTiersInUse(
   view: ImportView | undefined,
   today: ImportPlan | undefined,
 ): ImportView | undefined {
-  if (view === undefined || today === undefined || !dependsOnUse(view.fact)) return view;
-  const tiers = today.services.flatMap((service) =>
-    service.tier === undefined ? [] : [[portInFamily(service), service.tier] as const],
-  );
-  return { ...view, inUse: new Map(tiers) };
-}
-
-function dependsOnUse(fact: ImportFact | undefined): boolean {
-  return fact?.minReady !== undefined;
+  const dependsOnUse = view?.fact?.minReady !== undefined;
+  return dependsOnUse && today !== undefined ? { ...view, inUse: usedTiers(today) } : view;
 }
 
 function* compared(

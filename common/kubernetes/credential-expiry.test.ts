@@ -7,7 +7,7 @@ const jwt = (claims: object): string =>
   ["e30", Buffer.from(JSON.stringify(claims)).toString("base64url"), "c2ln"].join(".");
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` }, tls: {} });
 
-test("a token expires when its claim says so, and is told apart from one in a file that is replaced", () => {
+test("a token expires when its claim says so, and is distinguished from one in a file that is replaced", () => {
   const access = bearer(jwt({ exp: 1_800_000_000, sub: "system:serviceaccount:a:b" }));
   assert.deepEqual(expiriesOf(access, false), [{ credential: "token", at: 1_800_000_000 }]);
   assert.deepEqual(expiriesOf(access, true), [{ credential: "token-file", at: 1_800_000_000 }]);

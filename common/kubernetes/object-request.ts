@@ -80,7 +80,7 @@ export function storeRequest(
   });
 }
 
-/** Changes some fields of an object (RFC 7396: null deletes one), whoever owns them, if it is in the given state. */
+/** Changes some fields of an object (RFC 7396: null deletes one), also of other field managers, if it is in the given state. */
 export function patchRequest(
   resource: ApiResource,
   name: ObjectName,
