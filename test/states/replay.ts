@@ -107,7 +107,7 @@ export function pureNftables(
     // Chains that a service needed stay.
     shown: ({ rules, ...state }) => ({
       ...state,
-      rules: rules.filter((mark) => !/^(pick|hash|sticky|known|assign)-/.test(mark)),
+      rules: rules.filter((mark) => !/^(pick|hash|share|sticky|known|assign)-/.test(mark)),
     }),
   };
 }
