@@ -50,6 +50,12 @@ export function earlierRelease(): Release {
   return releaseIn(root);
 }
 
+/** Unpacks these files of the last release into a folder, beside this repository's npm packages. */
+export function unpackEarlierRelease(folder: string, paths: readonly string[]): void {
+  execFileSync("tar", ["-x", "-C", folder], { input: git("archive", COMMIT, ...paths) });
+  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+}
+
 /** Whether both pin the same dependencies. Those of dependencies may differ: they are in the range that each of these accepts. */
 function pinsSamePackages(): boolean {
   const ours = packagesIn(readFileSync(join(REPOSITORY, LOCK), "utf8"));

@@ -77,8 +77,9 @@ describe("beside the real kube-proxy", () => {
       }
       await ended;
       const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
-      for (const { total, answered, errors } of sums) {
-        assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+      for (const [i, { total, answered, errors }] of sums.entries()) {
+        const address = [VIP, CLUSTER_IP][i];
+        assert.deepEqual({ address, answered, errors }, { address, answered: total, errors: {} });
         assert.ok(total >= 200, `only ${total} connections`);
       }
       const totals = sums.map(({ total }) => total).join(" and ");

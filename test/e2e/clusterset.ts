@@ -1,6 +1,7 @@
 import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
 import { clusterCidrs } from "../cluster/spec.ts";
 import { assertNone, type Denied, deniedIn } from "./denied.ts";
+import type { EarlierImages } from "./earlier-images.ts";
 import { blockWith, functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
@@ -12,6 +13,8 @@ const ROLLOUT = "--timeout=180s";
 export interface ClustersetOptions extends ClustersOptions {
   /** Folders of deploy/components that an operator adds, such as `dual-stack`. */
   readonly components?: readonly string[];
+  /** What is installed instead of these sources; its images are among `images`. */
+  readonly release?: Pick<EarlierImages, "deploy" | "tag">;
 }
 
 /**
@@ -25,19 +28,20 @@ export interface ClustersetOptions extends ClustersOptions {
 export class Clusterset implements AsyncDisposable {
   readonly clusters: Clusters;
   readonly #overlay: Kustomization;
+  readonly #release: ClustersetOptions["release"];
   readonly #provoked: ((denied: Denied) => boolean)[] = [];
 
-  private constructor(clusters: Clusters, overlay: Kustomization) {
+  private constructor(clusters: Clusters, { components = [], release }: ClustersetOptions) {
     this.clusters = clusters;
-    this.#overlay = overlay;
+    this.#overlay = new Kustomization("mesh", components);
+    this.#release = release;
   }
 
   /** Returns when agents and controllers are ready in all clusters. */
   static async create(options: ClustersetOptions = {}): Promise<Clusterset> {
-    const { components = [] } = options;
     const images = [...(await productImages()), ...(options.images ?? [])];
     const clusters = await Clusters.create({ ...options, images });
-    const set = new Clusterset(clusters, new Kustomization("mesh", components));
+    const set = new Clusterset(clusters, options);
     try {
       await set.install(set.ids);
     } catch (error) {
@@ -54,9 +58,8 @@ export class Clusterset implements AsyncDisposable {
 
   /** Makes these members of the clusterset, known to all that are in it. */
   async install(ids: readonly string[]): Promise<void> {
-    await this.#each(
-      ids,
-      (id) => `deploy/crds/install ${id}\nkubectl --context ${id} apply -k ${this.#overlay.folder}`,
+    await this.#each(ids, (id) =>
+      this.#release === undefined ? this.ours(id) : releaseIn(id, this.#release),
     );
     await Promise.all(
       ids.map(async (id) => {
@@ -73,6 +76,11 @@ deploy/coredns/names add ${id}
 kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} daemonset/clusterset-agent
 kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} deployment/clusterset-controller`,
     );
+  }
+
+  /** Commands that apply this release in a cluster. */
+  ours(id: string): string {
+    return `deploy/crds/install ${id}\nkubectl --context ${id} apply -k ${this.#overlay.folder}`;
   }
 
   /** Lets a cluster's peer read its registry. */
@@ -123,4 +131,14 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
   async #each(ids: readonly string[], commands: (id: string) => string): Promise<void> {
     await Promise.all(ids.map((id) => this.shell(commands(id))));
   }
+}
+
+/** Commands that apply another release in a cluster: all in one, as its own guides have it. */
+export function releaseIn(
+  id: string,
+  { deploy, tag }: Pick<EarlierImages, "deploy" | "tag">,
+): string {
+  return `kubectl kustomize ${deploy}/overlays/mesh |
+  sed -E "s#(image: clusterset-(agent|controller)):.*#\\1:${tag}#" |
+  kubectl --context ${id} apply -f -`;
 }
