@@ -8,14 +8,13 @@ import { Caller } from "./caller.ts";
 import { Clusterset, releaseIn } from "./clusterset.ts";
 import { type EarlierImages, earlierImages } from "./earlier-images.ts";
 import { effectOf } from "./effect.ts";
+import { functionOf } from "./guide.ts";
 import { RELEASE } from "./images.ts";
-import { exported, web } from "./web.ts";
 
 // The images and manifests of the last release, in one cluster and then in both, beside these. The steps are those that the changelog
 // requires of operators (Upgrade and roll back). The tests are one story, in order; test/apiserver/other-release.test.ts has the details.
 
 const [FIRST, SECOND] = ["cluster-1", "cluster-2"];
-const PLACE = { namespace: "demo", name: "web" };
 const PATIENCE_MS = 60_000;
 
 describe("two clusters with the last release's images", {
@@ -35,10 +34,9 @@ describe("two clusters with the last release's images", {
     });
     // Until both are applied, programs of one release may have the rights of the other.
     set.provoke(() => true);
-    const all = set.ids.map((cluster) => ({ cluster, ...PLACE }));
-    await Promise.all(all.map((one) => set.shell(`${web(one)}\n${exported(one)}`)));
+    await Promise.all(set.ids.map((id) => set.shell(served(id))));
     vips = await addresses();
-    const target = "http://web.demo.svc.clusterset.local";
+    const target = "http://serve.demo.svc.clusterset.local";
     const started = set.ids.map(async (cluster) => [
       cluster,
       await Caller.start(set, { cluster, namespace: "demo", name: "calls", target }),
@@ -98,7 +96,7 @@ ${rollout} deployment/clusterset-controller`);
       const other = id === FIRST ? SECOND : FIRST;
       const acts = (replicas: number) => () =>
         set.clusters.kubectl(id, [
-          ..."-n demo scale deployment web --replicas".split(" "),
+          ..."-n demo scale deployment serve --replicas".split(" "),
           `${replicas}`,
         ]);
       await assertAnswered(t, `${id} to zero`, { acts: acts(0), from: id, by: other });
@@ -134,7 +132,15 @@ ${rollout} deployment/clusterset-controller`);
   }
 
   async function addresses(): Promise<string> {
-    const get = "-n demo get serviceimport web -o jsonpath={.spec.ips[0]}".split(" ");
+    const get = "-n demo get serviceimport serve -o jsonpath={.spec.ips[0]}".split(" ");
     return (await Promise.all(set.ids.map((id) => set.clusters.kubectl(id, get)))).join();
   }
 });
+
+/** Commands: the service of the guide, exported, in one cluster. */
+function served(cluster: string): string {
+  return `${functionOf("drill.md", "serve")}
+serve ${cluster}
+kubectl --context ${cluster} -n demo rollout status --timeout=120s deployment/serve
+kubectl --context ${cluster} -n demo wait --for=condition=Ready --timeout=60s serviceexport/serve`;
+}
