@@ -18,12 +18,12 @@ function tests(name: string, files: string, concurrency: number): Group {
 
 /**
  * All that needs root, or more than seconds. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
- * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need, measures memory, and tries what is installed. Tests of rules make
+ * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need, measures memory, tries what is installed, and has others' rules beside ours. Tests of rules make
  * storms of connections, one storm at a time.
  */
 const LANES: readonly (readonly Group[])[] = [
   [
-    tests("servers", "test/{lab,apiserver,coexistence}/**/*.test.ts", 2),
+    tests("servers", "test/apiserver/**/*.test.ts", 2),
     tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
   ],
   [tests("rules", "test/{kernel,backends}/**/*.test.ts", 1)],
@@ -31,6 +31,7 @@ const LANES: readonly (readonly Group[])[] = [
     { name: "images", argv: ["test/e2e/make-ready.ts"] },
     tests("limits", "test/limits/**/*.test.ts", 1),
     tests("packages", "test/{monitoring,packages}/**/*.test.ts", 1),
+    tests("coexistence", "test/{lab,coexistence}/**/*.test.ts", 1),
   ],
 ];
 
