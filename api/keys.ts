@@ -46,6 +46,11 @@ export const ANNOTATION_MIN_READY = "clusterset-proxy.io/min-ready";
 /** On an import: IPVS scheduler, one of `SCHEDULERS`. */
 export const ANNOTATION_SCHEDULER = "clusterset-proxy.io/ipvs-scheduler";
 
+/** On a Service, or on its Namespace for all its Services: `"true"` lists endpoints of other clusters for the ClusterIP, as a fallback. */
+export const ANNOTATION_CLUSTER_IP_FAILOVER = "clusterset-proxy.io/cluster-ip-failover";
+/** Value of `LABEL_MANAGED_BY` on failover slices. */
+export const FAILOVER_MANAGER = "cluster-ip-failover.clusterset-proxy.io";
+
 /** The controller, as a value of `LABEL_MANAGED_BY` and as a field manager. */
 export const CONTROLLER_NAME = "clusterset-controller";
 /** On a slice: the component that manages it (discovery.k8s.io/v1). */

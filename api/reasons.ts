@@ -250,13 +250,30 @@ export const REASONS = {
   released: "The last export of an adopted import was deleted: the import is user-managed again.",
   withdrawn: "The last export was deleted: the controller deletes the import that it created.",
   "not-heard":
-    "The exports of a cluster that this import came from have not been listed yet: the import is not changed.",
+    "The exports of a cluster that this import, or a failover slice, came from have not been listed yet: nothing is changed.",
   "range-exhausted": "The ClusterSet CIDR has no free address of this IP family.",
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",
   "port-not-merged":
-    "No port of the slice matches a port of the merged service by name, protocol and number.",
-  "family-not-merged": "The oldest export does not have the slice's IP family.",
+    "No port of the slice matches a port of the merged service by name, protocol and number, or of the local Service by name and protocol.",
+  "family-not-merged":
+    "The oldest export, or the local Service, does not have the slice's IP family.",
+
+  // A Service whose ClusterIP is to fail over (annotation cluster-ip-failover).
+  "failover-prepared":
+    "Failover slices list endpoints of the nearest other clusters for the Service; a proxy uses them while no local endpoint is ready.",
+  "failover-limit":
+    "The nearest other clusters have more than 1,000 endpoints, or 100 slices, of one IP family for the Service: the rest is left out of its failover slices.",
+  "failover-forbidden": "--cluster-ip-failover is `never` in this cluster.",
+  "service-headless": "The Service is headless: it has no ClusterIP that could fail over.",
+  "service-external-name":
+    "The Service is of type ExternalName: it has no ClusterIP that could fail over.",
+  "not-exported-elsewhere": "No other cluster exports the Service.",
+  "import-missing": "The ServiceImport of the name does not exist yet, so its tiers are unknown.",
+  "no-remote-endpoint":
+    "No other cluster that the import allows has a ready or serving endpoint for the Service.",
+  "slice-foreign":
+    "Another program has an EndpointSlice with the name of a failover slice: it is left alone.",
 
   // External changes to managed kernel objects; the agent repairs each.
   "jump-missing": "A jump to a managed chain was deleted from a built-in chain.",

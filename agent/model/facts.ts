@@ -5,7 +5,7 @@ import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
 import type { Scheduler } from "../../api/scheduler.ts";
 import type { Shift } from "../../api/shift.ts";
-import type { ClusterSelector } from "./cluster-selector.ts";
+import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { MinReady } from "./min-ready.ts";
 

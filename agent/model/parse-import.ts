@@ -5,7 +5,6 @@ import {
   ANNOTATION_ON_ENDPOINT_DEATH,
   ANNOTATION_SCHEDULER,
   ANNOTATION_UDP,
-  ANNOTATION_UNSELECTED_CLUSTERS,
 } from "../../api/keys.ts";
 import { isLabelName } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
@@ -16,10 +15,10 @@ import { CLAIMS, parsePort, parsePorts } from "../../api/parse/parse-ports.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import { parseCreated } from "../../api/parse/time.ts";
 import { SCHEDULERS } from "../../api/scheduler.ts";
+import { parseTierPolicy } from "../../api/tiers/tier-policy.ts";
 import { parseClusterWeights } from "./cluster-weights.ts";
 import type { ImportFact } from "./facts.ts";
 import { parseMinReady } from "./min-ready.ts";
-import { parseSelectors } from "./parse-selectors.ts";
 
 /** Maximum VIPs of one import, because each has a rule per port. The CRD allows two; manifests may have more. */
 const MOST_VIPS = 64;
@@ -56,11 +55,7 @@ export function parseImport(
     return { ...result, key };
   }
   const affinitySeconds = parseAffinity(spec, complaints);
-  const onlySelected = parseOnlySelected(object, complaints);
-  const list = parseSelectors(object, complaints);
-  // Behind a wall, a list that cannot be read selects nobody: the built-in tiers could lead outside.
-  const unreadable = onlySelected ? [] : undefined;
-  const selectors = list === "invalid" ? unreadable : list;
+  const tierPolicy = parseTierPolicy(object, complaints);
   const clusterWeights = parseClusterWeights(object, complaints);
   const minReady = parseMinReady(object, complaints);
   const policy = <Meaning>(path: readonly string[], meanings: Readonly<Record<string, Meaning>>) =>
@@ -87,8 +82,7 @@ export function parseImport(
     ),
     nodeLocal: policy(["spec", "internalTrafficPolicy"], NODE_LOCAL) ?? false,
     ...(affinitySeconds !== undefined && { affinitySeconds }),
-    ...(selectors !== undefined && { selectors }),
-    ...(onlySelected && { onlySelected }),
+    ...tierPolicy,
     ...(clusterWeights !== undefined && { clusterWeights }),
     ...(minReady !== undefined && { minReady }),
     ...(trafficDistribution !== undefined && { trafficDistribution }),
@@ -153,17 +147,6 @@ function parseAffinity(spec: unknown, complaints: Complaints): number | undefine
   if (good) return seconds;
   complaints.add("invalid-policy", "spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds);
   return DEFAULT_AFFINITY_SECONDS;
-}
-
-/** Any value but `last` is a wall: the annotation exists only to build one, and a typo must not send data outside. */
-function parseOnlySelected(object: unknown, complaints: Complaints): true | undefined {
-  const value = fieldAt(object, "metadata", "annotations", ANNOTATION_UNSELECTED_CLUSTERS);
-  if (isUnset(value) || value === "last") return undefined;
-  if (value !== "never") {
-    const path = `metadata.annotations[${ANNOTATION_UNSELECTED_CLUSTERS}]`;
-    complaints.add("invalid-policy", path, value);
-  }
-  return true;
 }
 
 /** The meaning of a policy field; an unknown value counts as unset. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { OPERATORS } from "../../api/tiers/cluster-selector.ts";
 import { annotated } from "../../test/generators/hostile-selectors.ts";
 import { anySelectors } from "../../test/generators/selectors.ts";
-import { OPERATORS } from "./cluster-selector.ts";
 import { parseImport } from "./parse-import.ts";
 
 /** JSON that looks like selectors, and goes wrong anywhere. */

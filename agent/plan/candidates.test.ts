@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { tiersOf } from "../../api/tiers/tiers.ts";
 import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { NO_SILENCE } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
-import { tiersOf } from "./tiers.ts";
+import { importerOf } from "./origin.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
 
 function candidates(slices: readonly SliceFact[], node: NodeFact = nodeFact(), port = HTTP) {
-  return candidatesOf(port, slices, tiersOf({}, node), node);
+  return candidatesOf(port, slices, tiersOf({}, importerOf(node)), node);
 }
 
 /** Where one endpoint runs, seen from node n1 of c1 in eu-west, zone eu-west-a, pods in 10.1.0.0/16. */
@@ -48,7 +49,7 @@ describe("the target port", () => {
   test("of an unnamed port is the unnamed one", () => {
     const slice = sliceFact({ ports: [{ name: "", protocol: "TCP", port: 8080 }] });
     const node = nodeFact();
-    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf({}, node), node);
+    const found = candidatesOf({ ...HTTP, name: "" }, [slice], tiersOf({}, importerOf(node)), node);
     assert.equal(found.candidates[0]?.port, 8080);
   });
 });
@@ -60,7 +61,10 @@ describe("what does not answer", () => {
     const of = { ...NO_SILENCE, endpoints: new Map([["10.2.0.1", new Map([[port, 7]])]]) };
     const slice = sliceFact({ cluster: "c2", ports });
     const node = nodeFact();
-    const found = candidatesOf(DNS, [slice], tiersOf({}, node), node, { of, to: importFact() });
+    const found = candidatesOf(DNS, [slice], tiersOf({}, importerOf(node)), node, {
+      of,
+      to: importFact(),
+    });
     return found.candidates[0]?.silent;
   };
 

@@ -1,6 +1,8 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
+import type { Origin } from "../../api/tiers/origin.ts";
+import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type {
   EndpointCondition,
   EndpointFact,
@@ -10,10 +12,9 @@ import type {
   SliceFact,
 } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
-import { type Origin, originOf } from "./origin.ts";
+import { originOf } from "./origin.ts";
 import { shiftedCondition } from "./shifted.ts";
 import { type Silent, silentOf, tcpPortsOf } from "./silent.ts";
-import { type Tiers, tierIndex } from "./tiers.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
 export interface Candidate {

@@ -1,12 +1,5 @@
+import type { Origin } from "../../api/tiers/origin.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
-
-/** The origin of a slice's endpoints. Without a cluster, the other fields are absent, too. */
-export interface Origin {
-  readonly cluster?: string;
-  readonly region?: string;
-  /** The cluster's properties by name; ID and region are not read from here. */
-  readonly properties?: ReadonlyMap<string, string>;
-}
 
 /**
  * The origin of a slice. `clusterRegions` (a flag) takes precedence over its label, so that a cluster cannot move itself

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
+import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
+import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { anyHistory, applyEvent } from "../../test/generators/histories.ts";
 import { anyProperties, anySelectors } from "../../test/generators/selectors.ts";
-import type { ClusterSelector } from "../model/cluster-selector.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { type ImportView, Model } from "../model/model.ts";
 import { parseImport } from "../model/parse-import.ts";
 import type { ImportPlan } from "./import-plan.ts";
-import { originOf } from "./origin.ts";
+import { importerOf, originOf } from "./origin.ts";
 import { planImport } from "./plan.ts";
-import { tierIndex, tiersOf } from "./tiers.ts";
 
 /** What a person would write who wants the built-in tiers. */
 const BUILT_IN: readonly ClusterSelector[] = [
@@ -71,7 +71,7 @@ test("the built-in tiers, written as selectors, result in the same plan except f
 test("every endpoint has one tier, and takes connections or has a reason why not, with any selectors", () => {
   fc.assert(
     fc.property(anyViews, anySelectors, anyNode, (views, selectors, node) => {
-      const tiers = tiersOf({ selectors }, node);
+      const tiers = tiersOf({ selectors }, importerOf(node));
       const names = tiers.map(({ name }) => name);
       for (const view of views) {
         const plan = planImport(withSelectors(view, selectors), node);
@@ -169,7 +169,7 @@ test("there are few tier names, whatever the selectors", () => {
     metadata: { namespace: "demo", name: "serve" },
     spec: { type: "ClusterSetIP", clusterSelectors: most },
   });
-  const names = tiersOf(fact ?? {}, nodeFact()).map(({ name }) => name);
+  const names = tiersOf(fact ?? {}, importerOf(nodeFact())).map(({ name }) => name);
   assert.deepEqual(names, [
     ...Array.from({ length: 16 }, (_, i) => `selector-${i + 1}`),
     "remainder",

@@ -1,5 +1,6 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { type Tiers, tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import { type ImportView, portInFamily } from "../model/model.ts";
 import type { Allowance } from "../model/rule-budget.ts";
@@ -8,9 +9,8 @@ import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
 import { listedEndpoints } from "./listed-endpoints.ts";
-import { originOf } from "./origin.ts";
+import { importerOf, originOf } from "./origin.ts";
 import { budgeted, type LeftOut } from "./slice-budget.ts";
-import { type Tiers, tierIndex, tiersOf } from "./tiers.ts";
 import { planVip } from "./vips.ts";
 import { destination, servicePortName, type VirtualService } from "./virtual-service.ts";
 
@@ -33,7 +33,7 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     const nothing = { importKey: view.key, reason, vips, services: [], excluded: [] };
     return { ...nothing, ...(limited && { limited }) };
   }
-  const tiers = tiersOf(fact, node);
+  const tiers = tiersOf(fact, importerOf(node));
   const excluded: Excluded[] = [];
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];

@@ -1,7 +1,7 @@
+import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { importCost, sliceCosts } from "../model/rule-cost.ts";
 import { originOf } from "./origin.ts";
-import { type Tiers, tierIndex } from "./tiers.ts";
 
 /** The slices of an import that are within its allowance, and those that are beyond. */
 export interface BudgetedSlices {

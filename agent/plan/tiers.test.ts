@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import { nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { NodeFact, SliceFact } from "../model/facts.ts";
-import { originOf } from "./origin.ts";
-import { tierIndex, tiersOf } from "./tiers.ts";
+import { importerOf, originOf } from "./origin.ts";
 
 /** The node is in cluster c1 and region eu-west unless a case says otherwise. */
 interface Case {
@@ -49,7 +49,7 @@ const CASES: readonly Case[] = [
 ];
 
 function tierOf(slice: Case["slice"], node: NodeFact): string | undefined {
-  const tiers = tiersOf({}, node);
+  const tiers = tiersOf({}, importerOf(node));
   return tiers[tierIndex(originOf(sliceFact(slice), node), tiers)]?.name;
 }
 

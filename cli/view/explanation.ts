@@ -3,15 +3,15 @@ import type { EndpointCondition } from "../../agent/model/endpoints.ts";
 import type { NodeFact, SliceFact } from "../../agent/model/facts.ts";
 import type { ImportView } from "../../agent/model/model.ts";
 import type { ImportPlan, PlannedVip, SetAsidePort } from "../../agent/plan/import-plan.ts";
-import { originOf } from "../../agent/plan/origin.ts";
+import { importerOf, originOf } from "../../agent/plan/origin.ts";
 import { planImport } from "../../agent/plan/plan.ts";
-import { tierIndex, tiersOf } from "../../agent/plan/tiers.ts";
 import {
   destination,
   servicePortName,
   type VirtualService,
 } from "../../agent/plan/virtual-service.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import type { Severity } from "../exit-code.ts";
 import { severityOf } from "./import-problems.ts";
 import { kernelDifferences, knownToAgent, planDifferences } from "./plan-differences.ts";
@@ -151,7 +151,7 @@ function explained(
   view: ImportView,
   node: NodeFact,
 ): ExplainedPort {
-  const tiers = view.fact === undefined ? [] : tiersOf(view.fact, node);
+  const tiers = view.fact === undefined ? [] : tiersOf(view.fact, importerOf(node));
   const order = new Map(tiers.map(({ name }, i) => [name, i]));
   const name = servicePortName(service);
   const slices = view.slices.filter(({ family }) => family === service.family);

@@ -58,6 +58,7 @@ test("with a kubeconfig, everything else has a default", () => {
     maxRulesPerCluster: 1_000_000,
     leaderElectionId: "clusterset-controller",
     leaseSeconds: 30,
+    clusterIpFailover: "by-annotation",
     drainWindow: 0,
     returnWindow: 30,
     logLevel: "info",

@@ -33,6 +33,9 @@ import { isReservedKey } from "../model/exported-metadata.ts";
 /** Registries on each cluster's own API server, or on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;
 /** One of `REGISTRIES`. */
+/** Whether Services may ask for ClusterIP failover. */
+const FAILOVER_CHOICES = ["by-annotation", "never"] as const;
+
 export type RegistryKind = (typeof REGISTRIES)[number];
 
 const OBJECTS = "Source of objects";
@@ -228,6 +231,15 @@ export const FLAGS = {
     about: "Lease duration; once expired, peers use this cluster only as a last resort",
     read: seconds(LEASE_CHOICE.least, LEASE_CHOICE.most),
     default: `${LEASE_SECONDS}s`,
+  },
+  clusterIpFailover: {
+    name: "cluster-ip-failover",
+    group: EXPORTS,
+    placeholder: "WHEN",
+    about:
+      "Whether ClusterIPs may fail over to other clusters: by-annotation, if the Service or its Namespace asks for it, or never",
+    read: oneOf(FAILOVER_CHOICES),
+    default: "by-annotation",
   },
   drainWindow: {
     name: "drain-window",

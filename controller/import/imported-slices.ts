@@ -41,10 +41,14 @@ export interface ImportedSlices {
   readonly omitted: readonly OmittedSlice[];
 }
 
+/** A slice of a cluster, with those of its ports that are imported. */
+export interface ImportableSlice {
+  readonly contribution: Contribution;
+  readonly slice: SliceFact;
+}
+
 /**
- * Computes the imported slices. A slice keeps the ports whose name, protocol and number are the import's (KEP-1645),
- * and is left out if none remain or if its family is not imported. Without ports are imported: slices of headless
- * Services without ports, and empty slices, which state that there is no endpoint.
+ * Computes the imported slices.
  *
  * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale or drained cluster become
  * `ready: false, serving: true`, a last resort.
@@ -53,7 +57,23 @@ export function importedSlices(
   service: Importing,
   contributions: readonly Contribution[],
 ): ImportedSlices {
-  const slices: Manifest[] = [];
+  const { slices, omitted } = importableSlices(service, contributions);
+  const manifests = slices.map(({ slice, contribution }) =>
+    manifestOf(slice, service.key, contribution),
+  );
+  return { slices: manifests, omitted };
+}
+
+/**
+ * The slices that can be imported. A slice keeps the ports whose name, protocol and number are the import's (KEP-1645),
+ * and is left out if none remain or if its family is not imported. Without ports are imported: slices of headless
+ * Services without ports, and empty slices, which state that there is no endpoint.
+ */
+export function importableSlices(
+  service: Importing,
+  contributions: readonly Contribution[],
+): { readonly slices: readonly ImportableSlice[]; readonly omitted: readonly OmittedSlice[] } {
+  const slices: ImportableSlice[] = [];
   const omitted: OmittedSlice[] = [];
   for (const contribution of contributions) {
     const { record } = contribution;
@@ -71,7 +91,7 @@ export function importedSlices(
       const isBare = bare || (isEmpty && slice.ports.length === 0);
       if (!service.families.includes(slice.family)) omit("family-not-merged");
       else if (ports.length === 0 && !isBare) omit("port-not-merged");
-      else slices.push(manifestOf({ ...slice, ports }, service.key, contribution));
+      else slices.push({ contribution, slice: { ...slice, ports } });
     }
   }
   return { slices, omitted };

@@ -1,6 +1,7 @@
 import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Port } from "../../api/port.ts";
+import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { Condition } from "./condition.ts";
 import type { Drain } from "./drain.ts";
 
@@ -38,6 +39,9 @@ export interface ServiceFact {
   readonly key: ObjectKey;
   /** Undefined for type ExternalName, which cannot be exported. */
   readonly properties?: ServiceProperties;
+  readonly uid?: string;
+  /** `ANNOTATION_CLUSTER_IP_FAILOVER`; absent: the Namespace decides. */
+  readonly failover?: boolean;
 }
 
 /** A ServiceExport of this cluster. */
@@ -123,6 +127,7 @@ export interface ImportFact {
   readonly ips: readonly string[];
   readonly families: readonly Family[];
   readonly ports: readonly ServicePort[];
+  readonly tiers: TierPolicy;
   /** `status.clusters`. */
   readonly clusters: readonly string[];
   readonly conditions: readonly Condition[];
@@ -134,4 +139,6 @@ export interface NamespaceFact {
   readonly uid: string;
   /** It takes no new objects. */
   readonly terminating: boolean;
+  /** `ANNOTATION_CLUSTER_IP_FAILOVER`, for Services that do not have it. */
+  readonly failover?: boolean;
 }

@@ -10,6 +10,14 @@ export type Json =
 /** A JSON object. */
 export type JsonFields = { readonly [field: string]: Json };
 
+/** The object with which Kubernetes deletes this one. */
+export type OwnerReference = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+};
+
 /** A Kubernetes object to apply: only our own fields. */
 export interface Manifest {
   /** The newest known version; the writer uses the served one. */
@@ -20,6 +28,7 @@ export interface Manifest {
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly OwnerReference[];
   };
   readonly [field: string]: Json;
 }

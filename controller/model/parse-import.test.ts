@@ -43,6 +43,7 @@ test("parses all fields of an import that the controller uses", () => {
       ips: ["241.0.0.1"],
       families: ["IPv4"],
       ports: [{ name: "", protocol: "TCP", port: 80, appProtocol: "http" }],
+      tiers: {},
       clusters: ["c1", "c2"],
       conditions: [READY],
     },
@@ -62,6 +63,7 @@ test("a minimal user-managed import has no origin", () => {
     ips: [],
     families: [],
     ports: [{ name: "", protocol: "TCP", port: 80 }],
+    tiers: {},
     clusters: [],
     conditions: [],
   });

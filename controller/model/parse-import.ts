@@ -1,10 +1,11 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
 import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import { isClusterId, isLabelName, type ObjectKey } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
+import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { parseTierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { ImportFact } from "./facts.ts";
 import { parseServicePorts } from "./parse-service-ports.ts";
 import { generationOf, parseConditions } from "./parse-status.ts";
@@ -39,6 +40,8 @@ function factOf(object: unknown, key: ObjectKey, complaints: Complaints): Import
     ips: listOf(field(spec, "ips"), isText),
     families: [...new Set(listOf(field(spec, "ipFamilies"), isFamily))],
     ports: parseServicePorts(field(spec, "ports"), "spec.ports", "import", complaints),
+    // The agents report what is invalid.
+    tiers: parseTierPolicy(object, new Complaints("")),
     clusters: clustersOf(object),
     conditions: parseConditions(object),
   };

@@ -3,6 +3,7 @@ import { fieldAt, isUnset } from "../../api/parse/fields.ts";
 import { parseClusterObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { NamespaceFact } from "./facts.ts";
+import { parseFailover } from "./parse-failover.ts";
 
 /** Parses a Namespace. No fact for an invalid name or without uid. */
 export function parseNamespace(object: unknown): Parsed<NamespaceFact> {
@@ -14,6 +15,7 @@ export function parseNamespace(object: unknown): Parsed<NamespaceFact> {
     const terminating =
       !isUnset(fieldAt(object, "metadata", "deletionTimestamp")) ||
       fieldAt(object, "status", "phase") === "Terminating";
-    return { name, uid, terminating };
+    const failover = parseFailover(object, complaints);
+    return { name, uid, terminating, ...(failover !== undefined && { failover }) };
   });
 }

@@ -1,8 +1,9 @@
 import { isLabelName } from "../../api/names.ts";
-import { fieldAt, isUnset } from "../../api/parse/fields.ts";
+import { fieldAt, isUnset, textField } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
 import type { ServiceFact } from "./facts.ts";
+import { parseFailover } from "./parse-failover.ts";
 import { parseServiceProperties } from "./service-properties.ts";
 
 /** Types with endpoints (KEP-1645). */
@@ -12,12 +13,19 @@ const EXPORTABLE: readonly unknown[] = ["ClusterIP", "NodePort", "LoadBalancer"]
 export function parseService(object: unknown): Parsed<ServiceFact> {
   return parseObject("Service", object, isLabelName, (key, complaints) => {
     const type = fieldAt(object, "spec", "type");
-    if (type === "ExternalName") return { key };
+    const failover = parseFailover(object, complaints);
+    const uid = textField(fieldAt(object, "metadata"), "uid");
+    const base = {
+      key,
+      ...(uid !== undefined && { uid }),
+      ...(failover !== undefined && { failover }),
+    };
+    if (type === "ExternalName") return base;
     if (!isUnset(type) && !EXPORTABLE.includes(type)) {
       return complaints.add("invalid-object", "spec.type", type);
     }
     const headless = fieldAt(object, "spec", "clusterIP") === "None";
     const properties = parseServiceProperties(object, headless, complaints);
-    return properties && { key, properties };
+    return properties && { ...base, properties };
   });
 }

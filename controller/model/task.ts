@@ -1,7 +1,7 @@
 import { type ObjectKey, objectKey } from "../../api/names.ts";
 
-/** What a reconcile does for a name: publish it, import it, or write its ServiceExport's conditions. */
-export const TASK_KINDS = ["export", "import", "status"] as const;
+/** What a reconcile does for a name: publish it, import it, write its ServiceExport's conditions, or let its Service's ClusterIP fail over. */
+export const TASK_KINDS = ["export", "import", "status", "failover"] as const;
 /** One of `TASK_KINDS`. */
 export type TaskKind = (typeof TASK_KINDS)[number];
 

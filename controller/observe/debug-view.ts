@@ -46,6 +46,14 @@ export interface ClusterView {
   readonly refused: Readonly<Record<string, number>>;
 }
 
+/** A Service that asks for ClusterIP failover, on `/debug`. */
+export interface FailoverView {
+  readonly service: string;
+  readonly because: Reason;
+  /** The clusters whose endpoints its failover slices list. */
+  readonly clusters: readonly string[];
+}
+
 /** The page `/debug`. */
 export interface DebugView {
   readonly identity?: Identity;
@@ -60,5 +68,7 @@ export interface DebugView {
   /** Endpoints of the local cluster whose unreadiness is held back (`held-back`). */
   readonly heldBack: number;
   readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
+  /** The first hundred Services that ask for ClusterIP failover, those that do not have it first; absent: none. */
+  readonly failover?: readonly FailoverView[];
   readonly clusters: readonly ClusterView[];
 }

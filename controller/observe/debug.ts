@@ -1,6 +1,9 @@
 import { shiftText } from "../../api/shift.ts";
 import type { Controller } from "../sync/controller.ts";
-import type { ClusterView, DebugView, DrainView } from "./debug-view.ts";
+import type { ClusterView, DebugView, DrainView, FailoverView } from "./debug-view.ts";
+
+/** Services that ask for ClusterIP failover that the page lists. */
+const MOST_FAILOVERS = 100;
 
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
@@ -22,8 +25,18 @@ export function debugView(controller: Controller, refusedOf: RefusedOf): DebugVi
     refused: refusedOf(undefined),
     heldBack: local.hold.heldBack,
     queue: { waiting: depth, working, failing },
+    ...failoversOf(controller),
     clusters: clustersOf(controller, refusedOf),
   };
+}
+
+function failoversOf({ queue }: Controller): Pick<DebugView, "failover"> {
+  const all = [...queue.failovers].map(
+    ([service, { reason, clusters }]): FailoverView => ({ service, because: reason, clusters }),
+  );
+  const isPrepared = ({ because }: FailoverView) => Number(because === "failover-prepared");
+  const failover = all.sort((a, b) => isPrepared(a) - isPrepared(b)).slice(0, MOST_FAILOVERS);
+  return failover.length === 0 ? {} : { failover };
 }
 
 function clustersOf({ members }: Controller, refusedOf: RefusedOf): ClusterView[] {

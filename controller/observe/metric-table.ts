@@ -11,7 +11,7 @@ const BUCKETS = exponentialBuckets(0.001, 2, 18);
 export const HISTOGRAMS = {
   changeSeconds: {
     name: "change_duration_seconds",
-    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports).",
+    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports), failover (slices for ClusterIPs).",
     labelNames: ["task"],
     buckets: BUCKETS,
   },
@@ -63,6 +63,11 @@ export const GAUGES = {
     name: "exported_imports",
     help: "ServiceImports that a cluster exports, by where their nearest ready endpoints are (local, regional, global, none) and whether this cluster exports them, too (true, false); the leader counts.",
     labelNames: ["nearest", "exported_here"],
+  },
+  failovers: {
+    name: "failover_services",
+    help: "Services that ask for ClusterIP failover, by reason why they have it or not (docs/REASONS.md); the leader counts.",
+    labelNames: ["reason"],
   },
   exports: {
     name: "exports",

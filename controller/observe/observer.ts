@@ -9,6 +9,7 @@ import type { LeaderState } from "../../common/lease/leader-elector.ts";
 import { LimitedLog } from "../../common/limited-log.ts";
 import type { LogFields, Logger, LogLevel } from "../../common/log.ts";
 import type { RangeOverlap } from "../allocate/overlaps.ts";
+import type { FailoverWanted } from "../failover/failover-of.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
@@ -48,6 +49,7 @@ export class Observer {
   readonly #problems = new Map<string, readonly Problem[]>();
   readonly #connections: Connections;
   readonly #imports = new Map<ObjectKey, ImportLevel>();
+  readonly #failovers = new Map<ObjectKey, FailoverWanted>();
   readonly #claims = new Map<ObjectKey, readonly Claim[]>();
   /** The last logged failure of the election. */
   #electionFault: FaultReason | undefined;
@@ -278,6 +280,26 @@ export class Observer {
         ? { message: "Import removed", fields }
         : { message: "Import state changed", fields: { ...fields, reason: wanted.reason } };
     this.#limitedImports.write(key, { level: "info", ...line });
+  }
+
+  /** Why a Service that asks for ClusterIP failover has it, or not; undefined: it does not ask, or is gone. */
+  failover(key: ObjectKey, wanted: FailoverWanted | undefined): void {
+    const before = this.#failovers.get(key);
+    if (before?.reason !== undefined) this.#metrics.gauges.failovers.dec({ reason: before.reason });
+    if (wanted === undefined) this.#failovers.delete(key);
+    else {
+      this.#failovers.set(key, wanted);
+      this.#metrics.gauges.failovers.inc({ reason: wanted.reason });
+    }
+    if (before?.reason === wanted?.reason) return;
+    const fields = {
+      service: key,
+      ...(wanted !== undefined && { reason: wanted.reason, clusters: wanted.clusters }),
+      ...(before !== undefined && { from: before.reason }),
+    };
+    const message =
+      wanted === undefined ? "ClusterIP failover ended" : "ClusterIP failover changed";
+    this.#limitedImports.write(key, { level: "info", message, fields });
   }
 
   /** An Event could not be created; it is not retried. */

@@ -5,13 +5,14 @@ import { type Fields, fieldAt, isFields } from "../../api/parse/fields.ts";
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Digest of labels, annotations and content of an object, by any writer. Empty fields count as missing, because API
+ * Digest of labels, annotations, owners and content of an object, by any writer. Empty fields count as missing, because API
  * servers convert them.
  */
 export function contentDigest(object: unknown): string {
   return digestOf({
     labels: canonical(fieldAt(object, "metadata", "labels")),
     annotations: canonical(fieldAt(object, "metadata", "annotations")),
+    owners: canonical(fieldAt(object, "metadata", "ownerReferences")),
     content: isFields(object) ? canonicalFields(object, APART) : undefined,
   });
 }

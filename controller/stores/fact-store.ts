@@ -100,6 +100,11 @@ export class FactStore<Fact> {
     yield* this.#rejected.keys();
   }
 
+  /** True for an object that exists, usable or not. */
+  has(key: string): boolean {
+    return this.#entries.has(key) && !this.#missing.has(key);
+  }
+
   /** Undefined if the object does not exist or is unusable. */
   fact(key: string): Fact | undefined {
     return this.#entries.get(key)?.fact;

@@ -15,6 +15,12 @@ import type {
   SliceFact,
 } from "../model/facts.ts";
 import { parseExport } from "../model/parse-export.ts";
+import {
+  type FailoverSliceFact,
+  isFailoverSlice,
+  parseFailoverSlice,
+  serviceOfFailoverSlice,
+} from "../model/parse-failover-slice.ts";
 import { parseImport } from "../model/parse-import.ts";
 import {
   type ImportedSliceFact,
@@ -58,12 +64,16 @@ export class LocalStores {
   readonly serviceSlices: FactStore<SliceFact>;
   /** By import. */
   readonly importedSlices: FactStore<ImportedSliceFact>;
+  /** By Service: endpoints of other clusters that the controller lists for it. */
+  readonly failoverSlices: FactStore<FailoverSliceFact>;
   readonly properties: FactStore<PropertyFact>;
   /** Of VIPs, by import. One without a fact belongs to another program. */
   readonly ipAddresses: FactStore<IpAddressFact>;
   readonly vipHolders = new VipHolders();
 
   readonly #dirty: Dirty;
+  /** Namespaces that ask for ClusterIP failover of all their Services. */
+  readonly #askingNamespaces = new Set<string>();
 
   constructor(clusterSetCidrs: readonly Cidr[], events: LocalStoresEvents) {
     const { dirty } = events;
@@ -71,7 +81,10 @@ export class LocalStores {
     const problems = events.problems.bind(events);
     this.namespaces = new FactStore({
       parse: parseNamespace,
-      changed: ({ key }) => events.namespace(key),
+      changed: ({ key, fact }) => {
+        events.namespace(key);
+        this.#namespaceFailover(key, fact?.failover === true);
+      },
       problems,
     });
     this.services = new FactStore({
@@ -79,6 +92,7 @@ export class LocalStores {
       changed: ({ key, fact }) => {
         events.taken(`Service ${key}`, fact?.clusterIps ?? []);
         this.exportChanged(keyOf(key));
+        dirty("failover", keyOf(key));
       },
       problems,
     });
@@ -97,6 +111,8 @@ export class LocalStores {
       changed: ({ key, fact, isOwnWrite }) => {
         events.taken(`ServiceImport ${key}`, fact?.ips ?? []);
         if (!isOwnWrite) dirty("import", keyOf(key));
+        // Its tiers are the failover's, whoever wrote them.
+        dirty("failover", keyOf(key));
         const vips = fact === undefined || fact.headless ? [] : canonicalAddresses(fact.ips);
         for (const other of this.vipHolders.claim(keyOf(key), vips)) dirty("import", other);
       },
@@ -118,6 +134,18 @@ export class LocalStores {
       groupOf: (key, object) => owner(key, object, LABEL_SERVICE_NAME),
       changed: ({ group, isOwnWrite }) => {
         if (group !== undefined && !isOwnWrite) dirty("import", group);
+      },
+      problems,
+    });
+    this.failoverSlices = new FactStore({
+      parse: parseFailoverSlice,
+      written: true,
+      groupOf: (key, object) => {
+        const { namespace, name } = namesOf(key);
+        return objectKey(namespace, serviceOfFailoverSlice(name, object));
+      },
+      changed: ({ group, isOwnWrite }) => {
+        if (group !== undefined && !isOwnWrite) dirty("failover", group);
       },
       problems,
     });
@@ -147,9 +175,16 @@ export class LocalStores {
     this.#dirty("export", service);
   }
 
+  /** True if a Service asks for ClusterIP failover, or its Namespace for all Services that do not say. */
+  asksForFailover(service: ObjectKey): boolean {
+    const fact = this.services.fact(service)?.service;
+    if (fact === undefined) return false;
+    return fact.failover ?? this.namespaces.fact(namesOf(service).namespace)?.failover ?? false;
+  }
+
   /** The store of each query. */
   sinks(): Readonly<Record<keyof typeof LOCAL_QUERIES, Sink>> {
-    const { serviceSlices, importedSlices } = this;
+    const sliceStores = [this.serviceSlices, this.importedSlices, this.failoverSlices];
     return {
       namespaces: this.namespaces,
       services: this.services,
@@ -159,18 +194,30 @@ export class LocalStores {
       ipaddresses: this.ipAddresses,
       endpointslices: {
         changed: (key, object) => {
-          const [to, from] = isImportedSlice(object)
-            ? [importedSlices, serviceSlices]
-            : [serviceSlices, importedSlices];
-          from.removed(key);
+          const to = this.#sliceStoreOf(object);
+          for (const store of sliceStores) if (store !== to) store.removed(key);
           to.changed(key, object);
         },
         removed: (key) => {
-          serviceSlices.removed(key);
-          importedSlices.removed(key);
+          for (const store of sliceStores) store.removed(key);
         },
       },
     };
+  }
+
+  /** What lists a cluster's endpoints for another cluster is no slice of a Service that is exported. */
+  #sliceStoreOf(object: unknown): Sink {
+    if (isFailoverSlice(object)) return this.failoverSlices;
+    return isImportedSlice(object) ? this.importedSlices : this.serviceSlices;
+  }
+
+  #namespaceFailover(namespace: string, asks: boolean): void {
+    if (this.#askingNamespaces.has(namespace) === asks) return;
+    if (asks) this.#askingNamespaces.add(namespace);
+    else this.#askingNamespaces.delete(namespace);
+    for (const { service } of this.services.facts()) {
+      if (namesOf(service.key).namespace === namespace) this.#dirty("failover", service.key);
+    }
   }
 
   /** Why a VIP is not an import's; undefined if it is, or can be. Another program may have allocated it, too. */

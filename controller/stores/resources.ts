@@ -13,6 +13,7 @@ import {
   queryOf,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
+  SERVICES,
 } from "../../common/kubernetes/kinds.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import { LEASES } from "../../common/lease/lease.ts";
@@ -24,7 +25,7 @@ const NO_RECORD = `!${LABEL_RECORD}`;
 /** Queries of the local cluster. */
 export const LOCAL_QUERIES = {
   namespaces: queryOf(NAMESPACES),
-  services: { group: "", versions: ["v1"], resource: "services" },
+  services: queryOf(SERVICES),
   // Slices of Services, and imported ones; records have queries of their own.
   endpointslices: queryOf(ENDPOINT_SLICES, { labelSelector: NO_RECORD }),
   serviceexports: queryOf(SERVICE_EXPORTS),

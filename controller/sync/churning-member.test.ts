@@ -22,6 +22,7 @@ async function start() {
   const order: string[] = [];
   const reconcilers = {
     due: () => undefined,
+    failover: { concerns: () => false, names: () => [] },
     exported: () => [],
     exports: () => [],
     imported: () => [],

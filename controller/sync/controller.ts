@@ -58,6 +58,8 @@ export class Controller {
       },
       turned: (cluster) => {
         queue.importFrom(cluster);
+        // Tiers are relative to the local cluster.
+        if (cluster === this.identity.identity?.id) queue.failoverAll();
         this.#turned();
       },
       connection: (cluster) => {
@@ -72,6 +74,7 @@ export class Controller {
       declared: (ranges) => {
         this.local.ranges.declare([...ranges.values()].flat());
         this.#loops?.declared();
+        queue.failoverAll();
       },
     });
     this.permission = new WritePermission({

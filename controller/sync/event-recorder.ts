@@ -41,7 +41,11 @@ export class EventRecorder {
     this.#limit = new LogRateLimit(options.clock, REFILL_MS, BURST);
   }
 
-  record(resource: ApiResource, object: Seen, events: readonly ConditionEvent[]): void {
+  record(
+    resource: ApiResource,
+    object: Pick<Seen, "key" | "uid">,
+    events: readonly ConditionEvent[],
+  ): void {
     const { writer, events: observer } = this.#options;
     for (const one of events) {
       const about = `${resource.kind} ${object.key} ${one.reason}`;
@@ -56,7 +60,7 @@ export class EventRecorder {
 
   #eventOf(
     resource: ApiResource,
-    { key, uid }: Seen,
+    { key, uid }: Pick<Seen, "key" | "uid">,
     { level, reason, message }: ConditionEvent,
     count: number,
   ): Manifest {

@@ -1,5 +1,7 @@
+import type { ObjectKey } from "../../api/names.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
+import type { FailoverWanted } from "../failover/failover-of.ts";
 import { type Dirty, partsOf, type Task } from "../model/task.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Reconcilers } from "./reconcilers.ts";
@@ -53,8 +55,16 @@ export class ReconcileQueue {
     };
   }
 
+  /** What each Service that asks for ClusterIP failover was last reconciled to. */
+  get failovers(): Iterable<[ObjectKey, FailoverWanted]> {
+    return this.#reconcilers?.failover.results ?? [];
+  }
+
   readonly dirty: Dirty = (kind, key, source) => {
     if (this.#reconcilers === undefined) return;
+    // What changes an import may change where its Service fails over to.
+    if (kind === "import") this.dirty("failover", key, source);
+    if (kind === "failover" && !this.#reconcilers.failover.concerns(key)) return;
     this.#reconcilers.due(kind, key);
     const queue = kind === "export" ? this.#exports : this.#local;
     queue.add(`${kind} ${key}`, source);
@@ -65,6 +75,7 @@ export class ReconcileQueue {
     this.#reconcilers = reconcilers;
     this.exportAll();
     this.importAll();
+    this.failoverAll();
   }
 
   /** Stops reconciling until `begin`. */
@@ -81,6 +92,11 @@ export class ReconcileQueue {
   importAll(source?: string): void {
     for (const key of this.#reconcilers?.imported() ?? []) this.dirty("import", key, source);
     for (const key of this.#reconcilers?.exports() ?? []) this.dirty("status", key, source);
+  }
+
+  /** Queues every Service that asks for ClusterIP failover, or has it. */
+  failoverAll(): void {
+    for (const key of this.#reconcilers?.failover.names() ?? []) this.dirty("failover", key);
   }
 
   /** Queues everything that was imported from a cluster. */

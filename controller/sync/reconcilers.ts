@@ -18,6 +18,7 @@ import type { ExportCompleteness } from "./export-completeness.ts";
 import { ExportStatus } from "./export-status.ts";
 import { exportedService } from "./exported-service.ts";
 import { Exporter } from "./exporter.ts";
+import { Failover, type FailoverOptions } from "./failover.ts";
 import type { ImportedBefore } from "./imported-before.ts";
 import { Importer } from "./importer.ts";
 import type { LeaseRenewer } from "./lease-renewer.ts";
@@ -44,6 +45,8 @@ export interface ReconcilersOptions extends ControllerOptions {
   readonly isUnconfirmed: (key: ObjectKey) => boolean;
   readonly permission: WritePermission;
   readonly dirty: Dirty;
+  /** The declared endpoint ranges of other clusters. */
+  readonly declared: FailoverOptions["declared"];
 }
 
 /** The reconciler of each kind of task, and the names that each has to reconcile. */
@@ -54,6 +57,7 @@ export class Reconcilers {
   readonly #importer: Importer;
   readonly #status: ExportStatus;
   readonly #nearest: NearestEvents;
+  readonly failover: Failover;
 
   constructor(options: ReconcilersOptions) {
     const { clock, config, dirty, events, local, member, members, today } = options;
@@ -102,6 +106,12 @@ export class Reconcilers {
       events,
     });
     this.#nearest = new NearestEvents(recorder, clock);
+    const exported = (key: ObjectKey) => {
+      // What is published stays until it is known that the export is gone.
+      const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
+      return exportedService(members, key, rules, share);
+    };
+    const isInRotation = (cluster: string) => members.rotation(cluster).state === "alive";
     this.#importer = new Importer({
       nearest: this.#nearest,
       own,
@@ -128,21 +138,45 @@ export class Reconcilers {
       ),
       slices: applier(ENDPOINT_SLICES, here, own.importedSlices, () => informers.endpointslices),
       addresses: local.addresses,
-      exported: (key) => {
-        // What is published stays until it is known that the export is gone.
-        const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
-        return exportedService(members, key, rules, share);
-      },
+      exported,
       here: () => {
         const region = members.description(member.id)?.region;
         return { cluster: member.id, ...(region !== undefined && { region }) };
       },
-      isInRotation: (cluster) => members.rotation(cluster).state === "alive",
+      isInRotation,
       isSilent: (cluster) => members.isSilent(cluster),
       explicitVipCidrs: config.explicitVipCidrs,
       today: now,
       recorder,
       dirty,
+      events,
+    });
+    this.failover = new Failover({
+      own,
+      slices: applier(
+        ENDPOINT_SLICES,
+        here,
+        own.failoverSlices,
+        () => informers.endpointslices,
+        // They are among the slices of users' Services.
+        false,
+      ),
+      isAllowed: config.clusterIpFailover !== "never",
+      exported,
+      areAllSynced: (key, service) => this.#importer.areAllSynced(key, service),
+      here: () => {
+        const { region, properties = {} } = members.description(member.id) ?? {};
+        return {
+          cluster: member.id,
+          ...(region !== undefined && { region }),
+          properties: new Map(Object.entries(properties)),
+        };
+      },
+      others: () => [...members].flatMap(({ id }) => (id === member.id ? [] : id)),
+      declared: options.declared,
+      isInRotation,
+      recorder,
+      clock,
       events,
     });
     this.#status = new ExportStatus({
@@ -184,6 +218,8 @@ export class Reconcilers {
         return this.#importer.reconcile(key);
       case "status":
         return this.#status.reconcile(key);
+      case "failover":
+        return this.failover.reconcile(key);
     }
   }
 

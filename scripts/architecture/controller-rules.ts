@@ -46,6 +46,19 @@ export const CONTROLLER_RULES: readonly Rule[] = [
     why: "The desired import and slices of a merged service, and conditions of exports.",
   },
   {
+    files: ["controller/failover/**"],
+    may: [
+      "./",
+      "api/**",
+      "controller/import/{condition-events,imported-slices,slice-manifest}.ts",
+      "controller/merge/**",
+      "controller/model/**",
+      "node:crypto",
+    ],
+    pure: true,
+    why: "The failover slices of a Service: endpoints of the nearest other clusters.",
+  },
+  {
     files: ["controller/liveness/**"],
     may: [
       "./",
@@ -108,7 +121,7 @@ export const CONTROLLER_RULES: readonly Rule[] = [
       "./",
       "api/**",
       "common/**",
-      "controller/{allocate,config,export,identity,import,liveness,merge,model,peers,registry,stores}/**",
+      "controller/{allocate,config,export,failover,identity,import,liveness,merge,model,peers,registry,stores}/**",
       "controller/observe/observer.ts",
     ],
     pure: false,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { ClusterSelector, PropertyRequirement } from "../../agent/model/cluster-selector.ts";
 import { LABEL_REGION, PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
+import type { ClusterSelector, PropertyRequirement } from "../../api/tiers/cluster-selector.ts";
 
 /** Properties that clusters of the random worlds may have, beside what is known of all of them. */
 const CONTINENT = "continent.example.com";

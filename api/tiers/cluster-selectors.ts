@@ -1,9 +1,9 @@
-import { LABEL_REGION, PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
+import { LABEL_REGION, PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../keys.ts";
 import {
   type ClusterSelector,
   type PropertyRequirement,
   SAME_AS_IMPORTER,
-} from "../model/cluster-selector.ts";
+} from "./cluster-selector.ts";
 import type { Origin } from "./origin.ts";
 
 /** True if a cluster belongs to a set. */

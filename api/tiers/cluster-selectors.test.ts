@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ClusterSelector } from "../model/cluster-selector.ts";
+import type { ClusterSelector } from "./cluster-selector.ts";
 import { clustersOf, propertyOf } from "./cluster-selectors.ts";
 import type { Origin } from "./origin.ts";
 

@@ -1,14 +1,14 @@
-import { LABEL_REGION, PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
+import { LABEL_REGION, PROPERTY_CLUSTER_ID } from "../keys.ts";
 import {
   type ClusterSelector,
   type PropertyRequirement,
   SAME_AS_IMPORTER,
-} from "../model/cluster-selector.ts";
-import type { ImportFact, NodeFact } from "../model/facts.ts";
+} from "./cluster-selector.ts";
 import { clustersOf, type Matches } from "./cluster-selectors.ts";
-import { importerOf, type Origin } from "./origin.ts";
+import type { Origin } from "./origin.ts";
+import type { TierPolicy } from "./tier-policy.ts";
 
-/** A set of clusters, relative to one node. */
+/** A set of clusters, relative to an importing cluster. */
 export interface Tier {
   /** Its name in rules, logs and metrics. */
   readonly name: string;
@@ -27,11 +27,7 @@ const BUILT_IN: readonly { readonly name: string; readonly selector: ClusterSele
 ];
 
 /** The tiers of an import: one per selector, then all other clusters. Named by index: names are metric labels. */
-export function tiersOf(
-  { selectors, onlySelected }: Pick<ImportFact, "selectors" | "onlySelected">,
-  node: NodeFact,
-): Tiers {
-  const importer = importerOf(node);
+export function tiersOf({ selectors, onlySelected }: TierPolicy, importer: Origin): Tiers {
   const own = selectors?.map((selector, i) => ({ name: `selector-${i + 1}`, selector }));
   const tiers = (own ?? BUILT_IN).map(({ name, selector }) => ({
     name,

@@ -1,8 +1,8 @@
-import { ANNOTATION_CLUSTER_SELECTORS, LABEL_REGION } from "../../api/keys.ts";
-import { isSubdomainName } from "../../api/names.ts";
-import type { Complaints } from "../../api/parse/complaints.ts";
-import { type Fields, field, fieldAt, isFields, isUnset } from "../../api/parse/fields.ts";
-import { parseJsonText } from "../../api/parse/json-text.ts";
+import { ANNOTATION_CLUSTER_SELECTORS, LABEL_REGION } from "../keys.ts";
+import { isSubdomainName } from "../names.ts";
+import type { Complaints } from "../parse/complaints.ts";
+import { type Fields, field, fieldAt, isFields, isUnset } from "../parse/fields.ts";
+import { parseJsonText } from "../parse/json-text.ts";
 import { type ClusterSelector, OPERATORS, type PropertyRequirement } from "./cluster-selector.ts";
 
 /** Maximum entries of a list (KEP-5939, API overview). */

@@ -1,0 +1,36 @@
+import {
+  FAILOVER_MANAGER,
+  LABEL_MANAGED_BY,
+  LABEL_SERVICE_SLICE,
+  LABEL_SOURCE_CLUSTER,
+} from "../../api/keys.ts";
+import { isSubdomainName, type ObjectKey } from "../../api/names.ts";
+import { fieldAt, textField } from "../../api/parse/fields.ts";
+import { parseObject } from "../../api/parse/object-name.ts";
+import type { Parsed } from "../../api/parse/parsed.ts";
+
+/** A failover slice. */
+export interface FailoverSliceFact {
+  readonly key: ObjectKey;
+  /** Source cluster; absent: its label was removed, and the slice is written again. */
+  readonly cluster?: string;
+}
+
+/** True for an EndpointSlice that the controller wrote for ClusterIP failover, valid or not. */
+export function isFailoverSlice(object: unknown): boolean {
+  return fieldAt(object, "metadata", "labels", LABEL_MANAGED_BY) === FAILOVER_MANAGER;
+}
+
+/** The name of the Service in a failover slice. Its name begins with it, also if its label was removed. */
+export function serviceOfFailoverSlice(name: string, object: unknown): string {
+  const label = textField(fieldAt(object, "metadata", "labels"), LABEL_SERVICE_SLICE);
+  return label ?? name.split(".")[0] ?? name;
+}
+
+/** Parses a failover slice. */
+export function parseFailoverSlice(object: unknown): Parsed<FailoverSliceFact> {
+  return parseObject("EndpointSlice", object, isSubdomainName, (key) => {
+    const cluster = textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER);
+    return { key, ...(cluster !== undefined && { cluster }) };
+  });
+}

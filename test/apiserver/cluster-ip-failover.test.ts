@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { eventually } from "../stages/agent-process.ts";
+import type { ApiObject } from "./api-client.ts";
+import { ControllerStage, SLICE, type StagedCluster } from "./controller-stage.ts";
+
+// Failover slices on real API servers, with the rights that deploy/rbac grants, and Kubernetes' own controllers: those of
+// EndpointSlices, which must leave them alone, and the garbage collector, which deletes them with their Service.
+
+const KEY = "shop/web";
+const ASK = "clusterset-proxy.io/cluster-ip-failover";
+const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
+const SELECTOR = `${MANAGED_BY}=cluster-ip-failover.clusterset-proxy.io`;
+const SERVICE = { apiVersion: "v1", kind: "Service" };
+const METADATA = { namespace: "shop", name: "web" };
+const LEAVING = { ready: false, serving: true, terminating: true };
+
+let stage: ControllerStage;
+let c1: StagedCluster;
+let c2: StagedCluster;
+let c3: StagedCluster;
+before(async () => {
+  stage = await ControllerStage.open({
+    clusters: ["c1", "c2", "c3"],
+    controllerManagers: { c1: {} },
+  });
+  [c1, c2, c3] = [stage.cluster("c1"), stage.cluster("c2"), stage.cluster("c3")];
+  for (const [i, cluster] of stage.clusters.entries()) {
+    await cluster.serve(KEY, [`10.${i + 1}.0.7`]);
+    await cluster.export(KEY);
+  }
+  // Only a Service with a selector has a controller of Kubernetes that writes its slices.
+  await c1.plane.admin.patch(
+    { ...SERVICE, metadata: METADATA },
+    { spec: { selector: { app: "web" } } },
+  );
+  await ask("true");
+  await stage.start();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+/** Sets the annotation of the Service in c1, or of its Namespace; null: it has none. */
+async function ask(value: string | null, of: "Namespace" | "Service" = "Service"): Promise<void> {
+  const metadata = of === "Service" ? METADATA : { name: "shop" };
+  await c1.plane.admin.patch(
+    { apiVersion: "v1", kind: of, metadata },
+    { metadata: { annotations: { [ASK]: value } } },
+  );
+}
+
+function failoverSlices(): Promise<ApiObject[]> {
+  return c1.list(SLICE, "shop", SELECTOR);
+}
+
+interface Endpoint {
+  readonly addresses: readonly string[];
+  readonly conditions: unknown;
+}
+
+function endpointsOf(slices: readonly ApiObject[]): Endpoint[] {
+  return slices.flatMap(({ endpoints }) => (endpoints as Endpoint[] | null) ?? []);
+}
+
+/** Waits until the Service of c1 fails over to just these addresses. */
+async function untilAt(...addresses: string[]): Promise<ApiObject[]> {
+  return eventually(async () => {
+    const slices = await failoverSlices();
+    const found = endpointsOf(slices).flatMap((one) => one.addresses);
+    assert.deepEqual(found.sort(), addresses, c1.log);
+    return slices;
+  }, 60_000);
+}
+
+test("a Service that asks gets slices with the rights of deploy/rbac, and they follow the export", async () => {
+  await untilAt("10.2.0.7", "10.3.0.7");
+  await c2.endpoints(KEY, ["10.2.0.7", "10.2.0.8"]);
+  const slices = await untilAt("10.2.0.7", "10.2.0.8", "10.3.0.7");
+  const service = await c1.find(SERVICE, KEY);
+  for (const slice of slices) {
+    assert.deepEqual(slice.metadata.ownerReferences, [
+      { apiVersion: "v1", kind: "Service", name: "web", uid: service?.metadata.uid },
+    ]);
+    assert.deepEqual(slice.ports, [{ name: "http", port: 8080, protocol: "TCP" }]);
+  }
+  for (const { conditions } of endpointsOf(slices)) assert.deepEqual(conditions, LEAVING);
+  await c2.endpoints(KEY, ["10.2.0.7", "10.2.0.8"], false);
+  await untilAt("10.3.0.7");
+  await c2.endpoints(KEY, ["10.2.0.7"]);
+  await untilAt("10.2.0.7", "10.3.0.7");
+});
+
+test("other clusters, and the import here, never get the slices' endpoints as those of this cluster", async () => {
+  await untilAt("10.2.0.7", "10.3.0.7");
+  await c1.endpoints(KEY, []);
+  for (const cluster of stage.clusters) await cluster.untilImported(KEY, ["10.2.0.7", "10.3.0.7"]);
+  const own = await c1.list(SLICE, "shop", "multicluster.kubernetes.io/source-cluster=c1");
+  assert.deepEqual(endpointsOf(own), []);
+  await c1.endpoints(KEY, ["10.1.0.7"]);
+});
+
+test("an edited slice is put back; a deleted one, too", async () => {
+  const [slice] = await untilAt("10.2.0.7", "10.3.0.7");
+  assert.ok(slice !== undefined);
+  const reference = { ...SLICE, metadata: { ...METADATA, name: slice.metadata.name } };
+  const forged = [{ addresses: ["10.9.9.9"], conditions: { ready: true } }];
+  await c1.plane.admin.patch(reference, { endpoints: forged, metadata: { ownerReferences: [] } });
+  await untilAt("10.2.0.7", "10.3.0.7");
+  await eventually(async () => {
+    const again = await c1.find(SLICE, `shop/${slice.metadata.name}`);
+    assert.deepEqual(again?.endpoints, slice.endpoints);
+    assert.deepEqual(again?.metadata.ownerReferences, slice.metadata.ownerReferences);
+  }, 30_000);
+  await c1.plane.admin.delete(reference);
+  await untilAt("10.2.0.7", "10.3.0.7");
+});
+
+test("slices stay while the controller is down, and a start writes none of them again", async () => {
+  const before = await untilAt("10.2.0.7", "10.3.0.7");
+  await c1.atRest();
+  await c1.kill();
+  assert.deepEqual(await failoverSlices(), before);
+  await c1.launch();
+  await c1.untilLogged("this replica reconciles");
+  await c1.atRest();
+  assert.deepEqual(await failoverSlices(), before);
+  await c3.plane.admin.delete({
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: METADATA,
+  });
+  await untilAt("10.2.0.7");
+});
+
+test("the slices go with the annotation and come with the Namespace's; an Event says so", async () => {
+  await ask(null);
+  await untilAt();
+  await ask("true", "Namespace");
+  await untilAt("10.2.0.7");
+  await ask("false");
+  await untilAt();
+  await ask(null);
+  await untilAt("10.2.0.7");
+  const events = await c1.list({ apiVersion: "v1", kind: "Event" }, "shop");
+  const about = events.filter(
+    ({ involvedObject }) => (involvedObject as { kind?: string }).kind === "Service",
+  );
+  assert.ok(about.some(({ reason, type }) => reason === "FailoverPrepared" && type === "Normal"));
+});
+
+test("Kubernetes deletes the slices with their Service, and a new Service of the name gets its own", async () => {
+  const [old] = await untilAt("10.2.0.7");
+  await c1.plane.admin.delete({ ...SERVICE, metadata: METADATA });
+  await untilAt();
+  await c1.serve(KEY, ["10.1.0.7"]);
+  const [slice] = await untilAt("10.2.0.7");
+  assert.notDeepEqual(slice?.metadata.ownerReferences, old?.metadata.ownerReferences);
+});
+
+test("the slices go with the last export of another cluster", async () => {
+  await c2.plane.admin.delete({
+    apiVersion: "multicluster.x-k8s.io/v1beta1",
+    kind: "ServiceExport",
+    metadata: METADATA,
+  });
+  await untilAt();
+  await eventually(async () => {
+    const events = await c1.list({ apiVersion: "v1", kind: "Event" }, "shop");
+    const messages = events.map(({ message }) => String(message));
+    assert.ok(messages.some((message) => message.includes("(not-exported-elsewhere)")));
+  }, 30_000);
+});
