@@ -60,6 +60,8 @@ export const REASONS = {
     "Another cluster lists the same address and port, and is nearer or sorts first.",
   "origin-unknown":
     "The slice names no source cluster, so its endpoints belong to the farthest tier.",
+  superseded:
+    "The controller has slices of the same cluster for the import: those of another writer are not used.",
   inactive: 'The slice carries multicluster.kubernetes.io/active: "false".',
 
   // A quarantined service: its rules in the kernel differ from the plan.
@@ -274,6 +276,18 @@ export const REASONS = {
     "No other cluster that the import allows has a ready or serving endpoint for the Service.",
   "slice-foreign":
     "Another program has an EndpointSlice with the name of a failover slice: it is left alone.",
+
+  // What `kubectl clusterset migrate` makes of an object of another implementation.
+  "taken-over": "The object stays as it is, and clusterset-proxy uses it.",
+  made: "An object of clusterset-proxy takes its place or is added to it: -o yaml with the step prints it.",
+  "left-behind":
+    "clusterset-proxy does not use the object: delete it when no client depends on it any more.",
+  "no-counterpart":
+    "Nothing of clusterset-proxy has the same effect: what differs is said, and the object stays.",
+  "needs-join":
+    "What becomes of the object is known when clusterset-proxy runs in the cluster: join it, and run the command again.",
+  "translated-addresses":
+    "Globalnet translates the addresses of pods between clusters, and clusterset-proxy needs pods that are reachable under their own.",
 
   // External changes to managed kernel objects; the agent repairs each.
   "jump-missing": "A jump to a managed chain was deleted from a built-in chain.",

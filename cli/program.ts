@@ -8,6 +8,7 @@ import { addExplain } from "./command/explain.ts";
 import { addExport } from "./command/export.ts";
 import { addJoin } from "./command/join.ts";
 import { addLeave } from "./command/leave.ts";
+import { addMigrate } from "./command/migrate.ts";
 import { addRotate } from "./command/rotate.ts";
 import { addSimulate } from "./command/simulate.ts";
 import { addStatus } from "./command/status.ts";
@@ -29,7 +30,7 @@ export function createProgram(terminal: Terminal, end: (code: ExitCode) => void)
   const groups: readonly (readonly [string, readonly (typeof addStatus)[]])[] = [
     ["Examine:", [addStatus, addExplain, addSimulate, addBundle]],
     ["Operate:", [addExport, addDrain, addDrill]],
-    ["Install:", [addJoin, addUpgrade, addRotate, addLeave]],
+    ["Install:", [addJoin, addMigrate, addUpgrade, addRotate, addLeave]],
     ["Other:", [addCompletion]],
   ];
   for (const [heading, commands] of groups) {

@@ -56,6 +56,8 @@ export interface SliceFact {
   readonly importKey: ObjectKey;
   /** Absent if the slice names no source cluster. */
   readonly cluster?: string;
+  /** Present if the controller of this project manages the slice. */
+  readonly ours?: true;
   readonly region?: string;
   /** Properties of the source cluster, by name; absent if the slice has none. */
   readonly properties?: ReadonlyMap<string, string>;

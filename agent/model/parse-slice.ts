@@ -1,7 +1,9 @@
 import type { Family } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
 import {
+  CONTROLLER_NAME,
   LABEL_ACTIVE,
+  LABEL_MANAGED_BY,
   LABEL_REGION,
   LABEL_SERVICE_NAME,
   LABEL_SOURCE_CLUSTER,
@@ -82,6 +84,7 @@ export function parseSlice(
     ),
     endpoints: Endpoints.of(family, endpoints, interner),
     ...(cluster !== undefined && { cluster: interner.text(cluster) }),
+    ...(label(LABEL_MANAGED_BY) === CONTROLLER_NAME && { ours: true }),
     ...(region !== undefined && { region: interner.text(region) }),
     ...(properties !== undefined && { properties }),
     ...(shift !== undefined && { shift }),

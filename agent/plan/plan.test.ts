@@ -231,3 +231,48 @@ test("an import of 150,000 endpoints is planned like any other", () => {
   assert.equal(planned.services[0]?.endpoints.length, 1000);
   assert.equal(planned.excluded.length, 149_000);
 });
+
+describe("slices of another writer, beside those of our controller", () => {
+  /** What another implementation left behind: ready for ever. */
+  const frozen = (key: SliceFact["key"], cluster: string | undefined, endpoint: string) =>
+    sliceFact({
+      key,
+      endpoints: [endpoint],
+      ...(cluster !== undefined && { cluster }),
+    });
+  const ours = sliceFact({
+    key: "demo/serve.c2",
+    cluster: "c2",
+    ours: true,
+    endpoints: [{ address: "10.2.0.1", condition: "not-ready" }, "10.2.0.2"],
+  });
+  const excluded = ({ excluded: found }: ImportPlan) =>
+    found.map(({ slice, reason }) => `${slice} ${reason}`);
+
+  test("are not used for a cluster of which ours exist, so that their dead endpoints get nothing", () => {
+    const planned = plan([importFact()], [ours, frozen("demo/imported-1", "c2", "10.2.0.1")]);
+    assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> global 10.2.0.2:8080"]);
+    assert.deepEqual(excluded(planned), ["demo/imported-1 superseded", "demo/serve.c2 not-ready"]);
+  });
+
+  test("are used for other clusters, for one that is not named, and where ours are inactive", () => {
+    for (const slices of [
+      [ours, frozen("demo/imported-1", "c3", "10.3.0.1")],
+      [ours, frozen("demo/imported-1", undefined, "10.3.0.1")],
+    ]) {
+      assert.deepEqual(lines(plan([importFact()], slices)), [
+        "241.0.0.10 TCP 80 -> global 10.2.0.2:8080 10.3.0.1:8080",
+      ]);
+    }
+    const inactive = [{ ...ours, active: false }, frozen("demo/imported-1", "c2", "10.2.0.1")];
+    assert.deepEqual(lines(plan([importFact()], inactive)), [
+      "241.0.0.10 TCP 80 -> global 10.2.0.1:8080",
+    ]);
+  });
+
+  test("are not used either if ours say that the cluster has no endpoint", () => {
+    const none = sliceFact({ key: "demo/serve.c2", cluster: "c2", ours: true, endpoints: [] });
+    const planned = plan([importFact()], [none, frozen("demo/imported-1", "c2", "10.2.0.1")]);
+    assert.deepEqual(lines(planned), ["241.0.0.10 TCP 80 -> no-endpoint"]);
+  });
+});

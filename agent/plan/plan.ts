@@ -38,7 +38,9 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   const remarks: Remark[] = [];
   const ports: PlannedPort[] = [];
   const own = { IPv4: vipsOf(fact, vips, "IPv4"), IPv6: vipsOf(fact, vips, "IPv6") };
-  const isUsable = (slice: SliceFact) => slice.active && own[slice.family].length > 0;
+  const isSuperseded = supersededIn(view.slices);
+  const isUsable = (slice: SliceFact) =>
+    slice.active && own[slice.family].length > 0 && !isSuperseded(slice);
   const { within, beyond } =
     limit === undefined
       ? { within: view.slices, beyond: [] }
@@ -47,7 +49,8 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
   for (const slice of within) {
     if (slice.omitted) excluded.push(wholeSlice(slice, "too-many-endpoints"));
     else if (isUsable(slice)) used.push(ofItsCluster(slice, node, excluded));
-    else excluded.push(wholeSlice(slice, slice.active ? "other-family" : "inactive"));
+    else if (!slice.active) excluded.push(wholeSlice(slice, "inactive"));
+    else excluded.push(wholeSlice(slice, isSuperseded(slice) ? "superseded" : "other-family"));
   }
   for (const slice of used) {
     if (slice.cluster === undefined) remarks.push({ slice: slice.key, reason: "origin-unknown" });
@@ -81,6 +84,17 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     ...(remarks.length > 0 && { remarks }),
     ...(limited !== undefined && { limited }),
   };
+}
+
+/**
+ * Slices of another writer for a cluster of which our controller has slices. During a migration the other writer may have
+ * stopped, so that its endpoints are ready for ever, or may list a Service's ClusterIP, which no node translates twice.
+ */
+function supersededIn(slices: readonly SliceFact[]): (slice: SliceFact) => boolean {
+  const known = new Set(
+    slices.flatMap(({ ours, active, cluster }) => (ours && active ? cluster : [])),
+  );
+  return ({ ours, cluster }) => !ours && cluster !== undefined && known.has(cluster);
 }
 
 /** The slice without endpoints that its source cluster cannot have; these are added to `excluded`. */

@@ -60,6 +60,25 @@ describe("a slice of a Service", () => {
       },
     ],
     ["names its source cluster", slice({ [LABEL_SOURCE_CLUSTER]: "c2" }), { source: "c2" }],
+    [
+      "that Karmada's MultiClusterService copied names its source cluster by an annotation",
+      {
+        ...(slice({
+          [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
+        }) as object),
+        metadata: {
+          namespace: "demo",
+          name: "serve-x7",
+          labels: {
+            [SERVICE]: "serve",
+            [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
+            "karmada.io/managed": "true",
+          },
+          annotations: { "endpointslice.karmada.io/provision-cluster": "member2" },
+        },
+      },
+      { source: "member2" },
+    ],
     ["without a Service is nobody's", slice({ [SERVICE]: undefined }), undefined],
     ["that was imported is not the Service's", slice({ [LABEL_SERVICE_NAME]: "serve" }), undefined],
     ["that is published is not the Service's", slice({ [LABEL_RECORD]: "serve.demo" }), undefined],

@@ -14,6 +14,9 @@ import type { Parsed } from "../../api/parse/parsed.ts";
 import type { SliceFact } from "./facts.ts";
 import { parseSliceContent } from "./slice-content.ts";
 
+/** On slices that Karmada's MultiClusterService copies to the Service of the same name: their cluster. They have no label of it. */
+const KARMADA_SOURCE = "endpointslice.karmada.io/provision-cluster";
+
 /**
  * Parses an EndpointSlice of a Service. Imported and published slices are ignored, because exporting them would be a
  * loop. No fact for an invalid name, label or address type. No endpoint may be in `clusterSetCidrs`.
@@ -36,7 +39,9 @@ export function parseServiceSlice(
     const ranges = { clusterSetCidrs, endpointCidrs: [] };
     const content = parseSliceContent(object, ranges, complaints);
     if (content === undefined) return undefined;
-    const source = textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER);
+    const source =
+      textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER) ??
+      textField(fieldAt(object, "metadata", "annotations"), KARMADA_SOURCE);
     return {
       key,
       service: objectKey(namesOf(key).namespace, service),

@@ -61,6 +61,12 @@ export const CLI_RULES: readonly Rule[] = [
     why: "What join and leave make of clusters: desired objects, and what is in the way.",
   },
   {
+    files: ["cli/migrate/**"],
+    may: ["./", "api/**", "controller/allocate/**", "cli/exit-code.ts", "cli/output/**"],
+    pure: true,
+    why: "What becomes of the objects of other implementations, and the steps of a migration.",
+  },
+  {
     files: ["cli/bundle/{ustar,without-secrets}.ts"],
     may: ["./", "api/**"],
     pure: true,
