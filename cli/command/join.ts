@@ -33,6 +33,7 @@ import type { Terminal } from "../terminal.ts";
 import { byContext } from "./cluster-values.ts";
 import { isConfirmed } from "./confirm.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
+import { isReachable } from "./reachability.ts";
 
 interface JoinFlags extends ImageFlags, Partial<MemberFlags> {
   readonly clusterset: string;
@@ -40,6 +41,7 @@ interface JoinFlags extends ImageFlags, Partial<MemberFlags> {
   readonly hubServer?: string;
   readonly clustersetCidr: readonly Cidr[];
   readonly skipManifests?: boolean;
+  readonly skipReachability?: boolean;
   readonly dns: boolean;
   readonly dryRun?: "client" | "server";
   readonly output?: "yaml";
@@ -95,6 +97,10 @@ export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCo
     .option(
       "--skip-manifests",
       "leave CRDs, agents, controllers and their permissions to a chart or a GitOps tool",
+    )
+    .option(
+      "--skip-reachability",
+      "do not check first, with a short-lived pod in each cluster, that pods reach API servers and each other",
     )
     .option("--no-dns", "leave CoreDNS as it is")
     .addOption(
@@ -197,8 +203,7 @@ function memberFlags({ id, region, endpointCidrs, apiServer }: JoinFlags): Membe
 }
 
 /**
- * From here, where another network or a proxy may be between: warnings only. Whether pods of other clusters reach them, their controllers
- * show after the join.
+ * From here, where another network or a proxy may be between: warnings only. Whether pods of other clusters reach them, probes show.
  */
 async function unreachable(
   members: readonly OpenMember[],
@@ -273,6 +278,8 @@ async function carryOut(
     out("dry run: nothing was changed\n");
     return EXIT.well;
   }
+  if (!flags.skipReachability && !(await isReachable(plans, options, flags.timeout, terminal)))
+    return EXIT.failed;
   if (!(await isConfirmed(terminal, "Are the ranges right, and continue?", flags.yes)))
     return EXIT.failed;
   await applyJoin(plans, {

@@ -1,9 +1,9 @@
-import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { systemClock } from "../../common/clock.ts";
 import type { ObjectName } from "../../common/kubernetes/api-resource.ts";
 import { PODS } from "../../common/kubernetes/kinds.ts";
 import { sleep } from "../../common/sleep.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { untilRunning } from "../clusters/pod-start.ts";
 import { until } from "../clusters/until.ts";
 import { CallLog } from "./call-log.ts";
 import { type Calls, callerPod } from "./caller.ts";
@@ -97,24 +97,6 @@ export async function drill(options: DrillOptions): Promise<readonly Phase[]> {
 /** Unique enough for one namespace. */
 function callerName(): string {
   return `clusterset-drill-${Math.random().toString(36).slice(2, 8).padEnd(6, "0")}`;
-}
-
-function untilRunning(
-  on: Cluster,
-  name: ObjectName,
-  within: number,
-  signal: AbortSignal,
-): Promise<void> {
-  return until(within, signal, async () => {
-    const live = await on.objects.get(PODS, name);
-    const status = field(live?.object, "status");
-    const phase = textField(status, "phase") ?? "unknown";
-    if (phase === "Running") return { found: undefined };
-    const statuses = field(status, "containerStatuses");
-    const waiting = fieldAt(Array.isArray(statuses) ? statuses[0] : {}, "state", "waiting");
-    const why = textField(waiting, "reason");
-    return { missing: `Pod ${name.name} is ${phase}${why === undefined ? "" : ` (${why})`}` };
-  });
 }
 
 async function remove({ objects }: Cluster, name: ObjectName): Promise<void> {

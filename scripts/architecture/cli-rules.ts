@@ -101,6 +101,18 @@ export const CLI_RULES: readonly Rule[] = [
     why: "The steps of a drill, and their undoing; what runs in its pod.",
   },
   {
+    files: ["cli/reach/{attempt,report}.ts"],
+    may: ["./", "api/**", "cli/output/**"],
+    pure: true,
+    why: "What a probe's attempts mean, and how they are shown.",
+  },
+  {
+    files: ["cli/reach/**"],
+    may: ["./", "api/**", "common/**", "cli/clusters/**", "node:http", "node:net", "node:tls"],
+    pure: false,
+    why: "Pods that find out, before a join, who reaches whom; what runs in them.",
+  },
+  {
     files: ["cli/clusters/**"],
     may: [
       "./",

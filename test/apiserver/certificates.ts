@@ -20,10 +20,11 @@ const OID = {
   basicConstraints: [0x55, 0x1d, 0x13],
   extendedKeyUsage: [0x55, 0x1d, 0x25],
   clientAuth: [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02],
+  serverAuth: [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01],
   ecdsaWithSha256: [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02],
 };
 
-/** Signs client certificates: a separate authority, which servers must be configured with. Valid for a day. */
+/** Signs certificates of clients, and of servers for their name: a separate authority. Valid for a day. */
 export class CertificateAuthority {
   readonly #subject: Buffer;
   readonly #key: KeyObject;
@@ -41,7 +42,8 @@ export class CertificateAuthority {
   /** A new key of a user, and a certificate for it. */
   certify(subject: Subject): Certified {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const usage = sequence(oid(OID.extendedKeyUsage), octets(sequence(oid(OID.clientAuth))));
+    const purposes = sequence(oid(OID.clientAuth), oid(OID.serverAuth));
+    const usage = sequence(oid(OID.extendedKeyUsage), octets(purposes));
     return {
       certificate: this.#certificate(nameOf(subject), publicKey, usage),
       key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),

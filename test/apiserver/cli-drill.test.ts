@@ -93,7 +93,7 @@ test("what an interrupted drill has left at nothing gets its replicas back, and 
   const { code, note } = await user.run("drill", "shop/web", ...FLAGS);
   assert.equal(code, 1);
   assert.match(note, /scaling back what an interrupted drill has left/);
-  assert.match(note, /Pod clusterset-drill-\S+ is Pending \(after 2 s\)/);
+  assert.match(note, /pod shop\/clusterset-drill-\S+ is Pending \(after 2 s\)/);
   assert.deepEqual(await replicas(), [3, undefined]);
   assert.deepEqual(await plane.admin.list(PODS), []);
 });

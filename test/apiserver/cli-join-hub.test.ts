@@ -6,7 +6,8 @@ import { JoinedClusters } from "./joined-clusters.ts";
 
 // The same with a hub. One ID has a dot, so that its registry has another name than in deploy/rbac.
 
-const JOIN = ["--clusterset", "prod", "--hub", "hub", "--no-wait", "--yes", "--id", "c2=c2.eu"];
+const SET = ["--clusterset", "prod", "--hub", "hub", "--id", "c2=c2.eu"];
+const JOIN = [...SET, "--no-wait", "--yes", "--skip-reachability"];
 
 let set: JoinedClusters;
 before(async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fieldAt } from "../../api/parse/fields.ts";
 import type { ApiObject } from "./api-client.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
@@ -7,7 +8,8 @@ import { JoinedClusters } from "./joined-clusters.ts";
 // `kubectl clusterset join` on empty API servers: a mesh. The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
-const JOIN = ["--clusterset", "prod", "--no-wait", "--yes"];
+// These clusters have no kubelets: test/e2e/join.test.ts shows what their pods reach.
+const JOIN = ["--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
 const SECRET = { apiVersion: "v1", kind: "Secret" };
 
 let set: JoinedClusters;
@@ -65,7 +67,8 @@ test("a dry run prints a plan, and changes nothing", async () => {
 });
 
 test("without a terminal or --yes, nothing is changed either", async () => {
-  const { code, note } = await set.user.run("join", "c1", "c2", "--clusterset", "prod");
+  const flags = ["--clusterset", "prod", "--skip-reachability"];
+  const { code, note } = await set.user.run("join", "c1", "c2", ...flags);
   assert.equal(code, 1);
   assert.match(note, /confirm with --yes/);
   set.user.answer = "no";
@@ -73,6 +76,55 @@ test("without a terminal or --yes, nothing is changed either", async () => {
   set.user.answer = undefined;
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "clusterset-proxy" } };
   assert.equal(await set.plane("c1").admin.find(namespace), undefined);
+});
+
+/** Names of the namespaces of probes that are not deleted. */
+async function probes(id: string): Promise<string[]> {
+  const found = await set.plane(id).admin.list({ apiVersion: "v1", kind: "Namespace" });
+  return found
+    .map(({ metadata }) => metadata as { name: string; deletionTimestamp?: string })
+    .filter(
+      ({ name, deletionTimestamp }) => name.startsWith("clusterset-probe-") && !deletionTimestamp,
+    )
+    .map(({ name }) => name);
+}
+
+test("if no pod starts that could check what it reaches, it says so, joins nothing, and leaves no pod", async () => {
+  const flags = ["--clusterset", "prod", "--yes", "--timeout", "1s"];
+  const { code, note } = await set.user.run("join", "c1", "c2", ...flags);
+  assert.equal(code, 1);
+  assert.match(
+    note,
+    /^error: c1: nothing is known of its pods: c1: pod clusterset-probe-\w+\/probe is Pending \(after 1 s\)$/m,
+  );
+  assert.match(note, /--skip-reachability/);
+  for (const id of ["c1", "c2"]) assert.deepEqual(await probes(id), []);
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "clusterset-proxy" } };
+  assert.equal(await set.plane("c1").admin.find(namespace), undefined);
+});
+
+test("at Ctrl-C, the pods that check are deleted; those of a join that was killed, by a later one", async () => {
+  const leftover = {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: {
+      name: "clusterset-probe-killed",
+      labels: { "clusterset-proxy.io/probe": "" },
+    },
+  };
+  await set.plane("c1").admin.apply(leftover);
+  const interrupt = new AbortController();
+  set.user.timeOfDay = () => Date.now() + 2 * 3_600_000;
+  const { code } = set.user.start(
+    ["join", "c1", "c2", "--clusterset", "prod", "--yes"],
+    interrupt.signal,
+  );
+  while ((await probes("c2")).length === 0) await sleep(50);
+  while ((await probes("c1")).some((name) => name === leftover.metadata.name)) await sleep(50);
+  interrupt.abort();
+  assert.equal(await code, 1);
+  set.user.timeOfDay = () => Date.now();
+  for (const id of ["c1", "c2"]) assert.deepEqual(await probes(id), []);
 });
 
 test("two clusters that joined import each other's exports", async () => {

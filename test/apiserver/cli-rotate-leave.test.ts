@@ -16,7 +16,7 @@ before(async () => {
   set = await JoinedClusters.open(...IDS);
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
-  const flags = ["--no-wait", "--yes", "--api-server", `c1=${server}`];
+  const flags = ["--skip-reachability", "--no-wait", "--yes", "--api-server", `c1=${server}`];
   await set.run("join", ...IDS, "--clusterset", "prod", ...flags);
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
@@ -164,7 +164,15 @@ test("leave withdraws a cluster from the others before it removes its programs, 
 
 test("a cluster that left can be let go again, and join", async () => {
   await set.run("leave", "c3", "--context", "c1,c2", "--yes");
-  await set.run("join", ...IDS, "--clusterset", "prod", "--no-wait", "--yes");
+  await set.run(
+    "join",
+    ...IDS,
+    "--clusterset",
+    "prod",
+    "--no-wait",
+    "--yes",
+    "--skip-reachability",
+  );
   await set.start(["c3"]);
   await set.cluster("c3").untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);
 });

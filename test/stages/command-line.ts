@@ -34,6 +34,9 @@ export class CommandLine implements Disposable {
   /** What the user types after a question; undefined: there is no terminal. */
   answer: string | undefined;
 
+  /** The user's clock, in milliseconds since 1970. */
+  timeOfDay = (): number => Date.now();
+
   /** Runs a command line without the program's name. */
   async run(...argv: readonly string[]): Promise<Ran> {
     const { code, out, note } = this.start(argv, new AbortController().signal);
@@ -55,7 +58,7 @@ export class CommandLine implements Disposable {
       env: { KUBECONFIG: this.kubeconfig },
       home: this.#directory,
       user: "ann",
-      timeOfDay: () => Date.now(),
+      timeOfDay: this.timeOfDay,
       signal,
     });
     return { code, out: () => out.join(""), note: () => note.join("") };

@@ -1,0 +1,60 @@
+import { isCidr, parseCidr } from "../../api/cidr.ts";
+import type { ContextPlan, JoinOptions } from "../clusters/join-plan.ts";
+import { isInside, rangesIn } from "../install/ranges.ts";
+import { runProbes } from "../reach/probe.ts";
+import { probesOf } from "../reach/probes-of.ts";
+import { reachFaults, reachTable } from "../reach/report.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Says what follows if something is not reached, or not known. */
+const ADVICE =
+  "Nothing was joined. Correct this, or join without this check: --skip-reachability. Another address of an API server: --api-server CONTEXT=URL, or --hub-server URL.";
+
+/**
+ * Prints who reaches whom, by short-lived pods of the clusters between which a join changes something. False if something that has to
+ * reach another does not, or if that cannot be found out, which is then said.
+ */
+export async function isReachable(
+  plans: readonly ContextPlan[],
+  options: JoinOptions,
+  timeout: number,
+  { out, note, paint, signal, timeOfDay }: Terminal,
+): Promise<boolean> {
+  const { members, hub } = options;
+  const probes = await probesOf(plans, options);
+  if (probes.length === 0) return true;
+  const nameless = probes.filter(({ image }) => image === "");
+  for (const { on } of nameless)
+    note(
+      `error: ${on.context}: no image for a pod that checks what it reaches: give --controller-image.\n`,
+    );
+  if (nameless.length > 0) return false;
+  note("checks what pods of the clusters reach, with a short-lived pod in each\n");
+  const warn = (sentence: string) => note(`warning: ${sentence}\n`);
+  const found = await runProbes(probes, { timeout, signal, timeOfDay: timeOfDay(), warn });
+  if (found.reached.length > 0) out(`\n${reachTable(found.reached, paint)}`);
+  for (const { context, id, endpointCidrs } of members) {
+    const outside = outsideOf(endpointCidrs, found.addresses.get(id) ?? []);
+    if (outside !== undefined)
+      warn(
+        `${context}: a pod has the address ${outside}, outside ${endpointCidrs}: other clusters will reject endpoints there. Give --endpoint-cidrs ${context}=RANGES.`,
+      );
+  }
+  const servers = new Map(members.map(({ id, server }) => [id, server]));
+  if (hub !== undefined) servers.set(hub.on.context, hub.server);
+  const faults = [...found.faults, ...reachFaults(found.reached, (to) => servers.get(to))];
+  for (const fault of faults) note(`error: ${fault}\n`);
+  if (faults.length > 0) note(`${ADVICE}\n`);
+  return faults.length === 0;
+}
+
+/** An address outside of the ranges that are declared for its family. */
+function outsideOf(endpointCidrs: string, addresses: readonly string[]): string | undefined {
+  const declared = rangesIn(endpointCidrs) ?? [];
+  return addresses.find((text) => {
+    const address = parseCidr(`${text}/${text.includes(":") ? 128 : 32}`);
+    if (!isCidr(address)) return false;
+    const ofFamily = declared.filter(({ family }) => family === address.family);
+    return ofFamily.length > 0 && !ofFamily.some((range) => isInside(address, range));
+  });
+}

@@ -1,0 +1,171 @@
+import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { NAMESPACES, PODS, queryOf, SERVICE_ACCOUNTS } from "../../common/kubernetes/kinds.ts";
+import type { Cluster } from "../clusters/cluster.ts";
+import { untilRunning } from "../clusters/pod-start.ts";
+import { until } from "../clusters/until.ts";
+import { type Attempt, parseAttempts } from "./attempt.ts";
+import { LABEL_PROBE, PROBE, probeAccount, probeNamespace, probePod } from "./probe-pod.ts";
+import { PAGE_PORT, type PodTarget, type ServerTarget } from "./probe-script.ts";
+import type { Reached } from "./report.ts";
+
+/** A cluster from whose pods others are to be reached. */
+export interface Probe {
+  readonly on: Cluster;
+  readonly id: string;
+  readonly image: string;
+  readonly servers: readonly ServerTarget[];
+  /** IDs of the clusters whose probes it connects to. */
+  readonly pods: readonly string[];
+}
+
+/** Options of `runProbes`. */
+export interface ProbeRun {
+  /** Milliseconds for the pods to start. */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly timeOfDay: number;
+  readonly warn: (sentence: string) => void;
+}
+
+/** What probes have found. */
+export interface ProbeResults {
+  readonly reached: readonly Reached[];
+  /** Addresses of the pods, by cluster ID. */
+  readonly addresses: ReadonlyMap<string, readonly string[]>;
+  /** Probes without a result, in sentences. */
+  readonly faults: readonly string[];
+}
+
+/** Seconds that a pod may live after the timeout of its start. */
+const SPARE_SECONDS = 120;
+/** Milliseconds for a page: its port listens a moment after the pod runs. */
+const PAGE_MS = 30_000;
+/** Age of a namespace in milliseconds after which no join uses it any more. */
+const LEFTOVER_MS = 3_600_000;
+
+/**
+ * Runs a pod in each cluster, which connects to API servers and to the pods of the others, and deletes them in any case, also at Ctrl-C.
+ * Rejects with the reason of the signal.
+ */
+export async function runProbes(probes: readonly Probe[], run: ProbeRun): Promise<ProbeResults> {
+  const { signal, warn } = run;
+  const namespace = `clusterset-probe-${Math.random().toString(36).slice(2, 8).padEnd(6, "0")}`;
+  const nameOf = (id: string) => `${namespace}/${id}`;
+  const faults: string[] = [];
+  const addresses = new Map<string, readonly string[]>();
+  /** Those that succeed: all have ended when it returns, so that none creates an object after the deletion. */
+  const each = async (among: readonly Probe[], step: (probe: Probe) => Promise<void>) => {
+    const ended = await Promise.allSettled(among.map(step));
+    signal.throwIfAborted();
+    for (const [i, one] of ended.entries()) {
+      if (one.status === "fulfilled") continue;
+      if (!(one.reason instanceof ApiFault)) throw one.reason;
+      faults.push(`${among[i]?.id ?? ""}: nothing is known of its pods: ${one.reason.message}`);
+    }
+  };
+  try {
+    await each(probes, async (probe) => {
+      await removeLeftovers(probe.on, run);
+      await start(probe, namespace, nameOf(probe.id), run);
+      addresses.set(probe.id, await untilListening(probe.on, namespace, run));
+    });
+    const reached = new Map<string, readonly Attempt[]>();
+    const running = probes.filter(({ id }) => addresses.has(id));
+    await each(running, async ({ on, id, pods }) => {
+      const { targets, unmatched } = podTargets(id, pods, addresses, nameOf);
+      const path = `/?pods=${encodeURIComponent(JSON.stringify(targets))}`;
+      reached.set(id, [...(await attempts(on, namespace, path)), ...unmatched]);
+    });
+    const inOrder = probes.flatMap(({ id: from }) => {
+      const found = reached.get(from);
+      return found === undefined ? [] : [{ from, attempts: found }];
+    });
+    return { reached: inOrder, addresses, faults };
+  } finally {
+    await Promise.all(
+      probes.map(({ on }) =>
+        removeNamespace(on, namespace).catch((thrown: unknown) =>
+          warn(
+            `${on.context}: delete namespace ${namespace}, which could not be: ${String(thrown)}`,
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+async function start(
+  { on, image, servers }: Probe,
+  namespace: string,
+  name: string,
+  { timeout, signal }: ProbeRun,
+): Promise<void> {
+  const most = Math.ceil(timeout / 1000) + SPARE_SECONDS;
+  await on.objects.create(NAMESPACES, probeNamespace(namespace));
+  await on.objects.create(SERVICE_ACCOUNTS, probeAccount(namespace));
+  await on.objects.create(PODS, probePod({ namespace, image, name, servers, most }));
+  signal.throwIfAborted();
+}
+
+/** Waits until its page answers, and so its ports listen; returns the addresses of the pod. */
+async function untilListening(
+  on: Cluster,
+  namespace: string,
+  { timeout, signal }: ProbeRun,
+): Promise<readonly string[]> {
+  const addresses = await untilRunning(on, { namespace, name: PROBE }, timeout, signal);
+  // Without pods, it connects to API servers only: a first attempt that does not count.
+  await until(PAGE_MS, signal, async () => ({ found: await attempts(on, namespace, "/") }));
+  return addresses;
+}
+
+async function attempts(on: Cluster, namespace: string, path: string): Promise<readonly Attempt[]> {
+  const page = await on.page({ namespace, pod: PROBE, port: PAGE_PORT }, path);
+  const found = parseAttempts(page.text);
+  if (found === undefined) throw new ApiFault("garbage", `Page of ${namespace}/${PROBE}`);
+  return found;
+}
+
+/** The addresses to connect to: of the families that both pods have. */
+function podTargets(
+  from: string,
+  pods: readonly string[],
+  addresses: ReadonlyMap<string, readonly string[]>,
+  nameOf: (id: string) => string,
+): { readonly targets: readonly PodTarget[]; readonly unmatched: readonly Attempt[] } {
+  const isIPv6 = (address: string) => address.includes(":");
+  const own = new Set(addresses.get(from)?.map(isIPv6));
+  const targets: PodTarget[] = [];
+  const unmatched: Attempt[] = [];
+  for (const to of pods) {
+    const all = addresses.get(to);
+    if (all === undefined) continue;
+    const common = all.filter((address) => own.has(isIPv6(address)));
+    targets.push(...common.map((address) => ({ to, address, name: nameOf(to) })));
+    if (common.length === 0)
+      unmatched.push({ to, kind: "pod", isConnected: false, ms: 0, error: "NO_FAMILY" });
+  }
+  return { targets, unmatched };
+}
+
+/** Deletes what a join has left that was killed. Another one may be under way. */
+async function removeLeftovers(on: Cluster, { timeOfDay }: ProbeRun): Promise<void> {
+  for (const one of await on.list(queryOf(NAMESPACES, { labelSelector: LABEL_PROBE }))) {
+    const created = Date.parse(String(fieldAt(one, "metadata", "creationTimestamp")));
+    const name = textField(field(one, "metadata"), "name");
+    if (name !== undefined && created + LEFTOVER_MS < timeOfDay) await removeNamespace(on, name);
+  }
+}
+
+/** With all that is in it. The pod first: a namespace is emptied by a controller, and some seconds later. */
+async function removeNamespace({ objects }: Cluster, name: string): Promise<void> {
+  for (const [resource, object] of [
+    [PODS, { namespace: name, name: PROBE }],
+    [NAMESPACES, { name }],
+  ] as const) {
+    const uid = (await objects.get(resource, object))?.meta.uid;
+    if (uid !== undefined) await objects.delete(resource, object, { uid });
+  }
+}

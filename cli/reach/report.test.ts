@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Attempt } from "./attempt.ts";
+import { reachFaults, reachTable } from "./report.ts";
+
+function server(to: string, error?: string): Attempt {
+  const outcome = error === undefined ? { isConnected: true } : { isConnected: false, error };
+  return { to, kind: "server", ms: 1, ...outcome };
+}
+
+function pod(to: string, address: string, error?: string): Attempt {
+  return { ...server(to, error), kind: "pod", address };
+}
+
+const ALL = [
+  {
+    from: "c1",
+    attempts: [server("c2"), server("c3"), pod("c2", "10.2.0.1"), pod("c3", "10.3.0.1")],
+  },
+  {
+    from: "c2",
+    attempts: [
+      server("c1", "ECONNREFUSED"),
+      server("c3"),
+      pod("c1", "10.1.0.1"),
+      pod("c3", "10.3.0.1"),
+      pod("c3", "fd03::1", "ETIMEDOUT"),
+    ],
+  },
+  { from: "c3", attempts: [server("hub")] },
+];
+
+test("clusters that are reached alike share a row; an address that is not reached counts for its cluster", () => {
+  assert.equal(
+    reachTable(ALL, (_style, text) => text),
+    `PODS OF   REACH    API SERVER   PODS
+c1        c2, c3   ok           ok
+c2        c1       refused      ok
+c2        c3       ok           timeout
+c3        hub      ok           -
+`,
+  );
+});
+
+test("each failure is a sentence with the direction, the address and what it means", () => {
+  const urls: Readonly<Record<string, string>> = { c1: "https://10.0.0.1:6443" };
+  assert.deepEqual(
+    reachFaults(ALL, (to) => urls[to]),
+    [
+      "pods of c2 do not reach the API server of c1 at https://10.0.0.1:6443: refused: nothing listens there, or a firewall rejects it.",
+      "pods of c2 do not reach pods of c3, such as fd03::1: timeout: no answer: a firewall drops packets, or there is no route.",
+    ],
+  );
+});
