@@ -23,25 +23,28 @@ export function statusTables(all: readonly ContextStatus[], paint?: Paint): stri
 
 /** Who sees whom how; contexts that agree about a cluster share a row. */
 function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
-  const groups = new Map<string, { seen: SeenCluster; by: string[] }>();
-  for (const { context, clusters } of all) {
+  const groups = new Map<string, { seen: SeenCluster; by: string[]; latencies: number[] }>();
+  for (const { context, cluster: own, clusters } of all) {
     for (const seen of clusters) {
-      // Seconds are no other opinion.
-      const key = JSON.stringify([seen.cluster, { ...seen, silentSeconds: 0 }]);
-      const group = groups.get(key) ?? { seen, by: [] };
+      // Seconds and milliseconds are no other opinion.
+      const key = JSON.stringify([seen.cluster, { ...seen, silentSeconds: 0, latencyMs: 0 }]);
+      const group = groups.get(key) ?? { seen, by: [], latencies: [] };
       group.by.push(context);
+      if (seen.latencyMs !== undefined && seen.cluster !== own)
+        group.latencies.push(seen.latencyMs);
       groups.set(key, group);
     }
   }
   const rows = [...groups]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, { seen, by }]) => {
+    .map(([, { seen, by, latencies }]) => {
       const everyone = all.length > 1 && by.length === all.length;
       return [
         seen.cluster,
         seen.region ?? "",
         cell(seen.state, seen.severity),
         seen.verdict === "member" ? seen.reason : seen.verdict,
+        latencyText(latencies),
         seen.version ?? "",
         String(seen.exports),
         String(seen.slices),
@@ -54,6 +57,7 @@ function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): 
     "REGION",
     "STATE",
     "REASON",
+    "LATENCY",
     "VERSION",
     "EXPORTS",
     "SLICES",
@@ -61,6 +65,15 @@ function clusterTable(all: readonly ContextStatus[], paint: Paint | undefined): 
     "NOTE",
   ];
   return rows.length === 0 ? "No controller answers.\n" : table(heading, rows, paint);
+}
+
+/** From the lowest to the highest of those that see a cluster alike: `3 ms`, `3-41 ms`. */
+function latencyText(latencies: readonly number[]): string {
+  if (latencies.length === 0) return "-";
+  const [least, most] = [Math.min(...latencies), Math.max(...latencies)].map((ms) =>
+    String(Math.ceil(ms)),
+  );
+  return least === most ? `${least} ms` : `${least}-${most} ms`;
 }
 
 function noteOf({ state, silentSeconds, detail }: SeenCluster): string {

@@ -18,6 +18,8 @@ export interface SeenCluster {
   readonly slices: number;
   /** Seconds since its Lease was last renewed, as the controller has seen it. */
   readonly silentSeconds?: number;
+  /** Median milliseconds until the API server of its registry answered this controller. */
+  readonly latencyMs?: number;
   /** Who drained it, why and until when; a fault's detail; watches that do not work. */
   readonly detail?: string;
   readonly severity: Severity;
@@ -124,6 +126,7 @@ function seenCluster(one: unknown): SeenCluster {
   const isListed = field(one, "listed") === true;
   const detail = [text("detail"), ...drains(one), ...watches(one)].filter(Boolean).join("; ");
   const silent = field(one, "silentSeconds");
+  const latency = field(one, "answerMs");
   const [region, version] = [text("region"), text("version")];
   return {
     cluster: text("cluster") ?? "",
@@ -135,6 +138,7 @@ function seenCluster(one: unknown): SeenCluster {
     exports: number("exports"),
     slices: number("slices"),
     ...(typeof silent === "number" && { silentSeconds: silent }),
+    ...(typeof latency === "number" && { latencyMs: latency }),
     ...(detail !== "" && { detail }),
     severity: stale || verdict !== "member" || !isListed ? "warning" : "well",
   };

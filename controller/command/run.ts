@@ -8,6 +8,7 @@ import { Reflector } from "../../common/kubernetes/reflector.ts";
 import type { Logger } from "../../common/log.ts";
 import { VERSION } from "../../common/version.ts";
 import type { ControllerConfig } from "../config/config.ts";
+import { AnswerTimes } from "../observe/answer-times.ts";
 import { countedApiServer } from "../observe/counted-api-server.ts";
 import { CredentialExpiries } from "../observe/credential-expiries.ts";
 import { ControllerMetrics, type Server } from "../observe/metrics.ts";
@@ -26,9 +27,13 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
   const { registry } = config;
   metrics.gauges.build.set({ version: VERSION, node: process.version, registry }, 1);
   const expiries = new CredentialExpiries(metrics.gauges.credentialExpiry);
+  const answers = new AnswerTimes();
   const reach = async (server: Server, from: Pick<ConnectOptions, "kubeconfig">, member = "") => {
     const api = await connect({ log, userAgent, ...from });
-    const counted = countedApiServer(api, clock, (asked) => metrics.asked(server, asked));
+    const counted = countedApiServer(api, clock, (asked) => {
+      metrics.asked(server, asked);
+      answers.asked(server, member, asked);
+    });
     return expiries.watched(counted, { server, member });
   };
   const api = await reach("own", kubeconfig === undefined ? {} : { kubeconfig });
@@ -56,7 +61,7 @@ export async function run(config: ControllerConfig, log: Logger, stop: AbortSign
     events: new Observer(log, metrics),
   });
   const server =
-    config.http && new HttpServer(config.http, pages(controller, metrics, expiries), log);
+    config.http && new HttpServer(config.http, pages(controller, metrics, expiries, answers), log);
   await server?.start();
   metrics.start();
   controller.start();

@@ -20,6 +20,8 @@ export interface ClusterView {
   readonly because: Reason;
   /** Whole seconds since its Lease was last renewed, by the local clock. */
   readonly silentSeconds?: number;
+  /** Median milliseconds until the API server of its registry answered the last requests; absent without any. */
+  readonly answerMs?: number;
   /** Whether its records are used, and why. */
   readonly verdict: Reason;
   readonly detail?: string;

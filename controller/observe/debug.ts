@@ -8,8 +8,15 @@ const MOST_FAILOVERS = 100;
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
 
+/** Milliseconds of the API server of a cluster's registry. */
+type AnswerMsOf = (cluster: string) => number | undefined;
+
 /** The present state, for users. */
-export function debugView(controller: Controller, refusedOf: RefusedOf): DebugView {
+export function debugView(
+  controller: Controller,
+  refusedOf: RefusedOf,
+  answerMsOf: AnswerMsOf = () => undefined,
+): DebugView {
   const { local, permission } = controller;
   const { identity } = controller.identity;
   const { depth, working, failing } = controller.queue.tasks;
@@ -26,7 +33,7 @@ export function debugView(controller: Controller, refusedOf: RefusedOf): DebugVi
     heldBack: local.hold.heldBack,
     queue: { waiting: depth, working, failing },
     ...failoversOf(controller),
-    clusters: clustersOf(controller, refusedOf),
+    clusters: clustersOf(controller, refusedOf, answerMsOf),
   };
 }
 
@@ -39,17 +46,23 @@ function failoversOf({ queue }: Controller): Pick<DebugView, "failover"> {
   return failover.length === 0 ? {} : { failover };
 }
 
-function clustersOf({ members }: Controller, refusedOf: RefusedOf): ClusterView[] {
+function clustersOf(
+  { members }: Controller,
+  refusedOf: RefusedOf,
+  answerMsOf: AnswerMsOf,
+): ClusterView[] {
   return [...members].map((member): ClusterView => {
     const status = members.status(member.id);
     const verdict = members.verdict(member.id);
     const silence = members.silence(member.id);
+    const answerMs = answerMsOf(member.id);
     const { region, version } = member.lease?.cluster ?? {};
     return {
       cluster: member.id,
       state: status?.state ?? "alive",
       because: status?.reason ?? "awaited",
       ...(silence !== undefined && { silentSeconds: Math.floor(silence / 1000) }),
+      ...(answerMs !== undefined && { answerMs: Math.round(answerMs * 10) / 10 }),
       verdict: verdict?.reason ?? "not-introduced",
       ...(verdict?.detail !== undefined && { detail: verdict.detail }),
       records: verdict?.records ?? "keep",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VERSION } from "../../common/version.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { AnswerTimes } from "./answer-times.ts";
 import { pages } from "./pages.ts";
 
 /** The answer of a page of a cluster's controller: status and text. */
@@ -9,7 +10,7 @@ async function page(cluster: MemoryCluster, path: string): Promise<string> {
   const { controller, metrics } = cluster;
   assert.ok(controller);
   const [pathname, query = ""] = path.split("?");
-  const route = pages(controller, metrics, { report: () => undefined }).find(
+  const route = pages(controller, metrics, { report: () => undefined }, new AnswerTimes()).find(
     (one) => one.path === pathname,
   );
   assert.ok(route, path);

@@ -1,6 +1,7 @@
 import { type Check, check, checksReply } from "../../common/checks.ts";
 import type { Route } from "../../common/http.ts";
 import type { Controller } from "../sync/controller.ts";
+import type { AnswerTimes } from "./answer-times.ts";
 import type { CredentialExpiries } from "./credential-expiries.ts";
 import { debugView } from "./debug.ts";
 import type { ClusterView } from "./debug-view.ts";
@@ -14,8 +15,11 @@ export function pages(
   controller: Controller,
   metrics: ControllerMetrics,
   expiries: Pick<CredentialExpiries, "report">,
+  answers: AnswerTimes,
 ): Route[] {
-  const view = () => debugView(controller, (cluster) => metrics.refusedOf(cluster));
+  const answerMsOf = (cluster: string) =>
+    answers.median(cluster, cluster === controller.identity.identity?.id);
+  const view = () => debugView(controller, (cluster) => metrics.refusedOf(cluster), answerMsOf);
   return [
     // A blocked event loop does not answer; everything else has a timeout.
     { path: "/livez", probe: true, answer: ({ query }) => checksReply("livez", [], query) },

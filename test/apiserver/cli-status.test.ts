@@ -96,13 +96,14 @@ test("all is well: both clusters as the leader sees them, the agent in sync, and
       ["c2", "alive", "renewing", 1],
     ],
   );
+  for (const { latencyMs = 0 } of context.clusters) assert.ok(latencyMs > 0);
   assert.equal(context.cluster, "c1");
   assert.equal(context.controllers.leader, "controller-1");
   assert.deepEqual([context.agents.inSync, context.agents.versions], [1, ["0.1.0"]]);
   assert.deepEqual(context.problems, []);
   assert.equal(code, 0);
   const text = (await user.run("status")).out;
-  assert.match(text, /^c2 +alive +renewing +\d\S* +1 +1 +one$/m);
+  assert.match(text, /^c2 +alive +renewing +\d+ ms +\d\S* +1 +1 +one$/m);
   assert.match(text, /^one +1 +1\/1 +1 +0 +0 +0 +0\.1\.0$/m);
   assert.match(text, /^No problems\.$/m);
 });
