@@ -18,7 +18,7 @@ const program = createProgram(
   () => undefined,
 );
 const valuesOf = (placeholder: string) =>
-  placeholder === "names" ? ["dev", "prod-1", "prod-2"] : [];
+  ["names", "context", "contexts"].includes(placeholder) ? ["dev", "prod-1", "prod-2"] : [];
 const of = (...words: string[]) => candidates(program, words, valuesOf);
 
 test("commands complete by their beginning; internal ones do not", () => {
@@ -39,4 +39,12 @@ test("flags are those of the command, and values those of the flag", () => {
 test("contexts complete one by one, also behind a comma", () => {
   assert.deepEqual(of("drain", "c2", "--context", "pr"), ["prod-1", "prod-2"]);
   assert.deepEqual(of("drain", "c2", "--context", "dev,p"), ["dev,prod-1", "dev,prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--hub", "d"), ["dev"]);
+});
+
+test("contexts that are arguments complete, each once; cluster IDs and Services do not", () => {
+  for (const command of ["join", "rotate", "upgrade", "leave"])
+    assert.deepEqual(of(command, "pr"), ["prod-1", "prod-2"]);
+  assert.deepEqual(of("join", "prod-1", "--clusterset", "x", ""), ["dev", "prod-2"]);
+  assert.deepEqual(of("drain", ""), []);
 });

@@ -1,10 +1,10 @@
 import type { Command, Option } from "commander";
 
-/** Values of a flag or argument that only the caller knows, such as `contexts`. */
+/** Values of a flag or argument that only the caller knows, by its placeholder, such as `contexts`. */
 export type ValuesOf = (placeholder: string) => readonly string[];
 
 /**
- * What may stand in place of the last word of a command line, after the words before it: subcommands, flags, or values of a flag.
+ * What may stand in place of the last word of a command line, after the words before it: subcommands, flags, values of a flag, or of an argument, each once.
  * `valuesOf` knows those of a placeholder such as `names`. PURE.
  */
 export function candidates(
@@ -28,7 +28,12 @@ export function candidates(
         ? valuesOfFlag(asked, valuesOf)
         : last.startsWith("-")
           ? [...command.options.flatMap(({ long }) => long ?? []), "--help"]
-          : command.commands.filter(isShown).map((one) => one.name());
+          : [
+              ...command.commands.filter(isShown).map((one) => one.name()),
+              ...command.registeredArguments
+                .flatMap((one) => valuesOf(one.name()))
+                .filter((one) => !before.includes(one)),
+            ];
   // `--context a,b`: the last of several values.
   const kept = last.slice(0, last.lastIndexOf(",") + 1);
   return found

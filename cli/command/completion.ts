@@ -12,6 +12,9 @@ import type { Terminal } from "../terminal.ts";
 /** Cobra's directive, which kubectl expects after the candidates of a plugin: no names of files besides. */
 const NO_FILES = ":4";
 
+/** Placeholders of flags and arguments that are contexts. */
+const CONTEXTS = ["names", "context", "contexts"];
+
 /** `completion SHELL`, and `__complete`, which completion scripts and kubectl call. */
 export function addCompletion(
   program: Command,
@@ -40,7 +43,7 @@ export function addCompletion(
     .passThroughOptions()
     .action((words: readonly string[]) => {
       const found = candidates(program, words, (placeholder) =>
-        placeholder === "names" ? contextsOf(terminal) : [],
+        CONTEXTS.includes(placeholder) ? contextsOf(terminal) : [],
       );
       terminal.out([...found, NO_FILES, ""].join("\n"));
       end(EXIT.well);

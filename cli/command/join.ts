@@ -3,7 +3,6 @@ import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
 import { missingRights } from "../clusters/api-reviews.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { withClusters } from "../clusters/contexts.ts";
 import { type OpenMember, trustedFor } from "../clusters/handover.ts";
 import {
   applyJoin,
@@ -31,13 +30,18 @@ import { table } from "../output/table.ts";
 import { untilControllersSee } from "../programs/controllers-see.ts";
 import type { Terminal } from "../terminal.ts";
 import { byContext } from "./cluster-values.ts";
+import {
+  type ClustersetFlags,
+  openMembers,
+  withClustersetFlags,
+  withNamedClusters,
+} from "./clusterset-flags.ts";
 import { isConfirmed } from "./confirm.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 import { isReachable } from "./reachability.ts";
 
-interface JoinFlags extends ImageFlags, Partial<MemberFlags> {
+interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFlags> {
   readonly clusterset: string;
-  readonly hub?: string;
   readonly hubServer?: string;
   readonly clustersetCidr: readonly Cidr[];
   readonly skipManifests?: boolean;
@@ -46,26 +50,21 @@ interface JoinFlags extends ImageFlags, Partial<MemberFlags> {
   readonly dryRun?: "client" | "server";
   readonly output?: "yaml";
   readonly forceConflicts?: boolean;
-  readonly yes?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
   readonly wait: boolean;
-  readonly kubeconfig?: string;
 }
 
 /** `join CONTEXT…`. */
 export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCode) => void): void {
-  const command = program
-    .command("join")
+  const command = withClustersetFlags(program.command("join"))
     .summary("make clusters members of a clusterset")
     .description(
       "Make clusters members of a clusterset: CRDs, agents and controllers, identity, registries, tokens, and names in CoreDNS.\n" +
         "Prints what it will do and asks first. It can be repeated: what is there stays, and a run after a break continues.\n" +
         "To add a cluster later, name its context together with those of all members.",
     )
-    .argument("<contexts...>", "contexts of the kubeconfig, one for each cluster")
     .requiredOption("--clusterset <id>", "ID of the clusterset", clusterSetId)
-    .option("--hub <context>", "the hub, which holds the registries; default: a mesh")
     .option("--hub-server <url>", "URL of the hub for the clusters; default: of the kubeconfig")
     .option(
       "--id <context=id>",
@@ -116,12 +115,10 @@ export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCo
       ).choices(["yaml"]),
     )
     .option("--force-conflicts", "take over fields that other programs own")
-    .option("--yes", "do not ask")
     .addOption(timeoutOption("for agents and controllers to be ready", "3m"))
     .option("--no-wait", "do not wait for agents and controllers")
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: JoinFlags) =>
-      end(await join([...new Set(contexts)], flags, terminal)),
+      end(await join(contexts, flags, terminal)),
     );
 }
 
@@ -130,12 +127,8 @@ function join(
   flags: JoinFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { kubeconfig, hub } = flags;
-  const context = [...contexts, ...(hub === undefined ? [] : [hub])];
-  const files = kubeconfig === undefined ? {} : { kubeconfig };
-  return withClusters({ ...files, context }, terminal, async (clusters) => {
-    const onHub = hub === undefined ? undefined : clusters.at(-1);
-    const options = await examined(clusters.slice(0, contexts.length), onHub, flags, terminal);
+  return withNamedClusters(contexts, flags, terminal, async ({ members, hub }) => {
+    const options = await examined(members, hub, flags, terminal);
     if (options === undefined) return EXIT.failed;
     const plans = await planJoin(options);
     if (flags.output !== undefined) return printManifests(plans, terminal);
@@ -169,10 +162,7 @@ async function examined(
   for (const warning of warnings) terminal.note(`warning: ${warning}\n`);
   for (const fault of all) terminal.note(`error: ${fault}\n`);
   if (all.length > 0) return undefined;
-  const members = found.members.flatMap((member): OpenMember[] => {
-    const on = clusters.find(({ context }) => context === member.context);
-    return on === undefined ? [] : [{ ...member, on }];
-  });
+  const members = openMembers(found.members, clusters);
   for (const warning of await unreachable(members, onHub, hub, flags))
     terminal.note(`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));

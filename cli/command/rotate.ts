@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { withClusters } from "../clusters/contexts.ts";
-import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
+import { hubHandover, meshHandover } from "../clusters/handover.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
 import { timeoutOption } from "../command-line.ts";
@@ -8,15 +7,18 @@ import { EXIT, type ExitCode } from "../exit-code.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
 import type { Terminal } from "../terminal.ts";
+import {
+  type ClustersetFlags,
+  openMembers,
+  withClustersetFlags,
+  withNamedClusters,
+} from "./clusterset-flags.ts";
 import { isConfirmed } from "./confirm.ts";
 
-interface RotateFlags {
-  readonly hub?: string;
+interface RotateFlags extends ClustersetFlags {
   readonly dryRun?: boolean;
-  readonly yes?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
-  readonly kubeconfig?: string;
 }
 
 /** `rotate CONTEXT…`. */
@@ -25,21 +27,16 @@ export function addRotate(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  program
-    .command("rotate")
+  withClustersetFlags(program.command("rotate"))
     .summary("replace the tokens of all pairs of clusters, or of the hub")
     .description(
       "Replace the tokens of all pairs of clusters, or of the hub: a second token, then the kubeconfig, and once the API server has seen it in use, the first token is deleted. No watch is without a valid token.\n" +
         "It can be repeated: a rotation that broke off is completed.",
     )
-    .argument("<contexts...>", "contexts of the kubeconfig, one for each cluster")
-    .option("--hub <context>", "the hub, which holds the registries; default: a mesh")
     .option("--dry-run", "print what would change, and change nothing")
-    .option("--yes", "do not ask")
     .addOption(timeoutOption("until a new token is in use", "3m"))
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: RotateFlags) =>
-      end(await rotate([...new Set(contexts)], flags, terminal)),
+      end(await rotate(contexts, flags, terminal)),
     );
 }
 
@@ -48,21 +45,13 @@ function rotate(
   flags: RotateFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { kubeconfig, hub } = flags;
-  const context = [...contexts, ...(hub === undefined ? [] : [hub])];
-  const files = kubeconfig === undefined ? {} : { kubeconfig };
-  return withClusters({ ...files, context }, terminal, async (clusters) => {
+  return withNamedClusters(contexts, flags, terminal, async ({ members, hub: onHub }) => {
     const { out, note, signal } = terminal;
-    const members = clusters.slice(0, contexts.length);
-    const onHub = hub === undefined ? undefined : clusters.at(-1);
     const facts = await Promise.all(members.map((on) => readFacts(on, signal)));
     const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
     for (const fault of found.faults) note(`error: ${fault}\n`);
     if (found.faults.length > 0) return EXIT.failed;
-    const open = found.members.flatMap((member): OpenMember[] => {
-      const on = members.find((one) => one.context === member.context);
-      return on === undefined ? [] : [{ ...member, on }];
-    });
+    const open = openMembers(found.members, members);
     const handovers =
       onHub === undefined
         ? open.flatMap((owner) =>

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { VERSION } from "../../common/version.ts";
 import { type Planned, planObject } from "../clusters/apply-objects.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { withClusters } from "../clusters/contexts.ts";
 import { applyInOrder } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { untilRolledOut, type Workload } from "../clusters/rollout.ts";
@@ -15,17 +14,19 @@ import { CRDS, type Images, ON_HUB, programs } from "../install/manifests.ts";
 import { WORKLOADS } from "../install/workloads.ts";
 import { planText } from "../output/plan-text.ts";
 import type { Terminal } from "../terminal.ts";
+import {
+  type ClustersetFlags,
+  withClustersetFlags,
+  withNamedClusters,
+} from "./clusterset-flags.ts";
 import { isConfirmed } from "./confirm.ts";
 import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 
-interface UpgradeFlags extends ImageFlags {
-  readonly hub?: string;
+interface UpgradeFlags extends ClustersetFlags, ImageFlags {
   readonly dryRun?: boolean;
   readonly forceConflicts?: boolean;
-  readonly yes?: boolean;
   /** Milliseconds. */
   readonly timeout: number;
-  readonly kubeconfig?: string;
 }
 
 /** What an upgrade does to one cluster: everything but programs first, and then one program after the other. */
@@ -41,22 +42,21 @@ export function addUpgrade(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  const command = program
-    .command("upgrade")
+  const command = withClustersetFlags(
+    program.command("upgrade"),
+    "contexts of the kubeconfig, in the order of the upgrade",
+    "the hub: its CRDs and permissions first",
+  )
     .summary(`upgrade clusters to ${VERSION}`)
     .description(
       `Upgrade clusters to ${VERSION}, one after the other: CRDs (newer ones stay), permissions, controllers, then agents, each of which must be ready before the next. Stops at the first that is not, so that the other clusters stay as they are.`,
-    )
-    .argument("<contexts...>", "contexts of the kubeconfig, in the order of the upgrade")
-    .option("--hub <context>", "the hub: its CRDs and permissions first");
+    );
   withImageFlags(command)
     .option("--dry-run", "print what would change, and change nothing")
     .option("--force-conflicts", "take over fields that other programs own")
-    .option("--yes", "do not ask")
     .addOption(timeoutOption("for each program to be ready", "10m"))
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
     .action(async (contexts: readonly string[], flags: UpgradeFlags) =>
-      end(await upgrade([...new Set(contexts)], flags, terminal)),
+      end(await upgrade(contexts, flags, terminal)),
     );
 }
 
@@ -65,26 +65,21 @@ function upgrade(
   flags: UpgradeFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { kubeconfig, hub } = flags;
-  const context = [...(hub === undefined ? [] : [hub]), ...contexts];
-  const files = kubeconfig === undefined ? {} : { kubeconfig };
-  return withClusters({ ...files, context }, terminal, async (clusters) => {
+  return withNamedClusters(contexts, flags, terminal, async ({ members, hub }) => {
     const stages: Stage[] = [];
-    for (const on of clusters) {
-      if (on.context === hub) stages.push(await stageOf(on, [...CRDS, ...ON_HUB], flags));
-      else {
-        const facts = await readFacts(on, terminal.signal);
-        const images = imagesFor(facts, flags);
-        if (facts.mode === undefined || images === undefined) {
-          const why =
-            facts.mode === undefined
-              ? "it has no controller: let it join"
-              : "its images are named by digests: give --agent-image and --controller-image";
-          terminal.note(`error: ${on.context}: ${why}\n`);
-          return EXIT.failed;
-        }
-        stages.push(await stageOf(on, [...CRDS, ...programs(facts.mode, images)], flags));
+    if (hub !== undefined) stages.push(await stageOf(hub, [...CRDS, ...ON_HUB], flags));
+    for (const on of members) {
+      const facts = await readFacts(on, terminal.signal);
+      const images = imagesFor(facts, flags);
+      if (facts.mode === undefined || images === undefined) {
+        const why =
+          facts.mode === undefined
+            ? "it has no controller: let it join"
+            : "its images are named by digests: give --agent-image and --controller-image";
+        terminal.note(`error: ${on.context}: ${why}\n`);
+        return EXIT.failed;
       }
+      stages.push(await stageOf(on, [...CRDS, ...programs(facts.mode, images)], flags));
     }
     return carryOut(stages, flags, terminal);
   });

@@ -1,7 +1,7 @@
 import { field, textField } from "../../api/parse/fields.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { until } from "../clusters/until.ts";
-import { pageOf, podsOf } from "./pods.ts";
+import { debugPage, podsOf } from "./pods.ts";
 
 /**
  * Waits until a controller of the cluster has listed the registries of all these members and uses them: the answer to whether its pods
@@ -14,16 +14,12 @@ export function untilControllersSee(
   signal: AbortSignal,
 ): Promise<void> {
   return until(within, signal, async () => {
-    const page = await debugPage(on);
+    const pod = (await podsOf(on, "controller")).find(({ ready }) => ready);
+    const page = pod && (await debugPage(on, pod));
     const missing = ids.flatMap((id) => missingOf(page, id));
     if (missing.length === 0) return { found: undefined };
     return { missing: `${on.context}: its controller does not see ${missing.join("; ")}` };
   });
-}
-
-async function debugPage(on: Cluster): Promise<unknown> {
-  const pod = (await podsOf(on, "controller")).find(({ ready }) => ready);
-  return pod && (JSON.parse(await pageOf(on, pod, "/debug")) as unknown);
 }
 
 function missingOf(page: unknown, id: string): string[] {

@@ -1,4 +1,5 @@
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
@@ -42,6 +43,19 @@ export async function pageOf(
   const { port } = PROGRAMS[program];
   const page = await cluster.page({ namespace: INSTALL_NAMESPACE, pod: name, port }, path);
   return page.text;
+}
+
+/** `/debug` of a controller. Rejects with an ApiFault. */
+export async function debugPage(
+  cluster: Cluster,
+  pod: Pick<ProgramPod, "program" | "name">,
+): Promise<unknown> {
+  const text = await pageOf(cluster, pod, "/debug");
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiFault("garbage", `/debug: ${text.slice(0, 200).trim()}`, { cause });
+  }
 }
 
 function podOf(program: Program, pod: unknown): ProgramPod {

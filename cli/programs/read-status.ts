@@ -18,7 +18,7 @@ import type {
   Problem,
   Unread,
 } from "../view/readings.ts";
-import { type ProgramPod, pageOf, podsOf } from "./pods.ts";
+import { debugPage, type ProgramPod, pageOf, podsOf } from "./pods.ts";
 
 /** What is read. */
 export interface StatusOptions {
@@ -123,8 +123,7 @@ async function controllersOf(
     pods.map(async (pod): Promise<ControllerReading> => {
       const common = { pod: pod.name, ready: pod.ready };
       try {
-        const text = await slots.hold(() => pageOf(cluster, pod, "/debug"));
-        return { ...common, page: JSON.parse(text) as unknown };
+        return { ...common, page: await slots.hold(() => debugPage(cluster, pod)) };
       } catch (thrown) {
         signal.throwIfAborted();
         return { ...common, unread: unreadOf(thrown, pod) };

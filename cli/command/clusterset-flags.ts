@@ -1,0 +1,63 @@
+import type { Command } from "commander";
+import type { Cluster } from "../clusters/cluster.ts";
+import { withClusters } from "../clusters/contexts.ts";
+import type { OpenMember } from "../clusters/handover.ts";
+import type { ExitCode } from "../exit-code.ts";
+import type { Member } from "../install/members.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Flags of commands that write in all clusters of a clusterset. */
+export interface ClustersetFlags {
+  readonly hub?: string;
+  readonly yes?: boolean;
+  readonly kubeconfig?: string;
+}
+
+/** The clusters that such a command names. */
+export interface NamedClusters {
+  readonly members: readonly Cluster[];
+  readonly hub?: Cluster;
+}
+
+/** Adds the contexts, as arguments, and `ClustersetFlags`. */
+export function withClustersetFlags(
+  command: Command,
+  contexts = "contexts of the kubeconfig, one for each cluster",
+  hub = "the hub, which holds the registries; default: a mesh",
+): Command {
+  return command
+    .argument("<contexts...>", contexts)
+    .option("--hub <context>", hub)
+    .option("--yes", "do not ask")
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config");
+}
+
+/** Opens the clusters, runs a command on them, and closes them. Rejects with CSP_KUBECONFIG. */
+export function withNamedClusters(
+  contexts: readonly string[],
+  { hub, kubeconfig }: ClustersetFlags,
+  terminal: Terminal,
+  run: (clusters: NamedClusters) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const named = new Set(contexts);
+  const files = kubeconfig === undefined ? {} : { kubeconfig };
+  const context = [...named, ...(hub === undefined ? [] : [hub])];
+  return withClusters({ ...files, context }, terminal, (clusters) => {
+    const onHub = clusters.find((one) => one.context === hub);
+    return run({
+      members: clusters.filter((one) => named.has(one.context)),
+      ...(onHub !== undefined && { hub: onHub }),
+    });
+  });
+}
+
+/** Members with the clusters of their contexts. */
+export function openMembers(
+  members: readonly Member[],
+  clusters: readonly Cluster[],
+): OpenMember[] {
+  return members.flatMap((member): OpenMember[] => {
+    const on = clusters.find(({ context }) => context === member.context);
+    return on === undefined ? [] : [{ ...member, on }];
+  });
+}
