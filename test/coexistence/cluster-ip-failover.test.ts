@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
+import { request } from "../lab/programs.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { BALANCER, CLUSTER_IPS, FailoverStage } from "./failover-stage.ts";
+import type { KubeProxy, Mode } from "./kube-proxy.ts";
+
+// What an unmodified kube-proxy makes of failover slices: real controllers, real kube-proxies, real connections. No agent runs.
+
+const MODES: readonly Mode[] = ["iptables-nft", "iptables-legacy", "nftables"];
+const BOTH = { ready: ["a", "b"] } as const;
+const NONE = { ready: [] } as const;
+const REMOTE = "c2/c";
+/** New connections of each client in a second. */
+const RATE = 100;
+
+describe("a Service that asks for failover, with the real kube-proxy", () => {
+  let stage: FailoverStage;
+  before(async () => {
+    stage = await FailoverStage.open(MODES);
+  });
+  after(() => stage?.[Symbol.asyncDispose]());
+
+  for (const mode of MODES) {
+    describe(`in mode ${mode}`, () => {
+      let proxy: KubeProxy;
+      before(async () => {
+        await stage.scale(BOTH);
+        proxy = stage.proxy(mode);
+        await proxy.start();
+        await until(/^c1\//);
+      });
+      after(async () => {
+        await stage.change({ type: "ClusterIP", internalTrafficPolicy: "Cluster" });
+        await proxy.stop();
+      });
+      behaviour(mode);
+    });
+
+    /** Waits until pod and host get this answer at both ClusterIPs. */
+    async function until(answer: RegExp): Promise<void> {
+      await eventually(async () => {
+        for (const from of [stage.client(mode), stage.node(mode)]) {
+          for (const ip of CLUSTER_IPS) assert.match(await stage.call(from, ip), answer);
+        }
+      }, 30_000);
+    }
+
+    function behaviour(mode: Mode): void {
+      test("no connection of pods or hosts is refused or hangs while the Service is scaled to zero and back", async (t) => {
+        await storm(t, mode, async () => {
+          await stage.scale(NONE);
+          await until(new RegExp(`^${REMOTE}$`));
+          await stage.scale(BOTH);
+          await until(/^c1\//);
+        });
+      });
+
+      test("the same while the controller is down", async (t) => {
+        await stage.c1.kill();
+        await storm(t, mode, async () => {
+          await stage.scale(NONE);
+          await until(new RegExp(`^${REMOTE}$`));
+          await stage.scale(BOTH);
+          await until(/^c1\//);
+        });
+        await stage.c1.replace();
+      });
+
+      test("hints of local endpoints stay in force", async () => {
+        await stage.scale({ ...BOTH, hints: true });
+        // The node is in a's zone.
+        await eventually(async () => {
+          const client = stage
+            .client(mode)
+            .spawn(request("--count", "40", "--every", "20000", `tcp://${CLUSTER_IPS[0]}:80`));
+          await client.exited;
+          assert.deepEqual(answersOf([client]), { "c1/a": 40 });
+        }, 30_000);
+        await stage.scale(BOTH);
+      });
+
+      test("a node port and a load balancer's address lead to the other cluster, too; internalTrafficPolicy Local never does", async () => {
+        await stage.change({ type: "LoadBalancer" });
+        await stage.balance();
+        await stage.scale(NONE);
+        await until(new RegExp(`^${REMOTE}$`));
+        const node = stage.node(mode).address();
+        const port = await stage.nodePort();
+        // From a pod, and from outside of the cluster.
+        const outside = stage.lab.node("c2", "servers");
+        await eventually(async () => {
+          assert.equal(await stage.call(stage.client(mode), node, port), REMOTE);
+          assert.equal(await stage.call(outside, node, port), REMOTE);
+          assert.equal(await stage.call(stage.client(mode), BALANCER), REMOTE);
+        }, 30_000);
+        await stage.change({ internalTrafficPolicy: "Local" });
+        await eventually(async () => {
+          for (const from of [stage.client(mode), stage.node(mode)]) {
+            assert.match(await stage.call(from, CLUSTER_IPS[0]), /^(timeout|refused|unreachable)$/);
+          }
+        }, 30_000);
+        await stage.change({ internalTrafficPolicy: "Cluster", type: "ClusterIP" });
+        await stage.scale(BOTH);
+        await until(/^c1\//);
+      });
+    }
+  }
+
+  /** Connects from pod and host, in both families, while `changes` happen twice; each connection must be answered. */
+  async function storm(t: TestContext, mode: Mode, changes: () => Promise<void>): Promise<void> {
+    const flags = ["--for", "60", "--rate", String(RATE), "--in-flight", "50", "--every", "500"];
+    const connect = (from: Namespace, ip: string): Process =>
+      from.spawn(
+        request(...flags, "--timeout", "5000", `tcp://${ip.includes(":") ? `[${ip}]` : ip}:80`),
+      );
+    const clients = [stage.client(mode), stage.node(mode)].flatMap((from) =>
+      CLUSTER_IPS.map((ip) => connect(from, ip)),
+    );
+    for (let round = 0; round < 2; round++) {
+      await changes();
+      await sleep(500);
+    }
+    for (const client of clients) client.signal("SIGTERM");
+    await Promise.all(clients.map((client) => client.exited));
+    const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
+    for (const { total, answered, errors } of sums) {
+      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+      assert.ok(total >= 100, `only ${total} connections`);
+    }
+    const answers = answersOf(clients);
+    for (const pod of ["c1/a", "c1/b", REMOTE]) assert.ok((answers[pod] ?? 0) > 0, pod);
+    const slowest = Math.max(...sums.map(({ maxMs }) => maxMs));
+    t.diagnostic(`${JSON.stringify(answers)}, the slowest ${Math.round(slowest)} ms`);
+  }
+});
+
+/** How often each pod has answered. */
+function answersOf(clients: readonly Process[]): Record<string, number> {
+  const all: Record<string, number> = {};
+  for (const line of clients.flatMap(({ lines }) => lines)) {
+    for (const [pod, count] of Object.entries(JSON.parse(line).answers ?? {})) {
+      all[pod] = (all[pod] ?? 0) + Number(count);
+    }
+  }
+  return all;
+}

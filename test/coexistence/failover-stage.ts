@@ -1,0 +1,198 @@
+import { ControllerStage, SLICE, type StagedCluster } from "../apiserver/controller-stage.ts";
+import { Lab } from "../lab/lab.ts";
+import type { Namespace } from "../lab/namespace.ts";
+import { request, serve } from "../lab/programs.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { KubeProxy, type Mode } from "./kube-proxy.ts";
+
+const ASK = "clusterset-proxy.io/cluster-ip-failover";
+const FAILOVER = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
+const CONTROL_PLANE = "control-plane";
+const PORT = { name: "http", port: 80, protocol: "TCP" };
+const TARGET = { ...PORT, port: 8080 };
+const SERVICE = { apiVersion: "v1", kind: "Service", metadata: { namespace: "shop", name: "web" } };
+/** Where the Service answers in c1, by family. */
+export const CLUSTER_IPS = ["10.96.0.50", "fd00:96::50"] as const;
+/** Its load balancer's address, which nodes of c1 forward as a node port. */
+export const BALANCER = "192.0.2.50";
+
+/** A pod of c1: in zone z1 or z2. */
+export type LocalPod = "a" | "b";
+const ZONES = { a: "z1", b: "z2" } as const;
+
+/** What the endpoints of c1 say besides their addresses. */
+export interface Endpoints {
+  /** Those that are listed; none: the Service is scaled to zero. */
+  readonly ready: readonly LocalPod[];
+  /** With hints that each zone uses its own. */
+  readonly hints?: boolean;
+}
+
+/**
+ * Two clusters with controllers and without an agent: the Service `shop/web` in both, exported, and asking for failover in c1, where
+ * each node has a real kube-proxy. Pods of c1 are called `c1/a` and `c1/b`, that of c2 `c2/c`.
+ */
+export class FailoverStage implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly c1: StagedCluster;
+  readonly c2: StagedCluster;
+  readonly #controllers: ControllerStage;
+
+  private constructor(lab: Lab, controllers: ControllerStage) {
+    this.lab = lab;
+    this.#controllers = controllers;
+    this.c1 = controllers.cluster("c1");
+    this.c2 = controllers.cluster("c2");
+  }
+
+  /** Brings everything up but the kube-proxies: a node of c1 for each mode, in zone z1. */
+  static async open(modes: readonly Mode[]): Promise<FailoverStage> {
+    const lab = await Lab.create({
+      clusters: [
+        {
+          id: "c1",
+          nodes: [
+            { name: "servers", pods: { a: [], b: [] } },
+            { name: CONTROL_PLANE },
+            ...modes.map((name) => ({ name, pods: { client: [] } })),
+          ],
+        },
+        { id: "c2", nodes: [{ name: "servers", pods: { c: [] } }, { name: CONTROL_PLANE }] },
+      ],
+    });
+    let controllers: ControllerStage | undefined;
+    try {
+      controllers = await ControllerStage.open({
+        clusters: ["c1", "c2"],
+        nodeOf: (id) => lab.node(id, CONTROL_PLANE),
+      });
+      const stage = new FailoverStage(lab, controllers);
+      await stage.#fill(modes);
+      await controllers.start();
+      await stage.untilPrepared();
+      return stage;
+    } catch (error) {
+      await controllers?.[Symbol.asyncDispose]();
+      await lab.remove();
+      throw error;
+    }
+  }
+
+  /** Waits until c1 has a failover slice of each family. */
+  async untilPrepared(): Promise<void> {
+    await eventually(async () => {
+      const slices = await this.c1.list(SLICE, "shop", FAILOVER);
+      if (slices.length < 2) throw new Error(`no failover slices:\n${this.c1.log}`);
+    }, 60_000);
+  }
+
+  node(mode: Mode): Namespace {
+    return this.lab.node("c1", mode);
+  }
+
+  client(mode: Mode): Namespace {
+    return this.lab.pod("c1", mode, "client");
+  }
+
+  proxy(mode: Mode): KubeProxy {
+    const kubeconfig = this.c1.plane.kubeconfig({ user: "admin" });
+    return new KubeProxy(this.lab, this.node(mode), mode, mode, kubeconfig);
+  }
+
+  /** Changes the Service of c1. */
+  async change(spec: object): Promise<void> {
+    await this.c1.plane.admin.patch(SERVICE, { spec });
+  }
+
+  /** Gives it the address of a load balancer, as a cloud's controller does. */
+  async balance(): Promise<void> {
+    const status = { loadBalancer: { ingress: [{ ip: BALANCER, ipMode: "VIP" }] } };
+    await this.c1.plane.admin.patch(SERVICE, { status }, "status");
+  }
+
+  /** The node port of the Service. */
+  async nodePort(): Promise<number> {
+    const spec = (await this.c1.find(SERVICE, "shop/web"))?.spec;
+    return (spec as { ports?: { nodePort?: number }[] } | undefined)?.ports?.[0]?.nodePort ?? 0;
+  }
+
+  /** Writes the endpoints of c1, as Kubernetes' controllers would. Pods that are not listed run on. */
+  async scale({ ready, hints = false }: Endpoints): Promise<void> {
+    for (const family of ["IPv4", "IPv6"] as const) {
+      await this.c1.plane.admin.apply(
+        sliceOf(
+          family,
+          ready.map((pod) => ({
+            addresses: [this.lab.pod("c1", "servers", pod).address(family)],
+            conditions: { ready: true },
+            nodeName: "servers",
+            zone: ZONES[pod],
+            ...(hints && { hints: { forZones: [{ name: ZONES[pod] }] } }),
+          })),
+        ),
+      );
+    }
+  }
+
+  /** Which pod responds, or the error. */
+  async call(from: Namespace, address: string, port = 80): Promise<string> {
+    const host = address.includes(":") ? `[${address}]` : address;
+    const argv = request("--timeout", "1000", `tcp://${host}:${port}`);
+    const { name, error } = JSON.parse((await from.run(argv)).stdout);
+    return name ?? error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#controllers[Symbol.asyncDispose]();
+    await this.lab.remove();
+  }
+
+  async #fill(modes: readonly Mode[]): Promise<void> {
+    for (const [cluster, pod] of [
+      ["c1", "a"],
+      ["c1", "b"],
+      ["c2", "c"],
+    ] as const) {
+      const server = this.lab.pod(cluster, "servers", pod);
+      await server.spawn(serve("--name", `${cluster}/${pod}`)).line(/serving/);
+    }
+    const { admin } = this.c1.plane;
+    for (const name of modes) {
+      const labels = { "topology.kubernetes.io/zone": ZONES.a };
+      const node = { apiVersion: "v1", kind: "Node", metadata: { name, labels } };
+      await admin.apply(node);
+      const addresses = this.node(name).addresses.map(({ text: address }) => ({
+        type: "InternalIP",
+        address,
+      }));
+      await admin.patch(node, { status: { addresses } }, "status");
+    }
+    const ips = { clusterIP: CLUSTER_IPS[0], clusterIPs: CLUSTER_IPS };
+    const dual = { ipFamilyPolicy: "RequireDualStack", ipFamilies: ["IPv4", "IPv6"] };
+    for (const cluster of [this.c1, this.c2]) {
+      await cluster.serve("shop/web", [], { ...dual, ...(cluster === this.c1 && ips) });
+      await cluster.export("shop/web");
+    }
+    await this.scale({ ready: ["a", "b"] });
+    const c = this.lab.pod("c2", "servers", "c");
+    for (const family of ["IPv4", "IPv6"] as const) {
+      const endpoint = { addresses: [c.address(family)], conditions: { ready: true } };
+      await this.c2.plane.admin.apply(sliceOf(family, [endpoint]));
+    }
+    await admin.patch(SERVICE, { metadata: { annotations: { [ASK]: "true" } } });
+  }
+}
+
+function sliceOf(family: "IPv4" | "IPv6", endpoints: readonly object[]): object {
+  return {
+    ...SLICE,
+    metadata: {
+      namespace: "shop",
+      name: family === "IPv4" ? "web-1" : "web-6",
+      labels: { "kubernetes.io/service-name": "web" },
+    },
+    addressType: family,
+    ports: [TARGET],
+    endpoints,
+  };
+}
