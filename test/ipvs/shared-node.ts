@@ -1,5 +1,8 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { objectKey } from "../../api/names.ts";
+import { failoverSlice } from "../../controller/failover/failover-slice.ts";
+import type { SliceFact } from "../../controller/model/facts.ts";
 import { KubeProxy } from "../coexistence/kube-proxy.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
@@ -90,13 +93,10 @@ export class SharedNode implements AsyncDisposable {
     this.#manifests.write("web", importObject("shop/web", [VIP], [HTTP]), slice);
   }
 
-  /** Writes the Services, with these pods as endpoints. */
-  serve(pods: readonly string[]): void {
-    writeObjects(
-      this.#objects,
-      this.lab,
-      pods.map((name) => this.#pod(name)),
-    );
+  /** Writes the Services, with these pods as endpoints. `remote`: those that a failover slice lists. */
+  serve(pods: readonly string[], remote: readonly string[] = []): void {
+    const all = (names: readonly string[]) => names.map((name) => this.#pod(name));
+    writeObjects(this.#objects, this.lab, all(pods), all(remote));
   }
 
   /** The result of a connection from the client pod: the name of the responding pod, or the error. */
@@ -139,8 +139,16 @@ function kubeconfigOf(server: string): object {
   };
 }
 
-/** A Node, a Service with a ClusterIP and one with a NodePort, both with these pods behind them. */
-function writeObjects(directory: string, lab: Lab, pods: readonly Namespace[]): void {
+/**
+ * A Node, a Service with a ClusterIP and one with a NodePort, both with these pods behind them, and with those of another cluster as the
+ * controller lists them for failover.
+ */
+function writeObjects(
+  directory: string,
+  lab: Lab,
+  pods: readonly Namespace[],
+  remote: readonly Namespace[] = [],
+): void {
   const address = lab.node("c1", "n1").address();
   const node = {
     ...{ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } },
@@ -164,9 +172,24 @@ function writeObjects(directory: string, lab: Lab, pods: readonly Namespace[]): 
       conditions: { ready: true, serving: true, terminating: false },
     })),
   }));
+  const failover =
+    remote.length === 0 ? [] : ["web", "door"].map((name) => failoverOf(name, remote));
   const draft = join(directory, "draft");
-  writeFileSync(draft, JSON.stringify({ items: [node, ...services, ...slices] }));
+  writeFileSync(draft, JSON.stringify({ items: [node, ...services, ...slices, ...failover] }));
   renameSync(draft, join(directory, "list"));
+}
+
+function failoverOf(name: string, pods: readonly Namespace[]): object {
+  const slice: SliceFact = {
+    key: objectKey("registry", `${name}.shop.1`),
+    service: objectKey("shop", name),
+    family: "IPv4",
+    ports: [{ name: "http", protocol: "TCP", port: 8080 }],
+    endpoints: pods.map((pod) => {
+      return { address: pod.address(), ready: true, serving: true, terminating: false };
+    }),
+  };
+  return failoverSlice({ key: slice.service, uid: "u" }, { cluster: "c2", slice });
 }
 
 function service(name: string, spec: object, clusterIP: string): object {
