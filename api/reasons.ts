@@ -353,6 +353,8 @@ export const REASONS = {
     "A lock file is private to the container: programs outside of it do not use the same lock.",
   "conntrack-full": "More than 90 % of the connection tracking table is in use.",
   "not-tested": "The check could not run, or has nothing to test yet.",
+  "not-counted":
+    "The kernel does not count connections by cluster, or its counters cannot be read; connections are forwarded as planned.",
 } as const;
 
 /** One word of `REASONS`. */

@@ -6,6 +6,8 @@ import { KINDS } from "../backends/kinds.ts";
 import type { AgentConfig } from "../config/config.ts";
 import { HEALTH_TABLE } from "../health/health-rules.ts";
 import { HealthTable } from "../health/health-table.ts";
+import { TRAFFIC_TABLE } from "../traffic/traffic-rules.ts";
+import { TrafficTable } from "../traffic/traffic-table.ts";
 import { removeLeftovers } from "./remove-leftovers.ts";
 import { becomeSoleWriter } from "./sole-writer.ts";
 
@@ -30,22 +32,33 @@ export async function cleanup(
     { kinds: KINDS, ranges, keep: [lock.descriptor] },
     log,
   );
-  const rules = await removeHealthTables(log);
+  const health = new HealthTable(FAMILIES, []);
+  const traffic = new TrafficTable(FAMILIES, []);
+  const tables = [
+    await removeTables(HEALTH_TABLE, health, log),
+    await removeTables(TRAFFIC_TABLE, traffic, log),
+  ];
   await lock.release();
-  if (objects === 0 && rules === 0 && !failed) log.info("Found no objects to remove");
-  return failed || rules === undefined ? 1 : 0;
+  const areGone = !failed && !tables.includes(undefined);
+  if (areGone && objects === 0 && tables.every((rules) => rules === 0))
+    log.info("Found no objects to remove");
+  return areGone ? 0 : 1;
 }
 
-/** Returns the number of rules that were removed; undefined if that failed. */
-async function removeHealthTables(log: Logger): Promise<number | undefined> {
+/** Returns the number of rules that were removed with the tables of this name; undefined if that failed. */
+async function removeTables(
+  table: string,
+  tables: { uninstall(): Promise<number> },
+  log: Logger,
+): Promise<number | undefined> {
   try {
-    const removed = await new HealthTable(FAMILIES, []).uninstall();
-    if (removed > 0) log.info("Removed leftover objects", { table: HEALTH_TABLE, removed });
+    const removed = await tables.uninstall();
+    if (removed > 0) log.info("Removed leftover objects", { table, removed });
     return removed;
   } catch (error) {
     // Without netlink or nft, none was written.
     if (["CSP_NETLINK_UNAVAILABLE", "CSP_EXEC_MISSING"].includes(codeOf(error) ?? "")) return 0;
-    log.error("Could not remove leftover objects", { table: HEALTH_TABLE, error });
+    log.error("Could not remove leftover objects", { table, error });
     return undefined;
   }
 }

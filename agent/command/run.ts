@@ -17,6 +17,7 @@ import { HealthObserver } from "../observe/health-observer.ts";
 import { AgentMetrics } from "../observe/metrics.ts";
 import { Observer } from "../observe/observer.ts";
 import { pages } from "../observe/pages.ts";
+import { TrafficObserver } from "../observe/traffic-observer.ts";
 import { Preflight } from "../preflight/preflight.ts";
 import { interfacesSource } from "../sources/interfaces/interfaces-source.ts";
 import { Agent, familiesOf } from "../sync/agent.ts";
@@ -30,6 +31,8 @@ import { tcpConnect } from "../system/tcp-connect.ts";
 import { probeCommand } from "../system/tcp-probe.ts";
 import { textOf } from "../system/text-file.ts";
 import { longestTimeout } from "../system/tool-timeout.ts";
+import { TrafficCounter } from "../traffic/traffic-counter.ts";
+import { TrafficTable } from "../traffic/traffic-table.ts";
 import { openBackends } from "./backends.ts";
 import { backendRemark, chooseBackend } from "./choose-backend.ts";
 import { LocalNode } from "./local-node.ts";
@@ -105,17 +108,23 @@ async function keepInSync(
       return [range.family, new ConntrackFollower({ ...options, events: cleanupEvents })];
     }),
   );
+  const vips = [...config.clusterSetCidrs, ...config.explicitVipCidrs];
   const healthObserver = new HealthObserver(log, metrics);
   const health = new HealthSource({
-    evidence: new HealthTable(familiesOf(config), [
-      ...config.clusterSetCidrs,
-      ...config.explicitVipCidrs,
-    ]),
+    evidence: new HealthTable(familiesOf(config), vips),
     watched: () => agent.facts && new WatchedEndpoints(agent.facts, Math.random),
     probe: (endpoint) => tcpConnect(endpoint, stop),
     clock,
     random: Math.random,
     events: healthObserver,
+  });
+  const trafficObserver = new TrafficObserver(log, metrics);
+  const traffic = new TrafficCounter({
+    table: new TrafficTable(familiesOf(config), vips),
+    node: () => agent.facts?.node,
+    clock,
+    random: Math.random,
+    events: trafficObserver,
   });
   const agent: Agent = new Agent({
     node: (observation) => localNode.of(observation),
@@ -157,6 +166,9 @@ async function keepInSync(
     }
     metrics.gauges.brokenFiles.set(open.brokenFiles().length);
     metrics.gauges.affinityLimit.set((await affinityLimit()) ?? 0);
+    const counts = await traffic.counts();
+    const { facts } = agent;
+    if (facts !== undefined) trafficObserver.counted(counts, facts.node, facts.slices.values());
     return metrics.text();
   };
   const server =
@@ -175,6 +187,7 @@ async function keepInSync(
           backendRemark(chosen),
           ...connections.remarks(),
           ...healthObserver.remarks(),
+          ...trafficObserver.remarks(),
         ],
       }),
       log,
@@ -184,6 +197,7 @@ async function keepInSync(
   await server?.start();
   metrics.start();
   agent.start();
+  traffic.start();
   open.followServiceRanges?.((ranges) => {
     serviceRanges = ranges;
     preflight.again();
@@ -214,7 +228,7 @@ async function keepInSync(
   await removing;
   log.info("Stopping; the kernel keeps its rules");
   await preflight.stop();
-  await agent.stop();
+  await Promise.all([agent.stop(), traffic.stop()]);
   await open.close();
   await Promise.all([...followers.values()].map((follower) => follower.stop()));
   await server?.stop();

@@ -38,11 +38,6 @@ const RECORDED = { waiting: 10, repeated: 100 } as const;
 /** Accepted connections that are recorded in a second. An update in place leaves no dead element. */
 const ANSWERS = 100;
 
-/** `ip clusterset-health`, as nft names it. */
-export function tableOf(family: Family): string {
-  return `${WORDS[family].ip} ${HEALTH_TABLE}`;
-}
-
 /** What the rules depend on. */
 export interface HealthRulesOptions {
   readonly family: Family;
@@ -108,13 +103,13 @@ export function healthComments(options: HealthRulesOptions): string[] {
 
 /** Input of nft that replaces the table by one with empty sets. PURE. */
 export function healthText(options: HealthRulesOptions): string {
-  const { type } = WORDS[options.family];
+  const { ip, type } = WORDS[options.family];
   const endpoint = `${type} . inet_service; flags dynamic,timeout; size ${MOST}`;
   const unanswered = `${endpoint}; timeout ${WAITING_MS / 1000}s; counter`;
   const answering = `${endpoint}; timeout ${ANSWERING_MS / 1000}s`;
   const sets = { waiting: unanswered, repeated: unanswered, silent: endpoint, answering };
   const lines = replaceTable(
-    tableOf(options.family),
+    `${ip} ${HEALTH_TABLE}`,
     sets,
     healthChains(options),
     healthComments(options),

@@ -10,6 +10,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { CodedError } from "../../common/errors.ts";
 import type { Element, ElementChange, SetLayout } from "../system/nftables/element.ts";
 import { NftElements } from "../system/nftables/nft-elements.ts";
+import { removeTable } from "../system/nftables/remove-table.ts";
 import { ruleComments } from "../system/nftables/rule-comments.ts";
 import { execLines } from "../system/run-program.ts";
 import type { Evidence, SilentEndpoint, TcpEndpoint, Waiting } from "./evidence.ts";
@@ -19,7 +20,6 @@ import {
   HEALTH_TABLE,
   healthComments,
   healthText,
-  tableOf,
   WAITING_MS,
 } from "./health-rules.ts";
 
@@ -49,22 +49,14 @@ export class HealthTable implements Evidence {
       isNew = true;
     }
     // An earlier run may have had both families.
-    await this.#drop(FAMILIES.filter((family) => !this.#elements.has(family)));
+    for (const family of FAMILIES)
+      if (!this.#elements.has(family)) await removeTable(family, HEALTH_TABLE);
     return isNew;
   }
 
-  uninstall(): Promise<number> {
-    return this.#drop(FAMILIES);
-  }
-
-  async #drop(families: readonly Family[]): Promise<number> {
+  async uninstall(): Promise<number> {
     let rules = 0;
-    for (const family of families) {
-      const found = await ruleComments(family, HEALTH_TABLE);
-      if (found.length === 0) continue;
-      await execLines(["nft", "delete", "table", ...tableOf(family).split(" ")], () => undefined);
-      rules += found.length;
-    }
+    for (const family of FAMILIES) rules += await removeTable(family, HEALTH_TABLE);
     return rules;
   }
 

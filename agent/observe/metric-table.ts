@@ -108,6 +108,11 @@ export const COUNTERS = {
     help: "Moves of import ports from one tier to another; none means that the port rejects connections.",
     labelNames: ["family", "from", "to"],
   },
+  connections: {
+    name: "connections_total",
+    help: "New connections to ClusterSetIPs, by the cluster of their endpoint (unknown: no known one) and its tier for imports without selectors, as the kernel has counted them since its table was written; absent while it cannot be read.",
+    labelNames: ["family", "member", "tier"],
+  },
 } as const satisfies Record<string, MetricDefinition>;
 
 /** The gauges. */

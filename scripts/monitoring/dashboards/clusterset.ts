@@ -150,6 +150,31 @@ export const CLUSTERSET: DashboardSpec = {
       title: "Traffic",
       panels: [
         {
+          title: "New connections by cluster",
+          kind: "graph",
+          unit: "cps",
+          about:
+            "Connections to ClusterSetIPs, from each cluster to the cluster of their endpoint.",
+          queries: [
+            {
+              expr: 'sum by (cluster, member) (rate(clusterset_agent_connections_total{cluster=~"$cluster"}[$__rate_interval]))',
+              legend: "{{cluster}} to {{member}}",
+            },
+          ],
+        },
+        {
+          title: "New connections by tier",
+          kind: "graph",
+          unit: "cps",
+          about: "The same by the tier of that cluster for imports without selectors.",
+          queries: [
+            {
+              expr: 'sum by (cluster, tier) (rate(clusterset_agent_connections_total{cluster=~"$cluster"}[$__rate_interval]))',
+              legend: "{{cluster}} {{tier}}",
+            },
+          ],
+        },
+        {
           title: "Import ports by tier",
           kind: "graph",
           unit: "short",

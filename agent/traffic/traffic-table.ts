@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from "node:util";
+import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
+import { codeOf } from "../../common/errors.ts";
+import type { NodeFact } from "../model/facts.ts";
+import { listCounters } from "../system/nftables/counters.ts";
+import { removeTable } from "../system/nftables/remove-table.ts";
+import { ruleComments } from "../system/nftables/rule-comments.ts";
+import { execLines } from "../system/run-program.ts";
+import { countedMembers } from "./counted-members.ts";
+import type { MemberCount, MemberCounts } from "./member-counts.ts";
+import {
+  memberOf,
+  TRAFFIC_TABLE,
+  type TrafficRulesOptions,
+  trafficComments,
+  trafficText,
+} from "./traffic-rules.ts";
+
+/** The rules of one family, and their comments. */
+interface Rules {
+  readonly options: TrafficRulesOptions;
+  readonly comments: readonly string[];
+}
+
+/** The tables of all families. Needs netlink's native part. */
+export class TrafficTable implements MemberCounts {
+  readonly #families: readonly Family[];
+  readonly #vips: readonly Cidr[];
+  /** The node for which rules were rendered last: a hundred clusters may have thousands of ranges. */
+  #node: NodeFact | undefined;
+  #rules: readonly Rules[] = [];
+
+  /** `vips`: ranges of all VIPs. */
+  constructor(families: readonly Family[], vips: readonly Cidr[]) {
+    this.#families = families;
+    this.#vips = vips;
+  }
+
+  async install(node: NodeFact, stop: AbortSignal): Promise<void> {
+    if (node !== this.#node)
+      this.#rules = this.#families.map((family) => this.#render(node, family));
+    this.#node = node;
+    for (const rules of this.#rules) await write(rules, stop);
+    // An earlier run may have had both families.
+    for (const family of FAMILIES)
+      if (!this.#families.includes(family)) await removeTable(family, TRAFFIC_TABLE);
+  }
+
+  async counts(): Promise<MemberCount[]> {
+    const counts: MemberCount[] = [];
+    for (const family of this.#families) {
+      for (const [name, connections] of await listCounters(family, TRAFFIC_TABLE)) {
+        counts.push({ family, member: memberOf(name), connections });
+      }
+    }
+    return counts;
+  }
+
+  async uninstall(): Promise<number> {
+    let rules = 0;
+    for (const family of FAMILIES) rules += await removeTable(family, TRAFFIC_TABLE);
+    return rules;
+  }
+
+  #render(node: NodeFact, family: Family): Rules {
+    const options = { family, vips: this.#vips, counted: countedMembers(node, family) };
+    return { options, comments: trafficComments(options) };
+  }
+}
+
+/** Other ranges change the rules and leave the counters. A table that cannot be changed, such as that of another release, is replaced. */
+async function write({ options, comments }: Rules, stop: AbortSignal): Promise<void> {
+  const { family } = options;
+  if (isDeepStrictEqual(await ruleComments(family, TRAFFIC_TABLE), comments)) return;
+  const found = [...(await listCounters(family, TRAFFIC_TABLE)).keys()];
+  const run = (input: string) => execLines(["nft", "-f", "-"], () => undefined, { input, stop });
+  try {
+    await run(trafficText(options, found));
+  } catch (error) {
+    if (codeOf(error) !== "CSP_EXEC_FAILED") throw error;
+    await run(trafficText(options, undefined));
+  }
+}
