@@ -41,6 +41,10 @@ describe("faults of the agent's process", { concurrency: 3 }, () => {
     await using stage = await NodeStage.create();
     await stage.start();
     const { agent } = stage;
+    // What counts connections is written by a program of its own, whose pipes would count as open.
+    await eventually(() =>
+      stage.node.exec(["nft", "list", "table", "ip", "clusterset-connections"]),
+    );
     const limit = (most: number) =>
       stage.node.exec(["prlimit", "--pid", `${agent.pid}`, `--nofile=${most}:`]);
     await limit(3);
