@@ -3,7 +3,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 
 # Where the demo's objects come from: manifests, kubernetes (one real API server), or controller (three API servers, each with
-# a clusterset-controller).
+# a clusterset-controller); same-name: the same as controller, with a kube-proxy in place of the agent.
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
@@ -21,7 +21,7 @@ kubernetes: ## build the Kubernetes of the tests: minutes the first time, nothin
 	@scripts/prepare kubernetes
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy >/dev/null
 
-demo: prepare $(if $(filter kubernetes controller,$(SOURCE)),kubernetes) ## show failover between three clusters and back: 22 s; needs root; SOURCE=kubernetes, SOURCE=controller
+demo: prepare $(if $(filter kubernetes controller same-name,$(SOURCE)),kubernetes) ## show failover between three clusters and back: 22 s; needs root; SOURCE=kubernetes, SOURCE=controller, SOURCE=same-name
 	@node test/demo/main.ts $(SOURCE)
 
 lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables; needs root

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { Process } from "../lab/process.ts";
+import type { Exit, Process } from "../lab/process.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 /** How it programs the node: with whose iptables, with a table of its own, or by IPVS (and the nft flavour of iptables). */
@@ -81,6 +81,16 @@ export class KubeProxy {
     await eventually(() => this.node.exec(healthz), PATIENCE);
     // It is healthy once it has programmed one family.
     await eventually(() => this.rules(), PATIENCE);
+  }
+
+  get exited(): Promise<Exit> {
+    if (this.#process === undefined) throw new Error("kube-proxy was not started");
+    return this.#process.exited;
+  }
+
+  /** What it has logged. */
+  get log(): string {
+    return this.#process?.errors ?? "";
   }
 
   /** Stops it; it leaves its rules. */

@@ -2,7 +2,7 @@ import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import { agentRights } from "../apiserver/agent-rights.ts";
 import { ControlPlane } from "../apiserver/control-plane.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { Publication, Scenario } from "./scenario.ts";
+import { GRACE, type Publication, type Scenario } from "./scenario.ts";
 import { HOME, VIP } from "./world.ts";
 
 const AGENT = "agent";
@@ -28,6 +28,8 @@ export class PublishingControlPlane implements Publication {
   readonly objects: { readonly kubeconfig: string };
   readonly flags = [];
   readonly #plane: ControlPlane;
+  readonly ruleMark = "shop/web:http";
+  readonly grace = GRACE;
   readonly #scenario: Scenario;
 
   private constructor(plane: ControlPlane, scenario: Scenario) {

@@ -3,7 +3,7 @@
  * client's node. Clusters are scaled to nothing and back; everything shown is measured on real connections.
  * Exits with 0 if no connection failed, with 1 otherwise. With controllers, one cluster is killed, too.
  *
- *     node test/demo/main.ts [manifests | kubernetes | controller]
+ *     node test/demo/main.ts [manifests | kubernetes | controller | same-name]
  */
 import { now, placeOf } from "./attempt.ts";
 import { ms } from "./duration.ts";
@@ -12,7 +12,7 @@ import type { View } from "./picture.ts";
 import { type Played, play } from "./play.ts";
 import { canDraw, paintFor, Screen } from "./screen.ts";
 import { RATE, SOURCES, type SourceName, Stage } from "./stage.ts";
-import { CONTROLLER_STEPS, isOutage, isSlow, STEPS } from "./steps.ts";
+import { isOutage, isSlow, STEPS_OF } from "./steps.ts";
 import { costOf, failuresOf } from "./verdict.ts";
 import { CLUSTERS, tierOf } from "./world.ts";
 
@@ -42,9 +42,10 @@ function sourceOf(word: string): SourceName {
 
 /** Plays all steps; gives what went wrong. */
 async function perform(source: SourceName): Promise<string[]> {
-  const steps = source === "controller" ? CONTROLLER_STEPS : STEPS;
+  const steps = STEPS_OF[source];
   await using stage = await Stage.open(source, (line) => console.log(line));
-  const intro = `shop/web, ClusterSetIP ${stage.vip}: clusters c1 and c2 in eu-west, c3 in us-east; \
+  const kind = source === "same-name" ? "ClusterIP in c1" : "ClusterSetIP";
+  const intro = `shop/web, ${kind} ${stage.vip}: clusters c1 and c2 in eu-west, c3 in us-east; \
 a pod of c1 makes ${RATE} new connections a second`;
   if (!drawing) console.log(intro);
   const played: Played[] = [];

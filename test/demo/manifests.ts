@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
-import type { Publication, Scenario, ScenarioObject } from "./scenario.ts";
+import { GRACE, type Publication, type Scenario, type ScenarioObject } from "./scenario.ts";
 import { HOME, VIP } from "./world.ts";
 
 /**
@@ -10,6 +10,8 @@ import { HOME, VIP } from "./world.ts";
 export class Manifests implements Publication {
   readonly objects: string;
   readonly flags: readonly string[];
+  readonly ruleMark = "shop/web:http";
+  readonly grace = GRACE;
   readonly #scenario: Scenario;
 
   /** Makes the directory inside `parent`. */

@@ -40,7 +40,7 @@ export async function play(
   const patience = isSlow(step) ? LONG_PATIENCE : PATIENCE;
   const attempts = () => stage.attempts.slice(from);
   while (!hasSettled(attempts(), step.wanted, SETTLED) && now() - changed < patience) {
-    await stage.checkAgent();
+    await stage.checkProgram();
     await sleep(10);
   }
   const faults: string[] = [];
@@ -52,7 +52,7 @@ export async function play(
   if (step.hold === true) await stage.hold();
   await Promise.all(rests);
   await sleep(Math.max(0, began + LENGTH - now()));
-  await stage.checkAgent();
+  await stage.checkProgram();
   const verdict = judge(attempts(), changed, step.wanted, stage.died);
   for (const [word, count] of Object.entries(verdict.failures)) {
     faults.push(`${count} of ${verdict.attempts} connections failed: ${word}`);

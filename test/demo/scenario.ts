@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
+import type { Exit } from "../lab/process.ts";
 import type { ObjectsFrom } from "../stages/agent-process.ts";
 
 /** An object of the scenario, as far as the demo looks into it. */
@@ -36,12 +37,28 @@ export class Scenario {
   }
 }
 
+/** How long servers continue after their endpoints were removed, in ms; a kubelet gives them 30 s. */
+export const GRACE = 300;
+
+/** The program that forwards connections on the client's node. */
+export interface NodeProgram {
+  /** Starts it, and waits until it works. */
+  start(): Promise<void>;
+  readonly exited: Promise<Exit>;
+  readonly log: string;
+}
+
 /** Where objects are written, and the agent's flags for reading them. An object is stored once its write resolves. */
 export interface Publication extends AsyncDisposable {
   /** Where the agent's objects are. */
   readonly objects: ObjectsFrom;
   /** The agent's flags, for what objects do not say of its node. */
   readonly flags: readonly string[];
+  /** What runs in place of an agent; absent: an agent does. */
+  readonly program?: NodeProgram;
+  /** What marks the service's rules among all, and how long servers continue after their endpoints were removed, in ms. */
+  readonly ruleMark: string;
+  readonly grace: number;
   /** Writes what is there at first. Gives the VIP, and the moment since which the first connection is timed, if it is. */
   publish(): Promise<{ readonly vip: string; readonly since?: number }>;
   /** Declares a cluster's endpoints ready, or gone. */

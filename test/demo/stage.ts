@@ -11,15 +11,19 @@ import { Controllers } from "./controllers.ts";
 import { ms } from "./duration.ts";
 import { Held } from "./held.ts";
 import { Manifests } from "./manifests.ts";
-import { type Publication, Scenario } from "./scenario.ts";
+import { SameName } from "./same-name.ts";
+import { type NodeProgram, type Publication, Scenario } from "./scenario.ts";
 import type { Act } from "./steps.ts";
 import { CLIENT, CLUSTERS, type Cluster, CONTROL_PLANE, HOME, labSpec } from "./world.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
 const SCENARIO = `${ROOT}/test/scenarios/manifests/three-tiers.yaml`;
 
-/** Where the agent's objects come from: a directory, a real API server, or a controller in each cluster. */
-export const SOURCES = ["manifests", "kubernetes", "controller"] as const;
+/**
+ * Where the agent's objects come from: a directory, a real API server, or a controller in each cluster; or, with these, a kube-proxy in
+ * place of the agent.
+ */
+export const SOURCES = ["manifests", "kubernetes", "controller", "same-name"] as const;
 export type SourceName = (typeof SOURCES)[number];
 
 /** New connections a second, and for how many seconds at the very most. */
@@ -28,10 +32,7 @@ const LONGEST_RUN = 120;
 /** Ms until the client gives a connection up: it sends a SYN for the third time after three seconds. */
 const TIMEOUT = 5_000;
 
-/** How long servers continue after their endpoints were removed, in ms; a kubelet gives them 30 s. */
-const GRACE = 300;
-
-/** The lab with everything in it that is real: servers, the agent on the client's node, and the client. */
+/** The lab with everything in it that is real: servers, the agent or kube-proxy on the client's node, and the client. */
 export class Stage implements AsyncDisposable {
   /** All connections so far, in the order in which they ended. */
   readonly attempts: Attempt[] = [];
@@ -40,7 +41,7 @@ export class Stage implements AsyncDisposable {
   readonly #publication: Publication;
   readonly #say: (line: string) => void;
   readonly #servers = new Map<string, Process[]>();
-  readonly #agent: AgentProcess;
+  readonly #program: NodeProgram;
   #vip = "";
   #died: number | undefined;
   #stream: Process | undefined;
@@ -49,11 +50,13 @@ export class Stage implements AsyncDisposable {
     this.#lab = lab;
     this.#publication = publication;
     this.#say = say;
-    this.#agent = new AgentProcess(this.#node, publication.objects, [
-      ...publication.flags,
-      `--node-name=${HOME.node}`,
-      "--clusterset-cidr=241.0.0.0/8,fd00:241::/108",
-    ]);
+    this.#program =
+      publication.program ??
+      new AgentProcess(this.#node, publication.objects, [
+        ...publication.flags,
+        `--node-name=${HOME.node}`,
+        "--clusterset-cidr=241.0.0.0/8,fd00:241::/108",
+      ]);
   }
 
   /**
@@ -102,6 +105,7 @@ export class Stage implements AsyncDisposable {
     if (act === "drain" || act === "undrain")
       await this.#controllers.drain(cluster, act === "drain");
     if (act === "kill") await this.#killCluster(cluster);
+    if (act === "kill-controller") await this.#controllers.killController(cluster);
     if (act === "boot") await this.#bootCluster(cluster);
     return { changed, rest: act === "down" ? this.#stopServers(cluster) : Promise.resolve() };
   }
@@ -123,7 +127,7 @@ export class Stage implements AsyncDisposable {
   /** The service's rules, as anyone on the node can see them. */
   async rules(): Promise<string[]> {
     const saved = await this.#node.exec(["iptables-save", "-t", "nat"]);
-    return saved.split("\n").filter((line) => line.includes("shop/web:http"));
+    return saved.split("\n").filter((line) => line.includes(this.#publication.ruleMark));
   }
 
   /** Ends the stream of new connections; every one that was begun is then in `attempts`, a hung one too. */
@@ -131,12 +135,14 @@ export class Stage implements AsyncDisposable {
     await this.#stream?.stop();
   }
 
-  /** Throws if the agent has ended. */
-  async checkAgent(): Promise<void> {
-    const { exited, log } = this.#agent;
+  /** Throws if the program of the client's node has ended. */
+  async checkProgram(): Promise<void> {
+    const { exited, log } = this.#program;
     const exit = await Promise.race([exited, sleep(0)]);
     if (exit === undefined) return;
-    throw new Error(`the agent has ended (${exit.signal ?? `code ${exit.code}`}):\n${log}`);
+    throw new Error(
+      `the agent or kube-proxy has ended (${exit.signal ?? `code ${exit.code}`}):\n${log}`,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -153,7 +159,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    await Promise.all([this.#agent.start(), ...CLUSTERS.map(({ id }) => this.#startServers(id))]);
+    await Promise.all([this.#program.start(), ...CLUSTERS.map(({ id }) => this.#startServers(id))]);
     const { vip, since } = await this.#publication.publish();
     this.#vip = vip;
     const first = await this.#firstAnswer();
@@ -174,12 +180,12 @@ export class Stage implements AsyncDisposable {
   async #firstAnswer(): Promise<Attempt> {
     const argv = request("--timeout", "200", `tcp://${this.#vip}:80`);
     for (let tries = 0; tries < 50; tries++) {
-      await this.checkAgent();
+      await this.checkProgram();
       const { code, stdout } = await this.#client.run(argv);
       const attempt = code === 0 ? parseAttempt(stdout) : undefined;
       if (attempt !== undefined) return attempt;
     }
-    throw new Error(`the agent has not programmed ${this.#vip}:\n${this.#agent.log}`);
+    throw new Error(`${this.#vip} was not programmed:\n${this.#program.log}`);
   }
 
   /** Everything in it ends at once, without a packet: its kernel neither rejects nor closes a connection. */
@@ -215,7 +221,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async #stopServers(cluster: string): Promise<void> {
-    await sleep(GRACE);
+    await sleep(this.#publication.grace);
     const servers = this.#servers.get(cluster) ?? [];
     this.#servers.delete(cluster);
     await Promise.all(servers.map((server) => server.stop()));
@@ -228,6 +234,7 @@ async function publicationOf(
   say: (line: string) => void,
 ): Promise<Publication> {
   if (source === "controller") return Controllers.start(lab, say);
+  if (source === "same-name") return SameName.start(lab, say);
   const scenario = new Scenario(SCENARIO);
   if (source === "manifests") return new Manifests(lab.directory, scenario);
   say("starting a real etcd and kube-apiserver, which the agent lists and watches");

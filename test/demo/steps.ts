@@ -1,8 +1,16 @@
 /**
  * What is done to a cluster: its Service is scaled to nothing, or back; it exports it; the client's cluster takes it out of rotation, or back; or
- * all of it dies at once, and boots again.
+ * all of it dies at once, and boots again; or its controller is killed.
  */
-export type Act = "down" | "up" | "export" | "drain" | "undrain" | "kill" | "boot";
+export type Act =
+  | "down"
+  | "up"
+  | "export"
+  | "drain"
+  | "undrain"
+  | "kill"
+  | "boot"
+  | "kill-controller";
 
 /** One act of the play: what is changed, and where every new connection must come to because of it. */
 export interface Step {
@@ -56,6 +64,26 @@ export const CONTROLLER_STEPS: readonly Step[] = [
   { title: "c2 boots", acts: [["c2", "boot"]], wanted: "c2" },
   { title: "c1 is back", acts: [["c1", "up"]], wanted: "c1" },
 ];
+
+/** A kube-proxy, and a Service at home whose ClusterIP fails over. */
+export const SAME_NAME_STEPS: readonly Step[] = [
+  { title: "all clusters serve", acts: [], wanted: "c1" },
+  { title: "c1 scaled to nothing", acts: [["c1", "down"]], wanted: "c2" },
+  { title: "c2 scaled to nothing", acts: [["c2", "down"]], wanted: "c3" },
+  { title: "c2 is back", acts: [["c2", "up"]], wanted: "c2", hold: true },
+  { title: "c1 is back", acts: [["c1", "up"]], wanted: "c1" },
+  { title: "c1's controller killed", acts: [["c1", "kill-controller"]], wanted: "c1" },
+  { title: "c1 scaled to nothing", acts: [["c1", "down"]], wanted: "c2" },
+  { title: "c1 is back", acts: [["c1", "up"]], wanted: "c1" },
+];
+
+/** The steps of each source. */
+export const STEPS_OF = {
+  manifests: STEPS,
+  kubernetes: STEPS,
+  controller: CONTROLLER_STEPS,
+  "same-name": SAME_NAME_STEPS,
+} as const;
 
 /** True for a step in which a cluster dies without a word. */
 export function isOutage(step: Step): boolean {
