@@ -77,11 +77,13 @@ function ofGlobal(service: FoundObject, { exports, imports }: Found): Finding[] 
   const affinity = affinityOf(service.annotations);
   const policy = selectors(affinity);
   const name = `${service.name}.${service.namespace}.svc.clusterset.local`;
+  // Failover slices beside a global Service would add the same pods twice.
+  const failover = affinity === "local" ? ", or ClusterIP failover once it is not global" : "";
   const own = finding(
     "Service",
     service,
     "no-counterpart",
-    `its own ClusterIP leads to all clusters; here ${name} does`,
+    `its own ClusterIP leads to all clusters; here ${name} does${failover}`,
   );
   if (!isOn(annotationOf(service.annotations, SHARED) ?? "true")) {
     const known = sameName(imports, service);

@@ -75,7 +75,7 @@ function ofNative(service: FoundObject, { exports }: Found): Finding[] {
     "Service",
     service,
     "no-counterpart",
-    "other clusters get traffic at its ClusterIP; here at NAME.NAMESPACE.svc.clusterset.local",
+    "other clusters share all traffic of its ClusterIP; here of the name in clusterset.local, or by ClusterIP failover",
   );
   const selector = fieldAt(service.raw, "spec", "selector");
   if (!isFields(selector) || sameName(exports, service) !== undefined) return [own];

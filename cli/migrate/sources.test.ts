@@ -88,8 +88,8 @@ describe("Cloud Map", () => {
       "ClusterProperty cluster.clusterset.k8s.io: taken-over",
       "ClusterProperty clusterset.k8s.io: taken-over",
       "ServiceImport demo/nginx-hello: made switch",
-      "Service demo/imported-9cfu7k5mkr: left-behind",
-      "EndpointSlice demo/imported-9cfu7k5mkr-cm4xn: left-behind",
+      "Service demo/imported-mdkbvsrg20: left-behind",
+      "EndpointSlice demo/imported-mdkbvsrg20-cm4xn: left-behind",
     ]);
     const [manifest] = made(migration, "switch") as { spec: { ips: string[] } }[];
     assert.match(manifest?.spec.ips.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
@@ -140,14 +140,14 @@ describe("Cloud Map", () => {
     const property = {
       kind: "ClusterProperty",
       metadata: { name: "id.k8s.io" },
-      spec: { value: "cls2" },
+      spec: { value: "cluster-2" },
     };
     assert.deepEqual(made(FROM.cloudmap.migrate(found([property])), "identity"), [
       {
         apiVersion: "about.k8s.io/v1beta1",
         kind: "ClusterProperty",
         metadata: { name: "cluster.clusterset.k8s.io" },
-        spec: { value: "cls2" },
+        spec: { value: "cluster-2" },
       },
     ]);
   });
@@ -159,7 +159,7 @@ describe("Submariner", () => {
   test("exports and imports stay, Lighthouse's records and slices are left behind", () => {
     assert.deepEqual(lines(FROM.submariner.migrate(found(submariner))), [
       "ServiceExport store/cart: taken-over",
-      "ServiceImport submariner-operator/cart-store-cls2: left-behind",
+      "ServiceImport submariner-operator/cart-store-cluster-2: left-behind",
       "ServiceImport store/cart: taken-over",
       "EndpointSlice store/cart-8r2fj: left-behind",
     ]);
@@ -219,7 +219,7 @@ describe("Cilium", () => {
   test("imports of its MCS support get another address, and their derived Services are left behind", () => {
     const all = lines(FROM.cilium.migrate(found(cilium)));
     assert.ok(all.includes("ServiceImport mesh/api: made switch"));
-    assert.ok(all.includes("Service mesh/derived-1v8jqt0hbo: left-behind"));
+    assert.ok(all.includes("Service mesh/derived-akkj9a28t6: left-behind"));
   });
 });
 

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 
 /** Commands that test/kubernetes/build knows: the `tool` lines of its files go.mod. */
 export type KubernetesCommand =
+  | "coredns"
   | "etcd"
   | "kube-apiserver"
   | "kube-controller-manager"
