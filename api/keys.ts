@@ -97,6 +97,8 @@ export const LABEL_PEER = "clusterset-proxy.io/peer";
  * cluster out of rotation for a time, as `from=2026-11-24T04:00:00Z; for=2h; by=ann; reason=kernel upgrade`.
  */
 export const ANNOTATION_DRAIN = "clusterset-proxy.io/drain";
+/** On the agent's DaemonSet: comma-separated components of deploy/components that `kubectl clusterset join` has added. */
+export const ANNOTATION_COMPONENTS = "clusterset-proxy.io/components";
 /** On an imported slice: the window in which nodes adopt its conditions one by one (`api/shift.ts`). */
 export const ANNOTATION_SHIFT = "clusterset-proxy.io/shift";
 /** On the Secret of a peer, or a registry's namespace on a hub: comma-separated ranges of the cluster's endpoints. */

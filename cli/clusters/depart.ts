@@ -158,11 +158,11 @@ export async function crdsOf(on: Cluster): Promise<{ own: InstallObject[]; other
 /** Removes the agents' rules from all nodes, as deploy/cleanup. Rejects with an ApiFault. */
 export async function cleanNodes(
   on: Cluster,
-  images: Images,
+  { images, components }: { readonly images: Images; readonly components: readonly string[] },
   within: number,
   options: ApplyOptions,
 ): Promise<void> {
-  const objects = cleanup(images);
+  const objects = cleanup(images, components);
   const { signal } = options;
   const plan = { force: options.force, validate: false };
   for (const object of objects)

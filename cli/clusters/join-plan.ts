@@ -87,7 +87,7 @@ async function objectsOf(member: OpenMember, options: JoinOptions): Promise<Inst
     ),
   );
   return [
-    ...(manifests ? [...CRDS, ...programs(mode, images)] : []),
+    ...(manifests ? [...CRDS, ...programs(mode, images, member.components)] : []),
     ...(hub === undefined ? registryOf(member.id) : []),
     ...accounts.flat(),
     ...(dns ? DNS_RIGHTS : []),

@@ -1,5 +1,6 @@
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import {
+  ANNOTATION_COMPONENTS,
   ANNOTATION_ENDPOINT_CIDRS,
   LABEL_PEER,
   LABEL_REGION,
@@ -71,6 +72,7 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
     images: Object.fromEntries(
       [agent?.object, controller?.object].flatMap((one) => containersOf(one).map(imageOf)),
     ),
+    components: componentsOf(agent?.object),
     peers: secrets.flatMap(peerOf),
     ...(found !== undefined && { found }),
     ...(mode !== undefined && { mode }),
@@ -161,6 +163,11 @@ function containersOf(workload: unknown): unknown[] {
 /** The container `agent` has the image that deploy calls `clusterset-agent`. */
 function imageOf(container: unknown): [string, string] {
   return [`clusterset-${textField(container, "name")}`, textField(container, "image") ?? ""];
+}
+
+function componentsOf(agent: unknown): string[] {
+  const names = fieldAt(agent, "metadata", "annotations", ANNOTATION_COMPONENTS);
+  return typeof names === "string" ? names.split(",").filter((name) => name !== "") : [];
 }
 
 function modeOf(controller: unknown): RegistryMode | undefined {

@@ -18,10 +18,17 @@ import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { untilRolledOut } from "../clusters/rollout.ts";
 import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { COMPONENTS } from "../install/components.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
 import { titleOf } from "../install/install-object.ts";
-import { type MemberFlags, membersOf, NO_FLAGS } from "../install/members.ts";
+import {
+  type ComponentFlag,
+  type MemberFlags,
+  membersOf,
+  NO_COMPONENT,
+  NO_FLAGS,
+} from "../install/members.ts";
 import { rangesIn } from "../install/ranges.ts";
 import { WORKLOADS } from "../install/workloads.ts";
 import { documentText } from "../output/document.ts";
@@ -41,6 +48,7 @@ import { type ImageFlags, imagesOf, withImageFlags } from "./image-flags.ts";
 import { isReachable } from "./reachability.ts";
 
 interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFlags> {
+  readonly component?: readonly ComponentFlag[];
   readonly clusterset: string;
   readonly hubServer?: string;
   readonly clustersetCidr: readonly Cidr[];
@@ -94,6 +102,11 @@ export function addJoin(program: Command, terminal: Terminal, end: (code: ExitCo
     );
   withImageFlags(command)
     .option(
+      "--component <[context=]name>",
+      `a component of all clusters, or of one; may be repeated: ${COMPONENTS.join(", ")}; default: those of earlier joins (none: without them)`,
+      component,
+    )
+    .option(
       "--skip-manifests",
       "leave CRDs, agents, controllers and their permissions to a chart or a GitOps tool",
     )
@@ -127,6 +140,8 @@ function join(
   flags: JoinFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
+  if (flags.skipManifests === true && flags.component !== undefined)
+    throw new InvalidArgumentError("--component is of the manifests that --skip-manifests leaves.");
   return withNamedClusters(contexts, flags, terminal, async ({ members, hub }) => {
     const options = await examined(members, hub, flags, terminal);
     if (options === undefined) return EXIT.failed;
@@ -176,15 +191,20 @@ async function examined(
 /** A flag for a context that does not join is a mistake in writing. */
 function unknownContexts(clusters: readonly Cluster[], flags: JoinFlags): string[] {
   const contexts = new Set(clusters.map(({ context }) => context));
-  return Object.values(memberFlags(flags)).flatMap((values: ReadonlyMap<string, string>) =>
-    [...values.keys()]
-      .filter((context) => !contexts.has(context))
-      .map((context) => `${context}: a flag names this context, which does not join.`),
-  );
+  const { components, ...values } = memberFlags(flags);
+  const named = [
+    ...Object.values(values).flatMap((one: ReadonlyMap<string, string>) => [...one.keys()]),
+    ...components.flatMap(({ context }) => context ?? []),
+  ];
+  return named
+    .filter((context) => !contexts.has(context))
+    .map((context) => `${context}: a flag names this context, which does not join.`);
 }
 
-function memberFlags({ id, region, endpointCidrs, apiServer }: JoinFlags): MemberFlags {
+function memberFlags(flags: JoinFlags): MemberFlags {
+  const { id, region, endpointCidrs, apiServer, component: components } = flags;
   return {
+    components: components ?? NO_FLAGS.components,
     id: id ?? NO_FLAGS.id,
     region: region ?? NO_FLAGS.region,
     endpointCidrs: endpointCidrs ?? NO_FLAGS.endpointCidrs,
@@ -345,6 +365,15 @@ function cidrs(value: string): readonly Cidr[] {
   const ranges = value.split(",").map((part) => parseCidr(part.trim()));
   if (ranges.every(isCidr)) return ranges;
   throw new InvalidArgumentError("Expected ranges such as 241.0.0.0/8.");
+}
+
+/** `NAME`, or `CONTEXT=NAME`; contexts may have an equals sign, names do not. */
+function component(value: string, before: readonly ComponentFlag[] = []): ComponentFlag[] {
+  const end = value.lastIndexOf("=");
+  const name = value.slice(end + 1);
+  if (!COMPONENTS.includes(name) && name !== NO_COMPONENT)
+    throw new InvalidArgumentError(`Expected one of ${COMPONENTS.join(", ")}, or ${NO_COMPONENT}.`);
+  return [...before, { name, ...(end > 0 && { context: value.slice(0, end) }) }];
 }
 
 function isHttps(value: string): boolean {

@@ -175,7 +175,7 @@ async function beforeTheEnd({ on, id, facts, hub, others }: Departure): Promise<
 
 /** Programs, and all that they and join have written. */
 async function atTheEnd(
-  { on, id, hub }: Departure,
+  { on, id, hub, facts }: Departure,
   { keepCrds = false }: LeaveFlags,
   { note }: Terminal,
 ): Promise<Deletion[]> {
@@ -185,7 +185,7 @@ async function atTheEnd(
       `${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
     );
   }
-  const programs = programsToDelete(hub === undefined ? "mesh" : "hub", id);
+  const programs = programsToDelete(hub === undefined ? "mesh" : "hub", id, facts.components);
   return [
     { on, objects: programs },
     { on, objects: await leftBehind(on) },
@@ -223,6 +223,6 @@ async function carryOut(
   await deleteAll(on, crds?.objects ?? [], options);
   const image = flags.agentImage ?? facts.images["clusterset-agent"];
   const images = image === undefined ? {} : { "clusterset-agent": image };
-  await cleanNodes(on, images, timeout, options);
+  await cleanNodes(on, { images, components: facts.components }, timeout, options);
   out(`${on.context}: the agents' rules are removed from all nodes\n`);
 }

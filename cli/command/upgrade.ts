@@ -79,7 +79,9 @@ function upgrade(
         terminal.note(`error: ${on.context}: ${why}\n`);
         return EXIT.failed;
       }
-      stages.push(await stageOf(on, [...CRDS, ...programs(facts.mode, images)], flags));
+      stages.push(
+        await stageOf(on, [...CRDS, ...programs(facts.mode, images, facts.components)], flags),
+      );
     }
     return carryOut(stages, flags, terminal);
   });

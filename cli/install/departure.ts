@@ -4,8 +4,12 @@ import type { InstallObject } from "./install-object.ts";
 import { DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
 
 /** What a cluster that leaves loses, in this order. PURE. */
-export function programsToDelete(mode: RegistryMode, id: string): InstallObject[] {
-  const own = programs(mode, {});
+export function programsToDelete(
+  mode: RegistryMode,
+  id: string,
+  components: readonly string[],
+): InstallObject[] {
+  const own = programs(mode, {}, components);
   const namespaces = own.filter(({ kind }) => kind === "Namespace");
   // A namespace takes along what is in it. Permissions last: programs end in good order.
   const others = own.filter(

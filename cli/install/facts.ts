@@ -39,6 +39,8 @@ export interface ClusterFacts {
   readonly mode?: RegistryMode;
   /** Images of its agent and controller, if it has them. */
   readonly images: Readonly<Record<string, string>>;
+  /** Components that joins have added to its programs. */
+  readonly components: readonly string[];
   /** Peers that it has Secrets for. */
   readonly peers: readonly KnownPeer[];
   /** URL of its hub, if it has a Secret for one. */

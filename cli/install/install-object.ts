@@ -16,6 +16,8 @@ export interface InstallObject {
 const PLURALS: Readonly<Record<string, string>> = {
   ClusterProperty: "clusterproperties",
   NetworkPolicy: "networkpolicies",
+  SecurityContextConstraints: "securitycontextconstraints",
+  ValidatingAdmissionPolicy: "validatingadmissionpolicies",
 };
 
 /** The resource of an object, as `ApiResource`. PURE. */

@@ -1,5 +1,6 @@
-import { ANNOTATION_ENDPOINT_CIDRS } from "../../api/keys.ts";
+import { ANNOTATION_COMPONENTS, ANNOTATION_ENDPOINT_CIDRS } from "../../api/keys.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
+import { ofCleanup, withComponents } from "./components.ts";
 import type { InstallObject } from "./install-object.ts";
 import rendered from "./manifests.json" with { type: "json" };
 
@@ -31,13 +32,28 @@ export const DNS_RIGHTS: readonly InstallObject[] = MANIFESTS.dns;
 export const ON_HUB: readonly InstallObject[] = MANIFESTS.onHub;
 
 /** What every member runs: namespaces, permissions, agents and controllers. */
-export function programs(mode: RegistryMode, images: Images): InstallObject[] {
-  return withImages(MANIFESTS[mode], images);
+export function programs(
+  mode: RegistryMode,
+  images: Images,
+  components: readonly string[] = [],
+): InstallObject[] {
+  const objects = withImages(withComponents(MANIFESTS[mode], components), images);
+  return components.length === 0 ? objects : objects.map((one) => recorded(one, components));
 }
 
-/** What removes the agents' rules from all nodes. */
-export function cleanup(images: Images): InstallObject[] {
-  return withImages(MANIFESTS.cleanup, images);
+/** What removes the agents' rules from all nodes. `components`: those that the agents had. */
+export function cleanup(images: Images, components: readonly string[] = []): InstallObject[] {
+  return withImages(withComponents(MANIFESTS.cleanup, ofCleanup(components)), images);
+}
+
+/** The DaemonSet with the names of its components: a later join or upgrade keeps them. */
+function recorded(object: InstallObject, components: readonly string[]): InstallObject {
+  if (object.kind !== "DaemonSet") return object;
+  const annotations = {
+    ...object.metadata.annotations,
+    [ANNOTATION_COMPONENTS]: components.join(),
+  };
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 /** In a mesh: a cluster's registry, on its own API server. */

@@ -8,7 +8,19 @@ export interface MemberFlags {
   readonly region: ReadonlyMap<string, string>;
   readonly endpointCidrs: ReadonlyMap<string, string>;
   readonly apiServer: ReadonlyMap<string, string>;
+  /** In order. */
+  readonly components: readonly ComponentFlag[];
 }
+
+/** A component that a flag names. */
+export interface ComponentFlag {
+  readonly name: string;
+  /** Absent: of all clusters. */
+  readonly context?: string;
+}
+
+/** In place of a component: none, although earlier joins have added some. */
+export const NO_COMPONENT = "none";
 
 /** No flag says anything. */
 export const NO_FLAGS: MemberFlags = {
@@ -16,6 +28,7 @@ export const NO_FLAGS: MemberFlags = {
   region: new Map(),
   endpointCidrs: new Map(),
   apiServer: new Map(),
+  components: [],
 };
 
 /** A cluster that joins, or is a member already. */
@@ -29,6 +42,8 @@ export interface Member {
   readonly rangesFrom: string;
   /** URL of its API server, for the others. */
   readonly server: string;
+  /** Components of its programs. */
+  readonly components: readonly string[];
 }
 
 /** The members of some clusters, or what is missing for them, in sentences. PURE. */
@@ -60,7 +75,7 @@ export function membersOf(
       known.find(({ cluster }) => cluster === id)?.server ??
       facts.address;
     members.push({
-      ...{ facts, context, id, server, ...ranges },
+      ...{ facts, context, id, server, ...ranges, components: componentsOf(facts, flags) },
       ...(region !== undefined && { region }),
     });
   }
@@ -91,6 +106,13 @@ function regionOf(facts: ClusterFacts, flags: MemberFlags, faults: string[]): st
     );
   }
   return given ?? nodeRegions[0];
+}
+
+/** What was added once stays until a flag concerns the cluster. */
+function componentsOf({ context, components }: ClusterFacts, flags: MemberFlags): string[] {
+  const given = flags.components.filter((one) => (one.context ?? context) === context);
+  const names = given.length > 0 ? given.map(({ name }) => name) : components;
+  return [...new Set(names)].filter((name) => name !== NO_COMPONENT);
 }
 
 /** What was declared once stays until a flag changes it. */

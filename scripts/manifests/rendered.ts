@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { renderedComponents } from "./components.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
@@ -24,6 +25,7 @@ export function rendered(kubectl: string): Record<string, unknown> {
     dns: kustomized("coredns"),
     corefile: corefileBlock(),
     cleanup: kustomized("cleanup"),
+    components: renderedComponents(kubectl),
   };
 }
 

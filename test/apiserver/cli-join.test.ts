@@ -34,7 +34,9 @@ async function written(id: string): Promise<Record<string, string>> {
   const lists = await Promise.all(
     kinds.map(([apiVersion, kind]) => admin.list({ apiVersion, kind, metadata: {} })),
   );
-  return Object.fromEntries(lists.flat().map((one) => [titleOf(one), contentOf(one)]));
+  // Probes of earlier joins end by themselves.
+  const others = lists.flat().filter((one) => !titleOf(one).includes("clusterset-probe-"));
+  return Object.fromEntries(others.map((one) => [titleOf(one), contentOf(one)]));
 }
 
 function titleOf({ kind, metadata }: ApiObject): string {
@@ -224,6 +226,43 @@ test("a member of another clusterset, another ID and the same cluster twice stop
   for (const { code } of [other, renamed, hub]) assert.equal(code, 1);
   const partial = await set.user.run("join", "c1", "c2", ...JOIN);
   assert.match(partial.note, /warning: c1 has the peer c3, which is not among the contexts/);
+});
+
+test("components are added to the programs of one cluster or of all, and stay until a flag names others", async () => {
+  const agents = () =>
+    Promise.all(
+      IDS.map(async (id) => {
+        const agent = await set.plane(id).admin.get({
+          apiVersion: "apps/v1",
+          kind: "DaemonSet",
+          metadata: { namespace: "clusterset-proxy", name: "clusterset-agent" },
+        });
+        const text = JSON.stringify(agent.spec);
+        return ["nftables,iptables", "NET_RAW", '"prometheus.io/scrape":"true"'].map((part) =>
+          text.includes(part),
+        );
+      }),
+    );
+  const base = [false, false, false];
+  assert.deepEqual(await agents(), [base, base, base]);
+  const flags = ["--component", "c1=nftables", "--component", "scrape", "--component", "c3=k3s"];
+  await set.run("join", ...IDS, ...JOIN, ...flags);
+  const added = [
+    [true, false, true],
+    [false, false, true],
+    [false, true, true],
+  ];
+  assert.deepEqual(await agents(), added);
+  assert.match((await set.run("join", ...IDS, ...JOIN)).out, /^nothing to do$/m);
+  await set.run("join", ...IDS, ...JOIN, "--component", "c1=none");
+  assert.deepEqual(await agents(), [base, ...added.slice(1)]);
+  await set.run("join", ...IDS, ...JOIN, "--component", "none");
+  assert.deepEqual(await agents(), [base, base, base]);
+  const wrong = await set.user.run("join", ...IDS, ...JOIN, "--component", "nftable");
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.note, /Expected one of admission, eks, /);
+  const skipped = await set.user.run("join", ...IDS, ...JOIN, "--skip-manifests", ...flags);
+  assert.match(skipped.note, /--component is of the manifests that --skip-manifests leaves/);
 });
 
 test("a newer CRD stays, and fields of other programs are a conflict that is named", async () => {

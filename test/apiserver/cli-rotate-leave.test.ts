@@ -17,6 +17,8 @@ before(async () => {
   // The same address, spelled in another way: one that a flag has set.
   const server = set.plane("c1").url.replace("127.0.0.1", "127.1");
   const flags = ["--skip-reachability", "--no-wait", "--yes", "--api-server", `c1=${server}`];
+  // A component with objects outside of our namespace.
+  flags.push("--component", "c3=admission");
   await set.run("join", ...IDS, "--clusterset", "prod", ...flags);
   await set.start(IDS);
   for (const id of IDS) await set.cluster(id).namespace("shop");
@@ -188,6 +190,7 @@ async function traces(id: string): Promise<string[]> {
     ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
     ["networking.k8s.io/v1", "IPAddress"],
     ["discovery.k8s.io/v1", "EndpointSlice"],
+    ["admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"],
   ] as const;
   const { admin } = set.plane(id);
   const lists = await Promise.all(
