@@ -160,19 +160,26 @@ until ${CALL}; do sleep 1; done`,
     assert.match(well, /^cluster-2 +us-east +alive +renewing +\d+ ms +0\.1\.0 +1 +1 +all 2$/m);
     assert.match(well, /^cluster-\d +2\/2 +1\/1 +1 +0 +0 +0 +0\.1\.0$/m);
     await clusters.cut("cluster-1", "cluster-2", "api");
-    const stale = await until(clusterset, status, /^cluster-2 +us-east +stale +lease-silent /m);
+    // Each finds the other stale, by its own clock.
+    const both = /^cluster-1 +eu-west +stale [\s\S]*^cluster-2 +us-east +stale +lease-silent /m;
+    let stale = "";
+    let json = "";
+    try {
+      stale = await until(clusterset, status, both);
+      json = await clusterset("status --context cluster-1 -o json || true");
+    } finally {
+      await clusters.heal();
+    }
     assert.match(stale, /^cluster-1 +eu-west +stale +lease-silent .* cluster-2 +silent for \d+ s/m);
     assert.match(stale, /^cluster-2 +us-east +alive +renewing .* cluster-2$/m);
     assert.match(stale, /^exit code 3$/m);
-    const document = await clusterset("status --context cluster-1 -o json || true");
-    const { contexts } = JSON.parse(document) as {
+    const { contexts } = JSON.parse(json) as {
       readonly contexts: readonly { readonly clusters: readonly object[] }[];
     };
     assert.partialDeepStrictEqual(contexts[0]?.clusters, [
       { cluster: "cluster-1", state: "alive" },
       { cluster: "cluster-2", state: "stale", reason: "lease-silent" },
     ]);
-    await clusters.heal();
     const back = await until(
       clusterset,
       status,
