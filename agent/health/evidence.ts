@@ -1,5 +1,8 @@
 /** What the kernel knows of a family's endpoints, and where the verdicts are kept. */
 
+/** Milliseconds between two looks at it. */
+export const LOOK_MS = 500;
+
 /** An endpoint that accepts TCP connections. */
 export interface TcpEndpoint {
   /** Canonical. */

@@ -1,5 +1,5 @@
 import { destination } from "../plan/virtual-service.ts";
-import type { TcpEndpoint } from "./evidence.ts";
+import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 
 /** What was found silent: one endpoint, or all of a cluster. */
 export interface Verdict {
@@ -73,4 +73,29 @@ export class Recurrence {
 /** The name of a verdict on one endpoint. */
 export function endpointName({ address, port }: TcpEndpoint): string {
   return destination(address, port);
+}
+
+/** The endpoints of a verdict that the kernel has dropped. */
+export function missingOf({ endpoints }: Verdict, found: readonly TcpEndpoint[]): TcpEndpoint[] {
+  const present = new Set(found.map(endpointName));
+  return [...endpoints].filter(([name]) => !present.has(name)).map(([, one]) => one);
+}
+
+/** When an answer may end a verdict, in milliseconds of the clock. */
+export function holdEnd({ since, terms }: Verdict): number {
+  return since + terms.hold;
+}
+
+/** When a verdict ends in any case, in milliseconds of the clock. */
+export function expiryOf({ since, terms }: Verdict): number {
+  return since + terms.expires;
+}
+
+/** A verdict as the kernel keeps it. `expires`: milliseconds from now. */
+export function elementsOf(
+  { cluster, scope, endpoints }: Verdict,
+  expires: number,
+): SilentEndpoint[] {
+  const isWhole = scope === "cluster";
+  return [...endpoints.values()].map((one) => ({ ...one, cluster, isWhole, expires }));
 }

@@ -89,7 +89,7 @@ async function onePlan(from: PageSources, { parts, query }: Request): Promise<Re
   if (key === undefined) return wrongName("/plan");
   const plan = from.agent.plan(key);
   if (plan === undefined) return unknown(key);
-  // Not logged: a reader may reload the page every second, and the plan is complete without the counters.
+  // Not logged: a reader may reload the page every second. The plan is complete without the counters, and the reconciler reports a kernel that cannot be read.
   const counts = await from.agent.counts(key).catch(() => undefined);
   return document(output, planText({ ...plan, ...(counts && { counts }) }, output));
 }

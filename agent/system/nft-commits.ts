@@ -39,6 +39,7 @@ export class NftCommits {
   async ofOthers(): Promise<string | undefined> {
     const begun = this.#begun;
     if (this.#inFlight > 0) return undefined;
+    // Unknown, so that the caller reads the rules back; what that cannot do either, it reports.
     const generation = await this.#generation().catch(() => undefined);
     if (generation === undefined || this.#begun !== begun) return undefined;
     return `${generation - this.#own} ${this.#failed}`;

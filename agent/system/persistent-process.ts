@@ -55,7 +55,7 @@ export class PersistentProcess {
     this.#cpuBefore = this.#running === undefined ? 0 : cpuTime(this.#running);
     this.#answer = Promise.withResolvers();
     const answered = this.#answer.promise;
-    // It may reject before the caller awaits it.
+    // It may reject before the caller awaits it, and would end the agent as an unhandled rejection. The caller gets the error all the same.
     answered.catch(() => undefined);
     return answered;
   }

@@ -1,4 +1,5 @@
 import { codeOf, type ErrorCode } from "../../../common/errors.ts";
+import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
 import { loopbackPage } from "../../system/loopback-page.ts";
 import { checkSysctlWritable, readSysctl, writeSysctl } from "../../system/sysctl.ts";
@@ -44,8 +45,11 @@ const KERNEL: Sysctls = { read: readSysctl, try: checkSysctlWritable, write: wri
  */
 export async function setUp(config: BackendConfig, stop?: AbortSignal): Promise<Support> {
   const { clusterSetCidrs, ipvsTcpTimeout: tcpTimeout, ipvsScheduler: scheduler } = config;
-  // Without netlink there is no device; the next steps report that.
-  const usedBefore = (await vipDevice.find().catch(() => undefined)) !== undefined;
+  // The next steps report what netlink lacks. A device in use has addresses, which need no netlink, and must not be removed below.
+  const usedBefore = await vipDevice.find().then(
+    (device) => device !== undefined,
+    () => hasInterface(vipDevice.name),
+  );
   const faults: Error[] = [];
   const attempt = async (trial: () => Promise<unknown>) => {
     try {

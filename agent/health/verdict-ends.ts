@@ -1,0 +1,117 @@
+import { type BackoffBounds, backoff } from "../../common/backoff.ts";
+import type { Clock } from "../../common/clock.ts";
+import { type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
+import type { HealthEvents, VerdictEnd } from "./health-events.ts";
+import { soleOf } from "./judge.ts";
+import type { Prober } from "./prober.ts";
+import { elementsOf, endpointName, expiryOf, holdEnd, missingOf, type Verdict } from "./verdict.ts";
+import type { Verdicts } from "./verdicts.ts";
+import type { WatchedEndpoints } from "./watched-endpoints.ts";
+
+/** What the ends of verdicts need. */
+export interface VerdictEndsOptions {
+  readonly verdicts: Verdicts;
+  readonly evidence: Evidence;
+  readonly prober: Prober;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly events: HealthEvents;
+  /** The verdicts have changed. */
+  readonly report: () => void;
+  /** True if the kernel had no table, so that what it lacks says nothing: it has the verdicts again. */
+  readonly install: () => Promise<boolean>;
+}
+
+/** Milliseconds between two probes of a verdict. */
+export const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
+
+/** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
+export class VerdictEnds {
+  readonly #options: VerdictEndsOptions;
+
+  constructor(options: VerdictEndsOptions) {
+    this.#options = options;
+  }
+
+  /** Ends verdicts that the kernel has dropped. */
+  async endDropped(watched: WatchedEndpoints): Promise<void> {
+    const { clock, evidence } = this.#options;
+    const verdicts = this.#options.verdicts.all;
+    if (verdicts.length === 0) return;
+    const found = await evidence.silent();
+    const dropped = this.#options.verdicts.dropped(verdicts, found);
+    if (dropped.length === 0 || (await this.#options.install())) return;
+    for (const verdict of dropped) {
+      const hasExpired = clock.now() >= expiryOf(verdict) - LOOK_MS;
+      if (hasExpired) await this.#end(verdict, "expired");
+      else if (verdict.endpoints.size === 0) continue;
+      else if (clock.now() >= holdEnd(verdict))
+        await this.#answered(verdict, missingOf(verdict, found), watched);
+      else await this.#hold(verdict);
+    }
+  }
+
+  /** Something has answered, but too early: it is asked again when the verdict may end. */
+  async #hold(verdict: Verdict): Promise<void> {
+    const { clock, evidence } = this.#options;
+    verdict.probeAt = holdEnd(verdict);
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
+  }
+
+  /** Probes what is silent, of a cluster any endpoint. */
+  async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
+    const { clock, random } = this.#options;
+    const { cluster, scope, endpoints } = verdict;
+    const { except } = verdict;
+    const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set(), except) : [];
+    const [first] = endpoints.values();
+    const target = sample ?? first;
+    const result = target === undefined ? "unknown" : await this.#options.prober.probe(target);
+    // A refusal does not end it: where a cluster has booted, servers start after the network.
+    if (result === "accepted" && target !== undefined && clock.now() >= holdEnd(verdict)) {
+      await this.#answered(verdict, [target], watched);
+      return;
+    }
+    const pause = backoff(++verdict.probes, PROBE, random());
+    verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
+  }
+
+  /**
+   * Endpoints of what is silent have answered. A verdict on a cluster ends if they are certainly its own, or several namespaces list them: one alone may list what always
+   * answers, and so ends it for itself. Another endpoint is probed at once then.
+   */
+  async #answered(
+    verdict: Verdict,
+    endpoints: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { cluster, scope } = verdict;
+    const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
+    const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
+    const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
+    if (scope === "endpoint" || isTrusted || (listed.size > 0 && sole === "")) {
+      await this.#end(verdict, "answered");
+      return;
+    }
+    for (const one of endpoints) verdict.endpoints.delete(endpointName(one));
+    verdict.except = sole;
+    [verdict.probes, verdict.probeAt] = [0, this.#options.clock.now()];
+    this.#options.report();
+  }
+
+  /** The other endpoints of a verdict on a cluster are dropped from the kernel with it. */
+  async #end(verdict: Verdict, why: VerdictEnd): Promise<void> {
+    this.ended(verdict, why);
+    await this.#options.evidence.remove([...verdict.endpoints.values()]);
+  }
+
+  /** A verdict has ended: the kernel has dropped it, or another replaces it. */
+  ended(verdict: Verdict, why: VerdictEnd): void {
+    const { clock, events } = this.#options;
+    const now = clock.now();
+    if (!this.#options.verdicts.end(verdict, now)) return;
+    events.ended(verdict, why, now - verdict.since);
+    // What follows is reported with the verdict on the cluster.
+    if (why !== "cluster-silent") this.#options.report();
+  }
+}
