@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
+import { type ObjectKey, objectKey } from "../../api/names.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../../common/kubernetes/kinds.ts";
 import { agentFacts, modelOf } from "../agents/facts.ts";
 import { nodeGroups } from "../agents/node-groups.ts";
-import { readAgentObjects } from "../agents/objects.ts";
+import { type AgentObjects, readAgentObjects } from "../agents/objects.ts";
 import { agentSettings } from "../agents/settings.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
@@ -150,16 +150,16 @@ async function prepare(
   if (vip === undefined || port === undefined) return `${key} has no address, or no such TCP port`;
   const image = flags.image ?? settings.image;
   if (image === undefined) return "there is no agent whose image the pod could use: set --image";
-  const outcome = () => outcomeOf(on, key, port.port);
-  const first = await outcome();
+  const outcome = async () =>
+    outcomeOf(await readAgentObjects(on, service.namespace), key, port.port);
+  const first = outcomeOf(objects, key, port.port);
   if (!first.isLocal && !workloads.some(({ isInterrupted }) => isInterrupted))
     return `connections to ${key} do not go to this cluster, but to ${first.text}`;
   return { workloads, address: vip.text, port: port.port, image, outcome };
 }
 
-/** Where connections to a port go, by the plan of the first group of nodes. */
-async function outcomeOf(on: Cluster, key: ObjectKey, port: number) {
-  const objects = await readAgentObjects(on, namesOf(key).namespace);
+/** Where connections to a port go, by the plan of the first group of nodes. Throws an ApiFault. */
+function outcomeOf(objects: AgentObjects, key: ObjectKey, port: number) {
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) throw new ApiFault("garbage", usageText(settings));
   const { config } = settings;

@@ -1,12 +1,14 @@
 import type { Duplex } from "node:stream";
 import { type Answer, streamDecode, streamEncode } from "dns-packet";
-import { field, textField } from "../../api/parse/fields.ts";
+import { field, fieldAt, isFields, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
-import { PODS, queryOf } from "../../common/kubernetes/kinds.ts";
+import { PODS, queryOf, SERVICES } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 
-/** CoreDNS as kubeadm and most distributions install it. */
-const PODS_OF_DNS = { namespace: "kube-system", labelSelector: "k8s-app=kube-dns" };
+/** The namespace of the cluster's DNS, and the Service that kubelets name as it. */
+const DNS = { namespace: "kube-system", name: "kube-dns" };
+/** Of its pods: kubeadm and most distributions, then CoreDNS's own chart. */
+const LABELS = ["k8s-app=kube-dns", "app.kubernetes.io/name=coredns", "k8s-app=coredns"];
 const PORT = 53;
 /** Milliseconds for both answers. */
 const ANSWER_MS = 5000;
@@ -20,13 +22,11 @@ export async function lookUp(
   types: readonly ("A" | "AAAA")[],
   signal: AbortSignal,
 ): Promise<{ addresses: string[]; codes: string[] }> {
-  const [pod] = await cluster.list(queryOf(PODS, PODS_OF_DNS));
-  const of = textField(field(pod, "metadata"), "name");
-  if (of === undefined) throw new ApiFault("absent", "no pod kube-system with k8s-app=kube-dns");
+  const of = await podOfDns(cluster);
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   const found = await Promise.all(
     types.map(async (type) => {
-      const port = { namespace: PODS_OF_DNS.namespace, pod: of, port: PORT };
+      const port = { namespace: DNS.namespace, pod: of, port: PORT };
       const connection = await cluster.connect(port, within);
       try {
         return await ask(connection, name, type);
@@ -41,6 +41,28 @@ export async function lookUp(
   });
   const codes = found.flatMap(({ code }) => (code === "NOERROR" ? [] : [code]));
   return { addresses: found.flatMap((one) => one.addresses).sort(), codes: [...new Set(codes)] };
+}
+
+/** The name of a pod: by its labels, else by the selector of the Service, for which the user may lack the right. */
+async function podOfDns({ list, objects }: Pick<Cluster, "list" | "objects">): Promise<string> {
+  const namedBy = async (labelSelector: string): Promise<string | undefined> => {
+    const [pod] = await list(queryOf(PODS, { namespace: DNS.namespace, labelSelector }));
+    return textField(field(pod, "metadata"), "name");
+  };
+  for (const labels of LABELS) {
+    const name = await namedBy(labels);
+    if (name !== undefined) return name;
+  }
+  const service = await objects.get(SERVICES, DNS);
+  const selector = fieldAt(service?.object, "spec", "selector");
+  const pairs = Object.entries(isFields(selector) ? selector : {});
+  const name =
+    pairs.length === 0
+      ? undefined
+      : await namedBy(pairs.map(([key, value]) => `${key}=${String(value)}`).join());
+  if (name !== undefined) return name;
+  const none = `no pod of ${DNS.namespace} has one of ${LABELS.join(", ")}, or the selector of the Service ${DNS.name}`;
+  throw new ApiFault("absent", none);
 }
 
 async function ask(connection: Duplex, name: string, type: "A" | "AAAA") {
