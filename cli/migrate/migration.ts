@@ -117,12 +117,12 @@ export function applying(source: Source, contexts: readonly string[], step: Obje
   ];
 }
 
-/** Join, and see that all is well. PURE. */
+/** Join, and see that all is well. The user chooses the ID of the clusterset. PURE. */
 export function joining(contexts: readonly string[]): string[] {
   const names = contexts.map(quoted);
   return [
-    `kubectl clusterset join ${names.join(" ")} --dry-run`,
-    `kubectl clusterset join ${names.join(" ")}`,
+    `kubectl clusterset join ${names.join(" ")} --clusterset CLUSTERSET --dry-run=client`,
+    `kubectl clusterset join ${names.join(" ")} --clusterset CLUSTERSET`,
     `kubectl clusterset status --context ${names.join(",")}`,
   ];
 }
