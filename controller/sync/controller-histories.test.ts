@@ -11,6 +11,8 @@ import { ControllerWorld, type MemoryCluster } from "../../test/stages/controlle
 const NAMES = ["shop/web", "shop/api", "bank/web"] as const;
 const ADDRESSES = ["10.1.0.1", "10.1.0.2", "10.1.0.3"] as const;
 
+const ASK = "clusterset-proxy.io/cluster-ip-failover";
+
 /** `RUNS=1000` searches for rare failures. */
 const RUNS = Number(process.env.RUNS ?? 5);
 /** Random numbers in [0, 1). */
@@ -54,6 +56,20 @@ function inNamespace(cluster: MemoryCluster, key: string, act: () => void): void
   act();
 }
 
+/** An owner annotates a Service or Namespace that exists. */
+function ask(
+  { server: { objects } }: MemoryCluster,
+  kind: string,
+  key: string,
+  value: string,
+): void {
+  const before = objects.get(kind, key);
+  if (before === undefined) return;
+  const { namespace, name } = before.metadata as { namespace?: string; name: string };
+  const metadata = { ...(namespace && { namespace }), name, annotations: { [ASK]: value } };
+  objects.apply(kind, key, { metadata }, "owner");
+}
+
 const users = fc.oneof(
   onCluster(names, (cluster, key) => inNamespace(cluster, key, () => cluster.export(key))),
   onCluster(names, (cluster, key) => cluster.delete("ServiceExport", key)),
@@ -69,6 +85,13 @@ const users = fc.oneof(
       ),
   ),
   onCluster(names, (cluster, key) => cluster.delete("Service", key)),
+  onCluster(fc.tuple(names, fc.constantFrom("true", "true", "false")), (cluster, [key, value]) =>
+    ask(cluster, "services", key, value),
+  ),
+  onCluster(
+    fc.tuple(fc.constantFrom("shop", "bank"), fc.constantFrom("true", "false")),
+    (cluster, [name, value]) => ask(cluster, "namespaces", name, value),
+  ),
   onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => cluster.namespace(name)),
   onCluster(fc.constantFrom("shop", "bank"), (cluster, name) => removeNamespace(cluster, name)),
 );
@@ -170,6 +193,47 @@ function expected(world: ControllerWorld, cluster: MemoryCluster): Record<string
   return all;
 }
 
+/** The endpoints that each Service that exists fails over to: without regions, all other clusters are one tier. */
+function expectedFailover(world: ControllerWorld, cluster: MemoryCluster): Record<string, string> {
+  const { objects } = cluster.server;
+  const all: Record<string, string> = {};
+  for (const key of NAMES) {
+    const service = objects.get("services", key);
+    const namespace = objects.get("namespaces", namespaceOf(key));
+    if (service === undefined || namespace === undefined) continue;
+    const asked = (object: unknown) => at(object, ["metadata", "annotations", ASK]);
+    const exporters = world.clusters.filter(
+      (other) =>
+        other !== cluster &&
+        other.server.objects.get("serviceexports", key) !== undefined &&
+        other.server.objects.get("services", key) !== undefined,
+    );
+    const ready = exporters
+      .flatMap((other) => endpointsOf(other.server.objects.get("endpointslices", `${key}-1`)))
+      .filter((endpoint) => !endpoint.endsWith("(dead)"));
+    all[key] = (asked(service) ?? asked(namespace)) === "true" ? ready.sort().join(" ") : "";
+  }
+  return all;
+}
+
+/** The same as it is. What a Service leaves behind has no effect, and Kubernetes deletes it. */
+function failover({ server: { objects } }: MemoryCluster): Record<string, string> {
+  const all: Record<string, string[]> = {};
+  for (const key of NAMES) {
+    if (objects.get("services", key) === undefined) continue;
+    if (objects.get("namespaces", namespaceOf(key)) !== undefined) all[key] = [];
+  }
+  for (const slice of objects.list("endpointslices")) {
+    const { namespace, name } = slice.metadata as { namespace: string; name: string };
+    if (!name.includes(".failover.")) continue;
+    const endpoints = endpointsOf(slice).map((endpoint) => endpoint.replace("(dead)", ""));
+    all[`${namespace}/${name.split(".")[0]}`]?.push(...endpoints);
+  }
+  return Object.fromEntries(
+    Object.entries(all).map(([key, endpoints]) => [key, endpoints.sort().join(" ")]),
+  );
+}
+
 function endpointsOf(slice: unknown): string[] {
   const { endpoints = [] } = (slice ?? {}) as {
     endpoints?: { addresses: string[]; conditions: { ready: boolean } }[];
@@ -199,6 +263,7 @@ test("after any history all clusters converge to the exports, and nothing is wri
       world.clusters.forEach((cluster, i) => {
         const log = cluster.log.slice(-30).join("\n");
         assert.deepEqual(cluster.imported(), expected(world, cluster), `${cluster.id}\n${log}`);
+        assert.deepEqual(failover(cluster), expectedFailover(world, cluster), cluster.id);
         assert.deepEqual(cluster.orphans(), [], cluster.id);
         assert.deepEqual(cluster.sharedVips(), [], cluster.id);
         assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), [], `${cluster.id}\n${log}`);
