@@ -19,7 +19,8 @@ export interface Attempt {
 /** Why a connection failed. */
 export type ReachFault = keyof typeof MEANINGS;
 
-const MEANINGS = {
+/** What each means; docs/guides/kubectl-plugin.md has them, too. */
+export const MEANINGS = {
   refused: "nothing listens there, or a firewall rejects it",
   timeout: "no answer: a firewall drops packets, or there is no route",
   "no-route": "a network on the way has no route",

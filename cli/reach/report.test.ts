@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, MEANINGS } from "./attempt.ts";
 import { reachFaults, reachTable } from "./report.ts";
 
 function server(to: string, error?: string): Attempt {
@@ -51,4 +52,10 @@ test("each failure is a sentence with the direction, the address and what it mea
       "pods of c2 do not reach pods of c3, such as fd03::1: timeout: no answer: a firewall drops packets, or there is no route.",
     ],
   );
+});
+
+test("the guide has every word for why something is not reached", () => {
+  const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
+  const words = Object.keys(MEANINGS).filter((word) => !guide.includes(`\`${word}\``));
+  assert.deepEqual(words, []);
 });
