@@ -42,6 +42,7 @@ unit: prepare ## run the unit tests: less than a minute on two processors
 kernel: ## run the tests that need this kernel, real clusters and a virtual machine; needs root
 	@scripts/prepare lab vm
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns helm prometheus promtool >/dev/null
+	@test/kubernetes/envoy-gateway/build >/dev/null
 	@test/kubernetes/debian-etcd >/dev/null
 	@node scripts/kernel.ts
 
