@@ -122,7 +122,8 @@ export function joining(contexts: readonly string[]): string[] {
   const names = contexts.map(quoted);
   return [
     `kubectl clusterset join ${names.join(" ")} --clusterset CLUSTERSET --dry-run=client`,
-    `kubectl clusterset join ${names.join(" ")} --clusterset CLUSTERSET`,
+    // The CRDs are there already, applied by another program.
+    `kubectl clusterset join ${names.join(" ")} --clusterset CLUSTERSET --force-conflicts   # if only CRDs conflict: their objects stay`,
     `kubectl clusterset status --context ${names.join(",")}`,
   ];
 }

@@ -11,7 +11,7 @@ import { GuideShell } from "./guide-shell.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 import { loopback } from "./place.ts";
 import { OURS } from "./release.ts";
-import { EXPORT, IMPORT, SLICE } from "./staged-cluster.ts";
+import { SLICE } from "./staged-cluster.ts";
 
 // `kubectl clusterset migrate`, and docs/guides/migrate-*.md, block by block: objects of other implementations in cluster-2
 // (test/migrations), beside our controllers. Nothing else writes them: their controllers are stopped, as the guides say. One
@@ -35,6 +35,10 @@ const DEPLOYMENTS = [
   "cloud-map-mcs-system/cloud-map-mcs-controller-manager",
 ];
 const SERVICE = { apiVersion: "v1", kind: "Service" };
+/** The version that is served before and after a join. */
+const MCS = "multicluster.x-k8s.io/v1alpha1";
+const IMPORT = { apiVersion: MCS, kind: "ServiceImport" };
+const EXPORT = { apiVersion: MCS, kind: "ServiceExport" };
 const FINALIZER = "multicluster.k8s.aws/service-export-finalizer";
 /** What cluster-1 exports, with its endpoint, and that of cluster-2. */
 const SERVED = {
@@ -56,7 +60,8 @@ let derivedIp = "";
 before(async () => {
   set = await JoinedClusters.open("cluster-1", "cluster-2");
   shell = new GuideShell({ kubeconfig: set.user.kubeconfig });
-  await set.plane("cluster-2").installCrds();
+  // As their releases bring them, applied by another program.
+  await set.plane("cluster-2").installCrds({ versions: ["v1alpha1"] });
   for (const id of ["cluster-1", "cluster-2"]) {
     const { admin } = set.plane(id);
     for (const name of NAMESPACES) {
@@ -138,15 +143,10 @@ test("join takes the identity of Cloud Map over; imports are adopted and keep th
   await shell.follow(GUIDES.submariner, "Stop Lighthouse's agents");
   const before = await get(SLICE, "demo/imported-mdkbvsrg20-cm4xn");
   const ids = ["cluster-1", "cluster-2"];
-  await set.run(
-    "join",
-    ...ids,
-    "--clusterset",
-    "clusterset1",
-    "--no-wait",
-    "--yes",
-    "--skip-reachability",
-  );
+  const join = ["join", ...ids, "--clusterset", "clusterset1", "--no-wait", "--yes"];
+  const { note } = await set.user.run(...join, "--skip-reachability");
+  assert.match(note, /--force-conflicts/, "the CRDs are another program's");
+  await set.run(...join, "--skip-reachability", "--force-conflicts");
   await set.start(ids);
   const [first, second] = [set.cluster("cluster-1"), set.cluster("cluster-2")];
   await second.untilLogged("this replica reconciles");
