@@ -252,7 +252,7 @@ export const REASONS = {
   released: "The last export of an adopted import was deleted: the import is user-managed again.",
   withdrawn: "The last export was deleted: the controller deletes the import that it created.",
   "not-heard":
-    "The exports of a cluster that this import, or a failover slice, came from have not been listed yet: nothing is changed.",
+    "The exports of a cluster that this import, or a failover slice, came from have not been listed yet: what is there of it is not changed.",
   "range-exhausted": "The ClusterSet CIDR has no free address of this IP family.",
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",
@@ -274,8 +274,16 @@ export const REASONS = {
   "import-missing": "The ServiceImport of the name does not exist yet, so its tiers are unknown.",
   "no-remote-endpoint":
     "No other cluster that the import allows has a ready or serving endpoint for the Service.",
+  "endpoint-local":
+    "All endpoints of other clusters have addresses that the Service's own EndpointSlices list.",
+  "unready-published":
+    "The Service publishes endpoints that are not ready (publishNotReadyAddresses): it does not fail over before its last endpoint is gone.",
+  "traffic-policy-local":
+    "The Service's internalTrafficPolicy is Local: clients never leave their node, so the ClusterIP cannot fail over.",
   "slice-foreign":
     "Another program has an EndpointSlice with the name of a failover slice: it is left alone.",
+  "slice-refused":
+    "The API server did not take a failover slice, as by a quota or an admission policy: the controller's log has its answer.",
 
   // What `kubectl clusterset migrate` makes of an object of another implementation.
   "taken-over": "The object stays as it is, and clusterset-proxy uses it.",

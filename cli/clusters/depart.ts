@@ -1,6 +1,7 @@
 import {
   CLI_NAME,
   CONTROLLER_NAME,
+  FAILOVER_MANAGER,
   LABEL_ADDRESS_MANAGED_BY,
   LABEL_MANAGED_BY,
   LABEL_SOURCE_CLUSTER,
@@ -129,7 +130,7 @@ export async function leftBehind(on: Cluster): Promise<InstallObject[]> {
   const identity = [PROPERTY_CLUSTER_ID, PROPERTY_CLUSTER_SET, PROPERTY_REGION];
   return [
     ...(await objectsOf(on, ENDPOINT_SLICES, {
-      labelSelector: `${LABEL_MANAGED_BY}=${CONTROLLER_NAME}`,
+      labelSelector: `${LABEL_MANAGED_BY} in (${CONTROLLER_NAME},${FAILOVER_MANAGER})`,
     })),
     ...(await objectsOf(on, IP_ADDRESSES, {
       labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,

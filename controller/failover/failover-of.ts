@@ -2,7 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Origin } from "../../api/tiers/origin.ts";
 import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
-import { tiersOf } from "../../api/tiers/tiers.ts";
+import { type Tiers, tiersOf } from "../../api/tiers/tiers.ts";
 import {
   type Contribution,
   type ImportableSlice,
@@ -12,7 +12,7 @@ import type { MergedService } from "../merge/merged.ts";
 import type { ServiceFact, ServicePort, ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { failoverSlice } from "./failover-slice.ts";
-import { nearestRemote } from "./nearest-remote.ts";
+import { nearestRemote, type RemoteSlice } from "./nearest-remote.ts";
 import { withinLimits } from "./within-limits.ts";
 
 /** Input of `failoverOf`. */
@@ -35,6 +35,8 @@ export interface FailoverInput {
   readonly declared: ReadonlyMap<string, readonly Cidr[]>;
   /** Clusters that the present failover slices of the Service come from. */
   readonly present: readonly string[];
+  /** Addresses that the Service's own slices list, ready or not. */
+  readonly local: ReadonlySet<string>;
   /** True if it is known what a cluster exports. */
   readonly isSynced: (cluster: string) => boolean;
   /** False for a cluster that is stale or drained. */
@@ -46,6 +48,7 @@ export type FailoverReason = Extract<
   Reason,
   | "endpoint-cidrs-missing"
   | "endpoint-cidrs-open"
+  | "endpoint-local"
   | "failover-forbidden"
   | "failover-limit"
   | "failover-prepared"
@@ -58,73 +61,107 @@ export type FailoverReason = Extract<
   | "service-external-name"
   | "service-headless"
   | "slice-foreign"
+  | "slice-refused"
+  | "traffic-policy-local"
+  | "unready-published"
 >;
 
-/** The wanted failover slices of one Service. */
-export interface FailoverWanted {
+/** What is reported of the failover slices of one Service. */
+export interface FailoverResult {
   readonly reason: FailoverReason;
-  /** `keep`: the present ones stay as they are. */
-  readonly slices: readonly Manifest[] | "keep";
   /** The clusters that they come from, in order of name. */
   readonly clusters: readonly string[];
 }
 
+/** The wanted failover slices of one Service. */
+export interface FailoverWanted extends FailoverResult {
+  readonly slices: readonly Manifest[];
+  /** Clusters whose present slices stay as they are. */
+  readonly kept: readonly string[];
+}
+
+/** What other clusters have for a Service, and why it is all, or nothing. */
+interface Usable {
+  readonly reason: FailoverReason;
+  readonly slices: readonly RemoteSlice[];
+}
+
 /** Computes the failover slices of a Service that asks for them. PURE. */
 export function failoverOf(input: FailoverInput): FailoverWanted {
-  const { service, merged, contributions, present, isInRotation, isSynced, tiers, here } = input;
+  const { service, merged, contributions, present, tiers, here } = input;
   const { properties } = service;
   if (properties === undefined) return without("service-external-name");
   if (properties.headless) return without("service-headless");
-  // What a cluster exports that was not listed since the start is unknown.
-  if (present.some((cluster) => !isSynced(cluster) && isInRotation(cluster))) return keep(present);
-  if (merged === undefined && !input.allSynced) return keep(present);
+  if (properties.internalTrafficPolicy === "Local") return without("traffic-policy-local");
   const remote = contributions.filter(({ record }) => record.cluster !== here.cluster);
   if (merged === undefined || remote.length === 0) {
-    return unlessUnknown(without(notExported(input)), input);
+    return wantedOf({ reason: notExported(input), slices: [] }, input);
   }
   // It is written next; until then its tiers are unknown.
-  if (tiers === undefined) return { ...keep(present), reason: "import-missing" };
+  if (tiers === undefined) {
+    const clusters = namesIn(present);
+    return { reason: "import-missing", slices: [], kept: clusters, clusters };
+  }
   const declaring = remote.filter(({ record }) => isDeclared(input.declared.get(record.cluster)));
   if (declaring.length === 0) {
     const isOpen = remote.some(({ record }) => input.declared.has(record.cluster));
-    return without(isOpen ? "endpoint-cidrs-open" : "endpoint-cidrs-missing");
+    const reason = isOpen ? "endpoint-cidrs-open" : "endpoint-cidrs-missing";
+    return wantedOf({ reason, slices: [] }, input);
   }
-  const all = importableSlices(merged, declaring).slices.filter(hasEndpoints);
+  const all = importableSlices(merged, declaring).slices;
+  return wantedOf(usableOf(all, properties, tiersOf(tiers, here), input), input);
+}
+
+function usableOf(
+  importable: readonly ImportableSlice[],
+  properties: ServiceProperties,
+  tiers: Tiers,
+  { local, service }: FailoverInput,
+): Usable {
+  const all = importable.filter(hasEndpoints);
   const inFamily = all.filter(({ slice }) => properties.families.includes(slice.family));
-  const usable = inFamily.flatMap((one) => withPortsOf(properties, one));
-  const { slices, limited } = withinLimits(nearestRemote(usable, tiersOf(tiers, here)));
-  if (slices.length === 0) {
-    const lost = inFamily.length === 0 ? "family-not-merged" : "port-not-merged";
-    const isLost = all.length > 0 && usable.length === 0;
-    return unlessUnknown(without(isLost ? lost : "no-remote-endpoint"), input);
+  const matching = inFamily.flatMap((one) => withPortsOf(properties, one));
+  // A proxy that finds an address twice takes either: a local pod would become a terminating one.
+  const elsewhere = matching.map((one) => withoutAddresses(local, one)).filter(hasEndpoints);
+  const { slices, limited } = withinLimits(nearestRemote(elsewhere, tiers));
+  if (slices.length > 0) {
+    const unless = service.publishesUnready === true ? "unready-published" : "failover-prepared";
+    return { reason: limited ? "failover-limit" : unless, slices };
   }
+  if (all.length === 0 || elsewhere.length > 0) return { reason: "no-remote-endpoint", slices };
+  if (inFamily.length === 0) return { reason: "family-not-merged", slices };
+  return { reason: matching.length === 0 ? "port-not-merged" : "endpoint-local", slices };
+}
+
+/**
+ * What a cluster exports that was not listed since the start is unknown: its present slices stay while it counts as alive, and after
+ * that until another cluster has ready endpoints. Those of other clusters follow what is known.
+ */
+function wantedOf({ reason, slices }: Usable, input: FailoverInput): FailoverWanted {
+  const { service, present, isInRotation, isSynced } = input;
+  const isReplaced = slices.some(({ ready }) => ready);
+  const kept = namesIn(
+    present.filter((cluster) => !isSynced(cluster) && (isInRotation(cluster) || !isReplaced)),
+  );
   return {
-    reason: limited ? "failover-limit" : "failover-prepared",
+    reason: kept.length > 0 ? "not-heard" : reason,
     slices: slices.map((one) => failoverSlice(service, one)),
-    clusters: namesIn(slices.map(({ cluster }) => cluster)),
+    kept,
+    clusters: namesIn([...kept, ...slices.map(({ cluster }) => cluster)]),
   };
 }
 
 /** Why no other cluster is known to export the name. */
-function notExported({ declared, everySynced, others }: FailoverInput): FailoverReason {
+function notExported({ allSynced, declared, everySynced, others }: FailoverInput): FailoverReason {
   if (everySynced) return "not-exported-elsewhere";
   // The registry of a cluster without ranges is not read.
-  return others.every((cluster) => declared.has(cluster)) ? "not-heard" : "endpoint-cidrs-missing";
+  const isUnknown = !allSynced || others.every((cluster) => declared.has(cluster));
+  return isUnknown ? "not-heard" : "endpoint-cidrs-missing";
 }
 
 /** A Service without failover slices. */
 export function without(reason: FailoverReason): FailoverWanted {
-  return { reason, slices: [], clusters: [] };
-}
-
-function keep(present: readonly string[]): FailoverWanted {
-  return { reason: "not-heard", slices: "keep", clusters: namesIn(present) };
-}
-
-/** Endpoints of a cluster that does not respond are better than none. */
-function unlessUnknown(wanted: FailoverWanted, input: FailoverInput): FailoverWanted {
-  const { isSynced, present } = input;
-  return present.every(isSynced) ? wanted : keep(present);
+  return { reason, slices: [], kept: [], clusters: [] };
 }
 
 /** A range of all addresses says nothing about where endpoints are. */
@@ -134,6 +171,11 @@ function isDeclared(ranges: readonly Cidr[] | undefined): boolean {
 
 function hasEndpoints({ slice }: ImportableSlice): boolean {
   return slice.endpoints.length > 0;
+}
+
+function withoutAddresses(local: ReadonlySet<string>, one: ImportableSlice): ImportableSlice {
+  const endpoints = one.slice.endpoints.filter(({ address }) => !local.has(address));
+  return { ...one, slice: { ...one.slice, endpoints } };
 }
 
 /** A proxy finds the endpoints of a Service's port by the port's name. */
@@ -147,6 +189,7 @@ function joint({ name, protocol }: ServicePort): string {
   return `${name} ${protocol}`;
 }
 
-function namesIn(clusters: readonly string[]): readonly string[] {
+/** Names, each once, in order. */
+export function namesIn(clusters: readonly string[]): readonly string[] {
   return [...new Set(clusters)].sort();
 }

@@ -22,7 +22,10 @@ export interface Owner {
  * A failover slice. Its endpoints are terminating ones that still serve: kube-proxy uses those of a Service if none is ready (KEP-1669). They
  * have no node, zone or hints, with which a proxy would choose among endpoints of this cluster. PURE.
  */
-export function failoverSlice({ key, uid }: Owner, { cluster, slice }: RemoteSlice): Manifest {
+export function failoverSlice(
+  { key, uid }: Owner,
+  { cluster, slice }: Pick<RemoteSlice, "cluster" | "slice">,
+): Manifest {
   const { namespace, name } = namesOf(key);
   return {
     apiVersion: DISCOVERY_V1,
@@ -33,7 +36,7 @@ export function failoverSlice({ key, uid }: Owner, { cluster, slice }: RemoteSli
       labels: {
         [LABEL_SERVICE_SLICE]: name,
         [LABEL_MANAGED_BY]: FAILOVER_MANAGER,
-        // Programs that export Services, earlier releases of this one too, leave out slices of other clusters.
+        // Programs that export Services can leave out slices of other clusters by it; commit c94108c of this one does not.
         [LABEL_SOURCE_CLUSTER]: cluster,
       },
       // Without blockOwnerDeletion, which needs the right to update finalizers of Services.

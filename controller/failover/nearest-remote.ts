@@ -2,12 +2,14 @@ import type { Origin } from "../../api/tiers/origin.ts";
 import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type { Contribution, ImportableSlice } from "../import/imported-slices.ts";
 import { staleContent } from "../import/slice-manifest.ts";
-import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
+import type { ServicePort, SliceFact } from "../model/facts.ts";
 
 /** A slice of another cluster, with the ports and endpoints of it that are used. */
 export interface RemoteSlice {
   readonly cluster: string;
   readonly slice: SliceFact;
+  /** False: its endpoints are only serving. */
+  readonly ready: boolean;
 }
 
 /** Endpoints of a slice that are equally good. The lowest rank of a port is used. */
@@ -31,9 +33,9 @@ export function nearestRemote(
       best.set(key, Math.min(rank, best.get(key) ?? rank));
     }
   }
-  return ranked.flatMap(({ cluster, rank, slice }) => {
+  return ranked.flatMap(({ cluster, rank, ready, slice }) => {
     const ports = slice.ports.filter((port) => best.get(portKey(slice, port)) === rank);
-    return ports.length === 0 ? [] : [{ cluster, slice: { ...slice, ports } }];
+    return ports.length === 0 ? [] : [{ cluster, ready, slice: { ...slice, ports } }];
   });
 }
 
@@ -42,18 +44,15 @@ function ranksOf({ contribution, slice }: ImportableSlice, tiers: Tiers): Ranked
   if (tiers[tier]?.walled) return [];
   const { cluster } = contribution.record;
   const { endpoints } = contribution.state === "alive" ? slice : staleContent(slice);
-  const rankOf = (rank: number, used: readonly EndpointFact[]): Ranked[] =>
-    used.length === 0 ? [] : [{ cluster, rank, slice: { ...slice, endpoints: used } }];
-  return [
-    ...rankOf(
-      tier,
-      endpoints.filter(({ ready }) => ready),
-    ),
-    ...rankOf(
-      tiers.length + tier,
-      endpoints.filter(({ ready, serving }) => serving && !ready),
-    ),
-  ];
+  // One that does not serve can be ready: if its Service publishes unready endpoints.
+  const serving = endpoints.filter((one) => one.serving);
+  return [true, false].flatMap((ready): Ranked[] => {
+    const used = serving.filter((one) => one.ready === ready);
+    const rank = ready ? tier : tiers.length + tier;
+    return used.length === 0
+      ? []
+      : [{ cluster, rank, ready, slice: { ...slice, endpoints: used } }];
+  });
 }
 
 /** The cluster as agents see it by its imported slices. */

@@ -1,4 +1,4 @@
-import type { Family } from "../../api/address.ts";
+import { ruleShares } from "../registry/rule-shares.ts";
 import type { RemoteSlice } from "./nearest-remote.ts";
 
 /** Endpoints of one Service and IP family: as many as Kubernetes lists in its Endpoints object. */
@@ -6,42 +6,40 @@ export const MOST_FAILOVER_ENDPOINTS = 1000;
 /** Slices of the same; ten endpoints in each reach the other limit. */
 export const MOST_FAILOVER_SLICES = 100;
 
-/** The slices within the limits. Clusters take turns, so that each keeps some endpoints. PURE. */
+/** The slices within the limits, of which no cluster takes anything from one below an equal share. PURE. */
 export function withinLimits(slices: readonly RemoteSlice[]): {
   readonly slices: readonly RemoteSlice[];
   readonly limited: boolean;
 } {
-  const room = new Map<Family, { endpoints: number; slices: number }>();
-  const kept: RemoteSlice[] = [];
-  let limited = false;
-  for (const { cluster, slice } of inTurns(slices)) {
-    const left = room.get(slice.family) ?? {
-      endpoints: MOST_FAILOVER_ENDPOINTS,
-      slices: MOST_FAILOVER_SLICES,
-    };
-    room.set(slice.family, left);
-    const endpoints = left.slices > 0 ? slice.endpoints.slice(0, left.endpoints) : [];
-    if (endpoints.length < slice.endpoints.length) limited = true;
-    if (endpoints.length === 0) continue;
-    left.endpoints -= endpoints.length;
-    left.slices -= 1;
-    kept.push({ cluster, slice: { ...slice, endpoints } });
-  }
-  return { slices: kept, limited };
+  const families = Map.groupBy(slices, ({ slice }) => slice.family).values();
+  const kept = [...families].flatMap(familyWithinLimits);
+  return { slices: kept, limited: endpointsOf(kept) < endpointsOf(slices) };
 }
 
-/** The first slice of each cluster, then the second of each, …: the same order in every replica. */
-function inTurns(slices: readonly RemoteSlice[]): RemoteSlice[] {
-  const count = new Map<string, number>();
-  return slices
-    .toSorted((a, b) => compare(a.slice.key, b.slice.key))
-    .map((one) => {
-      const turn = count.get(one.cluster) ?? 0;
-      count.set(one.cluster, turn + 1);
-      return { one, turn };
-    })
-    .toSorted((a, b) => a.turn - b.turn || compare(a.one.cluster, b.one.cluster))
-    .map(({ one }) => one);
+function familyWithinLimits(slices: readonly RemoteSlice[]): RemoteSlice[] {
+  // In the same order in every replica.
+  const ordered = slices.toSorted((a, b) => compare(a.slice.key, b.slice.key));
+  const byCluster = [...Map.groupBy(ordered, ({ cluster }) => cluster).values()];
+  const most = ruleShares(
+    byCluster.map(({ length }) => length),
+    MOST_FAILOVER_SLICES,
+  );
+  const fewer = byCluster.map((list, i) => list.slice(0, most[i]));
+  const endpoints = ruleShares(fewer.map(endpointsOf), MOST_FAILOVER_ENDPOINTS);
+  return fewer.flatMap((list, i) => firstEndpoints(list, endpoints[i] ?? 0));
+}
+
+function firstEndpoints(slices: readonly RemoteSlice[], most: number): RemoteSlice[] {
+  let left = most;
+  return slices.flatMap((one) => {
+    const endpoints = one.slice.endpoints.slice(0, left);
+    left -= endpoints.length;
+    return endpoints.length === 0 ? [] : [{ ...one, slice: { ...one.slice, endpoints } }];
+  });
+}
+
+function endpointsOf(slices: readonly RemoteSlice[]): number {
+  return slices.reduce((sum, { slice }) => sum + slice.endpoints.length, 0);
 }
 
 function compare(a: string, b: string): number {

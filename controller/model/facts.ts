@@ -40,6 +40,8 @@ export interface ServiceFact {
   /** Undefined for type ExternalName, which cannot be exported. */
   readonly properties?: ServiceProperties;
   readonly uid?: string;
+  /** True: `publishNotReadyAddresses`. */
+  readonly publishesUnready?: boolean;
   /** `ANNOTATION_CLUSTER_IP_FAILOVER`; absent: the Namespace decides. */
   readonly failover?: boolean;
 }

@@ -24,8 +24,9 @@ export function parseService(object: unknown): Parsed<ServiceFact> {
     if (!isUnset(type) && !EXPORTABLE.includes(type)) {
       return complaints.add("invalid-object", "spec.type", type);
     }
+    const publishesUnready = fieldAt(object, "spec", "publishNotReadyAddresses") === true;
     const headless = fieldAt(object, "spec", "clusterIP") === "None";
     const properties = parseServiceProperties(object, headless, complaints);
-    return properties && { ...base, properties };
+    return properties && { ...base, properties, ...(publishesUnready && { publishesUnready }) };
   });
 }

@@ -9,7 +9,8 @@ import type { LeaderState } from "../../common/lease/leader-elector.ts";
 import { LimitedLog } from "../../common/limited-log.ts";
 import type { LogFields, Logger, LogLevel } from "../../common/log.ts";
 import type { RangeOverlap } from "../allocate/overlaps.ts";
-import type { FailoverWanted } from "../failover/failover-of.ts";
+import { isSameResult } from "../failover/failover-event.ts";
+import type { FailoverResult } from "../failover/failover-of.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
 import type { PeerVerdict } from "../identity/peer-verdict.ts";
@@ -49,7 +50,7 @@ export class Observer {
   readonly #problems = new Map<string, readonly Problem[]>();
   readonly #connections: Connections;
   readonly #imports = new Map<ObjectKey, ImportLevel>();
-  readonly #failovers = new Map<ObjectKey, FailoverWanted>();
+  readonly #failovers = new Map<ObjectKey, FailoverResult>();
   readonly #claims = new Map<ObjectKey, readonly Claim[]>();
   /** The last logged failure of the election. */
   #electionFault: FaultReason | undefined;
@@ -283,7 +284,7 @@ export class Observer {
   }
 
   /** Why a Service that asks for ClusterIP failover has it, or not; undefined: it does not ask, or is gone. */
-  failover(key: ObjectKey, wanted: FailoverWanted | undefined): void {
+  failover(key: ObjectKey, wanted: FailoverResult | undefined): void {
     const before = this.#failovers.get(key);
     if (before?.reason !== undefined) this.#metrics.gauges.failovers.dec({ reason: before.reason });
     if (wanted === undefined) this.#failovers.delete(key);
@@ -291,7 +292,7 @@ export class Observer {
       this.#failovers.set(key, wanted);
       this.#metrics.gauges.failovers.inc({ reason: wanted.reason });
     }
-    if (before?.reason === wanted?.reason) return;
+    if (isSameResult(before, wanted)) return;
     const fields = {
       service: key,
       ...(wanted !== undefined && { reason: wanted.reason, clusters: wanted.clusters }),
@@ -300,6 +301,12 @@ export class Observer {
     const message =
       wanted === undefined ? "ClusterIP failover ended" : "ClusterIP failover changed";
     this.#limitedImports.write(key, { level: "info", message, fields });
+  }
+
+  /** The results are another replica's from now on. */
+  failoversEnded(): void {
+    this.#failovers.clear();
+    this.#metrics.gauges.failovers.reset();
   }
 
   /** An Event could not be created; it is not retried. */

@@ -124,7 +124,7 @@ export class FactStore<Fact> {
   }
 
   /** Keys of a group's objects, usable or not. */
-  keysOf(group: ObjectKey): Iterable<string> {
+  keysOf(group: ObjectKey): ReadonlySet<string> {
     return this.#groups.keysOf(group);
   }
 

@@ -125,6 +125,8 @@ export class LocalStores {
         if (group === undefined) return;
         events.slices(group);
         this.exportChanged(group);
+        // Their addresses are in no failover slice.
+        dirty("failover", group);
       },
       problems,
     });

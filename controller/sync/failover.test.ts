@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, type Fields } from "../../test/doubles/memory/fields.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { debugView } from "../observe/debug.ts";
 
@@ -90,7 +91,18 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
   await world.stop();
 });
 
-test("the slices follow the tiers: the next one without ready endpoints, a drain or a silence of the nearest, and back", async () => {
+/** Admission of c1 that answers creations of slices in shop, if there are so many. */
+function admission({ server }: MemoryCluster, status: number, message: string, most = 0): void {
+  server.admit = ({ kind, key }) => {
+    if (kind !== "endpointslices" || !key.startsWith("shop/")) return;
+    const there = server.objects
+      .list(kind)
+      .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
+    if (there.length >= most) throw new Refusal(status, message, { name: key.slice(5) });
+  };
+}
+
+test("the slices follow the tiers: the next one without ready endpoints or at a silence of the nearest, and back; Events name the clusters", async () => {
   const { world, c1, c2, c3 } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   c2.serve(KEY, ["10.2.0.7", "10.2.0.8"], ["10.2.0.7"]);
@@ -113,6 +125,8 @@ test("the slices follow the tiers: the next one without ready endpoints, a drain
   for (const { server } of [c2, c3]) server.down = false;
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  const targets = eventsOf(c1).map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
+  assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
   await world.stop();
 });
 
@@ -217,6 +231,71 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   }
   await world.pass(5000);
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");
+  await world.stop();
+});
+
+test("a full quota of EndpointSlices does not stop a change of the target: an old slice makes room", async () => {
+  const { world, c1, c2 } = await open();
+  const inShop = c1.server.objects
+    .list("endpointslices")
+    .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
+  admission(c1, 403, 'endpointslices "web" is forbidden: exceeded quota: slices', inShop.length);
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  assert.equal(reasonOf(c1), "failover-prepared");
+  await world.stop();
+});
+
+test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
+  const { world, c1, c2 } = await open();
+  admission(c1, 403, 'endpointslices "web" is forbidden: ValidatingAdmissionPolicy denies it');
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), []);
+  assert.equal(reasonOf(c1), "slice-refused");
+  assert.match(eventsOf(c1).at(-1) ?? "", /^Warning FailoverNotPrepared: .*\(slice-refused\)/);
+  assert.match(await c1.metrics.text(), /failover_services{reason="slice-refused"} 1/);
+  c1.server.admit = () => {};
+  await world.pass(120_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  assert.equal(reasonOf(c1), "failover-prepared");
+  await world.stop();
+});
+
+test("an error that may pass keeps the present slices until new ones are written", async () => {
+  const { world, c1, c2 } = await open();
+  admission(c1, 500, "etcdserver: request timed out");
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  c1.server.admit = () => {};
+  await world.pass(120_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await world.stop();
+});
+
+test("an address that the Service's own slices begin to list leaves its failover slices", async () => {
+  const { world, c1, c2 } = await open();
+  c2.serve(KEY, ["10.2.0.7", "10.1.0.8"]);
+  await world.pass(3000);
+  assert.deepEqual(failover(c1), ["c2 10.1.0.8", "c2 10.2.0.7"]);
+  c1.serve(KEY, ["10.1.0.7", "10.1.0.8"]);
+  await world.pass(3000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await world.stop();
+});
+
+test("a replica that is not the leader reports no results, and its next term none of Services that are gone", async () => {
+  const { world, c1 } = await open();
+  c1.start();
+  await world.pass(5000);
+  const [first, second] = [c1.controller, c1];
+  assert.ok(first !== undefined);
+  await c1.stop();
+  assert.equal(debugView(first, () => ({})).failover, undefined);
+  await world.pass(60_000);
+  assert.equal(reasonOf(second), "failover-prepared");
   await world.stop();
 });
 

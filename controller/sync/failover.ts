@@ -1,12 +1,16 @@
+import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { SERVICES } from "../../common/kubernetes/kinds.ts";
 import { LogRateLimit } from "../../common/log-rate-limit.ts";
-import { failoverEvent, isQuiet } from "../failover/failover-event.ts";
+import { failoverEvent, isQuiet, isSameResult } from "../failover/failover-event.ts";
 import {
   type FailoverInput,
+  type FailoverResult,
   type FailoverWanted,
   failoverOf,
+  namesIn,
   without,
 } from "../failover/failover-of.ts";
 import type { Manifest } from "../model/manifest.ts";
@@ -36,7 +40,17 @@ export interface FailoverOptions extends Pick<FailoverInput, "isInRotation"> {
   readonly declared: () => FailoverInput["declared"];
   readonly recorder: Pick<EventRecorder, "record">;
   readonly clock: Pick<Clock, "now">;
-  readonly events: Pick<Observer, "failover">;
+  readonly events: Pick<Observer, "failover" | "failoversEnded">;
+}
+
+/** What came of writes. */
+interface Written {
+  /** The slices that are as they are wanted. */
+  readonly inPlace: readonly Manifest[];
+  /** True if a write changed something. */
+  readonly changed: boolean;
+  /** The first failure. */
+  readonly fault?: unknown;
 }
 
 /**
@@ -46,52 +60,61 @@ export interface FailoverOptions extends Pick<FailoverInput, "isInRotation"> {
 export class Failover {
   readonly #options: FailoverOptions;
   readonly #limit: LogRateLimit;
-  readonly #last = new Map<ObjectKey, FailoverWanted>();
+  readonly #last = new Map<ObjectKey, FailoverResult>();
 
   constructor(options: FailoverOptions) {
     this.#options = options;
     this.#limit = new LogRateLimit(options.clock, REFILL_MS, BURST);
   }
 
-  /** Services that ask for it, and those that have slices. */
-  *names(): Iterable<ObjectKey> {
+  /** Services that ask for it, those that have slices, and those with a result. */
+  names(): ReadonlySet<ObjectKey> {
     const { own } = this.#options;
-    for (const { service } of own.services.facts()) {
-      if (own.asksForFailover(service.key)) yield service.key;
-    }
-    for (const key of own.failoverSlices.groups()) if (!own.asksForFailover(key)) yield key;
+    const asking = [...own.services.facts()]
+      .map(({ service }) => service.key)
+      .filter((key) => own.asksForFailover(key));
+    return new Set([...asking, ...own.failoverSlices.groups(), ...this.#last.keys()]);
   }
 
   /** True if a reconcile of this name can change anything. */
   concerns(key: ObjectKey): boolean {
     const { own } = this.#options;
-    const hasSlices = [...own.failoverSlices.keysOf(key)].length > 0;
+    const hasSlices = own.failoverSlices.keysOf(key).size > 0;
     return own.asksForFailover(key) || hasSlices || this.#last.has(key);
   }
 
   /** What each Service was last reconciled to. */
-  get results(): ReadonlyMap<ObjectKey, FailoverWanted> {
+  get results(): ReadonlyMap<ObjectKey, FailoverResult> {
     return this.#last;
+  }
+
+  /** Another replica reconciles from now on: what comes of it is not known here. */
+  end(): void {
+    this.#last.clear();
+    this.#options.events.failoversEnded();
   }
 
   /** Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, slices } = this.#options;
     const wanted = this.#wanted(key);
     // Kubernetes deletes what a Service owns, and the content of a namespace. Both may also only be missing in a list.
     if (wanted === "unknown") return this.#note(key, undefined, false);
-    const list = wanted?.slices ?? [];
-    if (list === "keep") return this.#note(key, wanted, false);
-    const [free, taken] = this.#split(list);
-    let hasWritten = false;
+    const [free, taken] = this.#split(wanted?.slices ?? []);
+    const gone = this.#goneOf(key, free, wanted?.kept ?? []);
     // New slices before old ones go: a Service must not be without any between two clusters.
-    await inParallel(free, async (slice) => {
-      if (await slices.apply(slice, own.failoverSlices.seen(keyOf(slice)))) hasWritten = true;
-    });
-    await this.#removeAllBut(key, new Set(free.map(keyOf)));
-    const isForeign = wanted !== undefined && taken.length > 0;
-    const result = isForeign ? { ...wanted, reason: "slice-foreign" as const } : wanted;
-    this.#note(key, result, hasWritten);
+    let written = await this.#write(free);
+    if (written.inPlace.length === 0 && isRefused(written.fault)) {
+      // A full quota has no room for a new slice before an old one is deleted.
+      await this.#remove(gone.splice(0, 1));
+      written = await this.#write(free);
+    }
+    const { changed, fault, inPlace } = written;
+    // Without a new slice, old ones are better than none, unless it will never come.
+    if (fault === undefined || inPlace.length > 0 || isRefused(fault)) {
+      this.#note(key, wanted && reported(wanted, inPlace, taken, fault), changed);
+      await this.#remove(gone);
+    }
+    if (fault !== undefined) throw fault;
   }
 
   /** Undefined: the Service does not ask for it. */
@@ -117,6 +140,11 @@ export class Failover {
       ...(tiers !== undefined && { tiers }),
       here: here(),
       declared: declared(),
+      local: new Set(
+        own.serviceSlices
+          .factsOf(key)
+          .flatMap(({ endpoints }) => endpoints.map(({ address }) => address)),
+      ),
       present: own.failoverSlices.factsOf(key).flatMap(({ cluster }) => cluster ?? []),
       isSynced,
       isInRotation,
@@ -134,9 +162,34 @@ export class Failover {
     return [free, taken];
   }
 
-  async #removeAllBut(key: ObjectKey, kept: ReadonlySet<string>): Promise<void> {
+  /** Present slices that are neither wanted nor of a cluster whose slices stay. */
+  #goneOf(key: ObjectKey, wanted: readonly Manifest[], kept: readonly string[]): string[] {
+    const { failoverSlices } = this.#options.own;
+    const names = new Set(wanted.map(keyOf));
+    return [...failoverSlices.keysOf(key)].filter((slice) => {
+      const cluster = failoverSlices.fact(slice)?.cluster;
+      return !names.has(slice) && (cluster === undefined || !kept.includes(cluster));
+    });
+  }
+
+  /** Attempts all writes. */
+  async #write(list: readonly Manifest[]): Promise<Written> {
     const { own, slices } = this.#options;
-    const gone = [...own.failoverSlices.keysOf(key)].filter((slice) => !kept.has(slice));
+    const inPlace: Manifest[] = [];
+    let changed = false;
+    try {
+      await inParallel(list, async (slice) => {
+        if (await slices.apply(slice, own.failoverSlices.seen(keyOf(slice)))) changed = true;
+        inPlace.push(slice);
+      });
+      return { inPlace, changed };
+    } catch (fault) {
+      return { inPlace, changed, fault };
+    }
+  }
+
+  async #remove(gone: readonly string[]): Promise<void> {
+    const { own, slices } = this.#options;
     await inParallel(gone, async (slice) => {
       const seen = own.failoverSlices.seen(slice);
       if (seen !== undefined) await slices.remove(seen);
@@ -144,7 +197,7 @@ export class Failover {
   }
 
   /** Remembers the result. It has an Event if it has changed, or if a new leader finds slices missing or impossible. */
-  #note(key: ObjectKey, result: FailoverWanted | undefined, hasWritten: boolean): void {
+  #note(key: ObjectKey, result: FailoverResult | undefined, hasWritten: boolean): void {
     const { events, own, recorder } = this.#options;
     const before = this.#last.get(key);
     if (result === undefined) this.#last.delete(key);
@@ -156,10 +209,28 @@ export class Failover {
     const isNews =
       before === undefined || isQuiet(before)
         ? hasWritten || event.level === "Warning"
-        : before.reason !== result?.reason;
+        : !isSameResult(before, result);
     if (!isNews || !this.#limit.ration("all").write) return;
     recorder.record(SERVICES, { key, uid }, [event]);
   }
+}
+
+/** What is reported, without slices that are not in place. */
+function reported(
+  { reason, kept }: FailoverWanted,
+  inPlace: readonly Manifest[],
+  taken: readonly Manifest[],
+  fault: unknown,
+): FailoverResult {
+  const sources = inPlace.flatMap(({ metadata }) => metadata.labels?.[LABEL_SOURCE_CLUSTER] ?? []);
+  const clusters = namesIn([...kept, ...sources]);
+  if (fault !== undefined) return { reason: "slice-refused", clusters };
+  return { reason: taken.length > 0 ? "slice-foreign" : reason, clusters };
+}
+
+/** True for a refusal of admission, such as a quota, which a retry does not change. */
+function isRefused(fault: unknown): boolean {
+  return fault instanceof ApiFault && (fault.reason === "refused" || fault.reason === "invalid");
 }
 
 function keyOf({ metadata: { namespace = "", name } }: Manifest): string {

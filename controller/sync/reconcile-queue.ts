@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
-import type { FailoverWanted } from "../failover/failover-of.ts";
+import type { FailoverResult } from "../failover/failover-of.ts";
 import { type Dirty, partsOf, type Task } from "../model/task.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Reconcilers } from "./reconcilers.ts";
@@ -56,7 +56,7 @@ export class ReconcileQueue {
   }
 
   /** What each Service that asks for ClusterIP failover was last reconciled to. */
-  get failovers(): Iterable<[ObjectKey, FailoverWanted]> {
+  get failovers(): Iterable<[ObjectKey, FailoverResult]> {
     return this.#reconcilers?.failover.results ?? [];
   }
 
@@ -80,6 +80,7 @@ export class ReconcileQueue {
 
   /** Stops reconciling until `begin`. */
   pause(): void {
+    this.#reconcilers?.failover.end();
     this.#reconcilers = undefined;
   }
 

@@ -53,6 +53,7 @@ export const CONTROLLER_RULES: readonly Rule[] = [
       "controller/import/{condition-events,imported-slices,slice-manifest}.ts",
       "controller/merge/**",
       "controller/model/**",
+      "controller/registry/rule-shares.ts",
       "node:crypto",
     ],
     pure: true,

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { eventually } from "../stages/agent-process.ts";
 import type { ApiObject } from "./api-client.ts";
+import { SLICE } from "./controller-stage.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 
 // `kubectl clusterset rotate`, `upgrade` and `leave` in a mesh of three. The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
+const FAILOVER = "endpointslice.kubernetes.io/managed-by=cluster-ip-failover.clusterset-proxy.io";
 const [SECRET, ACCOUNT] = [
   { apiVersion: "v1", kind: "Secret" },
   { apiVersion: "v1", kind: "ServiceAccount" },
@@ -145,6 +148,17 @@ test("leave stops while others use the cluster's endpoints, which its controller
 });
 
 test("leave withdraws a cluster from the others before it removes its programs, and leaves nothing", async () => {
+  // Slices that its controller wrote for Services of users.
+  await set
+    .plane("c3")
+    .admin.patch(
+      { apiVersion: "v1", kind: "Service", metadata: { namespace: "shop", name: "web" } },
+      { metadata: { annotations: { "clusterset-proxy.io/cluster-ip-failover": "true" } } },
+    );
+  await eventually(async () => {
+    const slices = await set.cluster("c3").list(SLICE, "shop", FAILOVER);
+    assert.notEqual(slices.length, 0);
+  }, 30_000);
   const { out } = await set.run("leave", "c3", "--context", "c1,c2", "--yes");
   // In a pod, it would have ended with its namespace.
   await set.cluster("c3").kill();
@@ -162,6 +176,7 @@ test("leave withdraws a cluster from the others before it removes its programs, 
     assert.equal(await set.plane(id).admin.find({ ...ACCOUNT, metadata }), undefined);
   }
   assert.deepEqual(await traces("c3"), []);
+  assert.deepEqual(await set.cluster("c3").list(SLICE, "shop", FAILOVER), []);
 });
 
 test("a cluster that left can be let go again, and join", async () => {

@@ -4,7 +4,8 @@ import type { Clusters } from "../cluster/clusters.ts";
 /** Kinds of which we have objects, where an overlay, a registry or DNS was installed. */
 const KINDS = "crds,clusterroles,clusterrolebindings,namespaces,roles,rolebindings";
 
-const SLICES = "endpointslice.kubernetes.io/managed-by=clusterset-controller";
+const SLICES =
+  "endpointslice.kubernetes.io/managed-by in (clusterset-controller,cluster-ip-failover.clusterset-proxy.io)";
 const ADDRESSES = "ipaddress.kubernetes.io/managed-by=clusterset-controller";
 
 /** What of ours is left in a cluster: objects, a block of the Corefile, rules on nodes. Nothing, if it was uninstalled. */

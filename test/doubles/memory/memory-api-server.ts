@@ -44,6 +44,8 @@ export class MemoryApiServer implements ApiServer {
   down = false;
   /** Results of admission for writes of objects, by key. */
   readonly denied = new Map<string, string>();
+  /** Admission of creations: throws a Refusal of what it does not admit. */
+  admit: (creation: Written) => void = () => {};
   /** Resources that it does not have. */
   readonly unserved = new Set<string>();
   readonly #clock: Clock;
@@ -109,6 +111,7 @@ export class MemoryApiServer implements ApiServer {
     const denial = this.denied.get(key);
     if (denial !== undefined) throw new Refusal(403, denial, { name: named });
     const there = this.objects.get(kind, key);
+    if (method !== "DELETE" && there === undefined) this.admit({ method, kind, key });
     const details = { name: named };
     if (method !== "DELETE" && there === undefined && namespace !== undefined) {
       if (this.objects.get("namespaces", namespace) === undefined) {
