@@ -43,6 +43,7 @@ test("with a kubeconfig, everything else has a default", () => {
     clusterSet: undefined,
     region: undefined,
     explicitVipCidrs: [],
+    clusterRegions: new Map(),
     policiesFrom: [],
     exportedKeys: [
       "*",

@@ -33,10 +33,10 @@ import { isReservedKey } from "../model/exported-metadata.ts";
 /** Registries on each cluster's own API server, or on a hub. */
 export const REGISTRIES = ["mesh", "hub"] as const;
 /** One of `REGISTRIES`. */
+export type RegistryKind = (typeof REGISTRIES)[number];
+
 /** Whether Services may ask for ClusterIP failover. */
 const FAILOVER_CHOICES = ["by-annotation", "never"] as const;
-
-export type RegistryKind = (typeof REGISTRIES)[number];
 
 const OBJECTS = "Source of objects";
 const CLUSTER = "This cluster";
@@ -135,6 +135,15 @@ export const FLAGS = {
     placeholder: "REGION",
     about: "Region of this cluster; default: ClusterProperty region.topology.k8s.io",
     read: optional(text(isLabelValue, "expected a Kubernetes label value")),
+    default: "",
+  },
+  clusterRegions: {
+    name: "cluster-regions",
+    group: EXPORTS,
+    placeholder: "ID=REGION,…",
+    about:
+      "Regions of other clusters for imported slices and ClusterIP failover; takes precedence over what they publish",
+    read: mapOf(isClusterId, isLabelValue, "cluster-a=eu-west,cluster-b=us-east"),
     default: "",
   },
   policiesFrom: {

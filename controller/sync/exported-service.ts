@@ -31,6 +31,8 @@ export interface ExportedService {
 export interface ExportRules extends MetadataRules {
   /** The cluster that decides conflicts, by namespace. */
   readonly deciders: ReadonlyMap<string, string>;
+  /** The region of a cluster, whatever it publishes. */
+  readonly clusterRegions: ReadonlyMap<string, string>;
   /** Limit of what a service costs a node. */
   readonly maxRulesPerImport: number;
 }
@@ -70,7 +72,9 @@ export function exportedService(
   for (const [i, { cluster: id, record, slices }] of exporting.entries()) {
     const share = limitedSlices(slices, merged ?? record, shares[i] ?? 0);
     if (share.problems.length > 0) problems.set(id, share.problems);
-    const cluster = members.description(id);
+    const described = members.description(id);
+    const region = rules.clusterRegions.get(id) ?? described?.region;
+    const cluster = described && { ...described, ...(region !== undefined && { region }) };
     contributions.push({
       record,
       slices: share.slices,

@@ -1,68 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at, type Fields } from "../../test/doubles/memory/fields.ts";
-import { Refusal } from "../../test/doubles/memory/object-table.ts";
-import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
-import { debugView } from "../observe/debug.ts";
-
-const KEY = "shop/web";
-const ASK = "clusterset-proxy.io/cluster-ip-failover";
-const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
-const MANAGER = "cluster-ip-failover.clusterset-proxy.io";
-
-/** What an owner writes on the Service, or on another object. */
-function ask({ server }: MemoryCluster, value: string, kind = "services", key = KEY): void {
-  const [namespace, name] = key.includes("/") ? key.split("/") : [undefined, key];
-  const metadata = { ...(namespace && { namespace }), name, annotations: { [ASK]: value } };
-  server.objects.apply(kind, key, { metadata }, "owner");
-}
-
-function slicesOf({ server }: MemoryCluster): Fields[] {
-  return server.objects
-    .list("endpointslices")
-    .filter((slice) => at(slice, ["metadata", "labels", MANAGED_BY]) === MANAGER);
-}
-
-/** Cluster and address of each endpoint that the Service fails over to. */
-function failover(cluster: MemoryCluster): string[] {
-  return slicesOf(cluster)
-    .flatMap((slice) => {
-      const from = at(slice, ["metadata", "labels", "multicluster.kubernetes.io/source-cluster"]);
-      const endpoints = Array.isArray(slice.endpoints) ? slice.endpoints : [];
-      return endpoints.map((endpoint) => `${String(from)} ${String(at(endpoint, ["addresses"]))}`);
-    })
-    .sort();
-}
-
-function eventsOf({ server }: MemoryCluster): string[] {
-  return server.objects
-    .list("events")
-    .filter((event) => at(event, ["involvedObject", "kind"]) === "Service")
-    .map(({ type, reason, message }) => `${String(type)} ${String(reason)}: ${String(message)}`);
-}
-
-function reasonOf({ controller }: MemoryCluster): string | undefined {
-  const view = controller && debugView(controller, () => ({}));
-  return view?.failover?.find(({ service }) => service === KEY)?.because;
-}
-
-/** Three clusters, c1 and c2 in one region, that all serve and export the Service; c1 asks for failover. */
-async function open(...flags: readonly string[]) {
-  const world = new ControllerWorld(["c1", "c2", "c3"]);
-  const [c1, c2, c3] = world.clusters;
-  assert.ok(c1 && c2 && c3);
-  for (const [i, cluster] of world.clusters.entries()) {
-    cluster.flags = ["--region", i === 2 ? "us" : "eu"];
-    cluster.namespace("shop");
-    cluster.serve(KEY, [`10.${i + 1}.0.7`]);
-    cluster.export(KEY);
-  }
-  c1.flags = ["--region", "eu", ...flags];
-  ask(c1, "true");
-  world.start();
-  await world.pass(20_000);
-  return { world, c1, c2, c3 };
-}
+import type { MemoryCluster } from "../../test/stages/controller-world.ts";
+import {
+  ask,
+  eventsOf,
+  failover,
+  KEY,
+  MANAGED_BY,
+  MANAGER,
+  open,
+  reasonOf,
+  SOURCE,
+  slicesOf,
+} from "../../test/stages/failover-world.ts";
 
 test("a Service that asks has the nearest other cluster's ready endpoints as terminating ones, in a slice that it owns", async () => {
   const { world, c1, c2, c3 } = await open();
@@ -91,17 +42,6 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
   await world.stop();
 });
 
-/** Admission of c1 that answers creations of slices in shop, if there are so many. */
-function admission({ server }: MemoryCluster, status: number, message: string, most = 0): void {
-  server.admit = ({ kind, key }) => {
-    if (kind !== "endpointslices" || !key.startsWith("shop/")) return;
-    const there = server.objects
-      .list(kind)
-      .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
-    if (there.length >= most) throw new Refusal(status, message, { name: key.slice(5) });
-  };
-}
-
 test("the slices follow the tiers: the next one without ready endpoints or at a silence of the nearest, and back; Events name the clusters", async () => {
   const { world, c1, c2, c3 } = await open();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
@@ -127,6 +67,62 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   const targets = eventsOf(c1).map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
   assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
+  await world.stop();
+});
+
+test("a drain of the nearest cluster leads to the next one until it ends", async () => {
+  const { world, c1, c2 } = await open();
+  const annotate = (annotations: Fields) =>
+    c2.server.objects.apply(
+      "clusterproperties",
+      "cluster.clusterset.k8s.io",
+      {
+        kind: "ClusterProperty",
+        metadata: { name: "cluster.clusterset.k8s.io", annotations },
+        spec: { value: "c2" },
+      },
+      "author",
+    );
+  const from = new Date(Date.UTC(2026, 5, 1) + world.clock.now()).toISOString();
+  annotate({ "clusterset-proxy.io/drain": `from=${from}; for=10m; by=ann; reason=upgrade` });
+  await world.pass(60_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  annotate({});
+  await world.pass(60_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await world.stop();
+});
+
+test("a region that the operator declares for a cluster counts, not the one that it publishes", async () => {
+  const { world, c1, c3 } = await open("--cluster-regions", "c2=eu,c3=us");
+  await c3.stop();
+  c3.flags = ["--region", "eu"];
+  c3.start();
+  await world.pass(60_000);
+  const regions = c1.server.objects
+    .list("endpointslices")
+    .filter((slice) => at(slice, ["metadata", "labels", SOURCE]) === "c3")
+    .map((slice) => at(slice, ["metadata", "labels", "topology.kubernetes.io/region"]));
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  assert.deepEqual(regions, ["us"], "of the imported slice");
+  await world.stop();
+});
+
+test("a peer that renews its Lease, but whose slices cannot be listed, holds up only its own", async () => {
+  const { world, c1, c2, c3 } = await open("--cluster-regions", "c3=eu");
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7", "c3 10.3.0.7"]);
+  await c1.stop();
+  c2.server.unserved.add("endpointslices");
+  c2.server.cut();
+  c1.start();
+  await world.pass(60_000);
+  assert.equal(reasonOf(c1), "not-heard");
+  c3.serve(KEY, ["10.3.0.99"]);
+  await world.pass(5000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7", "c3 10.3.0.99"]);
+  c2.server.unserved.clear();
+  await world.pass(120_000);
+  assert.equal(reasonOf(c1), "failover-prepared");
   await world.stop();
 });
 
@@ -216,9 +212,10 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   const of = (cluster: MemoryCluster) => cluster.imported()[KEY];
   assert.equal(of(c1), "vip 10.2.0.7 10.3.0.7");
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");
-  const problems = await c1.metrics.text();
-  assert.doesNotMatch(problems, /foreign-cluster/);
-  // A release that does not know these slices tells them by their source cluster.
+  const metrics = await c1.metrics.text();
+  assert.doesNotMatch(metrics, /foreign-cluster/);
+  assert.match(metrics, /exported_imports\{nearest="regional",exported_here="true"\} 1/);
+  // A slice that another program took over is told by its source cluster.
   for (const slice of slicesOf(c1)) {
     const key = `shop/${String(at(slice, ["metadata", "name"]))}`;
     const labels = { ...(at(slice, ["metadata", "labels"]) as Fields), [MANAGED_BY]: "other" };
@@ -234,47 +231,6 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   await world.stop();
 });
 
-test("a full quota of EndpointSlices does not stop a change of the target: an old slice makes room", async () => {
-  const { world, c1, c2 } = await open();
-  const inShop = c1.server.objects
-    .list("endpointslices")
-    .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
-  admission(c1, 403, 'endpointslices "web" is forbidden: exceeded quota: slices', inShop.length);
-  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  assert.equal(reasonOf(c1), "failover-prepared");
-  await world.stop();
-});
-
-test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
-  const { world, c1, c2 } = await open();
-  admission(c1, 403, 'endpointslices "web" is forbidden: ValidatingAdmissionPolicy denies it');
-  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), []);
-  assert.equal(reasonOf(c1), "slice-refused");
-  assert.match(eventsOf(c1).at(-1) ?? "", /^Warning FailoverNotPrepared: .*\(slice-refused\)/);
-  assert.match(await c1.metrics.text(), /failover_services{reason="slice-refused"} 1/);
-  c1.server.admit = () => {};
-  await world.pass(120_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  assert.equal(reasonOf(c1), "failover-prepared");
-  await world.stop();
-});
-
-test("an error that may pass keeps the present slices until new ones are written", async () => {
-  const { world, c1, c2 } = await open();
-  admission(c1, 500, "etcdserver: request timed out");
-  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  c1.server.admit = () => {};
-  await world.pass(120_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  await world.stop();
-});
-
 test("an address that the Service's own slices begin to list leaves its failover slices", async () => {
   const { world, c1, c2 } = await open();
   c2.serve(KEY, ["10.2.0.7", "10.1.0.8"]);
@@ -283,92 +239,6 @@ test("an address that the Service's own slices begin to list leaves its failover
   c1.serve(KEY, ["10.1.0.7", "10.1.0.8"]);
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  await world.stop();
-});
-
-test("a replica that is not the leader reports no results, and its next term none of Services that are gone", async () => {
-  const { world, c1 } = await open();
-  c1.start();
-  await world.pass(5000);
-  const [first, second] = [c1.controller, c1];
-  assert.ok(first !== undefined);
-  await c1.stop();
-  assert.equal(debugView(first, () => ({})).failover, undefined);
-  await world.pass(60_000);
-  assert.equal(reasonOf(second), "failover-prepared");
-  await world.stop();
-});
-
-test("a slice that is edited or deleted is put back, and one of another program with its name is left alone", async () => {
-  const { world, c1 } = await open();
-  const [slice] = slicesOf(c1);
-  const name = String(at(slice, ["metadata", "name"]));
-  const key = `shop/${name}`;
-  const edit = (fields: Fields, metadata: Fields = {}) =>
-    c1.server.objects.apply(
-      "endpointslices",
-      key,
-      { ...fields, metadata: { namespace: "shop", name, ...metadata } },
-      "editor",
-    );
-  edit({ endpoints: [{ addresses: ["10.9.9.9"], conditions: { ready: true } }] });
-  await world.pass(3000);
-  assert.deepEqual(slicesOf(c1)[0]?.endpoints, slice?.endpoints);
-  c1.delete("EndpointSlice", key);
-  await world.pass(3000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  await c1.stop();
-  c1.delete("EndpointSlice", key);
-  edit(
-    { addressType: "IPv4", endpoints: [], ports: [] },
-    { labels: { [MANAGED_BY]: "another", "kubernetes.io/service-name": "web" } },
-  );
-  c1.start();
-  await world.pass(20_000);
-  assert.equal(
-    at(c1.server.objects.get("endpointslices", key), ["metadata", "labels", MANAGED_BY]),
-    "another",
-  );
-  assert.deepEqual(at(c1.server.objects.get("endpointslices", key), ["endpoints"]), []);
-  assert.equal(reasonOf(c1), "slice-foreign");
-  await world.stop();
-});
-
-test("slices stay while the controller is down, and a start without the other clusters changes nothing until they are heard or stale", async () => {
-  const { world, c1, c2, c3 } = await open();
-  await c1.stop();
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  c2.server.down = true;
-  c2.server.cut();
-  c3.server.down = true;
-  c3.server.cut();
-  const writes = c1.server.writes.length;
-  c1.start();
-  await world.pass(20_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  assert.equal(reasonOf(c1), "not-heard");
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "stale, and nothing better is known");
-  c3.server.down = false;
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  c2.server.down = false;
-  await world.pass(90_000);
-  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  const touched = c1.server.writes.slice(writes).filter(({ key }) => key.includes(".failover."));
-  assert.equal(touched.length, 4, "two slices written, two deleted");
-  await world.stop();
-});
-
-test("a restart in a steady state writes nothing and creates no Event", async () => {
-  const { world, c1 } = await open();
-  const [before, events] = [c1.server.writes.length, eventsOf(c1)];
-  await c1.stop();
-  c1.start();
-  await world.pass(20_000);
-  const touched = c1.writesAfter(before).filter(({ key }) => key.includes("web.c2"));
-  assert.deepEqual(touched, []);
-  assert.deepEqual(eventsOf(c1), events);
   await world.stop();
 });
 

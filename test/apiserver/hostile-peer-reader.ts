@@ -22,6 +22,7 @@ const RULES = {
   policiesFrom: [],
   exportedKeys: [],
   deciders: new Map<string, string>(),
+  clusterRegions: new Map<string, string>(),
   maxRulesPerImport: 100_000,
 };
 

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at, type Fields } from "../../test/doubles/memory/fields.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
+import type { MemoryCluster } from "../../test/stages/controller-world.ts";
+import {
+  eventsOf,
+  failover,
+  KEY,
+  MANAGED_BY,
+  open,
+  reasonOf,
+  slicesOf,
+} from "../../test/stages/failover-world.ts";
+import { debugView } from "../observe/debug.ts";
+
+/** Admission of c1 that answers creations of slices in shop, if there are so many. */
+function admission({ server }: MemoryCluster, status: number, message: string, most = 0): void {
+  server.admit = ({ kind, key }) => {
+    if (kind !== "endpointslices" || !key.startsWith("shop/")) return;
+    const there = server.objects
+      .list(kind)
+      .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
+    if (there.length >= most) throw new Refusal(status, message, { name: key.slice(5) });
+  };
+}
+
+test("a full quota of EndpointSlices does not stop a change of the target: an old slice makes room", async () => {
+  const { world, c1, c2 } = await open();
+  const inShop = c1.server.objects
+    .list("endpointslices")
+    .filter((one) => at(one, ["metadata", "namespace"]) === "shop");
+  admission(c1, 403, 'endpointslices "web" is forbidden: exceeded quota: slices', inShop.length);
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  assert.equal(reasonOf(c1), "failover-prepared");
+  await world.stop();
+});
+
+test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
+  const { world, c1, c2 } = await open();
+  admission(c1, 403, 'endpointslices "web" is forbidden: ValidatingAdmissionPolicy denies it');
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), []);
+  assert.equal(reasonOf(c1), "slice-refused");
+  assert.match(eventsOf(c1).at(-1) ?? "", /^Warning FailoverNotPrepared: .*\(slice-refused\)/);
+  assert.match(await c1.metrics.text(), /failover_services{reason="slice-refused"} 1/);
+  c1.server.admit = () => {};
+  await world.pass(120_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  assert.equal(reasonOf(c1), "failover-prepared");
+  await world.stop();
+});
+
+test("an error that may pass keeps the present slices until new ones are written", async () => {
+  const { world, c1, c2 } = await open();
+  admission(c1, 500, "etcdserver: request timed out");
+  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  c1.server.admit = () => {};
+  await world.pass(120_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await world.stop();
+});
+
+test("a replica that is no longer the leader reports no Service, and the next one each Service once", async () => {
+  const { world, c1 } = await open();
+  c1.start();
+  await world.pass(5000);
+  const first = c1.controller;
+  assert.ok(first !== undefined);
+  await c1.stop();
+  assert.equal(debugView(first, () => ({})).failover, undefined);
+  await world.pass(60_000);
+  assert.equal(reasonOf(c1), "failover-prepared");
+  assert.match(await c1.metrics.text(), /failover_services{reason="failover-prepared"} 1\n/);
+  await world.stop();
+});
+
+test("a slice that is edited or deleted is put back, and one of another program with its name is left alone", async () => {
+  const { world, c1 } = await open();
+  const [slice] = slicesOf(c1);
+  const name = String(at(slice, ["metadata", "name"]));
+  const key = `shop/${name}`;
+  const edit = (fields: Fields, metadata: Fields = {}) =>
+    c1.server.objects.apply(
+      "endpointslices",
+      key,
+      { ...fields, metadata: { namespace: "shop", name, ...metadata } },
+      "editor",
+    );
+  edit({ endpoints: [{ addresses: ["10.9.9.9"], conditions: { ready: true } }] });
+  await world.pass(3000);
+  assert.deepEqual(slicesOf(c1)[0]?.endpoints, slice?.endpoints);
+  c1.delete("EndpointSlice", key);
+  await world.pass(3000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  await c1.stop();
+  c1.delete("EndpointSlice", key);
+  edit(
+    { addressType: "IPv4", endpoints: [], ports: [] },
+    { labels: { [MANAGED_BY]: "another", "kubernetes.io/service-name": "web" } },
+  );
+  c1.start();
+  await world.pass(20_000);
+  assert.equal(
+    at(c1.server.objects.get("endpointslices", key), ["metadata", "labels", MANAGED_BY]),
+    "another",
+  );
+  assert.deepEqual(at(c1.server.objects.get("endpointslices", key), ["endpoints"]), []);
+  assert.equal(reasonOf(c1), "slice-foreign");
+  await world.stop();
+});
+
+test("slices stay while the controller is down, and a start without the other clusters changes nothing until they are heard or stale", async () => {
+  const { world, c1, c2, c3 } = await open();
+  await c1.stop();
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  c2.server.down = true;
+  c2.server.cut();
+  c3.server.down = true;
+  c3.server.cut();
+  const writes = c1.server.writes.length;
+  c1.start();
+  await world.pass(20_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  assert.equal(reasonOf(c1), "not-heard");
+  await world.pass(90_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "stale, and nothing better is known");
+  c3.server.down = false;
+  await world.pass(90_000);
+  assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  c2.server.down = false;
+  await world.pass(90_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  const touched = c1.server.writes.slice(writes).filter(({ key }) => key.includes(".failover."));
+  assert.equal(touched.length, 4, "two slices written, two deleted");
+  await world.stop();
+});
+
+test("a restart in a steady state writes nothing and creates no Event", async () => {
+  const { world, c1 } = await open();
+  const [before, events] = [c1.server.writes.length, eventsOf(c1)];
+  await c1.stop();
+  c1.start();
+  await world.pass(20_000);
+  const touched = c1.writesAfter(before).filter(({ key }) => key.includes("web.c2"));
+  assert.deepEqual(touched, []);
+  assert.deepEqual(eventsOf(c1), events);
+  await world.stop();
+});
