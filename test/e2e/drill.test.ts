@@ -6,6 +6,7 @@ import { deedsOf, rulesOfAgent } from "./agents.ts";
 import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
+import { blocksOf } from "./guide.ts";
 import { Maintenance } from "./maintenance.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { Reader } from "./reader.ts";
@@ -78,6 +79,23 @@ describe("a service in three clusters, with pods that call it continuously", () 
     );
     assert.equal(left, "");
     await untilAnswered(callers, BY_LOCAL);
+  });
+
+  test("a Service's own name fails over and back, by copy and paste; only what the ending pod refuses is lost", async (t) => {
+    await using guide = new Reader(set.clusters, "same-name.md");
+    const target = "http://serve.demo.svc.cluster.local";
+    const own = [await call(LOCAL, { name: "own-name", node: staying.name, target })];
+    await untilAnswered(own, BY_LOCAL);
+    await guide.follow("Turn it on");
+    const [out = "", back = ""] = blocksOf("same-name.md", "Try it");
+    const away = await effectOf(t, "own name, to 0", own, BY_REGIONAL, () => guide.paste(out));
+    // kube-proxy uses terminating pods of the cluster and of others alike, until it knows that one has ended.
+    assertOnly(away.failed, ["refused", "unreachable", "reset"]);
+    const home = await effectOf(t, "own name, to 1", own, BY_LOCAL, () => guide.paste(back));
+    assert.deepEqual(home.failed, {});
+    await guide.follow("Turn it off");
+    await untilAnswered(callers, BY_LOCAL);
+    await own[0]?.stop();
   });
 
   describe("maintenance", { concurrency: 1 }, () => {
