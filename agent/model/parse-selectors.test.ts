@@ -67,6 +67,11 @@ test("any text of the annotation results in valid selectors or one problem", () 
   );
 });
 
+test("a selector with several errors has one problem", () => {
+  const text = '[{"propertySelector":{"matchProperties":"In","matchExpressions":[[]]}}]';
+  assert.equal(parseImport(annotated(text)).problems.length, 1);
+});
+
 test("valid selectors are parsed unchanged", () => {
   fc.assert(
     fc.property(anySelectors, (selectors) => {

@@ -57,17 +57,14 @@ const SELECTOR_FIELDS = ["matchProperties", "matchLabels", "matchExpressions"] a
 function parseSelector(raw: Fields, path: string, refuse: Refuse): ClusterSelector | undefined {
   if (!hasOnly(raw, SELECTOR_FIELDS)) return refuse(path, raw);
   const [properties, labels, name] = SELECTOR_FIELDS;
-  const expressions = field(raw, name);
   const requirements: PropertyRequirement[] = [];
-  for (const part of [
-    parseMap(field(raw, properties), `${path}.${properties}`, refuse),
-    parseMap(field(raw, labels), `${path}.${labels}`, refuse),
-    isUnset(expressions)
-      ? []
-      : listOf(expressions, `${path}.${name}`, MOST_REQUIREMENTS, refuse, (item, at) =>
-          parseRequirement(item, at, refuse),
-        ),
+  // One after the other: the first error is the list's only problem.
+  for (const parse of [
+    () => parseMap(field(raw, properties), `${path}.${properties}`, refuse),
+    () => parseMap(field(raw, labels), `${path}.${labels}`, refuse),
+    () => parseExpressions(field(raw, name), `${path}.${name}`, refuse),
   ]) {
+    const part = parse();
     if (part === undefined) return undefined;
     requirements.push(...part);
   }
@@ -86,6 +83,17 @@ function parseMap(raw: unknown, path: string, refuse: Refuse): PropertyRequireme
     requirements.push({ key, operator: "In", values: [value] });
   }
   return requirements;
+}
+
+function parseExpressions(
+  raw: unknown,
+  path: string,
+  refuse: Refuse,
+): PropertyRequirement[] | undefined {
+  if (isUnset(raw)) return [];
+  return listOf(raw, path, MOST_REQUIREMENTS, refuse, (item, at) =>
+    parseRequirement(item, at, refuse),
+  );
 }
 
 function parseRequirement(
