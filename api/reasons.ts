@@ -283,7 +283,7 @@ export const REASONS = {
   "slice-foreign":
     "Another program has an EndpointSlice with the name of a failover slice: it is left alone.",
   "slice-refused":
-    "The API server did not take a failover slice, as by a quota or an admission policy: the controller's log has its answer.",
+    "The API server refuses a failover slice, as by a quota, an admission policy or a missing right, or another writer reverts it: the controller's log has the answer.",
 
   // What `kubectl clusterset migrate` makes of an object of another implementation.
   "taken-over": "The object stays as it is, and clusterset-proxy uses it.",

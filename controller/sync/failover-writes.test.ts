@@ -35,15 +35,34 @@ test("a full quota of EndpointSlices does not stop a change of the target: an ol
   await world.pass(10_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
   assert.equal(reasonOf(c1), "failover-prepared");
+  const failures = /task_failures_total{[^}]*task="failover"/;
+  assert.doesNotMatch(await c1.metrics.text(), failures, "at once, without a retry");
   await world.stop();
 });
 
 test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
   const { world, c1, c2 } = await open();
+  const labels = { "kubernetes.io/service-name": "web" };
+  for (let i = 2; i <= 8; i++) {
+    c2.apply({
+      kind: "EndpointSlice",
+      metadata: { namespace: "shop", name: `web-${i}`, labels },
+      addressType: "IPv4",
+      ports: [{ name: "http", protocol: "TCP", port: 8000 + i }],
+      endpoints: [{ addresses: [`10.2.1.${i}`], conditions: { ready: true } }],
+    });
+  }
+  await world.pass(5000);
+  assert.equal(slicesOf(c1).length, 8);
   admission(c1, 403, 'endpointslices "web" is forbidden: ValidatingAdmissionPolicy denies it');
-  c2.serve(KEY, ["10.2.0.7"], ["10.2.0.7"]);
-  await world.pass(10_000);
+  c2.delete("ServiceExport", KEY);
+  for (let i = 0; i < 100 && slicesOf(c1).length > 0; i++) await world.pass(100);
   assert.deepEqual(failover(c1), []);
+  assert.match(
+    await c1.metrics.text(),
+    /task_failures_total{task="failover",reason="refused"} [1-3]\n/,
+    "not one slice with each retry",
+  );
   assert.equal(reasonOf(c1), "slice-refused");
   assert.match(eventsOf(c1).at(-1) ?? "", /^Warning FailoverNotPrepared: .*\(slice-refused\)/);
   assert.match(await c1.metrics.text(), /failover_services{reason="slice-refused"} 1/);
@@ -63,6 +82,26 @@ test("an error that may pass keeps the present slices until new ones are written
   c1.server.admit = () => {};
   await world.pass(120_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
+  await world.stop();
+});
+
+test("an error that may pass of one slice is no Event, and one that lasts names what is left", async () => {
+  const { world, c1, c3 } = await open("--cluster-regions", "c3=eu");
+  c3.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  const events = eventsOf(c1);
+  admission(c1, 500, "etcdserver: request timed out");
+  c3.export(KEY);
+  await world.pass(10_000);
+  assert.deepEqual(eventsOf(c1), events);
+  admission(c1, 403, 'admission webhook "slices" denied the request: no');
+  await world.pass(120_000);
+  assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
+  assert.match(
+    eventsOf(c1).at(-1) ?? "",
+    /^Warning FailoverPrepared: .* leads to endpoints of: c2\. \(slice-refused\)/,
+  );
   await world.stop();
 });
 

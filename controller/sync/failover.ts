@@ -109,11 +109,11 @@ export class Failover {
       written = await this.#write(free);
     }
     const { changed, fault, inPlace } = written;
-    // Without a new slice, old ones are better than none, unless it will never come.
-    if (fault === undefined || inPlace.length > 0 || isRefused(fault)) {
+    if (fault === undefined || isLasting(fault)) {
       this.#note(key, wanted && reported(wanted, inPlace, taken, fault), changed);
-      await this.#remove(gone);
     }
+    // Without a new slice, old ones are better than none, unless it will never come.
+    if (fault === undefined || inPlace.length > 0 || isRefused(fault)) await this.#remove(gone);
     if (fault !== undefined) throw fault;
   }
 
@@ -231,6 +231,13 @@ function reported(
 /** True for a refusal of admission, such as a quota, which a retry does not change. */
 function isRefused(fault: unknown): boolean {
   return fault instanceof ApiFault && (fault.reason === "refused" || fault.reason === "invalid");
+}
+
+/** True for what somebody has to change. */
+function isLasting(fault: unknown): boolean {
+  const isOthers =
+    fault instanceof ApiFault && (fault.reason === "forbidden" || fault.reason === "overwritten");
+  return isOthers || isRefused(fault);
 }
 
 function keyOf({ metadata: { namespace = "", name } }: Manifest): string {

@@ -132,19 +132,24 @@ test("slices stay while the controller is down, and a start writes none of them 
 });
 
 test("the slices go with the annotation and come with the Namespace's; an Event says so", async () => {
+  const prepared = async () => {
+    const events = await c1.list({ apiVersion: "v1", kind: "Event" }, "shop");
+    const about = events.filter(({ involvedObject, reason, type }) => {
+      const { kind } = involvedObject as { kind?: string };
+      return kind === "Service" && reason === "FailoverPrepared" && type === "Normal";
+    });
+    return about.length;
+  };
   await ask(null);
   await untilAt();
+  const before = await prepared();
   await ask("true", "Namespace");
   await untilAt("10.2.0.7");
+  await eventually(async () => assert.equal(await prepared(), before + 1), 30_000);
   await ask("false");
   await untilAt();
   await ask(null);
   await untilAt("10.2.0.7");
-  const events = await c1.list({ apiVersion: "v1", kind: "Event" }, "shop");
-  const about = events.filter(
-    ({ involvedObject }) => (involvedObject as { kind?: string }).kind === "Service",
-  );
-  assert.ok(about.some(({ reason, type }) => reason === "FailoverPrepared" && type === "Normal"));
 });
 
 test("Kubernetes deletes the slices with their Service, and a new Service of the name gets its own", async () => {
