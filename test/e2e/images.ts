@@ -10,8 +10,8 @@ import { nodeImage } from "../cluster/images.ts";
 const ROOT = join(import.meta.dirname, "../..");
 
 /** The release of these sources, and one after it. */
-export const RELEASE = "0.1.0";
-export const NEXT_RELEASE = "0.1.1";
+export const RELEASE = "0.2.0";
+export const NEXT_RELEASE = "0.2.1";
 
 /** The images that are rolled out, of the sources as they are now: by their Dockerfiles, on the lab's base. */
 export async function productImages(): Promise<BuiltImage[]> {

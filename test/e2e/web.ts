@@ -67,7 +67,7 @@ spec:
     spec:
       containers:
         - name: serve
-          image: clusterset-serve:0.1.0
+          image: clusterset-serve:0.2.0
           args: [--name, $(NODE_NAME)]
           env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
           readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1 }
