@@ -54,6 +54,7 @@ queue.begin({
   exports: () => [],
   imported: () => members.services(),
   importedFrom: () => [],
+  failover: { names: () => [], concerns: () => false, end: () => undefined },
   reconcile: async (kind: string, key: `${string}/${string}`) => {
     if (kind !== "import") return;
     const { merged, contributions } = exportedService(members, key, RULES);
