@@ -293,7 +293,7 @@ export const REASONS = {
   "no-counterpart":
     "Nothing of clusterset-proxy has the same effect: what differs is said, and the object stays.",
   "needs-join":
-    "What becomes of the object is known when clusterset-proxy runs in the cluster: join it, and run the command again.",
+    "What happens to the object is known when clusterset-proxy runs in the cluster: join it, and run the command again.",
   "translated-addresses":
     "Globalnet translates the addresses of pods between clusters, and clusterset-proxy needs pods that are reachable under their own.",
 

@@ -59,7 +59,7 @@ export function addMigrate(
   withOutputFlag(withClusterFlags(program.command("migrate")))
     .summary("come from another implementation, step by step")
     .description(
-      "Print what becomes of the objects of another implementation, what has no counterpart here, and the steps to it. Changes and deletes nothing.\n" +
+      "Print what happens to the objects of another implementation, what has no counterpart here, and the steps to it. Changes and deletes nothing.\n" +
         "-o yaml prints the objects of one step for kubectl apply.\n" +
         "Exit code 4: the clusters cannot be migrated as they are; 3: something has no counterpart, or is to be done after a step.",
     )
@@ -77,7 +77,7 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
   const { from, output, step } = flags;
   if ((output === "yaml") !== (step !== undefined)) {
     throw new InvalidArgumentError(
-      "-o yaml and --step belong together: objects of later steps are not for now.",
+      "-o yaml and --step belong together: objects of later steps must not be applied yet.",
     );
   }
   const kind = FROM[from];

@@ -6,7 +6,7 @@ export interface Calls {
   readonly port: number;
   /** Connections a second. */
   readonly rate: number;
-  /** Seconds after which it ends, whatever becomes of the program that started it. */
+  /** Seconds after which it ends, whatever happens to the program that started it. */
   readonly most: number;
 }
 

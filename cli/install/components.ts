@@ -44,7 +44,7 @@ export function withComponents(
   return all;
 }
 
-/** A value with a part replaced: null deletes a field; elements of lists are told apart by `keyOf`, new ones come first. PURE. */
+/** A value with a part replaced: null deletes a field; elements of lists are identified by `keyOf`, new ones come first. PURE. */
 function patched(value: unknown, patch: unknown): unknown {
   if (patch === undefined) return value;
   if (isFields(value) && isFields(patch)) {

@@ -19,7 +19,7 @@ const MANAGER = "aws-cloud-map-mcs-controller-for-k8s";
 /** The name of `PROPERTY_CLUSTER_ID` in earlier texts of KEP-2149. */
 const OLD_ID = "id.k8s.io";
 
-/** What becomes of what the Cloud Map MCS controller has written. PURE. */
+/** What happens to what the Cloud Map MCS controller has written. PURE. */
 export function fromCloudMap(found: Found): Migration {
   return {
     context: found.context,

@@ -17,7 +17,7 @@ const DERIVED = "derived-";
 /** Manager of the slices that a MultiClusterService copies to the Service of the same name. */
 const DISPATCHER = "endpointslice-dispatch-controller.karmada.io";
 
-/** What becomes of what Karmada has propagated to a member cluster. PURE. */
+/** What happens to what Karmada has propagated to a member cluster. PURE. */
 export function fromKarmada(found: Found): Migration {
   const findings: Finding[] = found.exports.map((one) =>
     finding("ServiceExport", one, "taken-over"),

@@ -3,7 +3,7 @@ import { type Migration, type SourceKind, type Step, severityOf } from "./migrat
 
 const STYLES = { well: undefined, warning: "warning", fault: "fault" } as const;
 
-/** What becomes of the objects of all contexts, and the steps to it. PURE. */
+/** What happens to the objects of all contexts, and the steps to it. PURE. */
 export function migrationText(
   { title, guide }: SourceKind,
   all: readonly Migration[],

@@ -12,7 +12,7 @@ export const OBJECT_STEPS = ["identity", "export", "policy", "switch", "alias"] 
 /** One of `OBJECT_STEPS`. */
 export type ObjectStep = (typeof OBJECT_STEPS)[number];
 
-/** What becomes of an object. */
+/** What happens to an object. */
 export type MigrationReason = Extract<
   Reason,
   "left-behind" | "made" | "needs-join" | "no-counterpart" | "taken-over" | "translated-addresses"
@@ -36,7 +36,7 @@ export interface Step {
   readonly commands: readonly string[];
 }
 
-/** What becomes of one cluster's objects. */
+/** What happens to one cluster's objects. */
 export interface Migration {
   readonly context: string;
   readonly findings: readonly Finding[];

@@ -6,7 +6,7 @@ import { fromKarmada, KARMADA } from "./karmada.ts";
 import type { Migration, Source, SourceKind } from "./migration.ts";
 import { fromSubmariner, SUBMARINER } from "./submariner.ts";
 
-/** What is known of each implementation, and what becomes of its objects. */
+/** What is known of each implementation, and what happens to its objects. */
 export const FROM: Readonly<
   Record<Source, SourceKind & { readonly migrate: (found: Found) => Migration }>
 > = {

@@ -17,7 +17,7 @@ const SOURCE_NAMESPACE = "lighthouse.submariner.io/sourceNamespace";
 const CLUSTERSET_IP = "lighthouse.submariner.io/use-clusterset-ip";
 const GLOBALNET = "submariner-globalnet";
 
-/** What becomes of what Lighthouse has written. PURE. */
+/** What happens to what Lighthouse has written. PURE. */
 export function fromSubmariner(found: Found): Migration {
   const { context } = found;
   const globalnet = found.workloads.find(({ name }) => name === GLOBALNET);

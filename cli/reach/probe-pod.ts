@@ -14,7 +14,7 @@ export interface ProbeOptions {
   /** What it answers with. */
   readonly name: string;
   readonly servers: readonly ServerTarget[];
-  /** Seconds after which it ends, whatever becomes of the program that started it. */
+  /** Seconds after which it ends, whatever happens to the program that started it. */
   readonly most: number;
 }
 

@@ -7,9 +7,10 @@ import {
   type Contribution,
   type ImportableSlice,
   importableSlices,
+  joint,
 } from "../import/imported-slices.ts";
 import type { MergedService } from "../merge/merged.ts";
-import type { ServiceFact, ServicePort, ServiceProperties } from "../model/facts.ts";
+import type { ServiceFact, ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { failoverSlice } from "./failover-slice.ts";
 import { nearestRemote, type RemoteSlice } from "./nearest-remote.ts";
@@ -183,10 +184,6 @@ function withPortsOf({ ports }: ServiceProperties, { contribution, slice }: Impo
   const own = new Set(ports.map(joint));
   const kept = slice.ports.filter((port) => own.has(joint(port)));
   return kept.length === 0 ? [] : [{ contribution, slice: { ...slice, ports: kept } }];
-}
-
-function joint({ name, protocol }: ServicePort): string {
-  return `${name} ${protocol}`;
 }
 
 /** Names, each once, in order. */

@@ -108,7 +108,8 @@ function portsText(ports: readonly ServicePort[]): string {
   return ports.map(({ name, protocol }) => `${name}/${protocol}`).join();
 }
 
-function joint({ name, protocol }: ServicePort): string {
+/** What a port of an import and one of a slice have in common. */
+export function joint({ name, protocol }: ServicePort): string {
   return `${name} ${protocol}`;
 }
 

@@ -64,7 +64,7 @@ export const CLI_RULES: readonly Rule[] = [
     files: ["cli/migrate/**"],
     may: ["./", "api/**", "controller/allocate/**", "cli/exit-code.ts", "cli/output/**"],
     pure: true,
-    why: "What becomes of the objects of other implementations, and the steps of a migration.",
+    why: "What happens to the objects of other implementations, and the steps of a migration.",
   },
   {
     files: ["cli/bundle/{ustar,without-secrets}.ts"],

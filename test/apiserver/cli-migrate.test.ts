@@ -72,12 +72,12 @@ before(async () => {
 });
 after(() => set?.[Symbol.asyncDispose]());
 
-test("before a join, each guide's first command prints what becomes of the objects, and changes nothing", async () => {
+test("before a join, each guide's first command prints what happens to the objects, and changes nothing", async () => {
   const { admin } = set.plane("cluster-2");
   for (const file of ["karmada", "cloud-map", "submariner", "cilium", "by-hand"] as const) {
     const created = await createAll(file);
     const before = await everything();
-    await shell.follow(GUIDES[file], "See what becomes of it");
+    await shell.follow(GUIDES[file], "See what happens to it");
     assert.deepEqual(await everything(), before);
     for (const { apiVersion, kind, metadata } of created.reverse()) {
       const { namespace, name } = metadata as { namespace?: string; name: string };
