@@ -159,6 +159,16 @@ test("only the seen version is deleted", async () => {
   assert.equal(bench.store.seen(KEY), undefined);
 });
 
+test("an object that was deleted is created again without a pause, any number of times", async () => {
+  const bench = new Bench();
+  for (let i = 0; i < 10; i++) {
+    assert.equal(await bench.apply(["241.0.0.1"]), true);
+    const seen = bench.store.seen(KEY);
+    assert.ok(seen);
+    await bench.applier.remove(seen);
+  }
+});
+
 test("an object with an older version reports a rewound API server", async () => {
   const bench = new Bench();
   await bench.apply(["241.0.0.1"]);

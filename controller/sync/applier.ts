@@ -81,8 +81,10 @@ export class Applier {
     const end = store.beginWrite(seen.key, { part: "object" });
     try {
       await writer.delete(resource, name, seen);
-      this.#outcomes.content.delete(seen.key);
-      this.#outcomes.status.delete(seen.key);
+      for (const part of ["content", "status"] as const) {
+        this.#outcomes[part].delete(seen.key);
+        this.#backoff[part].deleted(seen.key);
+      }
       informer()?.reflector.erased(seen, "deleted");
     } catch (thrown) {
       await this.#refresh(thrown, name, seen);

@@ -42,6 +42,11 @@ export class OverwriteBackoff {
     const isKnown = last?.digest === digest && at - last.at < MEMORY_MS;
     this.#writes.set(key, { digest, times: isKnown ? last.times + 1 : 1, at });
   }
+
+  /** An object that this controller deleted was not reverted: it is created again without a pause. */
+  deleted(key: string): void {
+    this.#writes.delete(key);
+  }
 }
 
 /** Without transition times, which differ in each write of the same status. */
