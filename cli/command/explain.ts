@@ -1,40 +1,37 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { isAddress, parseAddress } from "../../api/address.ts";
-import { type ObjectKey, objectKey } from "../../api/names.ts";
-import { fieldAt } from "../../api/parse/fields.ts";
+import type { Command } from "commander";
+import type { ObjectKey } from "../../api/names.ts";
 import { problemText } from "../../api/problem.ts";
 import { isUsage, usageText } from "../../common/config/usage.ts";
-import { PODS } from "../../common/kubernetes/kinds.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
-import { type AgentFacts, agentFacts, modelOf, nodeFactOf } from "../agents/facts.ts";
+import { agentFacts, modelOf, nodeFactOf } from "../agents/facts.ts";
 import { readAgentObjects } from "../agents/objects.ts";
 import { agentSettings } from "../agents/settings.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
-import { objectReference, withClusterFlags, withOutputFlag } from "../command-line.ts";
+import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
 import { ownerOf } from "../programs/address-owner.ts";
-import { type ProgramPod, podsOf } from "../programs/pods.ts";
+import { podsOf } from "../programs/pods.ts";
+import { readClusterIp } from "../programs/read-cluster-ip.ts";
 import { agentPages, dnsOf, exportRemarks } from "../programs/read-explanation.ts";
 import type { Terminal } from "../terminal.ts";
-import { type Explanation, explanation } from "../view/explanation.ts";
-import { explanationText, type Surroundings } from "../view/explanation-text.ts";
+import { explainedClusterIp, isFailoverConcerned } from "../view/cluster-ip.ts";
+import { explanation } from "../view/explanation.ts";
+import {
+  type ExplainedImport,
+  type ExplainedService,
+  explanationText,
+  serviceText,
+} from "../view/explanation-text.ts";
 import { conditionOf } from "../view/status.ts";
+import { importOf, nodeOf, type Target, targetOf } from "./explain-target.ts";
 
 interface ExplainFlags extends ClusterFlags {
   readonly from?: string;
   readonly namespace?: string;
   readonly verbose?: boolean;
   readonly output: Output;
-}
-
-/** What is to be explained: an import, or an address that may be one's; and one of its ports. */
-interface Target {
-  readonly key?: ObjectKey;
-  readonly address?: string;
-  /** Name or number. */
-  readonly port?: string;
 }
 
 /** `explain`: why connections to an import go where they go. */
@@ -46,8 +43,8 @@ export function addExplain(
   withOutputFlag(withClusterFlags(program.command("explain")))
     .summary("why connections to an import go where they go")
     .description(
-      "Print tier by tier which endpoints of an import get connections from a node, and why the others do not; whether the node's agent has planned the same, and its kernel holds it; where its name points; conflicts of its exports.\n" +
-        "Exit code 4: connections are rejected; 3: they go to a farther tier, or agent or kernel differ.",
+      "Print tier by tier which endpoints of an import get connections from a node, and why the others do not; whether the node's agent has planned the same, and its kernel holds it; where its name points; whether the ClusterIP of the Service with its name fails over to other clusters; conflicts of its exports.\n" +
+        "Exit code 4: connections are rejected; 3: they go to a farther tier, agent or kernel differ, or a failover that is requested is not prepared.",
     )
     .argument("<import>", "NAMESPACE/NAME[:PORT], NAME with -n, or a VIP")
     .option(
@@ -63,7 +60,7 @@ export function addExplain(
 
 async function explain(target: Target, flags: ExplainFlags, terminal: Terminal): Promise<ExitCode> {
   return withClusters(flags, terminal, async (clusters) => {
-    const found: (Explanation & Surroundings)[] = [];
+    const found: (ExplainedImport | ExplainedService)[] = [];
     for (const cluster of clusters) {
       const one = await explainedIn(cluster, clusters, target, flags, terminal);
       if (typeof one !== "string") found.push(one);
@@ -75,11 +72,13 @@ async function explain(target: Target, flags: ExplainFlags, terminal: Terminal):
     if (found.length === 0) return EXIT.failed;
     if (flags.output === "table") {
       const texts = found.map((one) =>
-        explanationText(one, flags.verbose === true, terminal.paint),
+        "ports" in one
+          ? explanationText(one, flags.verbose === true, terminal.paint)
+          : serviceText(one, terminal.paint),
       );
       terminal.out(texts.join("\n"));
     } else terminal.out(documentText({ contexts: found }, flags.output));
-    return exitCodeOf(found.map(({ severity }) => severity));
+    return exitCodeOf(found.flatMap(({ clusterIp, severity }) => [clusterIp.severity, severity]));
   });
 }
 
@@ -90,7 +89,7 @@ async function explainedIn(
   target: Target,
   flags: ExplainFlags,
   terminal: Terminal,
-): Promise<(Explanation & Surroundings) | string> {
+): Promise<ExplainedImport | ExplainedService | string> {
   const { context } = cluster;
   const { signal } = terminal;
   const objects = await readAgentObjects(cluster);
@@ -101,9 +100,15 @@ async function explainedIn(
   const key = target.key ?? importOf(target.address ?? "", facts);
   if (key === undefined) return notOurs(cluster, target.address ?? "");
   const view = modelOf(facts, config).view(key);
+  const [clusterIpReading, exports] = await Promise.all([
+    readClusterIp(cluster, key, signal),
+    exportRemarks(clusters, key, signal),
+  ]);
+  const clusterIp = explainedClusterIp(key, clusterIpReading, view?.slices);
   if (view === undefined) {
-    const remarks = await exportRemarks(clusters, key, signal);
-    return [`no ServiceImport ${key}, and no slice of one`, ...remarks].join("; ");
+    const absent = `no ServiceImport ${key}, and no slice of one`;
+    if (!isFailoverConcerned(clusterIp)) return [absent, ...exports].join("; ");
+    return { context, import: key, absent, clusterIp, remarks: exports, severity: "well" };
   }
   const agents = await podsOf(cluster, "agent").catch(() => []);
   const name = await nodeOf(cluster, flags.from, facts, agents);
@@ -118,17 +123,14 @@ async function explainedIn(
     return `${key} has no port ${target.port}`;
   }
   const vips = found.vips.map(({ address }) => address);
-  const [dns, exports] = await Promise.all([
-    dnsOf(cluster, key, vips, signal),
-    exportRemarks(clusters, key, signal),
-  ]);
+  const dns = await dnsOf(cluster, key, vips, signal);
   const own = new Set([
     `ServiceImport ${key}`,
     ...view.slices.map((slice) => `EndpointSlice ${slice.key}`),
   ]);
   const problems = facts.problems.filter(({ object }) => own.has(object)).map(problemText);
   const remarks = [...readyRemark(objects.imports, key), ...exports, ...problems];
-  return { ...found, dns, remarks };
+  return { ...found, dns, clusterIp, remarks };
 }
 
 /** The condition of the import, if it reports a problem, or what was left out or drained. */
@@ -143,57 +145,9 @@ function readyRemark(imports: Iterable<unknown>, key: ObjectKey): string[] {
   return [];
 }
 
-/** The import that has a VIP, or lists it. */
-function importOf(address: string, { holders, imports }: AgentFacts): ObjectKey | undefined {
-  const holder = holders.get(address);
-  if (holder !== undefined && imports.has(holder)) return holder;
-  const lists = [...imports.values()].find(({ vips }) => vips.some(({ text }) => text === address));
-  return lists?.key;
-}
-
 async function notOurs(cluster: Cluster, address: string): Promise<string> {
   const owner = await ownerOf(cluster, address);
   return owner === undefined
     ? `no import has ${address}, nor any Service, Node, pod or IPAddress`
     : `no import has ${address}: it belongs to ${owner}`;
-}
-
-/** The node to explain for. */
-async function nodeOf(
-  cluster: Cluster,
-  from: string | undefined,
-  { nodes }: AgentFacts,
-  agents: readonly ProgramPod[],
-): Promise<string> {
-  if (from === undefined) {
-    const ready = agents.filter((one) => one.ready).map(({ node = "" }) => node);
-    return ready.sort()[0] ?? [...nodes.keys()].sort()[0] ?? "";
-  }
-  if (nodes.has(from)) return from;
-  const [namespace = "", name, ...rest] = from.split("/");
-  if (name === undefined || rest.length > 0)
-    throw new InvalidArgumentError(
-      `--from ${from}: there is no such Node; a pod is NAMESPACE/POD.`,
-    );
-  const pod = await cluster.objects.get(PODS, { namespace, name });
-  const node = fieldAt(pod?.object, "spec", "nodeName");
-  if (typeof node !== "string") {
-    const what = pod === undefined ? "there is no such pod" : "the pod has no node yet";
-    throw new InvalidArgumentError(`--from ${from}: ${what}.`);
-  }
-  return node;
-}
-
-/** `shop/web`, `shop/web:http`, `241.0.0.1`, `241.0.0.1:80`, `fd00::1` or `[fd00::1]:80`. */
-function targetOf(text: string, namespace: string | undefined): Target {
-  const whole = parseAddress(text);
-  if (isAddress(whole)) return { address: whole.text };
-  const [, bracketed, plain = "", port] =
-    /^(?:\[([^\]]+)\]|([^:]*))(?::([^:]+))?$/.exec(text) ?? [];
-  const named = bracketed ?? plain;
-  const address = parseAddress(named);
-  const at = port === undefined ? {} : { port };
-  if (isAddress(address)) return { address: address.text, ...at };
-  const reference = objectReference(named, namespace);
-  return { key: objectKey(reference.namespace, reference.name), ...at };
 }

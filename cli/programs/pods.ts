@@ -45,12 +45,13 @@ export async function pageOf(
   return page.text;
 }
 
-/** `/debug` of a controller. Rejects with an ApiFault. */
+/** `/debug` of a controller; `query` such as `?failover=shop/web`. Rejects with an ApiFault. */
 export async function debugPage(
   cluster: Cluster,
   pod: Pick<ProgramPod, "program" | "name">,
+  query = "",
 ): Promise<unknown> {
-  const text = await pageOf(cluster, pod, "/debug");
+  const text = await pageOf(cluster, pod, `/debug${query}`);
   try {
     return JSON.parse(text);
   } catch (cause) {

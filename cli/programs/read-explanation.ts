@@ -2,7 +2,6 @@ import type { HeldPort } from "../../agent/backends/backend.ts";
 import type { ImportPlan } from "../../agent/plan/import-plan.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { field } from "../../api/parse/fields.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 import type { AgentPages } from "../view/explanation.ts";
@@ -10,6 +9,7 @@ import type { Unread } from "../view/readings.ts";
 import { conditionOf } from "../view/status.ts";
 import { lookUp } from "./cluster-dns.ts";
 import { type ProgramPod, pageOf } from "./pods.ts";
+import { unreadOf } from "./unread-of.ts";
 
 /** The domain of names of ServiceImports (KEP-1645). */
 const DOMAIN = "svc.clusterset.local";
@@ -97,11 +97,6 @@ export async function dnsOf(
     const { reason, detail } = unreadOf(thrown);
     return `${full}, by the import; CoreDNS was not asked: ${reason}, ${detail}`;
   }
-}
-
-function unreadOf(thrown: unknown): Unread {
-  if (thrown instanceof ApiFault) return { reason: thrown.reason, detail: thrown.message };
-  return { reason: "garbage", detail: thrown instanceof Error ? thrown.message : String(thrown) };
 }
 
 function jsonOf(text: string): unknown {

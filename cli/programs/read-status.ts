@@ -1,7 +1,6 @@
 import { namesOf } from "../../api/names.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { isUsage } from "../../common/config/usage.ts";
-import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { queryOf, SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import { Slots } from "../../common/queue/slots.ts";
 import { agentFacts, modelOf } from "../agents/facts.ts";
@@ -17,8 +16,10 @@ import type {
   ControllerReading,
   Problem,
   Unread,
+  UnreadPart,
 } from "../view/readings.ts";
 import { debugPage, type ProgramPod, pageOf, podsOf } from "./pods.ts";
+import { unreadOf } from "./unread-of.ts";
 
 /** What is read. */
 export interface StatusOptions {
@@ -45,7 +46,7 @@ export async function readStatus(
   options: StatusOptions,
   signal: AbortSignal,
 ): Promise<ContextReading> {
-  const unread: (Unread & { what: string })[] = [];
+  const unread: UnreadPart[] = [];
   const attempt = async <Value>(what: string, read: Promise<Value>, otherwise: Value) => {
     try {
       return await read;
@@ -79,6 +80,7 @@ export async function readStatus(
     imports: plans.imports,
     exports,
     problems: plans.problems,
+    ...namespace,
     unread,
   };
 }
@@ -126,7 +128,7 @@ async function controllersOf(
         return { ...common, page: await slots.hold(() => debugPage(cluster, pod)) };
       } catch (thrown) {
         signal.throwIfAborted();
-        return { ...common, unread: unreadOf(thrown, pod) };
+        return { ...common, unread: unreadPod(thrown, pod) };
       }
     }),
   );
@@ -153,15 +155,13 @@ async function agentsOf(
         });
       } catch (thrown) {
         signal.throwIfAborted();
-        return { ...common, unread: unreadOf(thrown, pod) };
+        return { ...common, unread: unreadPod(thrown, pod) };
       }
     }),
   );
 }
 
-/** Why a read failed; of a pod that does not run, what Kubernetes says of it. */
-function unreadOf(thrown: unknown, pod?: ProgramPod): Unread {
-  if (pod?.detail !== undefined) return { reason: "unreachable", detail: pod.detail };
-  if (thrown instanceof ApiFault) return { reason: thrown.reason, detail: thrown.message };
-  return { reason: "garbage", detail: thrown instanceof Error ? thrown.message : String(thrown) };
+/** Of a pod that does not run, what Kubernetes says of it. */
+function unreadPod(thrown: unknown, { detail }: ProgramPod): Unread {
+  return detail === undefined ? unreadOf(thrown) : { reason: "unreachable", detail };
 }

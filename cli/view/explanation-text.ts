@@ -1,21 +1,37 @@
 import { REASONS } from "../../api/reasons.ts";
 import type { Severity } from "../exit-code.ts";
 import { type Cell, type Paint, table } from "../output/table.ts";
+import type { ExplainedClusterIp } from "./cluster-ip.ts";
+import { clusterIpLines } from "./cluster-ip-text.ts";
 import type { Comparison, ExplainedEndpoint, ExplainedPort, Explanation } from "./explanation.ts";
 
 /** Rows of a port; `-o json` has all. */
 const MOST_ROWS = 100;
 
-/** What is known besides the plan: where DNS points, and conditions of the import and its exports. */
-export interface Surroundings {
-  readonly dns: string;
+/** What is known besides the plan of an import: the ClusterIP of the Service of its name, and conditions of the import and its exports. */
+interface Surroundings {
+  readonly clusterIp: ExplainedClusterIp;
   /** Such as `ServiceExport in cluster-1: PortConflict, ports are merged, …`. */
   readonly remarks: readonly string[];
 }
 
+/** An import in one context, and where DNS points. */
+export interface ExplainedImport extends Explanation, Surroundings {
+  readonly dns: string;
+}
+
+/** A Service without an import in one context. */
+export interface ExplainedService extends Surroundings {
+  readonly context: string;
+  readonly import: string;
+  /** That there is no import, as a clause. */
+  readonly absent: string;
+  readonly severity: Severity;
+}
+
 /** An explanation as text; `isVerbose`: with the meaning of each reason. PURE. */
 export function explanationText(
-  found: Explanation & Surroundings,
+  found: ExplainedImport,
   isVerbose: boolean,
   paint: Paint = (_style, text) => text,
 ): string {
@@ -37,15 +53,33 @@ export function explanationText(
     ["DNS", found.dns],
     ["Agent", agentText(found)],
     ["Kernel", comparisonText(found.kernel, "as planned")],
+    ...clusterIpLines(found.clusterIp),
     ...found.remarks.map((remark): [string, string] => ["Remark", remark]),
   ];
-  const width = Math.max(...head.map(([name]) => name.length)) + 2;
-  const lines = head.map(
-    ([name, text]) => `${paint("heading", `${name}:`.padEnd(width))}${text}\n`,
-  );
   const meaning = found.reason === "programmed" ? [] : [`\n${REASONS[found.reason]}\n`];
   const ports = found.ports.map((port) => `\n${portText(port, isVerbose, paint)}`);
-  return [...lines, ...meaning, ...ports].join("");
+  return [headText(head, paint), ...meaning, ...ports].join("");
+}
+
+/** A Service without an import, as text. PURE. */
+export function serviceText(
+  { absent, clusterIp, context, remarks }: ExplainedService,
+  paint: Paint = (_style, text) => text,
+): string {
+  const head: [string, string][] = [
+    ["Import", absent],
+    ["Seen from", `context ${context}`],
+    ...clusterIpLines(clusterIp),
+    ...remarks.map((remark): [string, string] => ["Remark", remark]),
+  ];
+  return headText(head, paint);
+}
+
+function headText(head: readonly (readonly [string, string])[], paint: Paint): string {
+  const width = Math.max(...head.map(([name]) => name.length)) + 2;
+  return head
+    .map(([name, text]) => `${paint("heading", `${name}:`.padEnd(width))}${text}\n`)
+    .join("");
 }
 
 function agentText({ agent }: Explanation): string {

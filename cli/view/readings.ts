@@ -6,6 +6,23 @@ export interface Unread {
   readonly detail: string;
 }
 
+/** A part of what a command shows that could not be read, such as `nodes`, and why. */
+export interface UnreadPart extends Unread {
+  readonly what: string;
+}
+
+/** What was read about the ClusterIP of a Service. */
+export interface ClusterIpReading {
+  /** Absent if it does not exist, or could not be read; so is the Namespace. */
+  readonly service?: unknown;
+  readonly namespace?: unknown;
+  /** All EndpointSlices of the Service. */
+  readonly slices: readonly unknown[];
+  /** `/debug` of the controller that leads; absent if nothing asks for failover, or it could not be read. */
+  readonly page?: unknown;
+  readonly unread: readonly UnreadPart[];
+}
+
 /** A controller's pod, and its page `/debug`. */
 export interface ControllerReading {
   readonly pod: string;
@@ -41,8 +58,9 @@ export interface ContextReading {
   readonly exports: readonly unknown[];
   /** Problems of the imports' plans (`importProblems`). */
   readonly problems: readonly Problem[];
-  /** What could not be read, such as `nodes`. */
-  readonly unread: readonly (Unread & { readonly what: string })[];
+  /** Only problems of this namespace are shown. */
+  readonly namespace?: string;
+  readonly unread: readonly UnreadPart[];
 }
 
 /** How bad, and of which object. */

@@ -1,6 +1,7 @@
 import type { Severity } from "../exit-code.ts";
 import { type Cell, type Paint, type Style, table } from "../output/table.ts";
 import type { AgentsStatus } from "./agent-status.ts";
+import type { FailoverCount } from "./failover-problems.ts";
 import type { ContextStatus, SeenCluster } from "./status.ts";
 
 const STYLES: Readonly<Record<Severity, Style | undefined>> = {
@@ -83,7 +84,8 @@ function noteOf({ state, silentSeconds, detail }: SeenCluster): string {
 }
 
 function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): string {
-  const rows = all.map(({ context, controllers, agents }) => [
+  const isFailover = all.some(({ failover }) => failover !== undefined);
+  const rows = all.map(({ context, controllers, agents, failover }) => [
     context,
     cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
     cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
@@ -92,6 +94,7 @@ function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): st
     String(agents.notReady),
     String(agents.unknown),
     agents.versions.join(", "),
+    ...(isFailover ? [failoverCell(failover)] : []),
   ]);
   const heading = [
     "CONTEXT",
@@ -102,8 +105,16 @@ function agentTable(all: readonly ContextStatus[], paint: Paint | undefined): st
     "NOT READY",
     "UNKNOWN",
     "VERSION",
+    ...(isFailover ? ["FAILOVER"] : []),
   ];
   return table(heading, rows, paint);
+}
+
+/** Services whose ClusterIP can fail over, of those that ask for it. */
+function failoverCell(count: FailoverCount | undefined): Cell | string {
+  if (count === undefined) return "-";
+  const { prepared, requested } = count;
+  return cell(`${prepared}/${requested}`, prepared < requested ? "warning" : "well");
 }
 
 function ofDesired(ready: number, desired: number | undefined): string {
@@ -174,13 +185,15 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
   const add = (key: string, ...words: readonly string[]) =>
     lines.set(key, `${key}: ${words.filter((word) => word !== "").join("; ")}`);
   for (const status of all) {
-    const { context, agents, clusters } = status;
+    const { context, agents, clusters, failover } = status;
     for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
       const why = verdict === "member" ? reason : verdict;
       add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
     }
     const { ready, desired = agents.pods, inSync, behind } = agents;
     add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);
+    if (failover !== undefined)
+      add(`${context}: ClusterIP failover`, `${failover.prepared}/${failover.requested} Services`);
     for (const [what, { reason, detail }] of problemLines(status))
       add(`${context}: ${what}`, reason, detail);
   }

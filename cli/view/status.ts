@@ -1,7 +1,8 @@
 import { field, fieldAt, isFields, textField } from "../../api/parse/fields.ts";
 import type { Severity } from "../exit-code.ts";
 import { type AgentsStatus, agentsStatus } from "./agent-status.ts";
-import type { ContextReading, ControllerReading, Problem, Unread } from "./readings.ts";
+import { type FailoverCount, failoverCount, failoverProblems } from "./failover-problems.ts";
+import type { ContextReading, ControllerReading, Problem, UnreadPart } from "./readings.ts";
 
 /** The state of one cluster, as another one's controller sees it. Field names are those of `-o json`. */
 export interface SeenCluster {
@@ -47,9 +48,10 @@ export interface ContextStatus {
   /** All members, in order. */
   readonly clusters: readonly SeenCluster[];
   readonly agents: AgentsStatus;
+  /** Absent if no Service asks for ClusterIP failover. */
+  readonly failover?: FailoverCount;
   readonly problems: readonly Problem[];
-  /** What could not be read. */
-  readonly unread: readonly (Unread & { readonly what: string })[];
+  readonly unread: readonly UnreadPart[];
 }
 
 /** What was read of a context, as a document. PURE. */
@@ -61,6 +63,7 @@ export function contextStatus(reading: ContextReading): ContextStatus {
     return text === undefined ? {} : { [name]: text };
   };
   const { id } = own("id");
+  const failover = failoverCount(page);
   return {
     context: reading.context,
     ...(id !== undefined && { cluster: id }),
@@ -69,7 +72,12 @@ export function contextStatus(reading: ContextReading): ContextStatus {
     controllers: controllersStatus(reading),
     clusters: listOf(field(page, "clusters")).map(seenCluster),
     agents: agentsStatus(reading),
-    problems: [...reading.problems, ...conditionProblems(reading)],
+    ...(failover !== undefined && { failover }),
+    problems: [
+      ...reading.problems,
+      ...conditionProblems(reading),
+      ...failoverProblems(page, reading.namespace),
+    ],
     unread: reading.unread,
   };
 }

@@ -70,7 +70,9 @@ export interface DebugView {
   /** Endpoints of the local cluster whose unreadiness is held back (`held-back`). */
   readonly heldBack: number;
   readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
-  /** The first hundred Services that ask for ClusterIP failover, those that do not have it first; absent: none. */
+  /** Services that ask for ClusterIP failover, and those of them that have slices; absent: none asks. */
+  readonly failoverServices?: { readonly requested: number; readonly prepared: number };
+  /** The first hundred of them, those that do not have it first, or the one that was requested. */
   readonly failover?: readonly FailoverView[];
   readonly clusters: readonly ClusterView[];
 }

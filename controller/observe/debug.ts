@@ -11,11 +11,12 @@ type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number
 /** Milliseconds of the API server of a cluster's registry. */
 type AnswerMsOf = (cluster: string) => number | undefined;
 
-/** The present state, for users. */
+/** The present state, for users; with the failover of one Service, if that is requested. */
 export function debugView(
   controller: Controller,
   refusedOf: RefusedOf,
   answerMsOf: AnswerMsOf = () => undefined,
+  service?: string | null,
 ): DebugView {
   const { local, permission } = controller;
   const { identity } = controller.identity;
@@ -32,18 +33,26 @@ export function debugView(
     refused: refusedOf(undefined),
     heldBack: local.hold.heldBack,
     queue: { waiting: depth, working, failing },
-    ...failoversOf(controller),
+    ...failoversOf(controller, service),
     clusters: clustersOf(controller, refusedOf, answerMsOf),
   };
 }
 
-function failoversOf({ queue }: Controller): Pick<DebugView, "failover"> {
+function failoversOf(
+  { queue }: Controller,
+  only: string | null = null,
+): Pick<DebugView, "failover" | "failoverServices"> {
   const all = [...queue.failovers].map(
     ([service, { reason, clusters }]): FailoverView => ({ service, because: reason, clusters }),
   );
+  if (all.length === 0) return {};
+  const prepared = all.filter(({ clusters }) => clusters.length > 0).length;
+  const shown = only === null ? all : all.filter(({ service }) => service === only);
   const isPrepared = ({ because }: FailoverView) => Number(because === "failover-prepared");
-  const failover = all.sort((a, b) => isPrepared(a) - isPrepared(b)).slice(0, MOST_FAILOVERS);
-  return failover.length === 0 ? {} : { failover };
+  return {
+    failoverServices: { requested: all.length, prepared },
+    failover: shown.sort((a, b) => isPrepared(a) - isPrepared(b)).slice(0, MOST_FAILOVERS),
+  };
 }
 
 function clustersOf(

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VERSION } from "../../common/version.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { ask, open } from "../../test/stages/failover-world.ts";
 import { AnswerTimes } from "./answer-times.ts";
+import type { FailoverView } from "./debug-view.ts";
 import { pages } from "./pages.ts";
 
 /** The answer of a page of a cluster's controller: status and text. */
@@ -66,6 +68,30 @@ test("/debug shows why a replica does not write", async () => {
   assert.deepEqual(await says(), [false, "standby"], "the page is that of the other replica");
   await world.pass(20_000);
   assert.deepEqual(await says(), [true, undefined]);
+  await world.stop();
+});
+
+test("/debug counts Services that ask for failover, and lists the first hundred, or one that is requested", async () => {
+  const { world, c1 } = await open();
+  const failover = async (query = "") => {
+    const view = JSON.parse((await page(c1, `/debug${query}`)).slice(4));
+    const listed = view.failover?.map(({ service, because }: FailoverView) => [service, because]);
+    return { ...view.failoverServices, listed };
+  };
+  c1.serve("shop/zoo", ["10.1.0.9"]);
+  ask(c1, "true", "services", "shop/zoo");
+  await world.pass(5000);
+  const [web, zoo] = [
+    ["shop/web", "failover-prepared"],
+    ["shop/zoo", "not-exported-elsewhere"],
+  ];
+  const counts = { requested: 2, prepared: 1 };
+  assert.deepEqual(await failover(), { ...counts, listed: [zoo, web] });
+  assert.deepEqual(await failover("?failover=shop/web"), { ...counts, listed: [web] });
+  assert.deepEqual(await failover("?failover=shop/no"), { ...counts, listed: [] });
+  for (const key of ["shop/web", "shop/zoo"]) ask(c1, "false", "services", key);
+  await world.pass(5000);
+  assert.deepEqual(await failover(), { listed: undefined });
   await world.stop();
 });
 

@@ -19,7 +19,8 @@ export function pages(
 ): Route[] {
   const answerMsOf = (cluster: string) =>
     answers.median(cluster, cluster === controller.identity.identity?.id);
-  const view = () => debugView(controller, (cluster) => metrics.refusedOf(cluster), answerMsOf);
+  const view = (service?: string | null) =>
+    debugView(controller, (cluster) => metrics.refusedOf(cluster), answerMsOf, service);
   return [
     // A blocked event loop does not answer; everything else has a timeout.
     { path: "/livez", probe: true, answer: ({ query }) => checksReply("livez", [], query) },
@@ -39,10 +40,10 @@ export function pages(
     },
     {
       path: "/debug",
-      answer: () => ({
+      answer: ({ query }) => ({
         status: 200,
         type: "application/json; charset=utf-8",
-        body: `${JSON.stringify(view(), undefined, 2)}\n`,
+        body: `${JSON.stringify(view(query.get("failover")), undefined, 2)}\n`,
       }),
     },
   ];

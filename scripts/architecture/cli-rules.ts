@@ -15,11 +15,12 @@ export const CLI_RULES: readonly Rule[] = [
       "api/**",
       "agent/{model,plan}/**",
       "agent/backends/backend.ts",
+      "controller/model/**",
       "cli/exit-code.ts",
       "cli/output/**",
     ],
     pure: true,
-    why: "What commands show, by the same pure code as the agents'.",
+    why: "What commands show, by the same pure code as the agents' and the controller's.",
   },
   {
     files: ["cli/agents/**"],

@@ -28,6 +28,10 @@ before(async () => {
   await c2.serve("shop/web", ["10.2.0.7"]);
   await c2.export("shop/web");
   await c1.untilImported("shop/web", ["10.2.0.7"]);
+  await eventually(
+    async () => assert.equal((await c1.page("/debug")).match(/"renewing"/g)?.length, 2),
+    30_000,
+  );
   agent = new HttpServer({ host: "127.0.0.1", port: 0 }, agentPages(), quiet());
   ports = await PodPorts.start(c1.plane);
   await ports.pod("controller", "controller-1", c1.pagesPort);
@@ -171,7 +175,9 @@ test("the rights of the guide are enough to read pages, and without them the row
     ["agents", "controllers", "deployments", "exports", "imports"].map((one) => `${one} forbidden`),
   );
   const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/kubectl-plugin.md`, "utf8");
-  const role = parse(/^```yaml\n(apiVersion: rbac.*?)^```$/ms.exec(guide)?.[1] ?? "");
+  const role = parse(
+    /^```yaml\n(apiVersion: rbac\S+\nkind: Role\n.*?)^```$/ms.exec(guide)?.[1] ?? "",
+  );
   await plane.admin.apply(role);
   const { namespace, name } = role.metadata;
   await plane.admin.apply({
