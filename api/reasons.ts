@@ -264,6 +264,8 @@ export const REASONS = {
   // A Service whose ClusterIP is to fail over (annotation cluster-ip-failover).
   "failover-prepared":
     "Failover slices list endpoints of the nearest other clusters for the Service; a proxy uses them while no local endpoint is ready.",
+  "local-terminating":
+    "The last local endpoints of the Service terminate: meanwhile its failover slices list ready endpoints, so that proxies leave the local ones before they end.",
   "failover-limit":
     "The nearest other clusters have more than 1,000 endpoints, or 100 slices, of one IP family for the Service: the rest is left out of its failover slices.",
   "failover-forbidden": "--cluster-ip-failover is `never` in this cluster.",

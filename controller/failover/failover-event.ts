@@ -14,12 +14,16 @@ export function isQuiet({ reason }: FailoverResult): boolean {
   return QUIET.includes(reason);
 }
 
-/** True if nothing has changed that is reported. */
+/** True if nothing has changed that an Event reports. The end of local endpoints is one of their Service, not of this. */
 export function isSameResult(
   a: FailoverResult | undefined,
   b: FailoverResult | undefined,
 ): boolean {
-  return a?.reason === b?.reason && a?.clusters.join() === b?.clusters.join();
+  return lasting(a?.reason) === lasting(b?.reason) && a?.clusters.join() === b?.clusters.join();
+}
+
+function lasting(reason: FailoverReason | undefined): FailoverReason | undefined {
+  return reason === "local-terminating" ? "failover-prepared" : reason;
 }
 
 /** The Event of a Service whose failover has changed; undefined if it needs none. PURE. */
@@ -33,7 +37,7 @@ export function failoverEvent(result: FailoverResult): ConditionEvent | undefine
   const named = clusters.slice(0, MOST_NAMED).join(", ");
   const more = clusters.length - MOST_NAMED;
   const where = `${named}${more > 0 ? `, and ${more} more` : ""}`;
-  const remark = reason === "failover-prepared" ? "" : ` (${reason}) ${REASONS[reason]}`;
+  const remark = lasting(reason) === "failover-prepared" ? "" : ` (${reason}) ${REASONS[reason]}`;
   const message = `While no local endpoint is ready, the ClusterIP leads to endpoints of: ${where}.${remark}`;
   const level = PARTIAL.includes(reason) ? "Warning" : "Normal";
   return { level, reason: "FailoverPrepared", message };

@@ -7,8 +7,10 @@ import { exportRecord, KEY, servicePort } from "../../test/generators/export-rec
 import type { Contribution } from "../import/imported-slices.ts";
 import { merge } from "../merge/merge.ts";
 import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
+import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
 import { type FailoverInput, failoverOf } from "./failover-of.ts";
+import { LocalEndpoints } from "./local-endpoints.ts";
 import { MOST_FAILOVER_ENDPOINTS, MOST_FAILOVER_SLICES } from "./within-limits.ts";
 
 const READY = { ready: true, serving: true, terminating: false };
@@ -61,17 +63,23 @@ function wanted(contributions: readonly Contribution[], over: Partial<FailoverIn
     here: { cluster: "c1", region: "eu" },
     declared: new Map(clusters.map((cluster) => [cluster, cidrs("10.0.0.0/8")])),
     present: [],
-    local: new Set(),
+    local: new LocalEndpoints([]),
     isSynced: () => true,
     isInRotation: () => true,
     ...over,
   });
 }
 
-/** Cluster, ports and addresses of each slice, and the clusters whose present slices stay. */
+/** A present failover slice of a cluster. */
+function present(cluster: string, over: Partial<FailoverSliceFact> = {}): FailoverSliceFact {
+  const { family, ports, endpoints } = sliceOf(cluster, 9);
+  const key = objectKey("demo", `serve.${cluster}.failover.0`);
+  return { key, cluster, family, ports, endpoints, ...over };
+}
+
+/** Cluster, ports and addresses of each slice, in order. */
 function listed(contributions: readonly Contribution[], over: Partial<FailoverInput> = {}) {
-  const { kept, slices } = wanted(contributions, over);
-  const written = slices.map((slice) => {
+  const lines = wanted(contributions, over).slices.map((slice) => {
     const { fact } = parseServiceSlice({
       ...slice,
       metadata: { ...slice.metadata, labels: { "kubernetes.io/service-name": "serve" } },
@@ -80,7 +88,7 @@ function listed(contributions: readonly Contribution[], over: Partial<FailoverIn
     const ports = fact?.ports.map(({ name }) => name).join();
     return `${cluster} ${ports} ${fact?.endpoints.map(({ address }) => address).join()}`;
   });
-  return [...written, ...kept.map((cluster) => `${cluster} kept`)];
+  return lines.sort();
 }
 
 test("each port has its own nearest tier: one that only a farther cluster serves is listed from there", () => {
@@ -155,33 +163,117 @@ test("an exporter without declared ranges, or with ranges of every address, is n
 
 test("slices of a cluster that was not listed since the start stay while it counts as alive; those of others follow", () => {
   const far = share("c3", [sliceOf("c3", 33)], { region: "us" });
-  const unlisted = { present: ["c2", "c3"], isSynced: (cluster: string) => cluster !== "c2" };
-  assert.deepEqual(listed([far], unlisted), ["c3 http 10.0.0.33", "c2 kept"]);
+  const unlisted = {
+    present: [present("c2"), present("c3")],
+    isSynced: (cluster: string) => cluster !== "c2",
+  };
+  assert.deepEqual(listed([far], unlisted), ["c2 http 10.0.0.9", "c3 http 10.0.0.33"]);
   const { reason, clusters } = wanted([far], unlisted);
   assert.deepEqual([reason, clusters], ["not-heard", ["c2", "c3"]]);
-  assert.deepEqual(listed([], unlisted), ["c2 kept"], "c3 is known to export nothing");
-  assert.deepEqual(listed([], { ...unlisted, allSynced: false }), ["c2 kept"]);
-  assert.deepEqual(listed([], { present: ["c2"] }), [], "c2 is known to export nothing");
+  assert.deepEqual(listed([], unlisted), ["c2 http 10.0.0.9"], "c3 is known to export nothing");
+  assert.deepEqual(listed([], { ...unlisted, allSynced: false }), ["c2 http 10.0.0.9"]);
+  assert.deepEqual(listed([], { present: [present("c2")] }), [], "c2 is known to export nothing");
 });
 
 test("slices of a cluster that was not listed since the start make way, once it is out of rotation, for ready endpoints only", () => {
   const silent = {
-    present: ["c2"],
+    present: [present("c2")],
     isSynced: (cluster: string) => cluster !== "c2",
     isInRotation: (cluster: string) => cluster !== "c2",
   };
   const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
   assert.deepEqual(listed([far], silent), ["c3 http 10.0.0.3"]);
-  assert.deepEqual(listed([], silent), ["c2 kept"], "better than none");
+  assert.deepEqual(listed([], silent), ["c2 http 10.0.0.9"], "better than none");
   const leaving = sliceOf("c3", 3, { endpoints: [{ address: "10.0.0.3", ...LEAVING }] });
-  assert.deepEqual(listed([share("c3", [leaving])], silent), ["c3 http 10.0.0.3", "c2 kept"]);
+  assert.deepEqual(listed([share("c3", [leaving])], silent), [
+    "c2 http 10.0.0.9",
+    "c3 http 10.0.0.3",
+  ]);
   const stale = share("c3", [sliceOf("c3", 3)], { state: "stale" });
-  assert.deepEqual(listed([stale], silent), ["c3 http 10.0.0.3", "c2 kept"]);
+  assert.deepEqual(listed([stale], silent), ["c2 http 10.0.0.9", "c3 http 10.0.0.3"]);
   for (const ranges of [cidrs("0.0.0.0/0"), undefined]) {
     const declared = new Map([["c2", cidrs("10.0.0.0/8")]]);
     if (ranges !== undefined) declared.set("c3", ranges);
-    assert.deepEqual(listed([far], { ...silent, declared }), ["c2 kept"]);
+    assert.deepEqual(listed([far], { ...silent, declared }), ["c2 http 10.0.0.9"]);
   }
+});
+
+test("a slice of a cluster that is out of rotation stays for a port or family that no ready endpoint of another cluster has", () => {
+  const silent = {
+    isSynced: (cluster: string) => cluster !== "c2",
+    isInRotation: (cluster: string) => cluster !== "c2",
+  };
+  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
+  const admin = present("c2", { ports: [ADMIN] });
+  assert.deepEqual(listed([far], { ...silent, present: [admin] }), [
+    "c2 admin 10.0.0.9",
+    "c3 http 10.0.0.3",
+  ]);
+  const six = present("c2", { family: "IPv6", endpoints: [{ address: "fd00:10::9", ...READY }] });
+  assert.deepEqual(listed([far], { ...silent, present: [six] }), [
+    "c2 http fd00:10::9",
+    "c3 http 10.0.0.3",
+  ]);
+});
+
+test("present slices of clusters that are not heard count for the limits", () => {
+  const many = Array.from({ length: MOST_FAILOVER_SLICES + 20 }, (_, i) =>
+    present("c2", { key: objectKey("demo", `serve.c2.failover.${i}`) }),
+  );
+  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
+  const all = listed([far], { present: many, isSynced: (cluster) => cluster !== "c2" });
+  assert.equal(all.length, MOST_FAILOVER_SLICES);
+  assert.ok(all.includes("c3 http 10.0.0.3"));
+});
+
+test("endpoints of other clusters are ready while the last local ones terminate, for each family and slice", () => {
+  const conditionsOf = (local: readonly SliceFact[], over: Partial<FailoverInput> = {}) => {
+    const six = sliceOf("c2", 6, {
+      family: "IPv6",
+      endpoints: [{ address: "fd00:10::2", ...READY }],
+    });
+    const both = sliceOf("c2", 2, { ports: [HTTP, ADMIN] });
+    const from = share("c2", [both, six], { ports: [HTTP, ADMIN] });
+    const { slices, reason } = wanted([from], { local: new LocalEndpoints(local), ...over });
+    const states = slices.map(({ addressType, endpoints }) => {
+      const [endpoint] = endpoints as { conditions: unknown }[];
+      return [addressType, endpoint?.conditions] as const;
+    });
+    return [reason, Object.fromEntries(states)];
+  };
+  const own = (...conditions: readonly (typeof READY)[]) =>
+    sliceOf("c1", 1, {
+      ports: [HTTP, ADMIN],
+      endpoints: conditions.map((one, i) => ({ address: `10.1.0.${i}`, ...one })),
+    });
+  const last = ["failover-prepared", { IPv4: LEAVING, IPv6: LEAVING }];
+  const four = ["local-terminating", { IPv4: READY, IPv6: LEAVING }];
+  assert.deepEqual(conditionsOf([own(LEAVING, DEAD)]), four);
+  assert.deepEqual(conditionsOf([own(LEAVING), own(LEAVING)]), four);
+  assert.deepEqual(conditionsOf([]), last, "they are all that there is");
+  assert.deepEqual(conditionsOf([own(DEAD)]), last);
+  assert.deepEqual(conditionsOf([own(READY, LEAVING)]), last);
+  assert.deepEqual(conditionsOf([own(LEAVING), own(READY)]), last);
+  const unready = { ready: false, serving: true, terminating: false };
+  assert.deepEqual(conditionsOf([own(unready)]), last, "no proxy uses it");
+  const http = { ...own(LEAVING), ports: [HTTP] };
+  const admin = { ...own(READY), ports: [ADMIN] };
+  assert.deepEqual(conditionsOf([http, admin]), last, "a slice has one state for all its ports");
+  assert.deepEqual(conditionsOf([http]), last);
+});
+
+test("endpoints that are not ready in their cluster, or of one that is stale or not heard, never are", () => {
+  const local = new LocalEndpoints([
+    sliceOf("c1", 1, { endpoints: [{ address: "10.1.0.1", ...LEAVING }] }),
+  ]);
+  const leaving = sliceOf("c2", 2, { endpoints: [{ address: "10.0.0.2", ...LEAVING }] });
+  const shown = (contributions: readonly Contribution[], over: Partial<FailoverInput> = {}) =>
+    wanted(contributions, { local, ...over }).slices.map(({ endpoints }) => endpoints);
+  const last = [[{ addresses: ["10.0.0.2"], conditions: LEAVING }]];
+  assert.deepEqual(shown([share("c2", [leaving])]), last);
+  assert.deepEqual(shown([share("c2", [sliceOf("c2", 2)], { state: "stale" })]), last);
+  const before = present("c2", { endpoints: [{ address: "10.0.0.2", ...READY }] });
+  assert.deepEqual(shown([], { present: [before], isSynced: () => false }), last);
 });
 
 test("an address that the Service's own slices list is left out, whichever cluster claims it", () => {
@@ -191,7 +283,8 @@ test("an address that the Service's own slices list is left out, whichever clust
       { address: "10.0.0.2", ...READY },
     ],
   });
-  const local = new Set(["10.0.0.1"]);
+  const dead = [{ address: "10.0.0.1", ...DEAD }];
+  const local = new LocalEndpoints([sliceOf("c1", 1, { endpoints: dead })]);
   assert.deepEqual(listed([share("c2", [both])], { local }), ["c2 http 10.0.0.2"]);
   const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
   assert.deepEqual(listed([share("c2"), far], { local }), ["c3 http 10.0.0.3"]);

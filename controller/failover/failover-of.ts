@@ -12,12 +12,15 @@ import {
 import type { MergedService } from "../merge/merged.ts";
 import type { ServiceFact, ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
-import { failoverSlice } from "./failover-slice.ts";
+import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
+import { encodeFailoverSlice, type FailoverSlice, failoverSlice } from "./failover-slice.ts";
+import type { LocalEndpoints } from "./local-endpoints.ts";
 import { nearestRemote, type RemoteSlice } from "./nearest-remote.ts";
+import { type Contact, notHeard, presentSlices } from "./not-heard.ts";
 import { withinLimits } from "./within-limits.ts";
 
 /** Input of `failoverOf`. */
-export interface FailoverInput {
+export interface FailoverInput extends Contact {
   readonly service: ServiceFact & { readonly uid: string };
   /** The merged exports of all clusters; absent: none. */
   readonly merged?: MergedService;
@@ -34,14 +37,9 @@ export interface FailoverInput {
   readonly here: Origin;
   /** The declared endpoint ranges of other clusters. */
   readonly declared: ReadonlyMap<string, readonly Cidr[]>;
-  /** Clusters that the present failover slices of the Service come from. */
-  readonly present: readonly string[];
-  /** Addresses that the Service's own slices list, ready or not. */
-  readonly local: ReadonlySet<string>;
-  /** True if it is known what a cluster exports. */
-  readonly isSynced: (cluster: string) => boolean;
-  /** False for a cluster that is stale or drained. */
-  readonly isInRotation: (cluster: string) => boolean;
+  /** The present failover slices of the Service. */
+  readonly present: readonly FailoverSliceFact[];
+  readonly local: LocalEndpoints;
 }
 
 /** Why a Service has failover slices, or none. */
@@ -55,6 +53,7 @@ export type FailoverReason = Extract<
   | "failover-prepared"
   | "family-not-merged"
   | "import-missing"
+  | "local-terminating"
   | "no-remote-endpoint"
   | "not-exported-elsewhere"
   | "not-heard"
@@ -67,6 +66,9 @@ export type FailoverReason = Extract<
   | "unready-published"
 >;
 
+/** Nothing is missing for now. */
+const COMPLETE: readonly FailoverReason[] = ["failover-prepared", "unready-published"];
+
 /** What is reported of the failover slices of one Service. */
 export interface FailoverResult {
   readonly reason: FailoverReason;
@@ -77,8 +79,6 @@ export interface FailoverResult {
 /** The wanted failover slices of one Service. */
 export interface FailoverWanted extends FailoverResult {
   readonly slices: readonly Manifest[];
-  /** Clusters whose present slices stay as they are. */
-  readonly kept: readonly string[];
 }
 
 /** What other clusters have for a Service, and why it is all, or nothing. */
@@ -89,7 +89,7 @@ interface Usable {
 
 /** Computes the failover slices of a Service that asks for them. PURE. */
 export function failoverOf(input: FailoverInput): FailoverWanted {
-  const { service, merged, contributions, present, tiers, here } = input;
+  const { service, merged, contributions, tiers, here } = input;
   const { properties } = service;
   if (properties === undefined) return without("service-external-name");
   if (properties.headless) return without("service-headless");
@@ -99,10 +99,7 @@ export function failoverOf(input: FailoverInput): FailoverWanted {
     return wantedOf({ reason: notExported(input), slices: [] }, input);
   }
   // It is written next; until then its tiers are unknown.
-  if (tiers === undefined) {
-    const clusters = namesIn(present);
-    return { reason: "import-missing", slices: [], kept: clusters, clusters };
-  }
+  if (tiers === undefined) return written("import-missing", presentSlices(input.present), input);
   const declaring = remote.filter(({ record }) => isDeclared(input.declared.get(record.cluster)));
   if (declaring.length === 0) {
     const isOpen = remote.some(({ record }) => input.declared.has(record.cluster));
@@ -117,38 +114,44 @@ function usableOf(
   importable: readonly ImportableSlice[],
   properties: ServiceProperties,
   tiers: Tiers,
-  { local, service }: FailoverInput,
+  { local, service: { publishesUnready } }: FailoverInput,
 ): Usable {
   const all = importable.filter(hasEndpoints);
   const inFamily = all.filter(({ slice }) => properties.families.includes(slice.family));
   const matching = inFamily.flatMap((one) => withPortsOf(properties, one));
   // A proxy that finds an address twice takes either: a local pod would become a terminating one.
-  const elsewhere = matching.map((one) => withoutAddresses(local, one)).filter(hasEndpoints);
-  const { slices, limited } = withinLimits(nearestRemote(elsewhere, tiers));
+  const elsewhere = matching
+    .map((one) => withoutAddresses(local.addresses, one))
+    .filter(hasEndpoints);
+  const slices = nearestRemote(elsewhere, tiers);
   if (slices.length > 0) {
-    const unless = service.publishesUnready === true ? "unready-published" : "failover-prepared";
-    return { reason: limited ? "failover-limit" : unless, slices };
+    return { reason: publishesUnready ? "unready-published" : "failover-prepared", slices };
   }
   if (all.length === 0 || elsewhere.length > 0) return { reason: "no-remote-endpoint", slices };
   if (inFamily.length === 0) return { reason: "family-not-merged", slices };
   return { reason: matching.length === 0 ? "port-not-merged" : "endpoint-local", slices };
 }
 
-/**
- * What a cluster exports that was not listed since the start is unknown: its present slices stay while it counts as alive, and after
- * that until another cluster has ready endpoints. Those of other clusters follow what is known.
- */
+/** Slices of a cluster that was not listed may have to stay; those of other clusters follow what is known. */
 function wantedOf({ reason, slices }: Usable, input: FailoverInput): FailoverWanted {
-  const { service, present, isInRotation, isSynced } = input;
-  const isReplaced = slices.some(({ ready }) => ready);
-  const kept = namesIn(
-    present.filter((cluster) => !isSynced(cluster) && (isInRotation(cluster) || !isReplaced)),
-  );
+  const usable = slices.map((one) => failoverSlice(input.service.key, one));
+  const kept = notHeard(input.present, usable, input);
+  return written(kept.length > 0 ? "not-heard" : reason, [...usable, ...kept], input);
+}
+
+function written(
+  reason: FailoverReason,
+  all: readonly FailoverSlice[],
+  { local, service }: FailoverInput,
+): FailoverWanted {
+  const { slices, limited } = withinLimits(all);
+  const isFirst = ({ family, ports, ready }: FailoverSlice): boolean =>
+    ready && local.areTerminating(family, ports);
+  const more = limited ? "failover-limit" : slices.some(isFirst) && "local-terminating";
   return {
-    reason: kept.length > 0 ? "not-heard" : reason,
-    slices: slices.map((one) => failoverSlice(service, one)),
-    kept,
-    clusters: namesIn([...kept, ...slices.map(({ cluster }) => cluster)]),
+    reason: COMPLETE.includes(reason) ? more || reason : reason,
+    slices: slices.map((slice) => encodeFailoverSlice(slice, service, isFirst(slice))),
+    clusters: namesIn(slices.map(({ cluster }) => cluster)),
   };
 }
 
@@ -162,7 +165,7 @@ function notExported({ allSynced, declared, everySynced, others }: FailoverInput
 
 /** A Service without failover slices. */
 export function without(reason: FailoverReason): FailoverWanted {
-  return { reason, slices: [], kept: [], clusters: [] };
+  return { reason, slices: [], clusters: [] };
 }
 
 /** A range of all addresses says nothing about where endpoints are. */

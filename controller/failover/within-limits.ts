@@ -1,5 +1,5 @@
 import { ruleShares } from "../registry/rule-shares.ts";
-import type { RemoteSlice } from "./nearest-remote.ts";
+import type { FailoverSlice } from "./failover-slice.ts";
 
 /** Endpoints of one Service and IP family: as many as Kubernetes lists in its Endpoints object. */
 export const MOST_FAILOVER_ENDPOINTS = 1000;
@@ -7,18 +7,17 @@ export const MOST_FAILOVER_ENDPOINTS = 1000;
 export const MOST_FAILOVER_SLICES = 100;
 
 /** The slices within the limits, of which no cluster takes anything from one below an equal share. PURE. */
-export function withinLimits(slices: readonly RemoteSlice[]): {
-  readonly slices: readonly RemoteSlice[];
-  readonly limited: boolean;
-} {
-  const families = Map.groupBy(slices, ({ slice }) => slice.family).values();
+export function withinLimits<Slice extends FailoverSlice>(
+  slices: readonly Slice[],
+): { readonly slices: readonly Slice[]; readonly limited: boolean } {
+  const families = Map.groupBy(slices, ({ family }) => family).values();
   const kept = [...families].flatMap(familyWithinLimits);
   return { slices: kept, limited: endpointsOf(kept) < endpointsOf(slices) };
 }
 
-function familyWithinLimits(slices: readonly RemoteSlice[]): RemoteSlice[] {
+function familyWithinLimits<Slice extends FailoverSlice>(slices: readonly Slice[]): Slice[] {
   // In the same order in every replica.
-  const ordered = slices.toSorted((a, b) => compare(a.slice.key, b.slice.key));
+  const ordered = slices.toSorted((a, b) => compare(a.key, b.key));
   const byCluster = [...Map.groupBy(ordered, ({ cluster }) => cluster).values()];
   const most = ruleShares(
     byCluster.map(({ length }) => length),
@@ -29,17 +28,17 @@ function familyWithinLimits(slices: readonly RemoteSlice[]): RemoteSlice[] {
   return fewer.flatMap((list, i) => firstEndpoints(list, endpoints[i] ?? 0));
 }
 
-function firstEndpoints(slices: readonly RemoteSlice[], most: number): RemoteSlice[] {
+function firstEndpoints<Slice extends FailoverSlice>(slices: readonly Slice[], most: number) {
   let left = most;
-  return slices.flatMap((one) => {
-    const endpoints = one.slice.endpoints.slice(0, left);
+  return slices.flatMap((slice): Slice[] => {
+    const endpoints = slice.endpoints.slice(0, left);
     left -= endpoints.length;
-    return endpoints.length === 0 ? [] : [{ ...one, slice: { ...one.slice, endpoints } }];
+    return endpoints.length === 0 ? [] : [{ ...slice, endpoints }];
   });
 }
 
-function endpointsOf(slices: readonly RemoteSlice[]): number {
-  return slices.reduce((sum, { slice }) => sum + slice.endpoints.length, 0);
+function endpointsOf(slices: readonly FailoverSlice[]): number {
+  return slices.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
 }
 
 function compare(a: string, b: string): number {

@@ -8,13 +8,18 @@ import { isSubdomainName, type ObjectKey } from "../../api/names.ts";
 import { fieldAt, textField } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import type { SliceFact } from "./facts.ts";
+import { parseSliceContent } from "./slice-content.ts";
 
 /** A failover slice. */
-export interface FailoverSliceFact {
+export interface FailoverSliceFact extends Pick<SliceFact, "family" | "ports" | "endpoints"> {
   readonly key: ObjectKey;
   /** Source cluster; absent: its label was removed, and the slice is written again. */
   readonly cluster?: string;
 }
+
+/** Its addresses were checked when it was written. */
+const ANY_ADDRESS = { clusterSetCidrs: [], endpointCidrs: [] };
 
 /** True for an EndpointSlice that the controller wrote for ClusterIP failover, valid or not. */
 export function isFailoverSlice(object: unknown): boolean {
@@ -29,8 +34,10 @@ export function serviceOfFailoverSlice(name: string, object: unknown): string {
 
 /** Parses a failover slice. */
 export function parseFailoverSlice(object: unknown): Parsed<FailoverSliceFact> {
-  return parseObject("EndpointSlice", object, isSubdomainName, (key) => {
+  return parseObject("EndpointSlice", object, isSubdomainName, (key, complaints) => {
+    const content = parseSliceContent(object, ANY_ADDRESS, complaints);
+    if (content === undefined) return undefined;
     const cluster = textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER);
-    return { key, ...(cluster !== undefined && { cluster }) };
+    return { key, ...content, ...(cluster !== undefined && { cluster }) };
   });
 }

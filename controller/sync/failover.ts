@@ -13,6 +13,7 @@ import {
   namesIn,
   without,
 } from "../failover/failover-of.ts";
+import { LocalEndpoints } from "../failover/local-endpoints.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
@@ -100,7 +101,7 @@ export class Failover {
     // Kubernetes deletes what a Service owns, and the content of a namespace. Both may also only be missing in a list.
     if (wanted === "unknown") return this.#note(key, undefined, false);
     const [free, taken] = this.#split(wanted?.slices ?? []);
-    const gone = this.#goneOf(key, free, wanted?.kept ?? []);
+    const gone = this.#goneOf(key, free);
     // New slices before old ones go: a Service must not be without any between two clusters.
     let written = await this.#write(free);
     if (written.inPlace.length === 0 && isRefused(written.fault)) {
@@ -140,12 +141,8 @@ export class Failover {
       ...(tiers !== undefined && { tiers }),
       here: here(),
       declared: declared(),
-      local: new Set(
-        own.serviceSlices
-          .factsOf(key)
-          .flatMap(({ endpoints }) => endpoints.map(({ address }) => address)),
-      ),
-      present: own.failoverSlices.factsOf(key).flatMap(({ cluster }) => cluster ?? []),
+      local: new LocalEndpoints(own.serviceSlices.factsOf(key)),
+      present: own.failoverSlices.factsOf(key),
       isSynced,
       isInRotation,
     });
@@ -162,14 +159,10 @@ export class Failover {
     return [free, taken];
   }
 
-  /** Present slices that are neither wanted nor of a cluster whose slices stay. */
-  #goneOf(key: ObjectKey, wanted: readonly Manifest[], kept: readonly string[]): string[] {
-    const { failoverSlices } = this.#options.own;
+  /** Present slices that are not wanted. */
+  #goneOf(key: ObjectKey, wanted: readonly Manifest[]): string[] {
     const names = new Set(wanted.map(keyOf));
-    return [...failoverSlices.keysOf(key)].filter((slice) => {
-      const cluster = failoverSlices.fact(slice)?.cluster;
-      return !names.has(slice) && (cluster === undefined || !kept.includes(cluster));
-    });
+    return [...this.#options.own.failoverSlices.keysOf(key)].filter((slice) => !names.has(slice));
   }
 
   /** Attempts all writes. */
@@ -217,13 +210,14 @@ export class Failover {
 
 /** What is reported, without slices that are not in place. */
 function reported(
-  { reason, kept }: FailoverWanted,
+  { reason }: FailoverWanted,
   inPlace: readonly Manifest[],
   taken: readonly Manifest[],
   fault: unknown,
 ): FailoverResult {
-  const sources = inPlace.flatMap(({ metadata }) => metadata.labels?.[LABEL_SOURCE_CLUSTER] ?? []);
-  const clusters = namesIn([...kept, ...sources]);
+  const clusters = namesIn(
+    inPlace.flatMap(({ metadata }) => metadata.labels?.[LABEL_SOURCE_CLUSTER] ?? []),
+  );
   if (fault !== undefined) return { reason: "slice-refused", clusters };
   return { reason: taken.length > 0 ? "slice-foreign" : reason, clusters };
 }

@@ -49,6 +49,18 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
       }, 30_000);
     }
 
+    /** Waits until all of many connections of the pod, to both ClusterIPs, are answered by one pod. */
+    async function onlyFrom(pod: string): Promise<void> {
+      await eventually(async () => {
+        for (const ip of CLUSTER_IPS) {
+          const flags = ["--count", "40", "--every", "20000"];
+          const client = stage.client(mode).spawn(request(...flags, url(ip)));
+          await client.exited;
+          assert.deepEqual(answersOf([client]), { [pod]: 40 });
+        }
+      }, 30_000);
+    }
+
     function behaviour(mode: Mode): void {
       test("no connection of pods or hosts is refused or hangs while the Service is scaled to zero and back", async (t) => {
         await storm(t, mode, async () => {
@@ -70,16 +82,24 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
         await stage.c1.replace();
       });
 
+      test("connections leave the last local pods while these terminate, and none is lost when they end", async (t) => {
+        await storm(t, mode, async () => {
+          await stage.scale({ ready: [], terminating: BOTH.ready });
+          await onlyFrom(REMOTE);
+          for (const pod of BOTH.ready) await stage.end(pod);
+          await sleep(1_000);
+          await stage.scale(NONE);
+          await until(new RegExp(`^${REMOTE}$`));
+          for (const pod of BOTH.ready) await stage.start(pod);
+          await stage.scale(BOTH);
+          await until(/^c1\//);
+        });
+      });
+
       test("hints of local endpoints stay in force", async () => {
         await stage.scale({ ...BOTH, hints: true });
         // The node is in a's zone.
-        await eventually(async () => {
-          const client = stage
-            .client(mode)
-            .spawn(request("--count", "40", "--every", "20000", `tcp://${CLUSTER_IPS[0]}:80`));
-          await client.exited;
-          assert.deepEqual(answersOf([client]), { "c1/a": 40 });
-        }, 30_000);
+        await onlyFrom("c1/a");
         await stage.scale(BOTH);
       });
 
@@ -114,9 +134,7 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
   async function storm(t: TestContext, mode: Mode, changes: () => Promise<void>): Promise<void> {
     const flags = ["--for", "60", "--rate", String(RATE), "--in-flight", "50", "--every", "500"];
     const connect = (from: Namespace, ip: string): Process =>
-      from.spawn(
-        request(...flags, "--timeout", "5000", `tcp://${ip.includes(":") ? `[${ip}]` : ip}:80`),
-      );
+      from.spawn(request(...flags, "--timeout", "5000", url(ip)));
     const clients = [stage.client(mode), stage.node(mode)].flatMap((from) =>
       CLUSTER_IPS.map((ip) => connect(from, ip)),
     );
@@ -137,6 +155,10 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
     t.diagnostic(`${JSON.stringify(answers)}, the slowest ${Math.round(slowest)} ms`);
   }
 });
+
+function url(ip: string): string {
+  return `tcp://${ip.includes(":") ? `[${ip}]` : ip}:80`;
+}
 
 /** How often each pod has answered. */
 function answersOf(clients: readonly Process[]): Record<string, number> {

@@ -1,6 +1,7 @@
 import { ControllerStage, SLICE, type StagedCluster } from "../apiserver/controller-stage.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
+import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { KubeProxy, type Mode } from "./kube-proxy.ts";
@@ -16,14 +17,18 @@ export const CLUSTER_IPS = ["10.96.0.50", "fd00:96::50"] as const;
 /** Its load balancer's address, which nodes of c1 forward as a node port. */
 export const BALANCER = "192.0.2.50";
 
+const LEAVING = { ready: false, serving: true, terminating: true };
+
 /** A pod of c1: in zone z1 or z2. */
 export type LocalPod = "a" | "b";
 const ZONES = { a: "z1", b: "z2" } as const;
 
 /** What the endpoints of c1 say besides their addresses. */
 export interface Endpoints {
-  /** Those that are listed; none: the Service is scaled to zero. */
+  /** Those that are ready; none: the Service is scaled to zero. */
   readonly ready: readonly LocalPod[];
+  /** Those that terminate, and still serve. */
+  readonly terminating?: readonly LocalPod[];
   /** With hints that each zone uses its own. */
   readonly hints?: boolean;
 }
@@ -37,6 +42,7 @@ export class FailoverStage implements AsyncDisposable {
   readonly c1: StagedCluster;
   readonly c2: StagedCluster;
   readonly #controllers: ControllerStage;
+  readonly #servers = new Map<LocalPod | "c", Process>();
 
   private constructor(lab: Lab, controllers: ControllerStage) {
     this.lab = lab;
@@ -117,14 +123,14 @@ export class FailoverStage implements AsyncDisposable {
   }
 
   /** Writes the endpoints of c1, as Kubernetes' controllers would. Pods that are not listed run on. */
-  async scale({ ready, hints = false }: Endpoints): Promise<void> {
+  async scale({ ready, terminating = [], hints = false }: Endpoints): Promise<void> {
     for (const family of ["IPv4", "IPv6"] as const) {
       await this.c1.plane.admin.apply(
         sliceOf(
           family,
-          ready.map((pod) => ({
+          [...ready, ...terminating].map((pod) => ({
             addresses: [this.lab.pod("c1", "servers", pod).address(family)],
-            conditions: { ready: true },
+            conditions: ready.includes(pod) ? { ready: true } : LEAVING,
             nodeName: "servers",
             zone: ZONES[pod],
             ...(hints && { hints: { forZones: [{ name: ZONES[pod] }] } }),
@@ -132,6 +138,23 @@ export class FailoverStage implements AsyncDisposable {
         ),
       );
     }
+  }
+
+  /** Starts the program of a pod. */
+  async start(pod: LocalPod | "c"): Promise<void> {
+    const cluster = pod === "c" ? "c2" : "c1";
+    const server = this.lab
+      .pod(cluster, "servers", pod)
+      .spawn(serve("--name", `${cluster}/${pod}`));
+    await server.line(/serving/);
+    this.#servers.set(pod, server);
+  }
+
+  /** Ends it: what connects from now on is refused. */
+  async end(pod: LocalPod): Promise<void> {
+    const server = this.#servers.get(pod);
+    server?.signal("SIGKILL");
+    await server?.exited;
   }
 
   /** Which pod responds, or the error. */
@@ -148,14 +171,7 @@ export class FailoverStage implements AsyncDisposable {
   }
 
   async #fill(modes: readonly Mode[]): Promise<void> {
-    for (const [cluster, pod] of [
-      ["c1", "a"],
-      ["c1", "b"],
-      ["c2", "c"],
-    ] as const) {
-      const server = this.lab.pod(cluster, "servers", pod);
-      await server.spawn(serve("--name", `${cluster}/${pod}`)).line(/serving/);
-    }
+    for (const pod of ["a", "b", "c"] as const) await this.start(pod);
     const { admin } = this.c1.plane;
     for (const name of modes) {
       const labels = { "topology.kubernetes.io/zone": ZONES.a };

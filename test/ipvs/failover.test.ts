@@ -41,6 +41,9 @@ describe("the real kube-proxy in ipvs mode, with failover slices", () => {
       return results;
     })();
     for (let round = 0; round < 2; round++) {
+      shared.serve(["theirs"], ["other"], true);
+      await answers("other");
+      assert.deepEqual(await callers(20), ["other"], "none goes to the pod that ends");
       shared.serve([], ["other"]);
       await answers("other");
       await answers("other", shared.node.address(), NODE_PORT);

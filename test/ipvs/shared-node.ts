@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { objectKey } from "../../api/names.ts";
-import { failoverSlice } from "../../controller/failover/failover-slice.ts";
+import { encodeFailoverSlice, failoverSlice } from "../../controller/failover/failover-slice.ts";
 import type { SliceFact } from "../../controller/model/facts.ts";
 import { KubeProxy } from "../coexistence/kube-proxy.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
@@ -93,10 +93,10 @@ export class SharedNode implements AsyncDisposable {
     this.#manifests.write("web", importObject("shop/web", [VIP], [HTTP]), slice);
   }
 
-  /** Writes the Services, with these pods as endpoints. `remote`: those that a failover slice lists. */
-  serve(pods: readonly string[], remote: readonly string[] = []): void {
+  /** Writes the Services, with these pods as endpoints. `remote`: those that a failover slice lists. `terminating`: these pods end. */
+  serve(pods: readonly string[], remote: readonly string[] = [], terminating = false): void {
     const all = (names: readonly string[]) => names.map((name) => this.#pod(name));
-    writeObjects(this.#objects, this.lab, all(pods), all(remote));
+    writeObjects(this.#objects, this.lab, all(pods), all(remote), terminating);
   }
 
   /** The result of a connection from the client pod: the name of the responding pod, or the error. */
@@ -141,13 +141,14 @@ function kubeconfigOf(server: string): object {
 
 /**
  * A Node, a Service with a ClusterIP and one with a NodePort, both with these pods behind them, and with those of another cluster as the
- * controller lists them for failover.
+ * controller lists them for failover. `terminating`: the pods end.
  */
 function writeObjects(
   directory: string,
   lab: Lab,
   pods: readonly Namespace[],
   remote: readonly Namespace[] = [],
+  terminating = false,
 ): void {
   const address = lab.node("c1", "n1").address();
   const node = {
@@ -169,17 +170,17 @@ function writeObjects(
     ports: [TARGET],
     endpoints: pods.map((pod) => ({
       addresses: [pod.address()],
-      conditions: { ready: true, serving: true, terminating: false },
+      conditions: { ready: !terminating, serving: true, terminating },
     })),
   }));
   const failover =
-    remote.length === 0 ? [] : ["web", "door"].map((name) => failoverOf(name, remote));
+    remote.length === 0 ? [] : ["web", "door"].map((name) => failoverOf(name, remote, terminating));
   const draft = join(directory, "draft");
   writeFileSync(draft, JSON.stringify({ items: [node, ...services, ...slices, ...failover] }));
   renameSync(draft, join(directory, "list"));
 }
 
-function failoverOf(name: string, pods: readonly Namespace[]): object {
+function failoverOf(name: string, pods: readonly Namespace[], first: boolean): object {
   const slice: SliceFact = {
     key: objectKey("registry", `${name}.shop.1`),
     service: objectKey("shop", name),
@@ -189,7 +190,8 @@ function failoverOf(name: string, pods: readonly Namespace[]): object {
       return { address: pod.address(), ready: true, serving: true, terminating: false };
     }),
   };
-  return failoverSlice({ key: slice.service, uid: "u" }, { cluster: "c2", slice });
+  const listed = failoverSlice(slice.service, { cluster: "c2", ready: true, slice });
+  return encodeFailoverSlice(listed, { key: slice.service, uid: "u" }, first);
 }
 
 function service(name: string, spec: object, clusterIP: string): object {
