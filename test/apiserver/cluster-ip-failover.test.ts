@@ -98,6 +98,23 @@ test("other clusters, and the import here, never get the slices' endpoints as th
   await c1.endpoints(KEY, ["10.1.0.7"]);
 });
 
+test("while the last local endpoints terminate, those of other clusters are ready", async () => {
+  const ready = { ready: true, serving: true, terminating: false };
+  const reference = { ...SLICE, metadata: { namespace: "shop", name: "web-1" } };
+  const states = [
+    [LEAVING, ready],
+    [ready, LEAVING],
+  ];
+  for (const [local, remote] of states) {
+    const endpoints = [{ addresses: ["10.1.0.7"], conditions: local }];
+    await c1.plane.admin.patch(reference, { endpoints });
+    await eventually(async () => {
+      const conditions = endpointsOf(await failoverSlices()).map((one) => one.conditions);
+      assert.deepEqual(conditions, [remote, remote], c1.log);
+    }, 30_000);
+  }
+});
+
 test("an edited slice is put back; a deleted one, too", async () => {
   const [slice] = await untilAt("10.2.0.7", "10.3.0.7");
   assert.ok(slice !== undefined);
