@@ -1,3 +1,4 @@
+import { compareText } from "../../api/compare-text.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -39,8 +40,4 @@ function nearness({ onThisNode, inThisZone, maybeHere }: Candidate): number {
 
 function byDestination(a: Candidate, b: Candidate): number {
   return compareText(a.address, b.address) || a.port - b.port;
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

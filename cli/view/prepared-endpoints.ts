@@ -29,7 +29,8 @@ export function preparedIn(
 ): PreparedEndpoints[] {
   const groups = Map.groupBy(slices, ({ family, source = "?" }) => `${source} ${family}`);
   const ready = new Set(imported?.flatMap(readyIn));
-  return [...groups].sort(byName).flatMap(([, [first, ...rest]]) => {
+  return [...groups.keys()].sort().flatMap((name) => {
+    const [first, ...rest] = groups.get(name) ?? [];
     if (first === undefined) return [];
     const { family, source = "?" } = first;
     const addresses = new Set(
@@ -50,8 +51,4 @@ function readyIn({ cluster, endpoints }: ImportedSlice): string[] {
   return [...endpoints].flatMap(({ address, condition }) =>
     condition === "ready" ? [`${cluster} ${address}`] : [],
   );
-}
-
-function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : 1;
 }

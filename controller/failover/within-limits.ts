@@ -1,3 +1,4 @@
+import { compareText } from "../../api/compare-text.ts";
 import { ruleShares } from "../registry/rule-shares.ts";
 import type { FailoverSlice } from "./failover-slice.ts";
 
@@ -17,7 +18,7 @@ export function withinLimits<Slice extends FailoverSlice>(
 
 function familyWithinLimits<Slice extends FailoverSlice>(slices: readonly Slice[]): Slice[] {
   // In the same order in every replica.
-  const ordered = slices.toSorted((a, b) => compare(a.key, b.key));
+  const ordered = slices.toSorted((a, b) => compareText(a.key, b.key));
   const byCluster = [...Map.groupBy(ordered, ({ cluster }) => cluster).values()];
   const most = ruleShares(
     byCluster.map(({ length }) => length),
@@ -39,8 +40,4 @@ function firstEndpoints<Slice extends FailoverSlice>(slices: readonly Slice[], m
 
 function endpointsOf(slices: readonly FailoverSlice[]): number {
   return slices.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,3 +1,4 @@
+import { compareText } from "../../api/compare-text.ts";
 import type { ExportRecord } from "../model/facts.ts";
 
 /**
@@ -6,11 +7,7 @@ import type { ExportRecord } from "../model/facts.ts";
  */
 export function bySeniority(records: readonly ExportRecord[], decider?: string): ExportRecord[] {
   const rank = ({ cluster }: ExportRecord) => (cluster === decider ? 0 : 1);
-  // By code unit, independent of the locale.
   return records.toSorted(
-    (a, b) =>
-      rank(a) - rank(b) ||
-      a.exported - b.exported ||
-      (a.cluster < b.cluster ? -1 : Number(a.cluster > b.cluster)),
+    (a, b) => rank(a) - rank(b) || a.exported - b.exported || compareText(a.cluster, b.cluster),
   );
 }

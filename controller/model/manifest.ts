@@ -1,3 +1,5 @@
+import { compareText } from "../../api/compare-text.ts";
+
 /** A JSON value. */
 export type Json =
   | string
@@ -35,7 +37,5 @@ export interface Manifest {
 
 /** Sorted by key, so that equal maps are equal as JSON. */
 export function inKeyOrder<T>(mapping: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
-  return Object.fromEntries(
-    Object.entries(mapping).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),
-  );
+  return Object.fromEntries(Object.entries(mapping).toSorted(([a], [b]) => compareText(a, b)));
 }

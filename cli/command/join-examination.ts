@@ -1,0 +1,103 @@
+import type { Cluster } from "../clusters/cluster.ts";
+import { type OpenMember, trustedFor } from "../clusters/handover.ts";
+import type { JoinOptions } from "../clusters/join-plan.ts";
+import { whyUnreachable } from "../clusters/reach.ts";
+import { readFacts, readHub } from "../clusters/read-facts.ts";
+import type { HubFacts } from "../install/facts.ts";
+import { findingsOf, serviceOverlaps } from "../install/findings.ts";
+import { membersOf } from "../install/members.ts";
+import { table } from "../output/table.ts";
+import type { Terminal } from "../terminal.ts";
+import { openMembers } from "./clusterset-flags.ts";
+import { imagesOf } from "./image-flags.ts";
+import { type JoinFlags, memberFlags } from "./join-flags.ts";
+
+/** Reads and checks the clusters; undefined if they cannot join, which is then said. */
+export async function examined(
+  clusters: readonly Cluster[],
+  onHub: Cluster | undefined,
+  flags: JoinFlags,
+  terminal: Terminal,
+): Promise<JoinOptions | undefined> {
+  const { clusterset, clustersetCidr, skipManifests = false, dns } = flags;
+  const [facts, hub] = await Promise.all([
+    Promise.all(clusters.map((on) => readFacts(on, terminal.signal))),
+    onHub && readHub(onHub),
+  ]);
+  const unnamed = unknownContexts(clusters, flags);
+  const found = membersOf(facts, memberFlags(flags), hub);
+  const set = {
+    ...{ id: clusterset, members: found.members, hub, clustersetCidrs: clustersetCidr },
+    ...{
+      mode: hub === undefined ? ("mesh" as const) : ("hub" as const),
+      manifests: !skipManifests,
+    },
+  };
+  const { faults, warnings } = findingsOf(set);
+  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set)];
+  for (const warning of warnings) terminal.note(`warning: ${warning}\n`);
+  for (const fault of all) terminal.note(`error: ${fault}\n`);
+  if (all.length > 0) return undefined;
+  const members = openMembers(found.members, clusters);
+  for (const warning of await unreachable(members, onHub, hub, flags))
+    terminal.note(`warning: ${warning}\n`);
+  terminal.out(membersText(members, terminal));
+  return {
+    ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
+    ...{ force: flags.forceConflicts === true, validate: flags.dryRun === "server" },
+    ...(hub && onHub && { hub: { on: onHub, facts: hub, server: flags.hubServer ?? hub.address } }),
+  };
+}
+
+/** A flag for a context that does not join is a mistake in writing. */
+function unknownContexts(clusters: readonly Cluster[], flags: JoinFlags): string[] {
+  const contexts = new Set(clusters.map(({ context }) => context));
+  const { components, ...values } = memberFlags(flags);
+  const named = [
+    ...Object.values(values).flatMap((one: ReadonlyMap<string, string>) => [...one.keys()]),
+    ...components.flatMap(({ context }) => context ?? []),
+  ];
+  return named
+    .filter((context) => !contexts.has(context))
+    .map((context) => `${context}: a flag names this context, which does not join.`);
+}
+
+/**
+ * From here, where another network or a proxy may be between: warnings only. Whether pods of other clusters reach them, probes show.
+ */
+async function unreachable(
+  members: readonly OpenMember[],
+  onHub: Cluster | undefined,
+  hub: HubFacts | undefined,
+  { hubServer }: JoinFlags,
+): Promise<string[]> {
+  const targets =
+    onHub === undefined
+      ? members.map(({ on, server, facts }) => ({ on, server, ca: facts.ca }))
+      : [{ on: onHub, server: hubServer ?? onHub.address, ca: hub?.ca }];
+  const found = await Promise.all(
+    targets.map(async ({ on, server, ca }) => {
+      if (server === on.address)
+        return isLoopback(server)
+          ? [`${server} is an address of this machine: pods elsewhere do not reach it.`]
+          : [];
+      const why = await whyUnreachable(server, await trustedFor(on, server, ca));
+      const { context } = on;
+      return why === undefined
+        ? []
+        : [`${context}: ${server} cannot be reached from here: ${why}.`];
+    }),
+  );
+  return found.flat();
+}
+
+function isLoopback(server: string): boolean {
+  return /^(localhost|127\.|\[::1\])/.test(URL.parse(server)?.hostname ?? "");
+}
+
+function membersText(members: readonly OpenMember[], { paint }: Terminal): string {
+  const rows = members.map(({ id, context, region, endpointCidrs, rangesFrom, server }) => [
+    ...[id, context, region ?? "(none)", `${endpointCidrs} (${rangesFrom})`, server],
+  ]);
+  return `${table(["CLUSTER", "CONTEXT", "REGION", "RANGES OF PODS", "API SERVER FOR OTHERS"], rows, paint)}\n`;
+}

@@ -1,0 +1,131 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
+import { isClusterId, isClusterSetId, isLabelValue } from "../../api/names.ts";
+import { timeoutOption } from "../command-line.ts";
+import { COMPONENTS } from "../install/components.ts";
+import {
+  type ComponentFlag,
+  type MemberFlags,
+  NO_COMPONENT,
+  NO_FLAGS,
+} from "../install/members.ts";
+import { rangesIn } from "../install/ranges.ts";
+import { byContext } from "./cluster-values.ts";
+import { type ClustersetFlags, withClustersetFlags } from "./clusterset-flags.ts";
+import { type ImageFlags, withImageFlags } from "./image-flags.ts";
+
+/** Flags of `join`. */
+export interface JoinFlags extends ClustersetFlags, ImageFlags, Partial<MemberFlags> {
+  readonly component?: readonly ComponentFlag[];
+  readonly clusterset: string;
+  readonly hubServer?: string;
+  readonly clustersetCidr: readonly Cidr[];
+  readonly skipManifests?: boolean;
+  readonly skipReachability?: boolean;
+  readonly dns: boolean;
+  readonly dryRun?: "client" | "server";
+  readonly output?: "yaml";
+  readonly forceConflicts?: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly wait: boolean;
+}
+
+/** Adds the flags of `join`. */
+export function withJoinFlags(command: Command): Command {
+  withClustersetFlags(command)
+    .requiredOption("--clusterset <id>", "ID of the clusterset", clusterSetId)
+    .option("--hub-server <url>", "URL of the hub for the clusters; default: of the kubeconfig")
+    .option(
+      "--id <context=id>",
+      "ID of a cluster; default: the name of its context",
+      byContext((value) => (isClusterId(value) ? undefined : "Expected a cluster ID.")),
+    )
+    .option(
+      "--region <context=region>",
+      "region of a cluster; default: the label of its Nodes",
+      byContext((value) => (isLabelValue(value) ? undefined : "Expected a label value.")),
+    )
+    .option(
+      "--endpoint-cidrs <context=ranges>",
+      "ranges of a cluster's pods, separated by commas; default: as its network plugin or its Nodes have them",
+      byContext((value) => (rangesIn(value) ? undefined : "Expected ranges such as 10.1.0.0/16.")),
+    )
+    .option(
+      "--api-server <context=url>",
+      "URL of a cluster's API server for the other clusters; default: of the kubeconfig",
+      byContext((value) => (isHttps(value) ? undefined : "Expected an https URL.")),
+    )
+    .option(
+      "--clusterset-cidr <ranges>",
+      "ClusterSet CIDRs, which no other range may overlap",
+      cidrs,
+      cidrs("241.0.0.0/8"),
+    );
+  return withImageFlags(command)
+    .option(
+      "--component <[context=]name>",
+      `a component of all clusters, or of one; may be repeated: ${COMPONENTS.join(", ")}; default: those of earlier joins (none: without them)`,
+      component,
+    )
+    .option(
+      "--skip-manifests",
+      "leave CRDs, agents, controllers and their permissions to a chart or a GitOps tool",
+    )
+    .option(
+      "--skip-reachability",
+      "do not check first, with a short-lived pod in each cluster, that pods reach API servers and each other",
+    )
+    .option("--no-dns", "leave CoreDNS as it is")
+    .addOption(
+      new Option("--dry-run <kind>", "print what would change, and change nothing").choices([
+        "client",
+        "server",
+      ]),
+    )
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "print all objects, except tokens, and change nothing",
+      ).choices(["yaml"]),
+    )
+    .option("--force-conflicts", "take over fields that other programs own")
+    .addOption(timeoutOption("for agents and controllers to be ready", "3m"))
+    .option("--no-wait", "do not wait for agents and controllers");
+}
+
+/** The flags that are about single clusters. */
+export function memberFlags(flags: JoinFlags): MemberFlags {
+  const { id, region, endpointCidrs, apiServer, component: components } = flags;
+  return {
+    components: components ?? NO_FLAGS.components,
+    id: id ?? NO_FLAGS.id,
+    region: region ?? NO_FLAGS.region,
+    endpointCidrs: endpointCidrs ?? NO_FLAGS.endpointCidrs,
+    apiServer: apiServer ?? NO_FLAGS.apiServer,
+  };
+}
+
+function clusterSetId(value: string): string {
+  if (isClusterSetId(value)) return value;
+  throw new InvalidArgumentError("Expected a label value, such as prod.");
+}
+
+function cidrs(value: string): readonly Cidr[] {
+  const ranges = value.split(",").map((part) => parseCidr(part.trim()));
+  if (ranges.every(isCidr)) return ranges;
+  throw new InvalidArgumentError("Expected ranges such as 241.0.0.0/8.");
+}
+
+/** `NAME`, or `CONTEXT=NAME`; contexts may have an equals sign, names do not. */
+function component(value: string, before: readonly ComponentFlag[] = []): ComponentFlag[] {
+  const end = value.lastIndexOf("=");
+  const name = value.slice(end + 1);
+  if (!COMPONENTS.includes(name) && name !== NO_COMPONENT)
+    throw new InvalidArgumentError(`Expected one of ${COMPONENTS.join(", ")}, or ${NO_COMPONENT}.`);
+  return [...before, { name, ...(end > 0 && { context: value.slice(0, end) }) }];
+}
+
+function isHttps(value: string): boolean {
+  return URL.parse(value)?.protocol === "https:";
+}
