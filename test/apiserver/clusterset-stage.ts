@@ -92,27 +92,18 @@ export class ClusterSetStage implements AsyncDisposable {
     return this.#controllers.cluster(id);
   }
 
-  /** Applies a release's permissions for a cluster's controller. */
-  allowController(id: ClusterName, release: Release): Promise<void> {
-    return this.#controllers.allow(id, release);
-  }
-
-  /** Stops a cluster's controller and starts that of a release in its place, without waiting for it. */
+  /** Applies a release's permissions of a cluster's controller and starts it in place of the present one, without waiting for it. */
   async replaceController(id: ClusterName, release: Release): Promise<void> {
     const cluster = this.cluster(id);
+    await this.#controllers.allow(id, release);
     await cluster.stop();
     cluster.program = release.controller;
     await cluster.launch();
   }
 
-  /** Applies a release's permissions for the agent. */
-  async allowAgent(release: Release): Promise<void> {
-    const { admin } = this.cluster("c1").plane;
-    for (const object of agentRights(AGENT, release)) await admin.apply(object);
-  }
-
-  /** Stops the agent and starts that of a release in its place, without waiting for it. */
+  /** Applies a release's permissions of the agent and starts it in place of the present one, without waiting for it. */
   async replaceAgent(release: Release): Promise<void> {
+    await this.#allowAgent(release);
     await this.agent.stop();
     this.agent = this.#agentOf(release);
     this.agent.launch();
@@ -211,12 +202,17 @@ export class ClusterSetStage implements AsyncDisposable {
     const labels = { "topology.kubernetes.io/region": place("c1").region };
     for (const name of [NODE, ...this.moreAgents.keys()])
       await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } });
-    await this.allowAgent(release);
+    await this.#allowAgent(release);
     await this.#controllers.start();
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
     const agents = [this.agent, ...this.moreAgents.values()];
     for (const agent of agents) agent.launch();
     for (const agent of agents) await agent.page("/readyz");
+  }
+
+  async #allowAgent(release: Release): Promise<void> {
+    const { admin } = this.cluster("c1").plane;
+    for (const object of agentRights(AGENT, release)) await admin.apply(object);
   }
 
   async #serve(id: ClusterName): Promise<void> {

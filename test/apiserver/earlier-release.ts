@@ -12,11 +12,8 @@ import { join, resolve } from "node:path";
 import { CACHE } from "../lab/removal.ts";
 import { type Release, releaseIn } from "./release.ts";
 
-/**
- * The commit of the last release. There is no release yet, so it is the last commit of main that users could have installed before
- * the changes in progress. Move it to the commit of each release, and never further: an upgrade starts there.
- */
-const COMMIT = "c94108c2d344cdf45cde4ca00175957e5edc9353";
+/** The commit of the last release, 0.2.0. Move it to the commit of each release, and never further: an upgrade starts there. */
+const COMMIT = "f13cae0a2593351126457c6f4f8d44ea95bc1e19";
 
 const REPOSITORY = resolve(import.meta.dirname, "../..");
 const LOCK = "package-lock.json";
@@ -38,22 +35,31 @@ export function earlierReleaseMissing(): string | undefined {
   return `commit ${COMMIT.slice(0, 12)} is not here; run "git fetch --unshallow", or clone the repository if this is a tarball`;
 }
 
-/**
- * The last release, as sources in the tests' cache. It uses the npm packages of this repository, unless it pins others: then npm
- * installs these once.
- */
+/** The last release, as sources in the tests' cache. */
 export function earlierRelease(): Release {
+  return releaseIn(unpacked());
+}
+
+/** The folder of the npm packages that the last release needs to run, and to be built. */
+export function earlierPackages(): string {
+  return join(unpacked(), "node_modules");
+}
+
+/** Unpacks these files of the last release into a folder. */
+export function unpackEarlierRelease(folder: string, paths: readonly string[]): void {
+  execFileSync("tar", ["-x", "-C", folder], { input: git("archive", COMMIT, ...paths) });
+}
+
+/**
+ * The folder of the last release. It uses the npm packages of this repository, unless it pins others: then npm installs these
+ * once.
+ */
+function unpacked(): string {
   const sharesPackages = pinsSamePackages();
   const root = join(CACHE, `release-${COMMIT.slice(0, 12)}${sharesPackages ? "" : "-packages"}`);
   if (!existsSync(root)) unpack(root, sharesPackages);
   if (sharesPackages) linkPackages(root);
-  return releaseIn(root);
-}
-
-/** Unpacks these files of the last release into a folder, beside this repository's npm packages. */
-export function unpackEarlierRelease(folder: string, paths: readonly string[]): void {
-  execFileSync("tar", ["-x", "-C", folder], { input: git("archive", COMMIT, ...paths) });
-  symlinkSync(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  return root;
 }
 
 /** Whether both pin the same dependencies. Those of dependencies may differ: they are in the range that each of these accepts. */
@@ -74,8 +80,8 @@ function unpack(root: string, sharesPackages: boolean): void {
   mkdirSync(CACHE, { recursive: true });
   // Renamed once it is complete: a run may be killed, and another one may do the same.
   const draft = mkdtempSync(`${root}-`);
-  execFileSync("tar", ["-x", "-C", draft], { input: git("archive", COMMIT, ...PARTS) });
-  if (!sharesPackages) execFileSync("npm", ["install", "--no-save", "--omit=dev"], { cwd: draft });
+  unpackEarlierRelease(draft, PARTS);
+  if (!sharesPackages) execFileSync("npm", ["install", "--no-save"], { cwd: draft });
   if (existsSync(root)) rmSync(draft, { recursive: true });
   else renameSync(draft, root);
 }

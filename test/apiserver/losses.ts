@@ -1,7 +1,8 @@
+import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import type { ApiClient, ApiObject } from "./api-client.ts";
 import { IMPORT, SLICE, type StagedCluster } from "./controller-stage.ts";
 
-/** Losses of a cluster's imports, as reported by its API server: objects, VIPs, addresses of endpoints. */
+/** Losses of a cluster's imports and failover slices, as reported by its API server: objects, VIPs, addresses of endpoints. */
 export class Losses implements AsyncDisposable {
   readonly #client: ApiClient;
   readonly #ended: readonly Promise<void>[];
@@ -41,9 +42,9 @@ export class Losses implements AsyncDisposable {
   #see(type: string, object: ApiObject): void {
     const { name, namespace = "" } = object.metadata;
     const labels = (object.metadata.labels ?? {}) as Readonly<Record<string, string>>;
-    // Records of registries, and slices of Services, are not imports.
+    // Neither records of registries nor a Service's own slices, which have no source cluster.
     if (labels["clusterset-proxy.io/record"] !== undefined) return;
-    if (labels["kubernetes.io/service-name"] !== undefined) return;
+    if (object.kind === SLICE.kind && labels[LABEL_SOURCE_CLUSTER] === undefined) return;
     const key = `${object.kind} ${namespace}/${name}`;
     const has = type === "DELETED" ? [] : contentsOf(object);
     const gone = (this.#had.get(key) ?? []).filter((one) => !has.includes(one));

@@ -14,7 +14,7 @@ export interface ClustersetOptions extends ClustersOptions {
   /** Folders of deploy/components that an operator adds, such as `dual-stack`. */
   readonly components?: readonly string[];
   /** What is installed instead of these sources; its images are among `images`. */
-  readonly release?: Pick<EarlierImages, "deploy" | "tag">;
+  readonly release?: Pick<EarlierImages, "deploy" | "version">;
 }
 
 /**
@@ -133,12 +133,13 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
   }
 }
 
-/** Commands that apply another release in a cluster: all in one, as its own guides have it. */
+/** Commands that apply another release in a cluster, as the guide to upgrade has them. */
 export function releaseIn(
   id: string,
-  { deploy, tag }: Pick<EarlierImages, "deploy" | "tag">,
+  { deploy, version }: Pick<EarlierImages, "deploy" | "version">,
 ): string {
-  return `kubectl kustomize ${deploy}/overlays/mesh |
-  sed -E "s#(image: clusterset-(agent|controller)):.*#\\1:${tag}#" |
+  return `${deploy}/crds/install ${id}
+kubectl kustomize ${deploy}/overlays/mesh |
+  sed -E "s#(image: clusterset-(agent|controller)):.*#\\1:${version}#" |
   kubectl --context ${id} apply -f -`;
 }
