@@ -109,14 +109,13 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
         await stage.scale(NONE);
         await until(new RegExp(`^${REMOTE}$`));
         const node = stage.node(mode).address();
-        const port = await stage.nodePort();
+        const { clients: port } = await stage.nodePorts();
+        await stage.balanceTo(mode);
         // From a pod, and from outside of the cluster.
-        const outside = stage.lab.node("c2", "servers");
-        await eventually(async () => {
-          assert.equal(await stage.call(stage.client(mode), node, port), REMOTE);
-          assert.equal(await stage.call(outside, node, port), REMOTE);
-          assert.equal(await stage.call(stage.client(mode), BALANCER), REMOTE);
-        }, 30_000);
+        for (const from of [stage.client(mode), outside()]) {
+          await untilCalled(from, node, port, REMOTE);
+          await untilCalled(from, BALANCER, 80, REMOTE);
+        }
         await stage.change({ internalTrafficPolicy: "Local" });
         await eventually(async () => {
           for (const from of [stage.client(mode), stage.node(mode)]) {
@@ -127,7 +126,51 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
         await stage.scale(BOTH);
         await until(/^c1\//);
       });
+
+      test("with externalTrafficPolicy Local, clients outside of the cluster get no answer, and the health check fails; those inside fail over", async () => {
+        await stage.change({ type: "LoadBalancer", externalTrafficPolicy: "Local" });
+        await stage.balance();
+        await stage.balanceTo(mode);
+        const node = stage.node(mode).address();
+        const { clients: port, healthCheck } = await stage.nodePorts();
+        // Endpoints of c1 are on another node, then there are none: that makes no difference.
+        for (const endpoints of [BOTH, NONE]) {
+          await stage.scale(endpoints);
+          const inside = endpoints === BOTH ? /^c1\// : new RegExp(`^${REMOTE}$`);
+          await until(inside);
+          for (const from of [stage.client(mode), stage.node(mode)]) {
+            await untilCalled(from, node, port, inside);
+            await untilCalled(from, BALANCER, 80, inside);
+          }
+          await untilCalled(outside(), node, port, "timeout");
+          await untilCalled(outside(), BALANCER, 80, "timeout");
+          const url = `http://${node}:${healthCheck}/`;
+          const { stdout } = await outside().run(["curl", "-s", "-w", "%{http_code}", url]);
+          assert.match(stdout, /"localEndpoints": 0\b[\s\S]*503$/);
+        }
+        await stage.change({ externalTrafficPolicy: null, type: "ClusterIP" });
+        await stage.scale(BOTH);
+        await until(/^c1\//);
+      });
     }
+  }
+
+  /** A client outside of c1. */
+  function outside(): Namespace {
+    return stage.lab.node("c2", "servers");
+  }
+
+  async function untilCalled(
+    from: Namespace,
+    address: string,
+    port: number,
+    answer: RegExp | string,
+  ): Promise<void> {
+    await eventually(async () => {
+      const found = await stage.call(from, address, port);
+      if (typeof answer === "string") assert.equal(found, answer);
+      else assert.match(found, answer);
+    }, 30_000);
   }
 
   /** Connects from pod and host, in both families, while `changes` happen twice; each connection must be answered. */

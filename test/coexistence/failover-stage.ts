@@ -116,10 +116,20 @@ export class FailoverStage implements AsyncDisposable {
     await this.c1.plane.admin.patch(SERVICE, { status }, "status");
   }
 
-  /** The node port of the Service. */
-  async nodePort(): Promise<number> {
-    const spec = (await this.c1.find(SERVICE, "shop/web"))?.spec;
-    return (spec as { ports?: { nodePort?: number }[] } | undefined)?.ports?.[0]?.nodePort ?? 0;
+  /** The ports of nodes that Kubernetes has chosen for the Service: for clients, and for a load balancer's health check. */
+  async nodePorts(): Promise<{ clients: number; healthCheck: number }> {
+    const found = await this.c1.find(SERVICE, "shop/web");
+    const { ports = [], healthCheckNodePort = 0 } = (found?.spec ?? {}) as {
+      readonly ports?: readonly { readonly nodePort?: number }[];
+      readonly healthCheckNodePort?: number;
+    };
+    return { clients: ports[0]?.nodePort ?? 0, healthCheck: healthCheckNodePort };
+  }
+
+  /** Routes the load balancer's address to a node, for clients outside of c1. */
+  async balanceTo(mode: Mode): Promise<void> {
+    const via = this.node(mode).address();
+    await this.lab.router.exec(["ip", "route", "replace", BALANCER, "via", via]);
   }
 
   /** Writes the endpoints of c1, as Kubernetes' controllers would. Pods that are not listed run on. */
