@@ -14,7 +14,7 @@ import {
   nodeFiles,
 } from "./node-files.ts";
 import { copySeed } from "./seed.ts";
-import { type ClusterPlan, clusterCidrs, type NodePlan, type ProxyMode } from "./spec.ts";
+import { type ClusterPlan, clusterCidrs, type NodePlan } from "./spec.ts";
 
 export interface NodeOptions {
   readonly plan: NodePlan;
@@ -23,7 +23,6 @@ export interface NodeOptions {
   readonly namespace: Namespace;
   readonly group: string;
   readonly directory: string;
-  readonly proxy: ProxyMode;
   /** A containerd root to begin with. */
   readonly seed: string;
 }
@@ -85,13 +84,13 @@ export class ClusterNode {
 
   /** Joins the cluster: kubelet and kube-proxy start. */
   join(plane: ClusterControlPlane): void {
-    const { directory, cluster, proxy } = this.#options;
+    const { directory, cluster } = this.#options;
     const files = nodeFiles(directory);
     writeFileSync(files.kubeletKubeconfig, plane.kubeconfig(nodeUser(this.name)), { mode: 0o600 });
     writeFileSync(files.kubeProxyKubeconfig, plane.kubeconfig(KUBE_PROXY), { mode: 0o600 });
     writeFileSync(files.kubelet, JSON.stringify(kubeletConfig(directory)));
     const ranges = clusterCidrs(cluster);
-    const config = kubeProxyConfig(directory, this.name, proxy, ranges);
+    const config = kubeProxyConfig(directory, this.name, cluster.proxy, ranges);
     writeFileSync(files.kubeProxy, JSON.stringify(config));
     this.startKubelet();
     this.startKubeProxy();

@@ -29,7 +29,7 @@ describe("real clusters", () => {
       clusters: 2,
       nodes: 2,
       regions: ["eu-west", "us-east"],
-      proxy: "nftables",
+      proxies: ["nftables"],
     });
     await Promise.all([HERE, THERE].map(deploy));
   });

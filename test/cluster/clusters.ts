@@ -63,7 +63,7 @@ export class Clusters implements AsyncDisposable {
     const plans = plansOf(options);
     const seed = await seedOf([...(await labImages()), ...(options.images ?? [])]);
     const lab = await Lab.create(labSpecOf(plans));
-    const { proxy = "iptables", late } = options;
+    const { late } = options;
     const place = (plan: ClusterPlan, node: NodePlan) => {
       const found = lab.topology.nodes.find((one) => pathOf(one) === `${plan.id}/${node.place}`);
       if (found === undefined) throw new Error(`no place for ${node.name}`);
@@ -82,7 +82,6 @@ export class Clusters implements AsyncDisposable {
             namespace: lab.node(plan.id, node.place),
             group: `${lab.id}/${node.name}`,
             directory: `${STORE}/${lab.id}/${node.name}`,
-            proxy,
             seed,
           }),
       );

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { SCRATCH } from "../lab/removal.ts";
-import { type ClustersSpec, PROXY_MODES } from "./spec.ts";
+import { type ClustersSpec, PROXY_MODES, type ProxyMode } from "./spec.ts";
 
 /** Where the keeper of `make lab` listens: there is one at a time. */
 export const SOCKET = `${SCRATCH}/keeper.sock`;
@@ -29,15 +29,22 @@ export function specOf(env: Readonly<Record<string, string | undefined>>): Clust
     REGIONS = "eu-west eu-west us-east",
     PROXY = "iptables",
   } = env;
-  const proxy = PROXY_MODES.find((mode) => mode === PROXY);
-  if (proxy === undefined) throw new Error(`PROXY=${PROXY}: expected ${PROXY_MODES.join(" or ")}`);
-  const regions = REGIONS.split(/[\s,]+/).filter(Boolean);
   return {
     clusters: Number(CLUSTERS),
     nodes: Number(NODES),
-    proxy,
-    ...(regions.length > 0 ? { regions } : {}),
+    regions: listOf(REGIONS),
+    proxies: listOf(PROXY).map(proxyOf),
   };
+}
+
+function listOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+function proxyOf(text: string): ProxyMode {
+  const proxy = PROXY_MODES.find((mode) => mode === text);
+  if (proxy === undefined) throw new Error(`PROXY=${text}: expected ${PROXY_MODES.join(" or ")}`);
+  return proxy;
 }
 
 /** The pids of running keepers, of any source tree: there is one on a machine. */

@@ -54,7 +54,10 @@ async function up(): Promise<void> {
   // Here, where it is seen what takes so long, and not by the keeper.
   await seedOf(await labImages());
   const nodes = plans.flatMap((plan) => plan.nodes).length;
-  console.log(`${plans.length} clusters with ${nodes} nodes, kube-proxy with ${spec.proxy} …`);
+  const modes = new Set(plans.map(({ proxy }) => proxy));
+  console.log(
+    `${plans.length} clusters with ${nodes} nodes, kube-proxy with ${[...modes].join(", ")} …`,
+  );
   mkdirSync(SCRATCH, { recursive: true });
   const log = openSync(LOG, "w");
   const keeper = spawn(process.execPath, [KEEPER], {

@@ -20,6 +20,19 @@ test("Clusters and nodes are numbered; clusters without a region are in the last
   ]);
 });
 
+test("Clusters have the names and modes of kube-proxy that they are given, in order", () => {
+  const plans = plansOf({ clusters: 3, names: ["old"], proxies: ["iptables", "nftables"] });
+  assert.deepEqual(
+    plans.map(({ id, proxy }) => [id, proxy]),
+    [
+      ["old", "iptables"],
+      ["cluster-2", "nftables"],
+      ["cluster-3", "nftables"],
+    ],
+  );
+  assert.equal(plans[0]?.nodes[0]?.name, "old-node-1");
+});
+
 test("kube-proxy's cluster CIDR contains the pod ranges of all nodes of its cluster, and of no other cluster", () => {
   const plans = plansOf({ clusters: 12, nodes: 3 });
   const { nodes } = topologyOf(labSpecOf(plans));
@@ -39,17 +52,21 @@ test("kube-proxy's cluster CIDR contains the pod ranges of all nodes of its clus
 test("Invalid numbers, regions and modes are rejected, and the message names them", () => {
   assert.throws(() => plansOf({ clusters: 0 }), /clusters: 0/);
   assert.throws(() => plansOf({ nodes: 1.5 }), /nodes: 1\.5/);
-  assert.throws(() => plansOf({ regions: ["eu_west"] }), /"eu_west"/);
+  assert.throws(() => plansOf({ regions: ["eu_west"] }), /region "eu_west"/);
+  assert.throws(() => plansOf({ names: ["Old"] }), /name "Old"/);
   assert.throws(() => plansOf(specOf({ CLUSTERS: "many" })), /clusters: NaN/);
   assert.throws(() => specOf({ PROXY: "ipvs" }), /PROXY=ipvs.*iptables or nftables/);
 });
 
 test("Lists in environment variables are separated by blanks or commas", () => {
-  assert.deepEqual(specOf({ CLUSTERS: "2", NODES: "3", REGIONS: "a, b", PROXY: "nftables" }), {
-    clusters: 2,
-    nodes: 3,
-    regions: ["a", "b"],
-    proxy: "nftables",
-  });
+  assert.deepEqual(
+    specOf({ CLUSTERS: "2", NODES: "3", REGIONS: "a, b", PROXY: "nftables iptables" }),
+    {
+      clusters: 2,
+      nodes: 3,
+      regions: ["a", "b"],
+      proxies: ["nftables", "iptables"],
+    },
+  );
   assert.deepEqual(specOf({}).regions, ["eu-west", "eu-west", "us-east"]);
 });

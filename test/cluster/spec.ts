@@ -5,15 +5,21 @@ import type { LabSpec } from "../lab/topology.ts";
 export const PROXY_MODES = ["iptables", "nftables"] as const;
 export type ProxyMode = (typeof PROXY_MODES)[number];
 
-/** A request for clusters. The default: one cluster of one node in region `eu-west`, kube-proxy with iptables. */
+/**
+ * A request for clusters. The default: one cluster of one node in region `eu-west`, kube-proxy with iptables. Lists are in the order
+ * of the clusters.
+ */
 export interface ClustersSpec {
-  /** How many; they are called cluster-1, cluster-2, …. */
+  /** How many. */
   readonly clusters?: number;
+  /** Their ids; those that are left are called cluster-1, cluster-2, … by their numbers. */
+  readonly names?: readonly string[];
   /** In each cluster; they are called cluster-1-node-1, …. */
   readonly nodes?: number;
-  /** Of the clusters, in order; those that are left are in the last one. */
+  /** Those that are left are in the last one. */
   readonly regions?: readonly string[];
-  readonly proxy?: ProxyMode;
+  /** Those that are left have the last one. */
+  readonly proxies?: readonly ProxyMode[];
 }
 
 export interface ClusterPlan {
@@ -22,6 +28,7 @@ export interface ClusterPlan {
   /** From 1 on; the second number of its pods' addresses. */
   readonly number: number;
   readonly region: string;
+  readonly proxy: ProxyMode;
   readonly nodes: readonly NodePlan[];
 }
 
@@ -40,20 +47,19 @@ export const CONTROL_PLANE = "control-plane";
 const MOST_CLUSTERS = 90;
 const MOST_NODES = 200;
 
-/** Decides names, regions and zones. Throws on numbers and regions that cannot be. */
+/** Decides names, regions, zones and modes. Throws on numbers, names and regions that cannot be. */
 export function plansOf(spec: ClustersSpec): ClusterPlan[] {
   const clusters = within("clusters", spec.clusters ?? 1, MOST_CLUSTERS);
   const nodes = within("nodes", spec.nodes ?? 1, MOST_NODES);
-  const regions = spec.regions ?? ["eu-west"];
-  const wrong = regions.find((region) => !isClusterId(region));
-  if (wrong !== undefined) throw new Error(`region "${wrong}": not a DNS label`);
+  const { names = [], regions = [], proxies = [] } = spec;
+  assertLabels("name", names);
+  assertLabels("region", regions);
   return numbers(clusters).map((number) => {
-    const id = `cluster-${number}`;
+    const id = names[number - 1] ?? `cluster-${number}`;
     const region = regions[number - 1] ?? regions.at(-1) ?? "eu-west";
+    const proxy = proxies[number - 1] ?? proxies.at(-1) ?? "iptables";
     return {
-      id,
-      number,
-      region,
+      ...{ id, number, region, proxy },
       nodes: numbers(nodes).map((n) => ({
         place: `node-${n}`,
         name: `${id}-node-${n}`,
@@ -78,6 +84,11 @@ export function labSpecOf(plans: readonly ClusterPlan[]): LabSpec {
 /** All pod ranges of a cluster, one in each family: what its kube-proxy takes for its own pods. */
 export function clusterCidrs({ number }: ClusterPlan): string[] {
   return [`10.${number}.0.0/16`, `fd00:10:${number}::/48`];
+}
+
+function assertLabels(what: string, texts: readonly string[]): void {
+  const wrong = texts.find((text) => !isClusterId(text));
+  if (wrong !== undefined) throw new Error(`${what} "${wrong}": not a DNS label`);
 }
 
 function within(what: string, value: number, most: number): number {

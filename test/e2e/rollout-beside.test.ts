@@ -57,7 +57,7 @@ describe("beside kube-proxy in nftables mode and rules of iptables-legacy", () =
   before(async () => {
     clusters = await Clusters.create({
       nodes: 2,
-      proxy: "nftables",
+      proxies: ["nftables"],
       images: await productImages(),
     });
     for (const { host } of nodes()) {
