@@ -6,10 +6,19 @@ export interface Web {
   readonly replicas?: number;
   /** Lines of YAML that go into the Service's spec. */
   readonly spec?: string;
+  /** The same for the container. */
+  readonly container?: string;
 }
 
 /** Commands: the namespace, a Deployment that is available, and a Service of port 80. They may be repeated. */
-export function web({ cluster, namespace, name, replicas = 1, spec = "" }: Web): string {
+export function web({
+  cluster,
+  namespace,
+  name,
+  replicas = 1,
+  spec = "",
+  container = "",
+}: Web): string {
   return `kubectl --context ${cluster} apply -f - <<'END'
 apiVersion: v1
 kind: Namespace
@@ -28,6 +37,7 @@ spec:
         - name: serve
           image: lab.local/probe:1
           readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 }
+${container}
 ---
 apiVersion: v1
 kind: Service
