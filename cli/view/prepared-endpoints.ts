@@ -20,8 +20,8 @@ export interface ImportedSlice {
 export type ReadyImported = readonly ImportedSlice[] | undefined;
 
 /**
- * What failover slices list, by cluster and family. Their own conditions say nothing about readiness, since all of their endpoints count
- * as terminating; those of the imported slices do. PURE.
+ * What failover slices list, by cluster and family. Their own conditions depend on local endpoints, and say nothing about
+ * readiness in their cluster; those of the imported slices do. PURE.
  */
 export function preparedIn(
   slices: readonly ServiceSlice[],

@@ -14,7 +14,7 @@ export function isQuiet({ reason }: FailoverResult): boolean {
   return QUIET.includes(reason);
 }
 
-/** True if nothing has changed that an Event reports. The end of local endpoints is one of their Service, not of this. */
+/** True if nothing has changed that an Event reports. That local endpoints end is no news of their failover. */
 export function isSameResult(
   a: FailoverResult | undefined,
   b: FailoverResult | undefined,
@@ -22,6 +22,7 @@ export function isSameResult(
   return lasting(a?.reason) === lasting(b?.reason) && a?.clusters.join() === b?.clusters.join();
 }
 
+/** The reason that counts after local endpoints have ended. */
 function lasting(reason: FailoverReason | undefined): FailoverReason | undefined {
   return reason === "local-terminating" ? "failover-prepared" : reason;
 }

@@ -9,7 +9,8 @@ import { merge } from "../merge/merge.ts";
 import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
 import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
 import { parseServiceSlice } from "../model/parse-service-slice.ts";
-import { type FailoverInput, failoverOf } from "./failover-of.ts";
+import type { FailoverInput } from "./failover-input.ts";
+import { failoverOf } from "./failover-of.ts";
 import { LocalEndpoints } from "./local-endpoints.ts";
 import { MOST_FAILOVER_ENDPOINTS, MOST_FAILOVER_SLICES } from "./within-limits.ts";
 
@@ -72,9 +73,8 @@ function wanted(contributions: readonly Contribution[], over: Partial<FailoverIn
 
 /** A present failover slice of a cluster. */
 function present(cluster: string, over: Partial<FailoverSliceFact> = {}): FailoverSliceFact {
-  const { family, ports, endpoints } = sliceOf(cluster, 9);
   const key = objectKey("demo", `serve.${cluster}.failover.0`);
-  return { key, cluster, family, ports, endpoints, ...over };
+  return { key, cluster, family: "IPv4", ports: [HTTP], addresses: ["10.0.0.9"], ...over };
 }
 
 /** Cluster, ports and addresses of each slice, in order. */
@@ -209,20 +209,33 @@ test("a slice of a cluster that is out of rotation stays for a port or family th
     "c2 admin 10.0.0.9",
     "c3 http 10.0.0.3",
   ]);
-  const six = present("c2", { family: "IPv6", endpoints: [{ address: "fd00:10::9", ...READY }] });
+  const six = present("c2", { family: "IPv6", addresses: ["fd00:10::9"] });
   assert.deepEqual(listed([far], { ...silent, present: [six] }), [
     "c2 http fd00:10::9",
     "c3 http 10.0.0.3",
   ]);
 });
 
-test("present slices of clusters that are not heard count for the limits", () => {
+test("such a slice keeps only ports that no other cluster has ready, and those that the Service has", () => {
+  const silent = { isSynced: (cluster: string) => cluster !== "c2" };
+  const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
+  const old = present("c2", { ports: [HTTP, ADMIN, servicePort("gone 82")] });
+  const alive = listed([far], { ...silent, present: [old] });
+  assert.deepEqual(alive, ["c2 http,admin 10.0.0.9", "c3 http 10.0.0.3"]);
+  const isInRotation = (cluster: string) => cluster !== "c2";
+  const dead = listed([far], { ...silent, isInRotation, present: [old] });
+  assert.deepEqual(dead, ["c2 admin 10.0.0.9", "c3 http 10.0.0.3"]);
+  const gone = present("c2", { ports: [servicePort("gone 82")] });
+  assert.deepEqual(listed([], { ...silent, present: [gone] }), []);
+});
+
+test("present slices of clusters that are not heard are as many as a Service may have, and take nothing from others", () => {
   const many = Array.from({ length: MOST_FAILOVER_SLICES + 20 }, (_, i) =>
     present("c2", { key: objectKey("demo", `serve.c2.failover.${i}`) }),
   );
   const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
   const all = listed([far], { present: many, isSynced: (cluster) => cluster !== "c2" });
-  assert.equal(all.length, MOST_FAILOVER_SLICES);
+  assert.equal(all.length, MOST_FAILOVER_SLICES + 1);
   assert.ok(all.includes("c3 http 10.0.0.3"));
 });
 
@@ -259,7 +272,7 @@ test("endpoints of other clusters are ready while the last local ones terminate,
   const http = { ...own(LEAVING), ports: [HTTP] };
   const admin = { ...own(READY), ports: [ADMIN] };
   assert.deepEqual(conditionsOf([http, admin]), last, "a slice has one state for all its ports");
-  assert.deepEqual(conditionsOf([http]), last);
+  assert.deepEqual(conditionsOf([http]), four, "no local endpoint has the other port");
 });
 
 test("endpoints that are not ready in their cluster, or of one that is stale or not heard, never are", () => {
@@ -272,7 +285,7 @@ test("endpoints that are not ready in their cluster, or of one that is stale or 
   const last = [[{ addresses: ["10.0.0.2"], conditions: LEAVING }]];
   assert.deepEqual(shown([share("c2", [leaving])]), last);
   assert.deepEqual(shown([share("c2", [sliceOf("c2", 2)], { state: "stale" })]), last);
-  const before = present("c2", { endpoints: [{ address: "10.0.0.2", ...READY }] });
+  const before = present("c2", { addresses: ["10.0.0.2"] });
   assert.deepEqual(shown([], { present: [before], isSynced: () => false }), last);
 });
 

@@ -1,46 +1,20 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
-import type { Origin } from "../../api/tiers/origin.ts";
-import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
 import { type Tiers, tiersOf } from "../../api/tiers/tiers.ts";
-import {
-  type Contribution,
-  type ImportableSlice,
-  importableSlices,
-  joint,
-} from "../import/imported-slices.ts";
-import type { MergedService } from "../merge/merged.ts";
-import type { ServiceFact, ServiceProperties } from "../model/facts.ts";
+import { type ImportableSlice, importableSlices, joint } from "../import/imported-slices.ts";
+import type { ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
-import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
-import { encodeFailoverSlice, type FailoverSlice, failoverSlice } from "./failover-slice.ts";
-import type { LocalEndpoints } from "./local-endpoints.ts";
+import type { FailoverInput } from "./failover-input.ts";
+import {
+  encodeFailoverSlice,
+  type FailoverSlice,
+  failoverSlice,
+  READY,
+  SERVING_TERMINATING,
+} from "./failover-slice.ts";
 import { nearestRemote, type RemoteSlice } from "./nearest-remote.ts";
-import { type Contact, notHeard, presentSlices } from "./not-heard.ts";
+import { notHeard, presentSlices } from "./not-heard.ts";
 import { withinLimits } from "./within-limits.ts";
-
-/** Input of `failoverOf`. */
-export interface FailoverInput extends Contact {
-  readonly service: ServiceFact & { readonly uid: string };
-  /** The merged exports of all clusters; absent: none. */
-  readonly merged?: MergedService;
-  readonly contributions: readonly Contribution[];
-  /** True if no unknown cluster that took part before can export the name. */
-  readonly allSynced: boolean;
-  /** True if it is known what every cluster exports. */
-  readonly everySynced: boolean;
-  /** The other clusters. */
-  readonly others: readonly string[];
-  /** Tiers of the ServiceImport here; absent: it does not exist yet. */
-  readonly tiers?: TierPolicy;
-  /** This cluster. */
-  readonly here: Origin;
-  /** The declared endpoint ranges of other clusters. */
-  readonly declared: ReadonlyMap<string, readonly Cidr[]>;
-  /** The present failover slices of the Service. */
-  readonly present: readonly FailoverSliceFact[];
-  readonly local: LocalEndpoints;
-}
 
 /** Why a Service has failover slices, or none. */
 export type FailoverReason = Extract<
@@ -65,9 +39,6 @@ export type FailoverReason = Extract<
   | "traffic-policy-local"
   | "unready-published"
 >;
-
-/** Nothing is missing for now. */
-const COMPLETE: readonly FailoverReason[] = ["failover-prepared", "unready-published"];
 
 /** What is reported of the failover slices of one Service. */
 export interface FailoverResult {
@@ -119,13 +90,14 @@ function usableOf(
   const all = importable.filter(hasEndpoints);
   const inFamily = all.filter(({ slice }) => properties.families.includes(slice.family));
   const matching = inFamily.flatMap((one) => withPortsOf(properties, one));
-  // A proxy that finds an address twice takes either: a local pod would become a terminating one.
+  // An address that is listed twice is one endpoint to a proxy, and its local state must count.
   const elsewhere = matching
     .map((one) => withoutAddresses(local.addresses, one))
     .filter(hasEndpoints);
-  const slices = nearestRemote(elsewhere, tiers);
+  const { slices, limited } = withinLimits(nearestRemote(elsewhere, tiers));
   if (slices.length > 0) {
-    return { reason: publishesUnready ? "unready-published" : "failover-prepared", slices };
+    const unless = publishesUnready ? "unready-published" : "failover-prepared";
+    return { reason: limited ? "failover-limit" : unless, slices };
   }
   if (all.length === 0 || elsewhere.length > 0) return { reason: "no-remote-endpoint", slices };
   if (inFamily.length === 0) return { reason: "family-not-merged", slices };
@@ -135,22 +107,24 @@ function usableOf(
 /** Slices of a cluster that was not listed may have to stay; those of other clusters follow what is known. */
 function wantedOf({ reason, slices }: Usable, input: FailoverInput): FailoverWanted {
   const usable = slices.map((one) => failoverSlice(input.service.key, one));
-  const kept = notHeard(input.present, usable, input);
+  const kept = notHeard(usable, input);
   return written(kept.length > 0 ? "not-heard" : reason, [...usable, ...kept], input);
 }
 
+/** Endpoints that are ready in their cluster are so here, too, while the last local ones terminate. */
 function written(
   reason: FailoverReason,
-  all: readonly FailoverSlice[],
+  slices: readonly FailoverSlice[],
   { local, service }: FailoverInput,
 ): FailoverWanted {
-  const { slices, limited } = withinLimits(all);
-  const isFirst = ({ family, ports, ready }: FailoverSlice): boolean =>
-    ready && local.areTerminating(family, ports);
-  const more = limited ? "failover-limit" : slices.some(isFirst) && "local-terminating";
+  const first = slices.filter(
+    ({ family, ports, ready }) => ready && local.areTerminating(family, ports),
+  );
   return {
-    reason: COMPLETE.includes(reason) ? more || reason : reason,
-    slices: slices.map((slice) => encodeFailoverSlice(slice, service, isFirst(slice))),
+    reason: reason === "failover-prepared" && first.length > 0 ? "local-terminating" : reason,
+    slices: slices.map((slice) =>
+      encodeFailoverSlice(slice, service, first.includes(slice) ? READY : SERVING_TERMINATING),
+    ),
     clusters: namesIn(slices.map(({ cluster }) => cluster)),
   };
 }

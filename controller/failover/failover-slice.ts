@@ -34,22 +34,28 @@ export function failoverSlice(
   const { namespace, name } = namesOf(service);
   const { family, ports, endpoints } = slice;
   const key = objectKey(namespace, nameOf(name, cluster, slice.key));
-  return { key, cluster, ready, family, ports, endpoints };
+  const addresses = endpoints.map(({ address }) => address);
+  return { key, cluster, ready, family, ports, addresses };
 }
 
+/** Conditions of all endpoints of a slice. */
+export type Conditions = Pick<EndpointFact, "ready" | "serving" | "terminating">;
+
+/** A proxy such as kube-proxy uses them beside other ready endpoints of the Service. */
+export const READY: Conditions = { ready: true, serving: true, terminating: false };
+/** It uses them while the Service has no ready endpoint (KEP-1669). */
+export const SERVING_TERMINATING: Conditions = { ready: false, serving: true, terminating: true };
+
 /**
- * Its object. A proxy such as kube-proxy uses terminating endpoints that still serve while a Service has no ready one (KEP-1669).
- * `first`: they are ready instead, so that it leaves the Service's own terminating endpoints before they end. They have no node, zone or hints,
- * with which a proxy would choose among endpoints of this cluster. PURE.
+ * Its object. Endpoints have no node, zone or hints, with which a proxy would choose among endpoints of this cluster. PURE.
  */
 export function encodeFailoverSlice(
   slice: FailoverSlice,
   { key, uid }: Owner,
-  first: boolean,
+  conditions: Conditions,
 ): Manifest {
   const { name } = namesOf(key);
-  const conditions = first ? READY : LAST;
-  const endpoints = slice.endpoints.map(({ address }) => ({ address, ...conditions }));
+  const endpoints = slice.addresses.map((address) => ({ address, ...conditions }));
   return {
     apiVersion: DISCOVERY_V1,
     kind: "EndpointSlice",
@@ -67,11 +73,6 @@ export function encodeFailoverSlice(
     ...encodeContent({ ...slice, endpoints }),
   };
 }
-
-type Conditions = Pick<EndpointFact, "ready" | "serving" | "terminating">;
-
-const READY: Conditions = { ready: true, serving: true, terminating: false };
-const LAST: Conditions = { ready: false, serving: true, terminating: true };
 
 /** Differs from the name of each imported slice: that of one registry slice has another hash. */
 function nameOf(service: string, cluster: string, recorded: ObjectKey): string {

@@ -2,7 +2,8 @@ import type { Origin } from "../../api/tiers/origin.ts";
 import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
 import type { Contribution, ImportableSlice } from "../import/imported-slices.ts";
 import { staleContent } from "../import/slice-manifest.ts";
-import type { ServicePort, SliceFact } from "../model/facts.ts";
+import type { SliceFact } from "../model/facts.ts";
+import { portKey } from "./local-endpoints.ts";
 
 /** A slice of another cluster, with the ports and endpoints of it that are used. */
 export interface RemoteSlice {
@@ -29,12 +30,12 @@ export function nearestRemote(
   const best = new Map<string, number>();
   for (const { rank, slice } of ranked) {
     for (const port of slice.ports) {
-      const key = portKey(slice, port);
+      const key = portKey(slice.family, port);
       best.set(key, Math.min(rank, best.get(key) ?? rank));
     }
   }
   return ranked.flatMap(({ cluster, rank, ready, slice }) => {
-    const ports = slice.ports.filter((port) => best.get(portKey(slice, port)) === rank);
+    const ports = slice.ports.filter((port) => best.get(portKey(slice.family, port)) === rank);
     return ports.length === 0 ? [] : [{ cluster, ready, slice: { ...slice, ports } }];
   });
 }
@@ -63,8 +64,4 @@ function originOf({ record, cluster }: Contribution): Origin {
     ...(region !== undefined && { region }),
     ...(properties !== undefined && { properties: new Map(Object.entries(properties)) }),
   };
-}
-
-function portKey({ family }: SliceFact, { name, protocol }: ServicePort): string {
-  return `${family} ${name} ${protocol}`;
 }

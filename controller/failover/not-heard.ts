@@ -1,40 +1,45 @@
-import { joint } from "../import/imported-slices.ts";
+import { compareText } from "../../api/compare-text.ts";
 import type { FailoverSliceFact } from "../model/parse-failover-slice.ts";
+import type { FailoverInput } from "./failover-input.ts";
 import type { FailoverSlice } from "./failover-slice.ts";
-
-/** What is known of other clusters. */
-export interface Contact {
-  /** True if it is known what a cluster exports. */
-  readonly isSynced: (cluster: string) => boolean;
-  /** False for a cluster that is stale or drained. */
-  readonly isInRotation: (cluster: string) => boolean;
-}
+import { portKey } from "./local-endpoints.ts";
+import { MOST_FAILOVER_SLICES } from "./within-limits.ts";
 
 /**
- * The present slices that stay, of clusters that were not listed since the start: while such a cluster counts as alive, and after that
- * as long as one of their ports has no ready endpoint of another cluster among the `wanted` slices. PURE.
+ * The present slices that stay, of clusters that were not listed since the start, with the ports and families that the Service still has: all
+ * of these while such a cluster counts as alive, and after that those that have no ready endpoint among the `wanted` slices. As many as
+ * a Service may have. PURE.
  */
 export function notHeard(
-  present: readonly FailoverSliceFact[],
   wanted: readonly FailoverSlice[],
-  { isInRotation, isSynced }: Contact,
+  { isInRotation, isSynced, present, service }: FailoverInput,
 ): readonly FailoverSlice[] {
+  const { families = [], ports: own = [] } = service.properties ?? {};
+  const used = new Set(families.flatMap((family) => own.map((port) => portKey(family, port))));
   const ready = new Set(wanted.filter((slice) => slice.ready).flatMap(portsOf));
   const names = new Set(wanted.map(({ key }) => key));
-  return presentSlices(present).filter((slice) => {
-    const { cluster, key } = slice;
-    if (isSynced(cluster) || names.has(key)) return false;
-    return isInRotation(cluster) || portsOf(slice).some((port) => !ready.has(port));
+  const kept = presentSlices(present).flatMap((slice) => {
+    const { cluster, family, key } = slice;
+    if (isSynced(cluster) || names.has(key)) return [];
+    const ports = slice.ports.filter((port) => {
+      const name = portKey(family, port);
+      return used.has(name) && (isInRotation(cluster) || !ready.has(name));
+    });
+    return ports.length === 0 ? [] : [{ ...slice, ports }];
   });
+  const byFamily = Map.groupBy(kept, ({ family }) => family).values();
+  return [...byFamily].flatMap((slices) => slices.slice(0, MOST_FAILOVER_SLICES));
 }
 
-/** Those of a known cluster, as they would be written again. */
+/** Those of a known cluster, as they would be written again, in the same order in every replica. */
 export function presentSlices(present: readonly FailoverSliceFact[]): readonly FailoverSlice[] {
-  return present.flatMap(({ cluster, ...slice }) =>
-    cluster === undefined ? [] : [{ ...slice, cluster, ready: false }],
-  );
+  return present
+    .toSorted((a, b) => compareText(a.key, b.key))
+    .flatMap(({ cluster, ...slice }) =>
+      cluster === undefined ? [] : [{ ...slice, cluster, ready: false }],
+    );
 }
 
-function portsOf({ family, ports }: FailoverSliceFact): readonly string[] {
-  return ports.map((port) => `${family} ${joint(port)}`);
+function portsOf({ family, ports }: FailoverSlice): readonly string[] {
+  return ports.map((port) => portKey(family, port));
 }

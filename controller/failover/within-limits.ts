@@ -1,6 +1,6 @@
 import { compareText } from "../../api/compare-text.ts";
 import { ruleShares } from "../registry/rule-shares.ts";
-import type { FailoverSlice } from "./failover-slice.ts";
+import type { RemoteSlice } from "./nearest-remote.ts";
 
 /** Endpoints of one Service and IP family: as many as Kubernetes lists in its Endpoints object. */
 export const MOST_FAILOVER_ENDPOINTS = 1000;
@@ -8,17 +8,18 @@ export const MOST_FAILOVER_ENDPOINTS = 1000;
 export const MOST_FAILOVER_SLICES = 100;
 
 /** The slices within the limits, of which no cluster takes anything from one below an equal share. PURE. */
-export function withinLimits<Slice extends FailoverSlice>(
-  slices: readonly Slice[],
-): { readonly slices: readonly Slice[]; readonly limited: boolean } {
-  const families = Map.groupBy(slices, ({ family }) => family).values();
+export function withinLimits(slices: readonly RemoteSlice[]): {
+  readonly slices: readonly RemoteSlice[];
+  readonly limited: boolean;
+} {
+  const families = Map.groupBy(slices, ({ slice }) => slice.family).values();
   const kept = [...families].flatMap(familyWithinLimits);
   return { slices: kept, limited: endpointsOf(kept) < endpointsOf(slices) };
 }
 
-function familyWithinLimits<Slice extends FailoverSlice>(slices: readonly Slice[]): Slice[] {
+function familyWithinLimits(slices: readonly RemoteSlice[]): RemoteSlice[] {
   // In the same order in every replica.
-  const ordered = slices.toSorted((a, b) => compareText(a.key, b.key));
+  const ordered = slices.toSorted((a, b) => compareText(a.slice.key, b.slice.key));
   const byCluster = [...Map.groupBy(ordered, ({ cluster }) => cluster).values()];
   const most = ruleShares(
     byCluster.map(({ length }) => length),
@@ -29,15 +30,15 @@ function familyWithinLimits<Slice extends FailoverSlice>(slices: readonly Slice[
   return fewer.flatMap((list, i) => firstEndpoints(list, endpoints[i] ?? 0));
 }
 
-function firstEndpoints<Slice extends FailoverSlice>(slices: readonly Slice[], most: number) {
+function firstEndpoints(slices: readonly RemoteSlice[], most: number): RemoteSlice[] {
   let left = most;
-  return slices.flatMap((slice): Slice[] => {
-    const endpoints = slice.endpoints.slice(0, left);
+  return slices.flatMap((one) => {
+    const endpoints = one.slice.endpoints.slice(0, left);
     left -= endpoints.length;
-    return endpoints.length === 0 ? [] : [{ ...slice, endpoints }];
+    return endpoints.length === 0 ? [] : [{ ...one, slice: { ...one.slice, endpoints } }];
   });
 }
 
-function endpointsOf(slices: readonly FailoverSlice[]): number {
-  return slices.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
+function endpointsOf(slices: readonly RemoteSlice[]): number {
+  return slices.reduce((sum, { slice }) => sum + slice.endpoints.length, 0);
 }

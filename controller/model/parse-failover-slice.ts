@@ -12,8 +12,10 @@ import type { SliceFact } from "./facts.ts";
 import { parseSliceContent } from "./slice-content.ts";
 
 /** A failover slice. */
-export interface FailoverSliceFact extends Pick<SliceFact, "family" | "ports" | "endpoints"> {
+export interface FailoverSliceFact extends Pick<SliceFact, "family" | "ports"> {
   readonly key: ObjectKey;
+  /** Their conditions depend on the Service's own endpoints. */
+  readonly addresses: readonly string[];
   /** Source cluster; absent: its label was removed, and the slice is written again. */
   readonly cluster?: string;
 }
@@ -38,6 +40,8 @@ export function parseFailoverSlice(object: unknown): Parsed<FailoverSliceFact> {
     const content = parseSliceContent(object, ANY_ADDRESS, complaints);
     if (content === undefined) return undefined;
     const cluster = textField(fieldAt(object, "metadata", "labels"), LABEL_SOURCE_CLUSTER);
-    return { key, ...content, ...(cluster !== undefined && { cluster }) };
+    const { family, ports, endpoints } = content;
+    const addresses = endpoints.map(({ address }) => address);
+    return { key, family, ports, addresses, ...(cluster !== undefined && { cluster }) };
   });
 }

@@ -1,9 +1,13 @@
+import type { Reason } from "../../api/reasons.ts";
 import { shiftText } from "../../api/shift.ts";
 import type { Controller } from "../sync/controller.ts";
 import type { ClusterView, DebugView, DrainView, FailoverView } from "./debug-view.ts";
 
 /** Services that ask for ClusterIP failover that the page lists. */
 const MOST_FAILOVERS = 100;
+
+/** They come after those that lack something. */
+const PREPARED: readonly Reason[] = ["failover-prepared", "local-terminating"];
 
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
@@ -48,7 +52,7 @@ function failoversOf(
   if (all.length === 0) return {};
   const prepared = all.filter(({ clusters }) => clusters.length > 0).length;
   const shown = only === null ? all : all.filter(({ service }) => service === only);
-  const isPrepared = ({ because }: FailoverView) => Number(because === "failover-prepared");
+  const isPrepared = ({ because }: FailoverView) => Number(PREPARED.includes(because));
   return {
     failoverServices: { requested: all.length, prepared },
     failover: shown.sort((a, b) => isPrepared(a) - isPrepared(b)).slice(0, MOST_FAILOVERS),

@@ -122,3 +122,25 @@ test("a drain is logged when it begins and ends, with who, why, until when and w
     { level: "info", cluster: "c1", msg: "Cluster is no longer drained" },
   ]);
 });
+
+test("each change of a Service's failover is logged, also those without an Event", () => {
+  const lines: { reason?: string; from?: string }[] = [];
+  const write = (line: string): void => {
+    lines.push(JSON.parse(line));
+  };
+  const log = createLogger({ level: "info", format: "json" }, { write });
+  const observer = new Observer(log, new ControllerMetrics());
+  for (const reason of ["failover-prepared", "local-terminating", "failover-prepared"] as const) {
+    for (let times = 0; times < 2; times++) {
+      observer.failover("shop/web", { reason, clusters: ["c2"] });
+    }
+  }
+  assert.deepEqual(
+    lines.map(({ from, reason }) => [from, reason]),
+    [
+      [undefined, "failover-prepared"],
+      ["failover-prepared", "local-terminating"],
+      ["local-terminating", "failover-prepared"],
+    ],
+  );
+});

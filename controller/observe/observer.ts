@@ -292,7 +292,7 @@ export class Observer {
       this.#failovers.set(key, wanted);
       this.#metrics.gauges.failovers.inc({ reason: wanted.reason });
     }
-    if (isSameResult(before, wanted)) return;
+    if (isSameResult(before, wanted) && before?.reason === wanted?.reason) return;
     const fields = {
       service: key,
       ...(wanted !== undefined && { reason: wanted.reason, clusters: wanted.clusters }),

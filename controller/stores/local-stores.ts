@@ -125,7 +125,7 @@ export class LocalStores {
         if (group === undefined) return;
         events.slices(group);
         this.exportChanged(group);
-        // Their addresses are in no failover slice.
+        // Failover slices leave out their addresses, and depend on their conditions.
         dirty("failover", group);
       },
       problems,

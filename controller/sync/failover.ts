@@ -5,8 +5,8 @@ import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { SERVICES } from "../../common/kubernetes/kinds.ts";
 import { LogRateLimit } from "../../common/log-rate-limit.ts";
 import { failoverEvent, isQuiet, isSameResult } from "../failover/failover-event.ts";
+import type { FailoverInput } from "../failover/failover-input.ts";
 import {
-  type FailoverInput,
   type FailoverResult,
   type FailoverWanted,
   failoverOf,

@@ -1,7 +1,12 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { objectKey } from "../../api/names.ts";
-import { encodeFailoverSlice, failoverSlice } from "../../controller/failover/failover-slice.ts";
+import {
+  encodeFailoverSlice,
+  failoverSlice,
+  READY,
+  SERVING_TERMINATING,
+} from "../../controller/failover/failover-slice.ts";
 import type { SliceFact } from "../../controller/model/facts.ts";
 import { KubeProxy } from "../coexistence/kube-proxy.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
@@ -180,7 +185,7 @@ function writeObjects(
   renameSync(draft, join(directory, "list"));
 }
 
-function failoverOf(name: string, pods: readonly Namespace[], first: boolean): object {
+function failoverOf(name: string, pods: readonly Namespace[], isFirst: boolean): object {
   const slice: SliceFact = {
     key: objectKey("registry", `${name}.shop.1`),
     service: objectKey("shop", name),
@@ -191,7 +196,11 @@ function failoverOf(name: string, pods: readonly Namespace[], first: boolean): o
     }),
   };
   const listed = failoverSlice(slice.service, { cluster: "c2", ready: true, slice });
-  return encodeFailoverSlice(listed, { key: slice.service, uid: "u" }, first);
+  return encodeFailoverSlice(
+    listed,
+    { key: slice.service, uid: "u" },
+    isFirst ? READY : SERVING_TERMINATING,
+  );
 }
 
 function service(name: string, spec: object, clusterIP: string): object {
