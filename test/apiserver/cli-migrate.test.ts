@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { Resolver } from "node:dns/promises";
-import { writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { foreignObjects } from "../migrations/read-objects.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { addressesOf, planOf } from "./agent-plan.ts";
 import type { ApiObject } from "./api-client.ts";
-import { kubernetesCommand } from "./commands.ts";
+import { CoreDns } from "./core-dns.ts";
 import { GuideShell } from "./guide-shell.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
-import { loopback } from "./place.ts";
-import { OURS } from "./release.ts";
 import { SLICE } from "./staged-cluster.ts";
 
 // `kubectl clusterset migrate`, and docs/guides/migrate-*.md, block by block: objects of other implementations in cluster-2
@@ -39,6 +36,8 @@ const SERVICE = { apiVersion: "v1", kind: "Service" };
 const MCS = "multicluster.x-k8s.io/v1alpha1";
 const IMPORT = { apiVersion: MCS, kind: "ServiceImport" };
 const EXPORT = { apiVersion: MCS, kind: "ServiceExport" };
+/** Of the Service that Karmada derives from the import of shop/web. */
+const OLD_NAME = "derived-web.shop.svc.cluster.local";
 const FINALIZER = "multicluster.k8s.aws/service-export-finalizer";
 /** What cluster-1 exports, with its endpoint, and that of cluster-2. */
 const SERVED = {
@@ -76,6 +75,7 @@ test("before a join, each guide's first command prints what happens to the objec
   const { admin } = set.plane("cluster-2");
   for (const file of ["karmada", "cloud-map", "submariner", "cilium", "by-hand"] as const) {
     const created = await createAll(file);
+    await untilSliced(created);
     const before = await everything();
     await shell.follow(GUIDES[file], "See what happens to it");
     assert.deepEqual(await everything(), before);
@@ -184,13 +184,13 @@ test("Cloud Map: an import gets an address of ours, which controllers keep; the 
 });
 
 test("slices that another implementation left behind get nothing where ours are: no dead pod, and no ClusterIP", async () => {
-  const { services } = await plan("demo/nginx-hello");
+  const { services } = planOf(set.plane("cluster-2"), "demo/nginx-hello");
   assert.deepEqual(services.flatMap(addressesOf), ["10.1.3.10"], "10.1.3.9 is gone since the stop");
   await shell.follow(GUIDES.submariner, "Join");
   await set
     .cluster("cluster-2")
     .untilImported("store/cart", ["10.1.3.20", "10.2.3.20", "172.20.8.8"]);
-  const cart = await plan("store/cart");
+  const cart = planOf(set.plane("cluster-2"), "store/cart");
   assert.deepEqual(cart.services.flatMap(addressesOf), ["10.2.3.20"], "of the own cluster");
   const reasons = cart.excluded.map(({ slice, reason }) => `${slice} ${reason}`);
   assert.ok(reasons.includes("store/cart-8r2fj superseded"), reasons.join());
@@ -209,37 +209,32 @@ test("Karmada: pods that a MultiClusterService copies into a Service are not exp
   );
 });
 
+test("Karmada: with the guide's rewrite, CoreDNS answers for the old name alone with the import's address, while the Service still exists", async () => {
+  const { spec } = await importOf("shop/web");
+  const [derived, api] = await Promise.all(
+    ["shop/derived-web", "shop/api"].map(async (key) => clusterIpOf(await get(SERVICE, key))),
+  );
+  const plane = set.plane("cluster-2");
+  {
+    await using before = await CoreDns.start(plane);
+    await before.untilAnswered(OLD_NAME, [derived ?? ""]);
+  }
+  const guide = readFileSync(`${import.meta.dirname}/../../docs/guides/${GUIDES.karmada}`, "utf8");
+  const [, block = ""] = /^```\n(derived-web\S+ \{\n.*?^\}\n)```$/ms.exec(guide) ?? [];
+  await using dns = await CoreDns.start(plane, block);
+  await dns.untilAnswered(OLD_NAME, spec.ips ?? []);
+  await dns.untilAnswered("api.shop.svc.cluster.local", [api ?? ""]);
+  await dns.untilAnswered("web.shop.svc.clusterset.local", spec.ips ?? []);
+  await dns.untilUnknown("derived-none.shop.svc.cluster.local");
+});
+
 test("Karmada: with the alias, CoreDNS answers for the old name with the import's address, and without it no more", async () => {
   await shell.follow(GUIDES.karmada, "Lead the old name here");
   const { spec } = await importOf("shop/web");
-  using place = await loopback();
-  const { directory } = set.plane("cluster-2");
-  const kubeconfig = set.plane("cluster-2").kubeconfig({ user: "admin" });
-  // Two blocks, as `deploy/coredns/names` makes them of a cluster's Corefile.
-  const corefile = ["cluster.local", "clusterset.local"].map(
-    (zone) => `${zone}:${place.port} {
-  bind ${place.address}
-  kubernetes ${zone} {
-    kubeconfig ${kubeconfig}
-    ${zone === "clusterset.local" ? "multicluster clusterset.local" : ""}
-  }
-}`,
-  );
-  writeFileSync(`${directory}/Corefile`, corefile.join("\n"));
-  const server = place.spawn([kubernetesCommand("coredns"), "-conf", `${directory}/Corefile`]);
-  const resolver = new Resolver({ timeout: 1000, tries: 2 });
-  resolver.setServers([`${place.address}:${place.port}`]);
-  const old = "derived-web.shop.svc.cluster.local";
-  await eventually(
-    async () => assert.deepEqual(await resolver.resolve4(old), spec.ips),
-    PATIENCE_MS,
-  );
+  await using dns = await CoreDns.start(set.plane("cluster-2"));
+  await dns.untilAnswered(OLD_NAME, spec.ips ?? []);
   await shell.follow(GUIDES.karmada, "Without the alias");
-  await eventually(
-    () => assert.rejects(resolver.resolve4(old), { code: "ENOTFOUND" }),
-    PATIENCE_MS,
-  );
-  await server.stop();
+  await dns.untilUnknown(OLD_NAME);
 });
 
 test("Cilium: affinities arrive as selectors on imports, by the own export, or on the import of a cluster that does not share", async () => {
@@ -345,6 +340,24 @@ async function createAll(file: keyof typeof GUIDES): Promise<ApiObject[]> {
   return created;
 }
 
+/** Waits until Kubernetes has written slices of those that are Services with a selector. */
+async function untilSliced(created: readonly ApiObject[]): Promise<void> {
+  const { admin } = set.plane("cluster-2");
+  for (const { kind, metadata, spec } of created) {
+    if (kind !== "Service" || (spec as { selector?: object }).selector === undefined) continue;
+    const own = "endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io";
+    const labelSelector = `kubernetes.io/service-name=${metadata.name},${own}`;
+    await eventually(
+      async () =>
+        assert.notEqual(
+          (await admin.list({ ...SLICE, metadata: {} }, { labelSelector })).length,
+          0,
+        ),
+      PATIENCE_MS,
+    );
+  }
+}
+
 /** Versions of all objects that a migration looks at. */
 async function everything(): Promise<string[]> {
   const lists = await Promise.all(
@@ -356,34 +369,4 @@ async function everything(): Promise<string[]> {
     const { namespace, name, resourceVersion } = metadata as Record<string, string>;
     return `${namespace}/${name} ${resourceVersion}`;
   });
-}
-
-interface Plan {
-  readonly importKey: string;
-  readonly services: readonly { readonly endpoints: readonly { readonly address: string }[] }[];
-  readonly excluded: readonly { readonly slice: string; readonly reason: string }[];
-}
-
-function addressesOf({ endpoints }: Plan["services"][number]): string[] {
-  return endpoints.map(({ address }) => address);
-}
-
-/** What an agent of cluster-2 would decide. */
-async function plan(key: string): Promise<Plan> {
-  const kubeconfig = set.plane("cluster-2").kubeconfig({ user: "admin" });
-  const [command = "", ...rest] = OURS.agent;
-  const argv = [...rest, "plan", "--kubeconfig", kubeconfig, "--node-name", "node-2"];
-  const flags = [
-    "--cluster-id",
-    "cluster-2",
-    "--clusterset-cidr",
-    "241.0.0.0/8",
-    "--output",
-    "json",
-  ];
-  const text = execFileSync(command, [...argv, ...flags], { encoding: "utf8" });
-  const { imports } = JSON.parse(text) as { readonly imports: readonly Plan[] };
-  const found = imports.find(({ importKey }) => importKey === key);
-  if (found === undefined) throw new Error(`no plan of ${key}: ${text}`);
-  return found;
 }
