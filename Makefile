@@ -49,7 +49,7 @@ kernel: ## run the tests that need this kernel, real clusters and a virtual mach
 vm: ## run the tests of IPVS, and those of iptables once more, in a virtual machine; needs root
 	@scripts/prepare vm
 	@test/kubernetes/build kube-proxy >/dev/null
-	@node scripts/kernel.ts vm
+	@node scripts/kernel.ts machine vm
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
 	@node test/bench/main.ts

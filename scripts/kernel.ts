@@ -1,42 +1,50 @@
 import { spawn } from "node:child_process";
+import { globSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { COMPILED } from "./tests/compiled.ts";
 
 /** What one process does. */
 interface Group {
   readonly name: string;
-  /** Of Node. */
+  /** Of Node, without files. */
   readonly argv: readonly string[];
+  /** Files or patterns. */
+  readonly files: readonly string[];
 }
 
 /** These files, so many of them at a time. */
-function tests(name: string, files: string, concurrency: number): Group {
+function tests(name: string, files: readonly string[], concurrency: number): Group {
   const flags = [`--test-concurrency=${concurrency}`, "--test-reporter=spec"];
   // The virtual machine's tests take types out of sources, by what Node calls an experiment.
-  return { name, argv: ["--disable-warning=ExperimentalWarning", "--test", ...flags, files] };
+  return { name, argv: ["--disable-warning=ExperimentalWarning", "--test", ...flags], files };
 }
+
+const COMMANDS = "test/apiserver/cli-*.test.ts";
+const FAULTS =
+  "test/apiserver/{*faults,adversary,contact,controller-killed,hostile-peer,local-truth,readiness-hold}.test.ts";
+/** All other files of the folder. */
+const SERVERS = globSync("test/apiserver/**/*.test.ts", { exclude: [COMMANDS, FAULTS] }).sort();
 
 /**
  * All that needs root, or more than seconds. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
  * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need, measures memory, tries what is installed, and has others' rules beside ours. Tests of rules make
- * storms of connections, one storm at a time.
+ * storms of connections, one storm at a time. The second and third lane end with tests that wait for API servers, too, so that all three end at about the same time.
  */
 const LANES: readonly (readonly Group[])[] = [
+  [tests("servers", SERVERS, 2), tests("clusters", ["test/{cluster,e2e}/**/*.test.ts"], 2)],
+  [tests("rules", ["test/{kernel,backends}/**/*.test.ts"], 1), tests("faults", [FAULTS], 1)],
   [
-    tests("servers", "test/apiserver/**/*.test.ts", 2),
-    tests("clusters", "test/{cluster,e2e}/**/*.test.ts", 2),
-  ],
-  [tests("rules", "test/{kernel,backends}/**/*.test.ts", 1)],
-  [
-    { name: "images", argv: ["test/e2e/make-ready.ts"] },
-    tests("limits", "test/limits/**/*.test.ts", 1),
-    tests("packages", "test/{monitoring,packages}/**/*.test.ts", 1),
-    tests("coexistence", "test/{lab,coexistence}/**/*.test.ts", 1),
+    { name: "images", argv: [], files: ["test/e2e/make-ready.ts"] },
+    tests("limits", ["test/limits/**/*.test.ts"], 1),
+    tests("packages", ["test/{monitoring,packages}/**/*.test.ts"], 1),
+    tests("coexistence", ["test/{lab,coexistence}/**/*.test.ts"], 1),
+    tests("machine", ["test/vm/machine.test.ts"], 1),
+    tests("commands", [COMMANDS], 1),
   ],
 ];
 
 /** Emulates two processors, and takes both of this machine: beside clusters, neither gets anywhere. */
-const AFTER = [tests("vm", "test/vm/{machine,vm}.test.ts", 1)];
+const AFTER = [tests("vm", ["test/vm/vm.test.ts"], 1)];
 
 /** Where a test that failed begins, in what Node's reporter repeats at its end. */
 const PLACE = /^test at (.+):\d+:\d+$/;
@@ -52,10 +60,10 @@ const again: Group[] = [];
 
 /** Runs one, and says what it says, line by line as it comes; true if all went well. */
 async function run(group: Group): Promise<boolean> {
-  const { name, argv } = group;
+  const { name, argv, files } = group;
   const places: string[] = [];
   const begun = performance.now();
-  const child = spawn(process.execPath, argv, {
+  const child = spawn(process.execPath, [...argv, ...files], {
     env: COMPILED,
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -83,10 +91,9 @@ async function run(group: Group): Promise<boolean> {
 }
 
 /** The files in which tests failed, or the whole group where that cannot be known, as of tests in the virtual machine. */
-function retryOf({ name, argv }: Group, places: readonly string[]): Group {
+function retryOf({ name, argv, files }: Group, places: readonly string[]): Group {
   const isKnown = places.length > 0 && places.every((place) => place.endsWith(".test.ts"));
-  const files = isKnown ? [...new Set(places)] : argv.slice(-1);
-  return { name: `${name}, again`, argv: [...argv.slice(0, -1), ...files] };
+  return { name: `${name}, again`, argv, files: isKnown ? [...new Set(places)] : files };
 }
 
 /**

@@ -4,6 +4,8 @@ import { ipvs } from "./backends/ipvs.ts";
 import { nftables } from "./backends/nftables.ts";
 import type { TestedBackend } from "./backends/tested-backend.ts";
 import { SLOWNESS } from "./lab/slowness.ts";
+import { PACKET_CASES, RULE_CASES } from "./packets/cases.ts";
+import type { PacketCase } from "./packets/packet-case.ts";
 
 /** The backends of all tests that are run for each: a backend that is missing here does not compile. */
 const TESTED = {
@@ -29,6 +31,11 @@ export const [BACKEND = ipvs] = BACKENDS;
 export const PACKET_BACKENDS: readonly TestedBackend[] = IN_GUEST
   ? ALL.filter(({ inGuest }) => inGuest !== "none")
   : BACKENDS;
+
+/** The part of the packet table that runs with a backend: where it runs a second time, on the other kernel, each kind of rule. */
+export function packetCasesOf({ inGuest }: TestedBackend): readonly PacketCase[] {
+  return IN_GUEST && inGuest === "packets" ? RULE_CASES : PACKET_CASES;
+}
 
 /** One of each, for tests that need no kernel. */
 export const MODELLED: readonly TestedBackend[] = Object.values(TESTED).map(([first]) => first);

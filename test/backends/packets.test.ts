@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { PACKET_BACKENDS } from "../backends.ts";
+import { PACKET_BACKENDS, packetCasesOf } from "../backends.ts";
 import { homeFact } from "../packets/address-plan.ts";
 import type { PacketCase } from "../packets/packet-case.ts";
-import { REAL_CASES, RealPackets, skipReason } from "../packets/real-packets.ts";
+import { RealPackets, skipReason } from "../packets/real-packets.ts";
 import { modelOf, planOf } from "../packets/rendered.ts";
 import { Programmer } from "./programmer.ts";
 
@@ -21,7 +21,7 @@ describe("the packet table, with real connections", () => {
         programmer = await Programmer.start(world.lab, world.home, backend);
       });
 
-      for (const one of REAL_CASES) {
+      for (const one of packetCasesOf(backend).filter(({ real }) => real)) {
         test(one.name, { skip: skipReason(one) }, async () => {
           await program(one, programmer);
           await world.assertFlows({ ...one, flows: one.flows.map(backend.flow) });

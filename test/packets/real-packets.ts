@@ -21,7 +21,7 @@ const COUNTED = SLOWNESS > 1 ? 96 : 600;
 const DEVIATIONS = 6;
 
 /** The cases that connections can show. */
-export const REAL_CASES: readonly PacketCase[] = PACKET_CASES.filter((one) => one.real);
+const REAL_CASES: readonly PacketCase[] = PACKET_CASES.filter((one) => one.real);
 
 /** The lab of the packet table with real connections: a test programs its node, and then checks the flows. */
 export class RealPackets {
