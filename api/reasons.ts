@@ -265,7 +265,7 @@ export const REASONS = {
   "failover-prepared":
     "Failover slices list endpoints of the nearest other clusters for the Service; a proxy uses them while no local endpoint is ready.",
   "local-terminating":
-    "The last local endpoints of the Service terminate: meanwhile endpoints of other clusters in its failover slices are ready, so that proxies leave the local ones before they end.",
+    "The last local endpoints of the Service terminate: until they are gone, its failover slices list endpoints of other clusters as ready, so that proxies send the local ones no new connections.",
   "failover-limit":
     "The nearest other clusters have more than 1,000 endpoints, or 100 slices, of one IP family for the Service: the rest is left out of its failover slices.",
   "failover-forbidden": "--cluster-ip-failover is `never` in this cluster.",

@@ -44,7 +44,7 @@ export function addExplain(
     .summary("why connections to an import go where they go")
     .description(
       "Print tier by tier which endpoints of an import get connections from a node, and why the others do not; whether the node's agent has planned the same, and its kernel holds it; where its name points; whether the ClusterIP of the Service with its name fails over to other clusters; conflicts of its exports.\n" +
-        "Exit code 4: connections are rejected; 3: they go to a farther tier, agent or kernel differ, or a failover that is requested is not prepared.",
+        "Exit code 4: connections are rejected; 3: they go to a farther tier, agent or kernel differ, or a requested ClusterIP failover is in use, not prepared, prepared in part, or not known.",
     )
     .argument("<import>", "NAMESPACE/NAME[:PORT], NAME with -n, or a VIP")
     .option(

@@ -28,19 +28,23 @@ function requestText({ decidedBy, failover }: ExplainedClusterIp): string {
   return `${words.replace("-", " ")}${decidedBy === undefined ? "" : ` by the ${decidedBy}`}`;
 }
 
-function preparedText({ failover, prepared, reason }: ExplainedClusterIp): string[] {
+function preparedText({ failover, prepared, reason, unread }: ExplainedClusterIp): string[] {
   if (failover !== "requested" && prepared.length === 0) return [];
   const word = reason === undefined ? "" : ` (${reason})`;
   const isPlain = reason === undefined || reason === "failover-prepared" || !isReason(reason);
   const meaning = isPlain ? [] : [REASONS[reason].replace(/\.$/, "")];
-  if (prepared.length === 0) return [[`not prepared${word}`, ...meaning].join(": ")];
+  if (prepared.length === 0) {
+    const isUnread = unread.some(({ what }) => what === "EndpointSlices");
+    const state = isUnread ? "not known whether it is prepared" : "not prepared";
+    return [[`${state}${word}`, ...meaning].join(": ")];
+  }
   const named = prepared.slice(0, MOST_NAMED).map(endpointsText);
   const more = prepared.length - MOST_NAMED;
   const all = [...named, ...(more > 0 ? [`and ${more} more`] : [])].join(", ");
   return [`prepared${word}: ${all}`, ...meaning];
 }
 
-/** `cluster-2: 3 IPv4 endpoints, 1 of them ready`. */
+/** `3 (1 ready) IPv4 endpoints of cluster-2`. */
 function endpointsText({ cluster, endpoints, family, ready }: PreparedEndpoints): string {
   const state =
     ready === undefined

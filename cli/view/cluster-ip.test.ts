@@ -170,6 +170,12 @@ test("what could not be read is named: without the controller, the slices say wh
     page,
   });
   assert.equal(listed.failover, "requested", "the controller lists it");
+  const slices = { what: "EndpointSlices", reason: "forbidden", detail: "no" } as const;
+  const unlisted = explain({ service: service("true"), unread: [slices], page });
+  assert.equal(
+    unlisted.text[1],
+    "Failover: requested by the Service; not known whether it is prepared (failover-prepared); EndpointSlices not known: forbidden, no",
+  );
   const nothing = { what: "Service", reason: "forbidden", detail: "no" } as const;
   assert.deepEqual(explain({ unread: [nothing] }).text, [
     "ClusterIP: Service not known: forbidden, no",

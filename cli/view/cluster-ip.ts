@@ -26,8 +26,8 @@ export interface ClusterIpUse {
   readonly lastResort: boolean;
 }
 
-/** Whether a Service or its Namespace asks for failover, and which of them decides. */
-export interface FailoverRequest {
+/** Whether a Service or its Namespace requests failover, and which of them decides. */
+interface FailoverRequest {
   readonly failover: "requested" | "declined" | "not-requested" | "unknown";
   readonly decidedBy?: "Service" | "Namespace";
   /** Values of the annotation that count as none. */
@@ -39,7 +39,7 @@ export interface ExplainedClusterIp extends FailoverRequest {
   readonly service: "found" | "absent" | "unread";
   /** Empty for a Service without a ClusterIP. */
   readonly addresses: readonly string[];
-  /** The controller's word; absent if it did not report one. */
+  /** The controller's reason; absent if it did not report one. */
   readonly reason?: string;
   readonly prepared: readonly PreparedEndpoints[];
   readonly uses: readonly ClusterIpUse[];

@@ -12,7 +12,7 @@ const PAGE = {
   ],
 };
 
-test("Services that asked and did not get it, or in part, and how many more the page does not list", () => {
+test("Services that requested it and did not get it, or in part, and how many more the page does not list", () => {
   assert.deepEqual(failoverCount(PAGE), { requested: 103, prepared: 100 });
   const all = failoverProblems(PAGE, undefined);
   assert.deepEqual(
@@ -20,17 +20,17 @@ test("Services that asked and did not get it, or in part, and how many more the 
     [
       ["Service shop/web", "no-remote-endpoint", "ClusterIP failover is not prepared"],
       ["Service bank/api", "slice-refused", "ClusterIP failover is prepared in part"],
-      ["Services", "", "ClusterIP failover of 2 more Services is not prepared"],
+      ["Services", "", "ClusterIP failover of 2 more Services, of any namespace, is not prepared"],
     ],
   );
   const shop = failoverProblems(PAGE, "shop");
   assert.deepEqual(
     shop.map(({ object }) => object),
-    ["Service shop/web"],
+    ["Service shop/web", "Services"],
   );
 });
 
-test("a page where no Service asks, or of an earlier release, counts nothing", () => {
+test("a page where no Service requests it, or of an earlier release, counts nothing", () => {
   assert.equal(failoverCount({ clusters: [] }), undefined);
   assert.deepEqual(failoverProblems({ clusters: [] }, undefined), []);
   const { failover } = PAGE;

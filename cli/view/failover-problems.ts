@@ -4,7 +4,7 @@ import { REASONS } from "../../api/reasons.ts";
 import { isReason } from "./checks.ts";
 import type { Problem } from "./readings.ts";
 
-/** Services that ask for ClusterIP failover, and those of them that have slices. Field names are those of `-o json`. */
+/** Services that request ClusterIP failover, and those of them that have slices. Field names are those of `-o json`. */
 export interface FailoverCount {
   readonly requested: number;
   readonly prepared: number;
@@ -18,7 +18,7 @@ export function isPartial(reason: string): boolean {
   return PARTIAL.includes(reason);
 }
 
-/** How many Services of a cluster ask for failover, by its controller's `/debug`; undefined: none, or it does not say. PURE. */
+/** How many Services of a cluster request failover, by its controller's `/debug`; undefined: none, or it does not say. PURE. */
 export function failoverCount(page: unknown): FailoverCount | undefined {
   const counts = field(page, "failoverServices");
   const [requested, prepared] = [field(counts, "requested"), field(counts, "prepared")];
@@ -26,7 +26,7 @@ export function failoverCount(page: unknown): FailoverCount | undefined {
   return { requested, prepared };
 }
 
-/** Services that ask for failover and do not have it, or a part of it only; of one namespace if that is requested. PURE. */
+/** Services that request failover and do not have it, or a part of it only; of one namespace if that is requested. PURE. */
 export function failoverProblems(page: unknown, namespace: string | undefined): Problem[] {
   const listed = field(page, "failover");
   const all = Array.isArray(listed) ? listed : [];
@@ -34,7 +34,7 @@ export function failoverProblems(page: unknown, namespace: string | undefined): 
     (one) => namespace === undefined || namesOf(serviceOf(one)).namespace === namespace,
   );
   const problems = meant.flatMap(problemOf);
-  return namespace === undefined ? [...problems, ...unlisted(page, all)] : problems;
+  return [...problems, ...unlisted(page, all)];
 }
 
 function problemOf(one: unknown): Problem[] {
@@ -50,7 +50,7 @@ function problemOf(one: unknown): Problem[] {
 function unlisted(page: unknown, all: readonly unknown[]): Problem[] {
   const { requested, prepared } = failoverCount(page) ?? { requested: 0, prepared: 0 };
   const more = requested - prepared - all.filter((one) => !isPrepared(one)).length;
-  const detail = `ClusterIP failover of ${more} more Services is not prepared`;
+  const detail = `ClusterIP failover of ${more} more Services, of any namespace, is not prepared`;
   return more > 0 ? [{ object: "Services", severity: "warning", reason: "", detail }] : [];
 }
 

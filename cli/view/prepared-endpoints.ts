@@ -11,7 +11,7 @@ export interface PreparedEndpoints {
 }
 
 /** An imported slice, as far as the readiness of its endpoints is concerned. Agents' facts are. */
-export interface ImportedSlice {
+interface ImportedSlice {
   readonly cluster?: string;
   readonly endpoints: Iterable<{ readonly address: string; readonly condition: string }>;
 }

@@ -48,7 +48,7 @@ export interface ContextStatus {
   /** All members, in order. */
   readonly clusters: readonly SeenCluster[];
   readonly agents: AgentsStatus;
-  /** Absent if no Service asks for ClusterIP failover. */
+  /** Absent if no Service requests ClusterIP failover. */
   readonly failover?: FailoverCount;
   readonly problems: readonly Problem[];
   readonly unread: readonly UnreadPart[];

@@ -14,7 +14,7 @@ export function isQuiet({ reason }: FailoverResult): boolean {
   return QUIET.includes(reason);
 }
 
-/** True if nothing has changed that an Event reports. That local endpoints end is no news of their failover. */
+/** True if nothing has changed that an Event reports. `local-terminating` counts as `failover-prepared`. */
 export function isSameResult(
   a: FailoverResult | undefined,
   b: FailoverResult | undefined,

@@ -118,7 +118,7 @@ test("own endpoints and unready ones are never listed; serving ones only where n
   assert.equal(wanted([own, share("c2", [dead])]).reason, "no-remote-endpoint");
 });
 
-test("every listed endpoint is serving and terminating, without node, zone and hostname, whatever it is in its cluster", () => {
+test("without local endpoints, every listed one is serving and terminating, without node, zone and hostname, whatever it is in its cluster", () => {
   const endpoint: EndpointFact = {
     ...{ address: "10.0.0.2", nodeName: "n1", zone: "z1", hostname: "web-0" },
     ...READY,
@@ -216,7 +216,7 @@ test("a slice of a cluster that is out of rotation stays for a port or family th
   ]);
 });
 
-test("such a slice keeps only ports that no other cluster has ready, and those that the Service has", () => {
+test("a slice of a cluster that was not listed keeps only ports of the Service, and once out of rotation, those that no other cluster has ready", () => {
   const silent = { isSynced: (cluster: string) => cluster !== "c2" };
   const far = share("c3", [sliceOf("c3", 3)], { region: "us" });
   const old = present("c2", { ports: [HTTP, ADMIN, servicePort("gone 82")] });
@@ -227,9 +227,12 @@ test("such a slice keeps only ports that no other cluster has ready, and those t
   assert.deepEqual(dead, ["c2 admin 10.0.0.9", "c3 http 10.0.0.3"]);
   const gone = present("c2", { ports: [servicePort("gone 82")] });
   assert.deepEqual(listed([], { ...silent, present: [gone] }), []);
+  const dead9 = sliceOf("c1", 1, { endpoints: [{ address: "10.0.0.9", ...DEAD }] });
+  const local = new LocalEndpoints([dead9]);
+  assert.deepEqual(listed([], { ...silent, local, present: [present("c2")] }), []);
 });
 
-test("present slices of clusters that are not heard are as many as a Service may have, and take nothing from others", () => {
+test("of clusters that were not listed, at most as many slices stay as a Service may have, and they take nothing from others", () => {
   const many = Array.from({ length: MOST_FAILOVER_SLICES + 20 }, (_, i) =>
     present("c2", { key: objectKey("demo", `serve.c2.failover.${i}`) }),
   );

@@ -6,13 +6,12 @@ import { portKey } from "./local-endpoints.ts";
 import { MOST_FAILOVER_SLICES } from "./within-limits.ts";
 
 /**
- * The present slices that stay, of clusters that were not listed since the start, with the ports and families that the Service still has: all
- * of these while such a cluster counts as alive, and after that those that have no ready endpoint among the `wanted` slices. As many as
- * a Service may have. PURE.
+ * The present slices that stay, of clusters that were not listed since the start. A slice keeps the ports that the Service has; once its
+ * cluster is out of rotation, only those without a ready endpoint among the `wanted` slices. At most as many as a Service may have. PURE.
  */
 export function notHeard(
   wanted: readonly FailoverSlice[],
-  { isInRotation, isSynced, present, service }: FailoverInput,
+  { isInRotation, isSynced, local, present, service }: FailoverInput,
 ): readonly FailoverSlice[] {
   const { families = [], ports: own = [] } = service.properties ?? {};
   const used = new Set(families.flatMap((family) => own.map((port) => portKey(family, port))));
@@ -25,13 +24,14 @@ export function notHeard(
       const name = portKey(family, port);
       return used.has(name) && (isInRotation(cluster) || !ready.has(name));
     });
-    return ports.length === 0 ? [] : [{ ...slice, ports }];
+    const addresses = slice.addresses.filter((address) => !local.addresses.has(address));
+    return ports.length === 0 || addresses.length === 0 ? [] : [{ ...slice, addresses, ports }];
   });
   const byFamily = Map.groupBy(kept, ({ family }) => family).values();
   return [...byFamily].flatMap((slices) => slices.slice(0, MOST_FAILOVER_SLICES));
 }
 
-/** Those of a known cluster, as they would be written again, in the same order in every replica. */
+/** Present slices whose source cluster is known, in order of key. Their endpoints count as not ready. */
 export function presentSlices(present: readonly FailoverSliceFact[]): readonly FailoverSlice[] {
   return present
     .toSorted((a, b) => compareText(a.key, b.key))

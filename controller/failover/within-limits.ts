@@ -7,7 +7,7 @@ export const MOST_FAILOVER_ENDPOINTS = 1000;
 /** Slices of the same; ten endpoints in each reach the other limit. */
 export const MOST_FAILOVER_SLICES = 100;
 
-/** The slices within the limits, of which no cluster takes anything from one below an equal share. PURE. */
+/** Cuts the slices to the limits, so that no cluster gets less than an equal share because of others. PURE. */
 export function withinLimits(slices: readonly RemoteSlice[]): {
   readonly slices: readonly RemoteSlice[];
   readonly limited: boolean;

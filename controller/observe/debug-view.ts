@@ -48,7 +48,7 @@ export interface ClusterView {
   readonly refused: Readonly<Record<string, number>>;
 }
 
-/** A Service that asks for ClusterIP failover, on `/debug`. */
+/** A Service that requests ClusterIP failover, on `/debug`. */
 export interface FailoverView {
   readonly service: string;
   readonly because: Reason;
@@ -70,7 +70,7 @@ export interface DebugView {
   /** Endpoints of the local cluster whose unreadiness is held back (`held-back`). */
   readonly heldBack: number;
   readonly queue: { readonly waiting: number; readonly working: number; readonly failing: number };
-  /** Services that ask for ClusterIP failover, and those of them that have slices; absent: none asks. */
+  /** Services that request ClusterIP failover, and those of them that have slices; absent: none does. */
   readonly failoverServices?: { readonly requested: number; readonly prepared: number };
   /** The first hundred of them, those that do not have it first, or the one that was requested. */
   readonly failover?: readonly FailoverView[];

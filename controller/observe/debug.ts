@@ -6,8 +6,8 @@ import type { ClusterView, DebugView, DrainView, FailoverView } from "./debug-vi
 /** Services that ask for ClusterIP failover that the page lists. */
 const MOST_FAILOVERS = 100;
 
-/** They come after those that lack something. */
-const PREPARED: readonly Reason[] = ["failover-prepared", "local-terminating"];
+/** A part is missing, and does not come by itself. */
+const PARTIAL: readonly Reason[] = ["slice-foreign", "slice-refused"];
 
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
@@ -52,10 +52,11 @@ function failoversOf(
   if (all.length === 0) return {};
   const prepared = all.filter(({ clusters }) => clusters.length > 0).length;
   const shown = only === null ? all : all.filter(({ service }) => service === only);
-  const isPrepared = ({ because }: FailoverView) => Number(PREPARED.includes(because));
+  const isWhole = ({ because, clusters }: FailoverView) =>
+    Number(clusters.length > 0 && !PARTIAL.includes(because));
   return {
     failoverServices: { requested: all.length, prepared },
-    failover: shown.sort((a, b) => isPrepared(a) - isPrepared(b)).slice(0, MOST_FAILOVERS),
+    failover: shown.sort((a, b) => isWhole(a) - isWhole(b)).slice(0, MOST_FAILOVERS),
   };
 }
 

@@ -66,7 +66,7 @@ export const GAUGES = {
   },
   failovers: {
     name: "failover_services",
-    help: "Services that ask for ClusterIP failover, by reason why they have it or not (docs/REASONS.md); the leader counts.",
+    help: "Services that request ClusterIP failover, by reason why they have it or not (docs/REASONS.md); the leader counts.",
     labelNames: ["reason"],
   },
   exports: {

@@ -9,7 +9,6 @@ import type { LeaderState } from "../../common/lease/leader-elector.ts";
 import { LimitedLog } from "../../common/limited-log.ts";
 import type { LogFields, Logger, LogLevel } from "../../common/log.ts";
 import type { RangeOverlap } from "../allocate/overlaps.ts";
-import { isSameResult } from "../failover/failover-event.ts";
 import type { FailoverResult } from "../failover/failover-of.ts";
 import type { LeaseStep } from "../identity/lease-step.ts";
 import type { OwnIdentity } from "../identity/own-identity.ts";
@@ -292,7 +291,8 @@ export class Observer {
       this.#failovers.set(key, wanted);
       this.#metrics.gauges.failovers.inc({ reason: wanted.reason });
     }
-    if (isSameResult(before, wanted) && before?.reason === wanted?.reason) return;
+    const isSame = before?.clusters.join() === wanted?.clusters.join();
+    if (isSame && before?.reason === wanted?.reason) return;
     const fields = {
       service: key,
       ...(wanted !== undefined && { reason: wanted.reason, clusters: wanted.clusters }),
