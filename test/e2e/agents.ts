@@ -37,6 +37,12 @@ function sumOf(metrics: string, name: string): number {
   return lines.reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
+/** Those of a node's rules that are about one import, such as `demo/serve`. */
+export async function rulesOfImport(node: ClusterNode, key: string): Promise<string> {
+  const lines = (await rulesOfAgent(node)).split("\n");
+  return lines.filter((line) => line.includes(`"${key}`)).join("\n");
+}
+
 /** The agent's rules of a node, of both families, as they stand in its tables. */
 export async function rulesOfAgent(node: ClusterNode): Promise<string> {
   const saves = ["iptables-nft-save", "ip6tables-nft-save"].map((save) => node.host.exec([save]));

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
 import { eventually } from "../stages/agent-process.ts";
-import { deedsOf, rulesOfAgent } from "./agents.ts";
+import { deedsOf, rulesOfAgent, rulesOfImport } from "./agents.ts";
 import { type Call, Caller, type CallerOptions } from "./caller.ts";
 import { Clusterset } from "./clusterset.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { blocksOf } from "./guide.ts";
 import { Maintenance } from "./maintenance.ts";
+import { nodeFailure } from "./node-failure.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { Reader } from "./reader.ts";
-import { exported, onEveryNode } from "./web.ts";
 
 // docs/guides/drill.md by copy and paste, and then the plugs are pulled: a service in three clusters, two of them in one region, and
 // pods of cluster-1 that keep calling it by its name. Times are reported, and nothing is said of how long they may be.
@@ -19,9 +19,6 @@ const GUIDE = "drill.md";
 const [LOCAL, REGIONAL, GLOBAL] = ["cluster-1", "cluster-2", "cluster-3"] as const;
 const [BY_LOCAL, BY_REGIONAL, BY_GLOBAL] = [/^cluster-1\//, /^cluster-2\//, /^cluster-3\//];
 const TARGET = "http://serve.demo.svc.clusterset.local";
-
-/** A service of cluster-1 alone, in a namespace that the others do not have. */
-const PAIR = { cluster: LOCAL, namespace: "pair", name: "pair" };
 
 describe("a service in three clusters, with pods that call it continuously", () => {
   let set: Clusterset;
@@ -81,21 +78,20 @@ describe("a service in three clusters, with pods that call it continuously", () 
     await untilAnswered(callers, BY_LOCAL);
   });
 
-  test("a Service's own name fails over and back, by copy and paste; only what the ending pod refuses is lost", async (t) => {
+  test("a Service's own name fails over and back, by copy and paste, and no call fails", async (t) => {
     await using guide = new Reader(set.clusters, "same-name.md");
     const target = "http://serve.demo.svc.cluster.local";
-    const own = [await call(LOCAL, { name: "own-name", node: staying.name, target })];
-    await untilAnswered(own, BY_LOCAL);
+    const own = await call(LOCAL, { name: "own-name", node: staying.name, target });
+    await untilAnswered([own], BY_LOCAL);
     await guide.follow("Turn it on");
     const [out = "", back = ""] = blocksOf("same-name.md", "Try it");
-    const away = await effectOf(t, "own name, to 0", own, BY_REGIONAL, () => guide.paste(out));
-    // kube-proxy uses terminating pods of the cluster and of others alike, until it knows that one has ended.
-    assertOnly(away.failed, ["refused", "unreachable", "reset"]);
-    const home = await effectOf(t, "own name, to 1", own, BY_LOCAL, () => guide.paste(back));
-    assert.deepEqual(home.failed, {});
+    const gone = "kubectl --context cluster-1 -n demo wait --for=delete pods -l app=serve";
+    await effectOf(t, "own name, to 0", [own], BY_REGIONAL, () => guide.paste(`${out}\n${gone}`));
+    await effectOf(t, "own name, to 1", [own], BY_LOCAL, () => guide.paste(back));
     await guide.follow("Turn it off");
     await untilAnswered(callers, BY_LOCAL);
-    await own[0]?.stop();
+    const failed = (await own.stop()).filter(({ error }) => error !== undefined);
+    assert.deepEqual(failed, []);
   });
 
   describe("maintenance", { concurrency: 1 }, () => {
@@ -133,28 +129,10 @@ describe("a service in three clusters, with pods that call it continuously", () 
   describe("power failures", { concurrency: 2 }, () => {
     before(async () => {
       await reader.follow("Detect failed clusters sooner");
-      await set.shell(`${onEveryNode(PAIR)}\n${exported(PAIR)}`);
       await callers.pop()?.stop();
     });
 
-    test("a node of the local cluster: calls to its pods fail until Kubernetes marks it NotReady, and no call fails after that", async (t) => {
-      const target = "http://pair.pair.svc.clusterset.local";
-      const pair = [
-        await call(LOCAL, { name: "pair", node: staying.name, target, timeoutMs: 5_000 }),
-      ];
-      const [byStaying, byDoomed] = [staying, doomed].map(({ name }) => new RegExp(`^${name}$`));
-      assert.ok(byStaying && byDoomed);
-      await untilAnswered(pair, /./);
-      const { failed } = await effectOf(t, "node off", pair, byStaying, () => doomed.powerOff());
-      assertOnly(failed, ["timeout"]);
-      assert.equal((await rulesOf(staying, "pair/pair")).match(/ local /g)?.length, 1);
-      await doomed.powerOn();
-      await eventually(async () => {
-        assert.ok(
-          (await pair[0]?.calls())?.slice(-20).some(({ name }) => byDoomed.test(name ?? "")),
-        );
-      }, 120_000);
-    });
+    nodeFailure(() => ({ set, staying, doomed }));
 
     describe("of other clusters", { concurrency: 1 }, () => {
       before(async () => {
@@ -188,7 +166,7 @@ describe("a service in three clusters, with pods that call it continuously", () 
         const all = set.clusters.all.flatMap((cluster) => cluster.nodes);
         const nodes = all.filter((node) => node !== doomed);
         const witness = set.clusters.cluster(GLOBAL).nodes;
-        const rules = () => Promise.all(nodes.map((node) => rulesOf(node, "demo/serve")));
+        const rules = () => Promise.all(nodes.map((node) => rulesOfImport(node, "demo/serve")));
         const before = await rules();
         const deeds = await Promise.all(witness.map(deedsOf));
         const cut = () => set.clusters.cut(LOCAL, REGIONAL, "pods");
@@ -243,12 +221,6 @@ async function nodeOfDns(set: Clusterset): Promise<string> {
 
 interface Pod {
   readonly metadata: { readonly deletionTimestamp?: string };
-}
-
-/** The rules of a node that are about one import. */
-async function rulesOf(node: ClusterNode, key: string): Promise<string> {
-  const lines = (await rulesOfAgent(node)).split("\n");
-  return lines.filter((line) => line.includes(`"${key}`)).join("\n");
 }
 
 /** The caller's line of each second: nothing failed, and the pod that responds in the end. */

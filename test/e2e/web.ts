@@ -60,8 +60,8 @@ END
 kubectl --context ${cluster} -n ${namespace} wait --for=condition=Ready --timeout=60s serviceexport/${name}`;
 }
 
-/** Commands: one pod on each node, which answers with its node's name, and a Service of port 80. */
-export function onEveryNode({ cluster, namespace, name }: Web): string {
+/** Commands: one pod on each node, or only on one, which answers with its node's name, and a Service of port 80. */
+export function onEveryNode({ cluster, namespace, name, only }: Web & { only?: string }): string {
   return `kubectl --context ${cluster} apply -f - <<'END'
 apiVersion: v1
 kind: Namespace
@@ -75,6 +75,7 @@ spec:
   template:
     metadata: { labels: { app: ${name} } }
     spec:
+      nodeSelector: ${only === undefined ? "{}" : `{ kubernetes.io/hostname: ${only} }`}
       containers:
         - name: serve
           image: clusterset-serve:0.2.0

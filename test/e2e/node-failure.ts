@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../demo/attempt.ts";
+import { eventually } from "../stages/agent-process.ts";
+import { rulesOfImport } from "./agents.ts";
+import { Caller } from "./caller.ts";
+import type { Clusterset } from "./clusterset.ts";
+import { effectOf, untilAnswered } from "./effect.ts";
+import { exported, onEveryNode } from "./web.ts";
+
+/** Where this happens. */
+export interface NodeFailureStage {
+  readonly set: Clusterset;
+  /** Of the clients' cluster: where they run, and the one that loses power. */
+  readonly staying: ClusterNode;
+  readonly doomed: ClusterNode;
+}
+
+/** The clients' cluster, and one whose control plane nothing happens to meanwhile. */
+const [LOCAL, OTHER] = ["cluster-1", "cluster-3"] as const;
+
+/** A service on both nodes of the clients' cluster, in a namespace that the others do not have: called by the clusterset's name. */
+const PAIR = { cluster: LOCAL, namespace: "pair", name: "pair" };
+/** One on the doomed node alone, and in the other cluster: called by its own name. */
+const LONE = { namespace: "lone", name: "lone" };
+
+const BY_OTHER = new RegExp(`^${OTHER}-node-1$`);
+
+const TIMEOUT_MS = 5_000;
+const PATIENCE_MS = 120_000;
+
+/** A node of the clients' cluster loses power and gets it back, and Kubernetes has to notice both. */
+export function nodeFailure(stage: () => NodeFailureStage): void {
+  before(async () => {
+    const { set, doomed } = stage();
+    const far = { cluster: OTHER, ...LONE };
+    await Promise.all([
+      set.shell(`${onEveryNode(PAIR)}\n${exported(PAIR)}`),
+      set.shell(`${onEveryNode(far)}\n${exported(far)}`),
+      set.shell(`${onEveryNode({ cluster: LOCAL, ...LONE, only: doomed.name })}
+kubectl --context ${LOCAL} -n lone annotate service lone clusterset-proxy.io/cluster-ip-failover=true`),
+    ]);
+    await eventually(async () => {
+      const listed = await set.clusters.kubectl(LOCAL, ["-n", "lone", "get", "endpointslices"]);
+      assert.match(listed, new RegExp(`^lone\\.${OTHER}\\.failover\\.`, "m"));
+    }, PATIENCE_MS);
+  });
+
+  test("a node of the local cluster: calls to its pods fail until Kubernetes marks it NotReady; then other pods answer, those of another cluster at a Service's own name, until the node's pods are back", async (t) => {
+    const { set, staying, doomed } = stage();
+    const [byStaying, byDoomed] = [staying, doomed].map(({ name }) => new RegExp(`^${name}$`));
+    assert.ok(byStaying && byDoomed);
+    const pair = await call("pair", "clusterset.local");
+    const lone = await call("lone", "cluster.local");
+    await untilAnswered([pair], /./);
+    await untilAnswered([lone], byDoomed);
+    const off = doomed.powerOff();
+    const effects = await Promise.all([
+      effectOf(t, "node off", [pair], byStaying, () => off),
+      effectOf(t, "node off, own name", [lone], BY_OTHER, () => off),
+    ]);
+    for (const { failed } of effects) assert.deepEqual(Object.keys(failed), ["timeout"]);
+    assert.equal((await rulesOfImport(staying, "pair/pair")).match(/ local /g)?.length, 1);
+    // Not the caller from before: connection tracking keeps its unanswered connections for two minutes, and a new one from the same
+    // port follows them to the doomed node.
+    const later = await call("lone", "cluster.local", "later");
+    await untilAnswered([later], BY_OTHER);
+    const since = now();
+    await effectOf(t, "node on, own name", [later], byDoomed, () => doomed.powerOn());
+    await eventually(async () => {
+      const calls = await pair.calls();
+      assert.ok(calls.slice(-20).some(({ name = "" }) => byDoomed.test(name)));
+    }, PATIENCE_MS);
+    const all = [...(await pair.callsSince(since)), ...(await later.calls())];
+    const failed = all.filter(({ error }) => error !== undefined);
+    assert.deepEqual(failed, []);
+
+    function call(namespace: string, domain: string, name = "caller"): Promise<Caller> {
+      const target = `http://${namespace}.${namespace}.svc.${domain}`;
+      const place = { cluster: LOCAL, namespace, node: staying.name };
+      return Caller.start(set, { ...place, name, target, timeoutMs: TIMEOUT_MS });
+    }
+  });
+}
