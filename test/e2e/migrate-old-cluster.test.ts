@@ -114,7 +114,7 @@ describe("a Service moves to a new cluster while pods of both clusters call it",
   /** The Service with a pod that answers with its cluster's name, and pauses before it ends. */
   async function deploy(cluster: string): Promise<void> {
     const container = `          env: [{ name: POD_NAME, value: ${cluster}/web }]
-          lifecycle: { preStop: { sleep: { seconds: 5 } } }`;
+          lifecycle: { preStop: { sleep: { seconds: 10 } } }`;
     await paste(clusters, web({ cluster, namespace: "shop", name: "web", container }));
   }
 
