@@ -20,19 +20,17 @@ function tests(name: string, files: readonly string[], concurrency: number): Gro
 }
 
 const COMMANDS = "test/apiserver/cli-*.test.ts";
-const FAULTS =
-  "test/apiserver/{*faults,adversary,contact,controller-killed,hostile-peer,local-truth,readiness-hold}.test.ts";
 /** All other files of the folder. */
-const SERVERS = globSync("test/apiserver/**/*.test.ts", { exclude: [COMMANDS, FAULTS] }).sort();
+const SERVERS = globSync("test/apiserver/**/*.test.ts", { exclude: [COMMANDS] }).sort();
 
 /**
  * All that needs root, or more than seconds. Groups of a lane run one after the other, lanes side by side: the first waits a lot for API servers and
  * kubelets, the second is busy with one processor, the third makes meanwhile what the clusters need, measures memory, tries what is installed, and has others' rules beside ours. Tests of rules make
- * storms of connections, one storm at a time. The second and third lane end with tests that wait for API servers, too, so that all three end at about the same time.
+ * storms of connections, one storm at a time. The third ends with tests of commands: after these and the rules, clusters have both processors.
  */
 const LANES: readonly (readonly Group[])[] = [
   [tests("servers", SERVERS, 2), tests("clusters", ["test/{cluster,e2e}/**/*.test.ts"], 2)],
-  [tests("rules", ["test/{kernel,backends}/**/*.test.ts"], 1), tests("faults", [FAULTS], 1)],
+  [tests("rules", ["test/{kernel,backends}/**/*.test.ts"], 1)],
   [
     { name: "images", argv: [], files: ["test/e2e/make-ready.ts"] },
     tests("limits", ["test/limits/**/*.test.ts"], 1),

@@ -6,10 +6,10 @@ import type { PreparedEndpoints } from "./prepared-endpoints.ts";
 /** Clusters that a line names; `-o json` has all. */
 const MOST_NAMED = 10;
 
-/** A Service's ClusterIP as lines of an explanation: what each is about, and its text. PURE. */
+/** A Service's ClusterIP as lines of an explanation: what each is about, and its text. None without a Service. PURE. */
 export function clusterIpLines(found: ExplainedClusterIp): [string, string][] {
   const { addresses, failover, prepared, problems, service, unread, uses } = found;
-  if (service === "absent") return [["ClusterIP", "none: this cluster has no Service of the name"]];
+  if (service === "absent") return [];
   const missing = unread.map(
     ({ what, reason, detail }) => `${what} not known: ${reason}, ${detail}`,
   );

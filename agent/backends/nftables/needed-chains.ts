@@ -28,5 +28,5 @@ export function neededChains({ number, timeout, groups }: ServiceNumbers): reado
     const found = groupOf(one);
     return found === undefined ? [] : [`${pick}-${found.endpoints}-of-${found.group}`];
   });
-  return [isSticky ? `hash-share-${units}` : `share-${units}`, ...picks, ...sticky];
+  return [isSticky ? `hash-share-${units}` : `share-${units}`, ...picks.sort(), ...sticky];
 }

@@ -248,9 +248,14 @@ export class NetlinkSocket {
     onReply: (reply: Reply, done: (result: T) => void) => void,
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const timer = setTimeout(() => this.#fail("no answer from the kernel"), TIMEOUT);
+    let overdue: NodeJS.Immediate | undefined;
+    const timer = setTimeout(() => {
+      // After SIGCONT, timers come before the answers that have arrived long ago.
+      overdue = setImmediate(() => this.#fail("no answer from the kernel"));
+    }, TIMEOUT);
     this.#exchanging = {
       onReply: (reply) => {
+        clearImmediate(overdue);
         timer.refresh();
         onReply(reply, resolve);
       },
@@ -261,6 +266,7 @@ export class NetlinkSocket {
     });
     return promise.finally(() => {
       clearTimeout(timer);
+      clearImmediate(overdue);
       this.#exchanging = undefined;
     });
   }
