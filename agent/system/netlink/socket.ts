@@ -10,6 +10,8 @@ const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 /** Milliseconds to wait for an answer. */
 const TIMEOUT = 10_000;
+/** More of them: after SIGCONT, a timer may come before an answer that has arrived long ago. */
+const GRACE = 1_000;
 /**
  * Requests in a batch. So many answers never fill the socket's buffer; an overrun would end the process in netlink 0.3.0
  * (an exception outside of JavaScript).
@@ -248,14 +250,13 @@ export class NetlinkSocket {
     onReply: (reply: Reply, done: (result: T) => void) => void,
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    let overdue: NodeJS.Immediate | undefined;
+    let overdue: NodeJS.Timeout | undefined;
     const timer = setTimeout(() => {
-      // After SIGCONT, timers come before the answers that have arrived long ago.
-      overdue = setImmediate(() => this.#fail("no answer from the kernel"));
+      overdue = setTimeout(() => this.#fail("no answer from the kernel"), GRACE);
     }, TIMEOUT);
     this.#exchanging = {
       onReply: (reply) => {
-        clearImmediate(overdue);
+        clearTimeout(overdue);
         timer.refresh();
         onReply(reply, resolve);
       },
@@ -266,7 +267,7 @@ export class NetlinkSocket {
     });
     return promise.finally(() => {
       clearTimeout(timer);
-      clearImmediate(overdue);
+      clearTimeout(overdue);
       this.#exchanging = undefined;
     });
   }
