@@ -10,7 +10,7 @@ import {
 } from "./migration.ts";
 import { serviceExport } from "./objects.ts";
 
-/** What happens to imports that a person wrote, and of slices that a person copied. PURE. */
+/** What happens to imports that a person wrote, and to slices that a person copied. PURE. */
 export function fromByHand(found: Found): Migration {
   const imports = found.imports.filter(
     ({ annotations }) => annotations.get(ANNOTATION_IMPORT) !== "created",

@@ -25,7 +25,7 @@ const DERIVED = "multicluster.kubernetes.io/derived-service";
 /** On a Namespace. */
 const GLOBAL_NAMESPACE = "clustermesh.cilium.io/global";
 
-/** What happens to Cilium's global Services, and of its ServiceImports. PURE. */
+/** What happens to Cilium's global Services, and to its ServiceImports. PURE. */
 export function fromCilium(found: Found): Migration {
   const isDerived = ({ owners }: FoundObject) => owners.includes("ServiceImport");
   return {

@@ -1,6 +1,6 @@
 import { REASONS } from "../../api/reasons.ts";
 import { isReason } from "./checks.ts";
-import type { ClusterIpUse, ExplainedClusterIp } from "./cluster-ip.ts";
+import { type ClusterIpUse, type ExplainedClusterIp, isFailoverConcerned } from "./cluster-ip.ts";
 import type { PreparedEndpoints } from "./prepared-endpoints.ts";
 
 /** Clusters that a line names; `-o json` has all. */
@@ -8,7 +8,7 @@ const MOST_NAMED = 10;
 
 /** A Service's ClusterIP as lines of an explanation: what each is about, and its text. None without a Service. PURE. */
 export function clusterIpLines(found: ExplainedClusterIp): [string, string][] {
-  const { addresses, failover, prepared, problems, service, unread, uses } = found;
+  const { addresses, problems, service, unread, uses } = found;
   if (service === "absent") return [];
   const missing = unread.map(
     ({ what, reason, detail }) => `${what} not known: ${reason}, ${detail}`,
@@ -17,8 +17,7 @@ export function clusterIpLines(found: ExplainedClusterIp): [string, string][] {
   const use = uses.length === 0 ? [] : [`uses ${usesText(uses)}`];
   const where = addresses.join(", ") || "none: the Service is headless, or of type ExternalName";
   const line: [string, string] = ["ClusterIP", [where, ...use].join(", ")];
-  const isCalm = failover === "not-requested" && prepared.length + problems.length === 0;
-  if (isCalm && addresses.length === 0) return [line];
+  if (addresses.length === 0 && !isFailoverConcerned(found)) return [line];
   const parts = [requestText(found), ...preparedText(found), ...problems, ...missing];
   return [line, ["Failover", parts.join("; ")]];
 }

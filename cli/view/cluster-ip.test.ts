@@ -108,7 +108,7 @@ test("without a ready local endpoint, the ClusterIP uses other clusters, beside 
   assert.deepEqual(first.prepared, [{ cluster: "c2", family: "IPv4", endpoints: 1 }]);
 });
 
-test("ports are told apart if they do not use the same", () => {
+test("each port has its own text if they do not use the same endpoints", () => {
   const { severity, text } = explain({
     service: service("true", { ports: [HTTP, ADMIN] }),
     slices: [slice("web-1", {}, undefined, [HTTP, ADMIN]), PREPARED],

@@ -2,6 +2,7 @@ import type { Family } from "../../api/address.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { isPartial } from "../../api/partial-failover.ts";
 import { problemText } from "../../api/problem.ts";
 import type { ServicePort, SliceFact as ServiceSlice } from "../../controller/model/facts.ts";
 import { parseFailover } from "../../controller/model/parse-failover.ts";
@@ -9,7 +10,6 @@ import { isFailoverSlice } from "../../controller/model/parse-failover-slice.ts"
 import { parseService } from "../../controller/model/parse-service.ts";
 import { parseServiceSlice } from "../../controller/model/parse-service-slice.ts";
 import type { Severity } from "../exit-code.ts";
-import { isPartial } from "./failover-problems.ts";
 import { type PreparedEndpoints, preparedIn, type ReadyImported } from "./prepared-endpoints.ts";
 import type { ClusterIpReading, UnreadPart } from "./readings.ts";
 
@@ -63,7 +63,7 @@ export function explainedClusterIp(
   const found: Omit<ExplainedClusterIp, "severity"> = {
     service: service === undefined ? absent : "found",
     addresses: ips.flatMap((ip) => (typeof ip === "string" && ip !== "None" ? [ip] : [])),
-    // The controller lists Services that ask.
+    // The controller lists Services that request it.
     failover: failover === "unknown" && reason !== undefined ? "requested" : failover,
     ...request,
     ...(reason !== undefined && { reason }),

@@ -1,5 +1,6 @@
 import { namesOf } from "../../api/names.ts";
 import { field, textField } from "../../api/parse/fields.ts";
+import { isPartial } from "../../api/partial-failover.ts";
 import { REASONS } from "../../api/reasons.ts";
 import { isReason } from "./checks.ts";
 import type { Problem } from "./readings.ts";
@@ -8,14 +9,6 @@ import type { Problem } from "./readings.ts";
 export interface FailoverCount {
   readonly requested: number;
   readonly prepared: number;
-}
-
-/** A part of the slices is missing, and does not come by itself. */
-const PARTIAL: readonly string[] = ["slice-foreign", "slice-refused"];
-
-/** True if a Service with this reason may have a part of its failover slices only. PURE. */
-export function isPartial(reason: string): boolean {
-  return PARTIAL.includes(reason);
 }
 
 /** How many Services of a cluster request failover, by its controller's `/debug`; undefined: none, or it does not say. PURE. */

@@ -1,3 +1,4 @@
+import { isPartial } from "../../api/partial-failover.ts";
 import { REASONS } from "../../api/reasons.ts";
 import type { ConditionEvent } from "../import/condition-events.ts";
 import type { FailoverReason, FailoverResult } from "./failover-of.ts";
@@ -6,8 +7,6 @@ import type { FailoverReason, FailoverResult } from "./failover-of.ts";
 const MOST_NAMED = 10;
 
 const QUIET: readonly FailoverReason[] = ["import-missing", "not-heard"];
-/** A part is missing, and does not come by itself. */
-const PARTIAL: readonly FailoverReason[] = ["slice-foreign", "slice-refused"];
 
 /** True for a result that passes by itself: what was before it counts. */
 export function isQuiet({ reason }: FailoverResult): boolean {
@@ -40,6 +39,6 @@ export function failoverEvent(result: FailoverResult): ConditionEvent | undefine
   const where = `${named}${more > 0 ? `, and ${more} more` : ""}`;
   const remark = lasting(reason) === "failover-prepared" ? "" : ` (${reason}) ${REASONS[reason]}`;
   const message = `While no local endpoint is ready, the ClusterIP leads to endpoints of: ${where}.${remark}`;
-  const level = PARTIAL.includes(reason) ? "Warning" : "Normal";
+  const level = isPartial(reason) ? "Warning" : "Normal";
   return { level, reason: "FailoverPrepared", message };
 }

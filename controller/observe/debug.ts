@@ -1,13 +1,10 @@
-import type { Reason } from "../../api/reasons.ts";
+import { isPartial } from "../../api/partial-failover.ts";
 import { shiftText } from "../../api/shift.ts";
 import type { Controller } from "../sync/controller.ts";
 import type { ClusterView, DebugView, DrainView, FailoverView } from "./debug-view.ts";
 
-/** Services that ask for ClusterIP failover that the page lists. */
+/** Services that request ClusterIP failover that the page lists. */
 const MOST_FAILOVERS = 100;
-
-/** A part is missing, and does not come by itself. */
-const PARTIAL: readonly Reason[] = ["slice-foreign", "slice-refused"];
 
 /** Rejected parts by reason, of a registry or of the local cluster. */
 type RefusedOf = (cluster: string | undefined) => Readonly<Record<string, number>>;
@@ -53,7 +50,7 @@ function failoversOf(
   const prepared = all.filter(({ clusters }) => clusters.length > 0).length;
   const shown = only === null ? all : all.filter(({ service }) => service === only);
   const isWhole = ({ because, clusters }: FailoverView) =>
-    Number(clusters.length > 0 && !PARTIAL.includes(because));
+    Number(clusters.length > 0 && !isPartial(because));
   return {
     failoverServices: { requested: all.length, prepared },
     failover: shown.sort((a, b) => isWhole(a) - isWhole(b)).slice(0, MOST_FAILOVERS),
