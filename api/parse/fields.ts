@@ -26,3 +26,8 @@ export function fieldAt(from: unknown, ...path: readonly string[]): unknown {
 export function isUnset(value: unknown): value is null | undefined {
   return value === undefined || value === null;
 }
+
+/** The items of a list; none for anything else. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,4 +1,4 @@
-import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
 import { IP_ADDRESSES, NODES, PODS, queryOf, SERVICES } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
 
@@ -51,8 +51,4 @@ function podAddresses(pod: unknown): unknown[] {
 function nameOf(object: unknown): string {
   const metadata = field(object, "metadata");
   return [textField(metadata, "namespace"), textField(metadata, "name")].filter(Boolean).join("/");
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,7 +1,7 @@
 import type { Family } from "../../api/address.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
-import { field, fieldAt, textField } from "../../api/parse/fields.ts";
+import { field, fieldAt, listOf, textField } from "../../api/parse/fields.ts";
 import { isPartial } from "../../api/partial-failover.ts";
 import { problemText } from "../../api/problem.ts";
 import type { ServicePort, SliceFact as ServiceSlice } from "../../controller/model/facts.ts";
@@ -157,8 +157,4 @@ function severityOf(found: Omit<ExplainedClusterIp, "severity">): Severity {
     if (isMissing || isAway || unread.length > 0) return "warning";
   }
   return problems.length > 0 ? "warning" : "well";
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

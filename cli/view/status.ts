@@ -1,4 +1,4 @@
-import { field, fieldAt, isFields, textField } from "../../api/parse/fields.ts";
+import { field, fieldAt, isFields, listOf, textField } from "../../api/parse/fields.ts";
 import type { Severity } from "../exit-code.ts";
 import { type AgentsStatus, agentsStatus } from "./agent-status.ts";
 import { type FailoverCount, failoverCount, failoverProblems } from "./failover-problems.ts";
@@ -227,8 +227,4 @@ function problem(kind: string, object: unknown, { reason, message }: Condition):
 function nameOf(object: unknown): string {
   const metadata = field(object, "metadata");
   return `${textField(metadata, "namespace") ?? ""}/${textField(metadata, "name") ?? ""}`;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isAddress, parseAddress } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
-import { field } from "../../../api/parse/fields.ts";
+import { field, listOf } from "../../../api/parse/fields.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { ApiFault } from "../../../common/kubernetes/api-fault.ts";
 import type { ApiServer } from "../../../common/kubernetes/api-server.ts";
@@ -159,8 +159,4 @@ export class ClusterNetworkSource implements Source {
     }
     this.#missing.add(what);
   }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
