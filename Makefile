@@ -22,7 +22,7 @@ kubernetes: ## build the Kubernetes of the tests: minutes the first time, nothin
 	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy >/dev/null
 
 demo: prepare $(if $(filter kubernetes controller same-name,$(SOURCE)),kubernetes) ## show failover between three clusters and back: 22 s; needs root; SOURCE=kubernetes, SOURCE=controller, SOURCE=same-name
-	@node test/demo/main.ts $(SOURCE)
+	@node demo/main.ts $(SOURCE)
 
 lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east" PROXY=iptables; needs root
 	@scripts/prepare lab
@@ -52,7 +52,7 @@ vm: ## run the tests of IPVS, and those of iptables once more, in a virtual mach
 	@node scripts/kernel.ts machine vm
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
-	@node test/bench/main.ts
+	@node bench/main.ts
 
 build: prepare ## bundle the programs into dist/
 	@node scripts/build.ts

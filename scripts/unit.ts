@@ -5,8 +5,8 @@ import { COMPILED } from "./tests/compiled.ts";
 
 /** All of what is tested beside the code, and what needs neither root nor network. */
 const FILES = [
-  "{api,common,agent,controller}/**/*.test.ts",
-  "test/{unit,doubles,packets,states,scenarios,demo,bench}/**/*.test.ts",
+  "{api,common,agent,controller,cli,bench,demo}/**/*.test.ts",
+  "test/{unit,doubles,packets,states,scenarios}/**/*.test.ts",
   "test/cluster/{cut,forget,spec}.test.ts",
   "test/vm/{mirror,report,watchdog}.test.ts",
 ];

@@ -6,10 +6,10 @@ import type { Rule } from "./rule.ts";
 /** Allowed imports. docs/ARCHITECTURE.md shows this table, and a test enforces it. */
 export const RULES: readonly Rule[] = [
   {
-    files: ["**/*.test.ts", "test/**", "scripts/**"],
+    files: ["**/*.test.ts", "test/**", "bench/**", "demo/**", "scripts/**"],
     may: ["**", "node:", "*"],
     pure: false,
-    why: "Tests and scripts may import everything; no other file imports them.",
+    why: "Tests, benchmarks, the demo and scripts may import everything; no other file imports them.",
   },
   {
     files: ["api/**"],

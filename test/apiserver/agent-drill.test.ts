@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Attempt, parseAttempt, placeOf } from "../demo/attempt.ts";
+import { type Attempt, parseAttempt, placeOf } from "../../demo/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import type { Process } from "../lab/process.ts";
 import { request, serve } from "../lab/programs.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { now, placeOf } from "../demo/attempt.ts";
+import { now, placeOf } from "../../demo/attempt.ts";
 import { CLUSTERS, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
 import type { Connections } from "./connections.ts";
 

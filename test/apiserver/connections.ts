@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type Attempt, parseAttempt, placeOf } from "../demo/attempt.ts";
-import { Held } from "../demo/held.ts";
+import { type Attempt, parseAttempt, placeOf } from "../../demo/attempt.ts";
+import { Held } from "../../demo/held.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import type { Process } from "../lab/process.ts";
 import { request } from "../lab/programs.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { placeOf } from "../demo/attempt.ts";
+import { placeOf } from "../../demo/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ClusterSetStage, SERVICE } from "./clusterset-stage.ts";

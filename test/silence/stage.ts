@@ -1,7 +1,7 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
+import { type Attempt, now, parseAttempt } from "../../demo/attempt.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
-import { type Attempt, now, parseAttempt } from "../demo/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";

@@ -262,10 +262,10 @@ test("every form of import is found", () => {
   ]);
 });
 
-test("the table allows only tests to import the whole tree", () => {
+test("the table allows only tests, bench, demo and scripts to import the whole tree", () => {
   const wide = RULES.filter(({ may }) => may.includes("**"));
   assert.deepEqual(
     wide.map(({ files }) => files),
-    [["**/*.test.ts", "test/**", "scripts/**"]],
+    [["**/*.test.ts", "test/**", "bench/**", "demo/**", "scripts/**"]],
   );
 });

@@ -1,0 +1,96 @@
+import { type AnyBackend, finished, type Transaction } from "../agent/backends/backend.ts";
+import { IptablesBackend } from "../agent/backends/iptables/backend.ts";
+import type { Flavour } from "../agent/backends/iptables/flavour.ts";
+import { IpvsBackend } from "../agent/backends/ipvs/backend.ts";
+import { NftablesBackend } from "../agent/backends/nftables/backend.ts";
+import { Model } from "../agent/model/model.ts";
+import { planImport } from "../agent/plan/plan.ts";
+import { cidr, nodeFact } from "../test/generators/facts.ts";
+import type { Service } from "./services.ts";
+
+const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
+
+const COMMON = {
+  family: "IPv4",
+  clusterSetCidr: cidr("241.0.0.0/8"),
+  masquerade: { mode: "off-cluster", podCidrs: NODE.podCidrs },
+} as const;
+
+/** iptables, in the network namespace of this process, as the others. */
+export function iptables(flavour: Flavour): AnyBackend {
+  // A rejection fails the pass; a process that ends between two passes does no harm.
+  return new IptablesBackend({ ...COMMON, flavour, onRespawn: () => undefined });
+}
+
+/** IPVS. */
+export function ipvs(): AnyBackend {
+  return new IpvsBackend({ ...COMMON, scheduler: "rr" });
+}
+
+/** nftables. */
+export function nftables(): AnyBackend {
+  return new NftablesBackend({ ...COMMON, remembers: true });
+}
+
+/** One pass; times in milliseconds. */
+export interface Pass {
+  /** Reading the kernel back: only in the first pass, as in the agent. */
+  readonly read: number;
+  /** Model, plan, render and compare. */
+  readonly ours: number;
+  /** From there to the kernel's yes. */
+  readonly kernel: number;
+  readonly total: number;
+  /** What the kernel was given; empty if it had all. */
+  readonly tx: Transaction;
+}
+
+/** The agent's straight line from the model to the kernel, without sources, log and metrics around it. */
+export class Pipeline {
+  readonly model = new Model();
+  readonly #backend: AnyBackend;
+  readonly #ruleset: ReturnType<AnyBackend["ruleset"]>;
+  #state: unknown;
+
+  constructor(backend: AnyBackend) {
+    this.#backend = backend;
+    this.#ruleset = backend.ruleset();
+  }
+
+  /** The initial list of a source. */
+  list(services: Iterable<Service>): void {
+    for (const { fact, slice } of services) {
+      this.model.setImport(fact, 0);
+      this.model.setSlice(slice, 0);
+    }
+  }
+
+  /** Lets `change` happen to the model, and makes the kernel follow. */
+  async pass(change: () => void = () => undefined): Promise<Pass> {
+    const began = performance.now();
+    this.#state ??= await this.#backend.read();
+    const readAt = performance.now();
+    change();
+    for (const key of this.model.takeDirty().keys()) {
+      const view = this.model.view(key);
+      this.#ruleset.set(key, view === undefined ? [] : planImport(view, NODE).services);
+    }
+    const tx: Transaction = finished(
+      this.#backend.diff(this.#state, finished(this.#ruleset.take())),
+    );
+    const comparedAt = performance.now();
+    if (!tx.empty) await this.#backend.apply(tx, this.#state);
+    const end = performance.now();
+    return {
+      read: readAt - began,
+      ours: comparedAt - readAt,
+      kernel: end - comparedAt,
+      total: end - began,
+      tx,
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#backend.close();
+  }
+}
