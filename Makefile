@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH):/usr/sbin:/sbin
 SOURCE ?= manifests
 
 .DEFAULT_GOAL := help
-.PHONY: help prepare kubernetes demo lab lab-down test check unit kernel vm bench build release conformance clean
+.PHONY: help prepare kubernetes demo lab lab-down test test-all check unit bench build release conformance clean
 # Without parallel targets, even with -j: the output stays readable, and the tests use all processors themselves.
 .NOTPARALLEL:
 
@@ -31,25 +31,19 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: check unit kernel ## run all checks and tests: 45 minutes on two processors; needs root
+test: ## run the tests: 10 minutes on two processors, the first time 20 with all builds; needs root
+	@scripts/prepare kubernetes lab vm
+	@node scripts/test.ts test
+
+test-all: test ## run all tests, as CI does: 30 minutes, the first time 45; needs root
+	@scripts/prepare kubernetes lab vm all
+	@node scripts/test.ts rest
 
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
 
 unit: prepare ## run the unit tests: less than a minute on two processors
-	@node scripts/unit.ts
-
-kernel: ## run the tests that need this kernel, real clusters and a virtual machine; needs root
-	@scripts/prepare lab vm
-	@test/kubernetes/build etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubelet kubectl coredns helm prometheus promtool >/dev/null
-	@test/kubernetes/envoy-gateway/build >/dev/null
-	@test/kubernetes/debian-etcd >/dev/null
-	@node scripts/kernel.ts
-
-vm: ## run the tests of IPVS, and those of iptables once more, in a virtual machine; needs root
-	@scripts/prepare vm
-	@test/kubernetes/build kube-proxy >/dev/null
-	@node scripts/kernel.ts machine vm
+	@node scripts/test.ts unit
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
 	@node bench/main.ts

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { globSync } from "node:fs";
 import { join } from "node:path";
 
 // Types, format, lint, architecture, documents and charts: everything about the tree that can be known without running
@@ -24,9 +25,9 @@ const CHECKS: readonly Check[] = [
       "--test",
       "--test-isolation=none",
       "--test-reporter=dot",
-      "test/unit/architecture.test.ts",
-      "test/unit/documents.test.ts",
-      "test/unit/charts.test.ts",
+      ...globSync("test/unit/{architecture,charts,documents,named-paths,plan}.test.ts", {
+        cwd: root,
+      }),
     ],
   },
 ];

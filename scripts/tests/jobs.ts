@@ -1,0 +1,127 @@
+import { matchesGlob } from "node:path";
+import type { Artefact } from "./builds.ts";
+import { PLAN, type Row, rowsOf, testFiles } from "./plan.ts";
+
+/**
+ * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `some` is each
+ * named file, whole.
+ */
+export type Part = "unit" | "test" | "rest" | "some";
+
+/** One process of a run. */
+export interface Job {
+  readonly name: string;
+  /** Test files, relative to the repository. Empty for `check`. */
+  readonly files: readonly string[];
+  /** Only tests whose names match, or do not: regular expressions, as Node's flags take them. */
+  readonly only?: string;
+  readonly skip?: string;
+  /** Expected duration. */
+  readonly seconds: number;
+  /** Slots of the pool. */
+  readonly weight: number;
+  readonly alone: boolean;
+  readonly guest: boolean;
+  readonly needs: readonly Artefact[];
+}
+
+const DEFAULT_SECONDS = 10;
+/** All unit tests, with one processor. */
+const UNIT_SECONDS = 120;
+const CHECK_SECONDS = 20;
+
+/** The jobs of a part. `patterns`: only files that match one of these globs, or are one of these files. */
+export function jobsOf(
+  part: Part,
+  shards: number,
+  patterns: readonly string[] = [],
+  files: readonly string[] = testFiles(),
+): Job[] {
+  const chosen = files.filter(
+    (file) => patterns.length === 0 || patterns.some((pattern) => matchesGlob(file, pattern)),
+  );
+  if (part === "some") return [...unitJobs(chosen, shards), ...rooted(chosen, whole)];
+  const units = part === "rest" ? [] : unitJobs(chosen, shards);
+  if (part === "unit") return units;
+  const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
+  return [...check, ...units, ...rooted(chosen, part === "test" ? inTest : inRest)];
+}
+
+const CHECK: Job = {
+  ...{ name: "make check", files: [], seconds: CHECK_SECONDS },
+  ...{ weight: 1, alone: false, guest: false, needs: [] },
+};
+
+/** What needs no root shares processes: each compiles what its files import. */
+function unitJobs(files: readonly string[], shards: number): Job[] {
+  const units = files.filter((file) => rowsOf(file).some(({ target }) => target === "unit"));
+  const seconds = Math.ceil((UNIT_SECONDS * units.length) / files.length / shards);
+  return Array.from({ length: shards }, (_, shard) => ({
+    ...{ name: `unit tests ${shard + 1}/${shards}`, seconds },
+    files: units.filter((_, i) => i % shards === shard),
+    ...{ weight: 1, alone: false, guest: false, needs: [] },
+  })).filter((job) => job.files.length > 0);
+}
+
+interface Filter {
+  readonly only?: string;
+  readonly skip?: string;
+}
+
+const whole = (): Filter => ({});
+
+/** Which tests of a row's files are in `make test`; undefined: none. */
+function inTest({ target, only, skip }: Row): Filter | undefined {
+  if (target !== "test") return undefined;
+  return { ...(only !== undefined && { only }), ...(skip !== undefined && { skip }) };
+}
+
+/** Which tests are left for the rest; undefined: none. */
+function inRest({ target, only, skip }: Row): Filter | undefined {
+  if (target === "all") return {};
+  if (only !== undefined) return { skip: only };
+  return skip === undefined ? undefined : { only: skip };
+}
+
+/** One job for each file; all files for the guest with the same filter share a guest. */
+function rooted(files: readonly string[], filter: (row: Row) => Filter | undefined): Job[] {
+  const here: Job[] = [];
+  const guests = new Map<string, Job>();
+  for (const file of files) {
+    for (const row of rowsOf(file)) {
+      if (row.target === "unit" || row.target === "check") continue;
+      const filters = filter(row);
+      if (filters === undefined) continue;
+      const job: Job = {
+        ...{ name: file, files: [file], ...filters },
+        ...{ seconds: row.seconds ?? DEFAULT_SECONDS, weight: row.weight ?? 1 },
+        ...{ alone: row.alone ?? false, guest: row.guest ?? false, needs: row.needs ?? [] },
+      };
+      if (!job.guest) here.push(job);
+      else guests.set(JSON.stringify(filters), together(job, guests.get(JSON.stringify(filters))));
+    }
+  }
+  return [...here, ...guests.values()];
+}
+
+/** Two jobs in one guest, which runs two files at a time. */
+function together(job: Job, before: Job | undefined): Job {
+  const name = "the virtual machine";
+  if (before === undefined) return { ...job, name };
+  return {
+    ...{ ...before, name, files: [...before.files, ...job.files] },
+    seconds: before.seconds + Math.ceil(job.seconds / 2),
+    needs: [...new Set([...before.needs, ...job.needs])],
+  };
+}
+
+/** A job again, with these of its files. */
+export function again(job: Job, files: readonly string[]): Job {
+  return { ...job, name: `${files.join(" ")}, again`, files: files.length > 0 ? files : job.files };
+}
+
+/** Rows to which no file belongs first: a typing error, or what is left of a deleted file. */
+export function idleRows(files: readonly string[] = testFiles(), plan = PLAN): string[] {
+  const used = new Set(files.flatMap((file) => rowsOf(file, plan)));
+  return plan.filter((row) => !used.has(row)).map((row) => row.files);
+}

@@ -1,0 +1,146 @@
+import { globSync } from "node:fs";
+import { matchesGlob } from "node:path";
+import type { Artefact } from "./builds.ts";
+
+/**
+ * The command that runs a file: `check` (`make check`), `unit` (`npm test`), `test` (`make test`, which runs the former two as
+ * well), or `all` (`make test-all`, which runs everything).
+ */
+export type Target = "check" | "unit" | "test" | "all";
+
+/** Which test files a command runs, and how. */
+export interface Row {
+  /** A file belongs to the first row whose glob matches it; files for the virtual machine, to the first such row besides. */
+  readonly files: string;
+  readonly target: Target;
+  /** For `test`: runs only the tests with these names (a regular expression). `make test-all` runs the file's other tests. */
+  readonly only?: string;
+  /** For `test`: runs all tests but those with these names. `make test-all` runs these. */
+  readonly skip?: string;
+  /** Expected duration of one file with two processors, so that long files begin first. Default: 10. */
+  readonly seconds?: number;
+  /** Slots of the pool that one file takes. Default: 1. */
+  readonly weight?: number;
+  /** True if the file needs the whole machine: it runs last, with nothing beside it. */
+  readonly alone?: boolean;
+  /** True if the file runs in the virtual machine. */
+  readonly guest?: boolean;
+  /** What has to be built or installed before. */
+  readonly needs?: readonly Artefact[];
+}
+
+/** What a row has that names nothing else. */
+type Options = Omit<Row, "files" | "target">;
+
+const row = (target: Target, files: string, options: Options = {}): Row => ({
+  files,
+  target,
+  ...options,
+});
+
+/** Names of tests of one flavour or backend, as `test/backends.ts` lists them. */
+const LEGACY = "legacy";
+const NFTABLES = "^nftables";
+
+/** What tests on API servers need, and those with kubelets. */
+const SERVERS: Options = { needs: ["api-server"] };
+const CLUSTERS: Options = { needs: ["kubelets", "images"], weight: 2, seconds: 100 };
+
+const apiserver = (name: string, seconds: number, target: Target = "test"): Row =>
+  row(target, `test/apiserver/${name}.test.ts`, { ...SERVERS, seconds });
+const kernel = (name: string, seconds: number, options: Options = {}): Row =>
+  row("test", `test/kernel/${name}.test.ts`, { ...options, seconds });
+const backends = (name: string, seconds: number, options: Options): Row =>
+  row("test", `test/backends/${name}.test.ts`, { ...options, seconds });
+
+/** The first row that matches applies: the most specific ones come first. */
+export const PLAN: readonly Row[] = [
+  // Without root.
+  row("check", "test/unit/{architecture,charts,documents,named-paths,plan}.test.ts"),
+  row("unit", "{agent,api,bench,cli,common,controller,demo}/**/*.test.ts"),
+  row("unit", "test/{doubles,packets,scenarios,states,unit}/**/*.test.ts"),
+  row("unit", "test/cluster/{cut,forget,spec}.test.ts"),
+  row("unit", "test/vm/{mirror,report,watchdog}.test.ts"),
+
+  // Real API servers: the drill, the KEP's cases, faults, rights, and the plugin's commands.
+  apiserver("clusterset-drill", 60),
+  apiserver("agent-faults", 80),
+  apiserver("checklist", 40),
+  apiserver("{controller,agent-kinds,controller-hub,cluster-ip-failover}", 28),
+  apiserver("{local-node,leader-election,registry-rights,cli-status}", 22),
+  apiserver("{in-cluster,by-hand,cli-bundle,contact}", 16),
+  row("test", "test/apiserver/conformance.test.ts", {
+    ...SERVERS,
+    only: "own API server",
+    seconds: 20,
+  }),
+  apiserver("{install-components,install-manifests,objects,vip-holders,writer}", 9),
+  apiserver("{explicit-vips,admission-policies,registry-objects,one-namespace}", 7),
+  apiserver("cli-{drill,explain,export,simulate}", 9),
+  apiserver("{cli-join,cli-join-hub,cli-migrate,cli-rotate-leave,cli-drain}", 70, "all"),
+  apiserver("{peer-faults,controller-faults,hostile-peer,other-release}", 80, "all"),
+  row("all", "test/apiserver/old-etcd.test.ts", { needs: ["api-server", "old-etcd"] }),
+  apiserver("*", 45, "all"),
+
+  // Real clusters with kubelets.
+  row("test", "test/e2e/journey.test.ts", { ...CLUSTERS, seconds: 130 }),
+  row("all", "test/e2e/helm.test.ts", { ...CLUSTERS, needs: ["kubelets", "images", "helm"] }),
+  row("all", "test/e2e/*.test.ts", {
+    ...CLUSTERS,
+    needs: ["kubelets", "all-images"],
+    seconds: 200,
+  }),
+  row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
+
+  // This machine's kernel, with each backend that it has.
+  row("all", "test/backends/storm.test.ts", { guest: true }),
+  row("test", "test/backends/storm.test.ts", { only: NFTABLES, alone: true, seconds: 30 }),
+  backends("restart", 76, {}),
+  backends("packets", 40, {}),
+  backends("mass-loss", 40, { only: NFTABLES }),
+  backends("traffic", 20, { only: NFTABLES }),
+  backends("*", 15, { skip: LEGACY }),
+  kernel("{conntrack,unanswered,restore}", 30),
+  kernel("{agent,affinity,preflight,killed,moving,health-table}", 15),
+  kernel("silence", 30, { skip: LEGACY }),
+  kernel("poison", 20, { skip: "legacy|found ahead" }),
+  kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
+  row("all", "test/kernel/{connector,fake-iptables,net-raw,nft-versions}.test.ts", { seconds: 30 }),
+  kernel("*", 10, { skip: LEGACY }),
+
+  // The virtual machine: IPVS, and another kernel.
+  row("test", "test/ipvs/agent.test.ts", { guest: true, needs: ["vm"], seconds: 60 }),
+  row("all", "test/ipvs/*.test.ts", { guest: true, needs: ["vm", "api-server"], seconds: 60 }),
+  row("all", "test/backends/{packets,histories,restart,check}.test.ts", {
+    guest: true,
+    needs: ["vm"],
+  }),
+  row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),
+
+  // Next to kube-proxy, one mode in `make test`.
+  row("test", "test/coexistence/*.test.ts", { ...SERVERS, only: "in mode nftables", seconds: 50 }),
+
+  // What is delivered, and what keeps the tests themselves honest.
+  row("all", "test/limits/*.test.ts", { seconds: 80 }),
+  row("all", "test/monitoring/*.test.ts", { needs: ["api-server", "prometheus"], seconds: 30 }),
+  row("all", "test/packages/http-route.test.ts", { needs: ["api-server", "envoy"] }),
+  row("all", "test/packages/*.test.ts", { needs: ["api-server", "helm"], seconds: 40 }),
+  row("all", "test/lab/*.test.ts", { seconds: 10 }),
+];
+
+/** The repository's top folder. */
+export const ROOT = new URL("../../", import.meta.url).pathname;
+
+/** All test files of the tree, relative to it, in order. */
+export function testFiles(): string[] {
+  const exclude = ["node_modules/**", "dist/**"];
+  return globSync("**/*.test.ts", { cwd: ROOT, exclude }).sort();
+}
+
+/** The rows that a file belongs to: one for this machine, one for the virtual machine, or both. */
+export function rowsOf(file: string, plan = PLAN): Row[] {
+  const matching = plan.filter(({ files }) => matchesGlob(file, files));
+  const here = matching.find(({ guest }) => guest !== true);
+  const there = matching.find(({ guest }) => guest === true);
+  return [here, there].filter((row) => row !== undefined);
+}

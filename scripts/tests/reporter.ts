@@ -1,0 +1,37 @@
+import type { TestEvent } from "node:test/reporters";
+
+/** What the pool learns of a test file, one line of JSON each. Suites are not reported. */
+export interface Result {
+  readonly file: string;
+  readonly name: string;
+  readonly outcome: "passed" | "failed" | "skipped";
+  /** Of a failed test: the error's first lines. */
+  readonly reason?: string;
+}
+
+/** Enough lines of an error for its message, and the first lines of a difference. */
+const REASON_LINES = 12;
+
+/** A reporter for `node --test-reporter`. A test that fails only because a test in it failed is left out. */
+export default async function* results(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const event of events) {
+    const result = resultOf(event);
+    if (result !== undefined) yield `${JSON.stringify(result)}\n`;
+  }
+}
+
+function resultOf(event: TestEvent): Result | undefined {
+  if (event.type !== "test:pass" && event.type !== "test:fail") return undefined;
+  const { name, file = "", details } = event.data;
+  if (event.type === "test:fail") {
+    const { error } = event.data.details;
+    if ("failureType" in error && error.failureType === "subtestsFailed") return undefined;
+    const cause: unknown = error.cause ?? error;
+    const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    const reason = text.split("\n").slice(0, REASON_LINES).join("\n");
+    return { file, name, outcome: "failed", reason };
+  }
+  if (details.type === "suite") return undefined;
+  const isSkipped = event.data.skip !== undefined && event.data.skip !== false;
+  return { file, name, outcome: isSkipped ? "skipped" : "passed" };
+}

@@ -1,0 +1,134 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { COMPILED } from "./compiled.ts";
+import type { Job } from "./jobs.ts";
+import { ROOT } from "./plan.ts";
+import type { Result } from "./reporter.ts";
+
+/** A test that failed. */
+export interface Failure {
+  /** The test file, relative to the repository; "make check" for that. */
+  readonly file: string;
+  /** The test's name, or what happened to its process. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface Outcome {
+  readonly job: Job;
+  readonly passed: number;
+  readonly skipped: number;
+  readonly failures: readonly Failure[];
+  readonly seconds: number;
+  /** Where everything is that the job printed. */
+  readonly log: string;
+}
+
+/** A job that takes this many times as long as expected is ended, at the earliest after `LEAST_LIMIT_S`. */
+const LIMIT_FACTOR = 8;
+const LEAST_LIMIT_S = 600;
+/** Between SIGTERM, on which tests clean up, and SIGKILL. */
+const GRACE_MS = 20_000;
+/** How much of a log explains a process that ended without a failed test. */
+const TAIL_LINES = 15;
+
+/** Runs a job to its end. `name`: of its two files in `folder`. */
+export async function runJob(
+  job: Job,
+  folder: string,
+  name: string,
+  stop: AbortSignal,
+): Promise<Outcome> {
+  const log = `${folder}/${name}.log`;
+  const events = `${folder}/${name}.jsonl`;
+  const [program, ...argv] = commandOf(job, events);
+  const output = openSync(log, "w");
+  const begun = performance.now();
+  const child = spawn(program, argv, {
+    cwd: ROOT,
+    env: COMPILED,
+    stdio: ["ignore", output, output],
+  });
+  closeSync(output);
+  const limitS = Math.max(LEAST_LIMIT_S, job.seconds * LIMIT_FACTOR);
+  let cause: string | undefined;
+  const end = (why: string): void => {
+    if (cause !== undefined) return;
+    cause = why;
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), GRACE_MS).unref();
+  };
+  const timer = setTimeout(() => end(`no end within ${limitS} s`), limitS * 1_000);
+  const onStop = (): void => end("interrupted");
+  stop.addEventListener("abort", onStop);
+  const ended = await new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(error.message));
+    child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  clearTimeout(timer);
+  stop.removeEventListener("abort", onStop);
+  const seconds = (performance.now() - begun) / 1_000;
+  const results = readResults(events);
+  const failures = failuresOf(job, results, cause ?? ended, log);
+  const count = (outcome: Result["outcome"]): number =>
+    results.filter((result) => result.outcome === outcome).length;
+  return {
+    ...{ job, passed: count("passed"), skipped: count("skipped"), failures, seconds, log },
+  };
+}
+
+/** The program of a job, and its arguments. */
+function commandOf(job: Job, events: string): [string, ...string[]] {
+  if (job.files.length === 0) return [process.execPath, "scripts/check.ts"];
+  const names = [
+    ...(job.only === undefined ? [] : [`--test-name-pattern=${job.only}`]),
+    ...(job.skip === undefined ? [] : [`--test-skip-pattern=${job.skip}`]),
+  ];
+  const [file = ""] = job.files;
+  return [
+    process.execPath,
+    // Files for the virtual machine strip types from sources, with what Node calls an experiment.
+    "--disable-warning=ExperimentalWarning",
+    ...names,
+    `--test-reporter=${ROOT}scripts/tests/reporter.ts`,
+    `--test-reporter-destination=${events}`,
+    "--test-reporter=spec",
+    "--test-reporter-destination=stdout",
+    ...(job.files.length === 1 ? [file] : ["--test", "--test-isolation=none", ...job.files]),
+  ];
+}
+
+function readResults(events: string): Result[] {
+  let text: string;
+  try {
+    text = readFileSync(events, "utf8");
+  } catch {
+    // The process ended before its reporter began: failuresOf reports that.
+    return [];
+  }
+  const lines = text.split("\n").slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Result);
+}
+
+function failuresOf(job: Job, results: readonly Result[], ended: string, log: string): Failure[] {
+  const failures = results
+    .filter(({ outcome }) => outcome === "failed")
+    .map(({ file, name, reason = "" }) => ({ file: fileOf(job, file), name, reason }));
+  const [file = job.name] = job.files;
+  const tail = (): string =>
+    readFileSync(log, "utf8").trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
+  if (ended !== "exit code 0" && failures.length === 0) {
+    failures.push({ file, name: `the process: ${ended}`, reason: tail() });
+  } else if (results.length === 0 && job.files.length > 0) {
+    failures.push({ file, name: "no test ran", reason: tail() });
+  }
+  return failures;
+}
+
+/** The test file of a result. A test that is written in a file beside it belongs to the job's only file. */
+function fileOf(job: Job, path: string): string {
+  const file = relative(ROOT, path);
+  if (job.files.includes(file) || job.files.length !== 1) return file;
+  return job.files[0] ?? file;
+}

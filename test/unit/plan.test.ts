@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { idleRows, type Job, jobsOf, type Part } from "../../scripts/tests/jobs.ts";
+import { PLAN, rowsOf, testFiles } from "../../scripts/tests/plan.ts";
+
+const files = testFiles();
+
+test("every test file has a row in the plan", () => {
+  assert.ok(files.length > 400);
+  assert.deepEqual(
+    files.filter((file) => rowsOf(file).length === 0),
+    [],
+  );
+});
+
+test("every row of the plan has a file", () => {
+  assert.deepEqual(idleRows(files), []);
+  assert.deepEqual(idleRows([], PLAN.slice(0, 1)), [PLAN[0]?.files]);
+});
+
+/** The files that the jobs of a part run, with their filters. */
+function runs(part: Part): string[] {
+  const ofJob = ({ files, guest, only, skip }: Job): string[] =>
+    files.map((file) => JSON.stringify({ file, guest, only, skip }));
+  return jobsOf(part, 2, [], files).flatMap(ofJob);
+}
+
+test("make test and the rest run each test once: what a filter leaves out runs in the rest", () => {
+  const seen = [...runs("test"), ...runs("rest")];
+  assert.deepEqual(
+    seen.filter((run, i) => seen.indexOf(run) !== i),
+    [],
+  );
+  const inTest = jobsOf("test", 2, [], files);
+  const inRest = jobsOf("rest", 2, [], files);
+  for (const job of inTest.filter(({ only, skip }) => only !== undefined || skip !== undefined)) {
+    for (const file of job.files) {
+      const other = inRest.find((rest) => rest.guest === job.guest && rest.files.includes(file));
+      assert.deepEqual([other?.only, other?.skip], [job.skip, job.only], file);
+    }
+  }
+  const run = new Set([...inTest, ...inRest].flatMap((job) => job.files));
+  const checked = files.filter((file) => rowsOf(file)[0]?.target === "check");
+  assert.deepEqual([...run, ...checked].sort(), files);
+});
+
+test("npm test needs no root: it runs what is beside the code, and no file of the kernel", () => {
+  const unit = new Set(jobsOf("unit", 2, [], files).flatMap((job) => job.files));
+  assert.ok(unit.has("cli/view/checks.test.ts") || [...unit].some((f) => f.startsWith("cli/")));
+  assert.deepEqual(
+    [...unit].filter((file) => /^test\/(kernel|backends|apiserver|e2e|ipvs|lab)\//.test(file)),
+    [],
+  );
+});
+
+test("files for the virtual machine share a guest, and only matching files are chosen", () => {
+  const guests = jobsOf("rest", 2, ["test/ipvs/**"], files).filter(({ guest }) => guest);
+  assert.equal(guests.length, 1);
+  assert.ok((guests[0]?.files.length ?? 0) > 1);
+  assert.deepEqual(
+    jobsOf("some", 2, ["test/kernel/silence.test.ts"], files).map(({ files, only, skip }) => ({
+      files,
+      only,
+      skip,
+    })),
+    [{ files: ["test/kernel/silence.test.ts"], only: undefined, skip: undefined }],
+  );
+});

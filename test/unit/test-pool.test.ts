@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Job } from "../../scripts/tests/jobs.ts";
+import { type Pool, runAll, secondsLeft } from "../../scripts/tests/pool.ts";
+import { closingText, fileToRepeat, verdictOf } from "../../scripts/tests/report.ts";
+import type { Failure, Outcome } from "../../scripts/tests/run-job.ts";
+
+function job(name: string, seconds: number, options: Partial<Job> = {}): Job {
+  return {
+    ...{ name, files: [`${name}.test.ts`], seconds, weight: 1 },
+    ...{ alone: false, guest: false, needs: [], ...options },
+  };
+}
+
+function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
+  return { job: of, passed: 2, skipped: 0, failures, seconds: of.seconds, log: "log" };
+}
+
+/** Runs jobs in a pool whose jobs end when the test says so; shows what begins and ends. */
+class StagedPool implements Pool {
+  readonly slots: number;
+  readonly stop: AbortSignal;
+  readonly events: string[] = [];
+  readonly artefacts = new Map<string, PromiseWithResolvers<void>>();
+  readonly #ends = new Map<string, () => void>();
+
+  constructor(slots: number, stop: AbortSignal = new AbortController().signal) {
+    this.slots = slots;
+    this.stop = stop;
+  }
+
+  ready(artefact: string): Promise<void> {
+    const made = Promise.withResolvers<void>();
+    this.artefacts.set(artefact, made);
+    return made.promise;
+  }
+
+  async run(begun: Job): Promise<Outcome> {
+    this.events.push(begun.name);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ends.set(begun.name, resolve);
+    await promise;
+    return outcome(begun);
+  }
+
+  progress({ job: ended }: Outcome): void {
+    this.events.push(`${ended.name} ended`);
+  }
+
+  /** Lets a job end; returns all events so far. */
+  async end(name: string): Promise<string[]> {
+    this.#ends.get(name)?.();
+    await settled();
+    return this.events;
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("the longest job begins first, and a slot that gets free is used at once", async () => {
+  const pool = new StagedPool(2);
+  const all = runAll([job("short", 1), job("long", 9), job("middle", 5)], pool);
+  assert.deepEqual(pool.events, ["long", "middle"]);
+  assert.deepEqual(await pool.end("middle"), ["long", "middle", "middle ended", "short"]);
+  await pool.end("short");
+  await pool.end("long");
+  assert.equal((await all).length, 3);
+});
+
+test("a job takes as many slots as it weighs; a shorter one that fits goes before it", async () => {
+  const pool = new StagedPool(2);
+  const all = runAll([job("first", 9), job("heavy", 5, { weight: 2 }), job("light", 1)], pool);
+  assert.deepEqual(pool.events, ["first", "light"]);
+  await pool.end("light");
+  assert.deepEqual((await pool.end("first")).at(-1), "heavy");
+  await pool.end("heavy");
+  await all;
+});
+
+test("a job that needs the whole machine runs last, with nothing beside it", async () => {
+  const pool = new StagedPool(3);
+  const all = runAll([job("alone", 99, { alone: true }), job("a", 1), job("b", 1)], pool);
+  assert.deepEqual(pool.events, ["a", "b"]);
+  await pool.end("a");
+  assert.deepEqual((await pool.end("b")).at(-1), "alone");
+  await pool.end("alone");
+  await all;
+});
+
+test("a job begins when its artefacts are there; others do not wait for them", async () => {
+  const pool = new StagedPool(2);
+  const all = runAll([job("built", 9, { needs: ["api-server"] }), job("other", 1)], pool);
+  assert.deepEqual(pool.events, ["other"]);
+  pool.artefacts.get("api-server")?.resolve();
+  await settled();
+  assert.deepEqual(pool.events, ["other", "built"]);
+  await pool.end("other");
+  await pool.end("built");
+  await all;
+});
+
+test("an artefact that cannot be made fails the run", async () => {
+  const pool = new StagedPool(1);
+  const all = runAll([job("built", 1, { needs: ["api-server"] })], pool);
+  pool.artefacts.get("api-server")?.reject(new Error("no compiler"));
+  await assert.rejects(all, /no compiler/);
+});
+
+test("after an interruption no job begins, also none that waits for an artefact", async () => {
+  const interruption = new AbortController();
+  const pool = new StagedPool(1, interruption.signal);
+  const waiting = [job("waits", 1), job("built", 1, { needs: ["api-server"] })];
+  const all = runAll([job("runs", 9), ...waiting], pool);
+  interruption.abort();
+  await pool.end("runs");
+  assert.deepEqual(
+    (await all).map((ended) => ended.job.name),
+    ["runs"],
+  );
+});
+
+test("the time left counts slots: a job that runs alone takes all of them", () => {
+  assert.equal(secondsLeft([], [job("a", 10), job("b", 10)], 2), 10);
+  assert.equal(secondsLeft([job("r", 8)], [job("alone", 10, { alone: true })], 2), 12);
+});
+
+const failure = (file: string): Failure => ({ file, name: "a promise", reason: "1 !== 2\nat x" });
+
+test("one file that failed is repeated; a second one fails the run without that", () => {
+  const bad = outcome(job("a", 1), failure("a.test.ts"), failure("a.test.ts"));
+  const good = outcome(job("b", 1));
+  assert.equal(fileToRepeat([good]), undefined);
+  assert.deepEqual(fileToRepeat([good, bad]), { job: bad.job, file: "a.test.ts" });
+  assert.equal(fileToRepeat([bad, outcome(job("c", 1), failure("c.test.ts"))]), undefined);
+  assert.equal(verdictOf([good, bad], undefined).isWell, false);
+  assert.equal(verdictOf([good, bad], bad).isWell, false);
+  assert.equal(verdictOf([good, bad], outcome(bad.job)).isWell, true);
+});
+
+test("a check that failed is not repeated: it has no test file", () => {
+  assert.equal(
+    fileToRepeat([outcome(job("check", 1, { files: [] }), failure("check"))]),
+    undefined,
+  );
+});
+
+test("the last lines name the file, the test, the reason and the command that repeats it", () => {
+  const outcomes = [outcome(job("a", 1), failure("a.test.ts")), outcome(job("b", 1))];
+  const verdict = verdictOf(outcomes, undefined);
+  assert.equal(
+    closingText(outcomes, verdict, "7", 61),
+    `FAILED a.test.ts: a promise
+    1 !== 2
+    at x
+  repeat: SEED=7 node scripts/test.ts a.test.ts
+FAILED in 1:01
+4 passed, 1 failed, 0 skipped`,
+  );
+});
+
+test("a file that passed when it was repeated is named with its reason", () => {
+  const bad = outcome(job("a", 1), failure("a.test.ts"));
+  const verdict = verdictOf([bad], outcome(bad.job));
+  assert.match(
+    closingText([bad], verdict, "1", 5),
+    /^FORGIVEN \(passed when repeated\) a\.test\.ts: a promise\n {4}1 !== 2\n[\s\S]*passed in 0:05\n3 passed, 0 failed, 0 skipped$/,
+  );
+});
