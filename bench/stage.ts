@@ -49,7 +49,7 @@ export class Stage implements AsyncDisposable {
       ],
     });
     try {
-      const connector = await buildConnector(lab.directory);
+      const connector = await buildConnector();
       const server = lab.pod("c2", SERVERS, "web").spawn(serveCommand(connector, addresses));
       await server.line(/serving/);
       const plane = await ControlPlane.start({ namespace: lab.router });

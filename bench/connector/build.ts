@@ -2,17 +2,12 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const run = promisify(execFile);
+const BUILD = join(import.meta.dirname, "../../test/kubernetes/build");
 
-/** Builds client and server into a directory; returns the path of the program. */
-export async function buildConnector(directory: string): Promise<string> {
-  const program = join(directory, "connector");
-  const find = join(import.meta.dirname, "../../test/kubernetes/find-go");
-  const { stdout } = await run(find);
-  const source = join(import.meta.dirname, "main.go");
-  const env = { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local" };
-  await run(stdout.trim(), ["build", "-o", program, source], { env });
-  return program;
+/** Builds client and server, unless they are built already; returns the path of the program. */
+export async function buildConnector(): Promise<string> {
+  const { stdout } = await promisify(execFile)(BUILD, ["connector"]);
+  return stdout.trim();
 }
 
 /** The command of a server on port 8080 that answers with the number of the place that each address belongs to. */

@@ -65,7 +65,7 @@ export class MeshStage implements AsyncDisposable {
     });
     let controllers: ControllerStage | undefined;
     try {
-      const connector = await buildConnector(lab.directory);
+      const connector = await buildConnector();
       const server = lab.pod("c1", SERVERS, "web").spawn(serveCommand(connector, places));
       await server.line(/serving/);
       const program = async (name: string) => {

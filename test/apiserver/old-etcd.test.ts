@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { AgentStage } from "./agent-stage.ts";
-import { debianEtcd } from "./commands.ts";
+import { kubernetesCommand } from "./commands.ts";
 import { ControllerStage } from "./controller-stage.ts";
 
 // kube-apiserver fails watch lists with status 500, in the response or as an event of the stream, if its etcd lacks RequestWatchProgress: before 3.4.25 and 3.5.8.
@@ -14,7 +14,7 @@ test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", as
   await using stage = await AgentStage.open({
     crds: "all",
     flags: ["--cluster-id", "c1"],
-    etcd: debianEtcd(),
+    etcd: kubernetesCommand("debian-etcd"),
   });
   const { admin } = stage.plane;
   await admin.apply(importObject("shop/web", ["241.0.0.10"], [HTTP]));
@@ -32,7 +32,7 @@ test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", as
 });
 
 test("controllers become ready and import with Debian's etcd 3.4.23", async () => {
-  await using stage = await ControllerStage.open({ clusters: ["c1", "c2"], etcd: debianEtcd() });
+  await using stage = await ControllerStage.open({ clusters: ["c1", "c2"], etcd: kubernetesCommand("debian-etcd") });
   const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
   await c2.namespace("shop");
   await stage.start();

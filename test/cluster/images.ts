@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { promisify } from "node:util";
-import { CACHE } from "../lab/removal.ts";
+import { debianRoot } from "../vm/debian.ts";
 import { type BuiltImage, build } from "./buildah.ts";
 import { commandPath } from "./commands.ts";
 import { PAUSE_IMAGE } from "./node-files.ts";
@@ -48,25 +47,6 @@ export async function nodeImage(): Promise<BuiltImage> {
     context: [process.execPath],
     base: debian,
   });
-}
-
-/** A Debian without anything that it can do without, as an archive of its files. */
-async function debianRoot(): Promise<string> {
-  const archive = `${CACHE}/debian-bookworm/debian.tar`;
-  if (existsSync(archive)) return archive;
-  console.error(
-    "lab: making a Debian out of its packages; a minute the first time, then never again",
-  );
-  mkdirSync(`${CACHE}/debian-bookworm`, { recursive: true });
-  const unfinished = `${CACHE}/debian-bookworm/unfinished-${process.pid}.tar`;
-  const left = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/var/cache/apt/*"];
-  const without = left.map((path) => `--dpkgopt=path-exclude=${path}`);
-  await promisify(execFile)("mmdebstrap", [
-    ...["--variant=minbase", "--include=ca-certificates", ...without],
-    ...["bookworm", unfinished],
-  ]);
-  renameSync(unfinished, archive);
-  return archive;
 }
 
 async function whereIs(program: string): Promise<string> {

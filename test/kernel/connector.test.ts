@@ -13,7 +13,7 @@ async function open() {
   const lab = await Lab.create({
     clusters: [{ id: "c1", nodes: [{ name: "n1", pods: { client: [], web: [A, B] } }] }],
   });
-  const program = await buildConnector(lab.directory);
+  const program = await buildConnector();
   return { lab, program, client: lab.pod("c1", "n1", "client"), web: lab.pod("c1", "n1", "web") };
 }
 

@@ -111,7 +111,7 @@ test("promtool finds no fault in the guide's configuration, with the rules file"
   const config = join(directory, "prometheus.yaml");
   writeFileSync(config, block("rule_files"));
   copyFileSync(join(ROOT, "deploy/monitoring/rules.yaml"), join(directory, "rules.yaml"));
-  // This Prometheus is built without discoveries: the real one has that of Kubernetes.
+  // Debian builds Prometheus without the discovery of Kubernetes.
   const known = parse(readFileSync(config, "utf8"));
   for (const one of known.scrape_configs) {
     assert.deepEqual(one.kubernetes_sd_configs, [

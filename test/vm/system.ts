@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { promisify } from "node:util";
 import { CACHE } from "../lab/removal.ts";
+import { unpackDebian } from "./debian.ts";
 import { makeDisk } from "./disk.ts";
 
 /** A system that can be booted: three files, which are never changed. */
@@ -37,17 +38,14 @@ const MODULES = [
   ...["virtio_blk", "virtio_console"],
 ];
 
-/** Nobody reads them in there. */
-const LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"];
-
 const GUEST = `${import.meta.dirname}/guest`;
 const exec = promisify(execFile);
 
-/** The system of the guest. Makes it of Debian's packages if it is not there yet: a minute, then never again. */
+/** The system of the guest. Makes it of Debian's packages if it is not there yet, in half a minute. */
 export async function guestSystem(): Promise<System> {
   const folder = `${CACHE}/vm-bookworm/${recipe()}`;
   if (!existsSync(folder)) {
-    console.error("vm: making a Debian with its kernel; a minute the first time, then never again");
+    console.error("vm: making the disk of the virtual machine; half a minute the first time");
     const unfinished = `${CACHE}/vm-bookworm/unfinished-${process.pid}`;
     mkdirSync(unfinished, { recursive: true });
     try {
@@ -64,25 +62,22 @@ export async function guestSystem(): Promise<System> {
 /** Changes with all that goes into the system but the versions of packages: those are what Debian had on the day. */
 function recipe(): string {
   const hash = createHash("sha256");
-  hash.update(JSON.stringify([process.version, PACKAGES, MODULES, LEFT_OUT]));
+  hash.update(JSON.stringify([process.version, PACKAGES, MODULES]));
   for (const name of ["kernel-hook", "first", "init"])
     hash.update(readFileSync(`${GUEST}/${name}`));
-  hash.update(readFileSync(import.meta.filename));
+  for (const name of ["system.ts", "debian.ts"])
+    hash.update(readFileSync(`${import.meta.dirname}/${name}`));
   return hash.digest("hex").slice(0, 12);
 }
 
 async function make(folder: string): Promise<void> {
   const root = `${folder}/root`;
-  await exec("mmdebstrap", [
-    ...["--variant=minbase", "--quiet", `--include=${PACKAGES.join(",")}`],
-    ...LEFT_OUT.map((path) => `--dpkgopt=path-exclude=${path}`),
-    ...[`--customize-hook=${GUEST}/kernel-hook "$1"`, "bookworm", root],
-  ]);
+  await unpackDebian(root, PACKAGES, `${GUEST}/kernel-hook`);
   const [kernel = ""] = readdirSync(`${root}/boot`).filter((name) => name.startsWith("vmlinuz-"));
   cpSync(`${root}/boot/${kernel}`, `${folder}/kernel`);
   await makeInitrd(root, kernel.replace("vmlinuz-", ""), folder);
   rmSync(`${root}/boot`, { recursive: true });
-  // Linux makes the devices itself; those of mmdebstrap would only be in the way.
+  // Linux makes the devices itself.
   rmSync(`${root}/dev`, { recursive: true });
   mkdirSync(`${root}/dev`);
   cpSync(process.execPath, `${root}/usr/local/bin/node`);
