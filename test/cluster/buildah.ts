@@ -30,6 +30,8 @@ export interface Recipe {
   readonly base?: BuiltImage;
   /** Of `buildah bud`: `--build-arg=NAME=VALUE`. */
   readonly args?: readonly string[];
+  /** Only other images are built from it, and no node has it: its archive is empty, as it takes longer to compress than to build. */
+  readonly isBase?: true;
 }
 
 export interface BuiltImage {
@@ -44,7 +46,7 @@ const STORAGE = `${CACHE}/buildah`;
 
 /** Builds an image, unless just this has been built before. Nothing is pulled, and the machine's own images are not seen. */
 export async function build(recipe: Recipe): Promise<BuiltImage> {
-  const { tag, folder, context, base, args = [] } = recipe;
+  const { tag, folder, context, base, args = [], isBase = false } = recipe;
   const hash = createHash("sha256").update([tag, base?.key ?? "", ...args, ""].join("\n"));
   for (const path of [folder, ...context]) digest(hash, path);
   const key = hash.digest("hex").slice(0, 12);
@@ -66,7 +68,8 @@ export async function build(recipe: Recipe): Promise<BuiltImage> {
     }
     const how = ["--isolation", "chroot", "--pull-never", "--layers"];
     await buildah("bud", ...how, ...args, "--tag", tag, work);
-    await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
+    if (isBase) writeFileSync(`${work}/archive.tar`, "");
+    else await buildah("push", tag, `oci-archive:${work}/archive.tar:${tag}`);
     renameSync(`${work}/archive.tar`, archive);
     await removeUnnamed();
   } finally {

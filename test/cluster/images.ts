@@ -40,12 +40,14 @@ export async function nodeImage(): Promise<BuiltImage> {
     tag: "docker.io/library/debian:bookworm-slim",
     folder: `${FOLDER}/debian`,
     context: [await debianRoot()],
+    isBase: true,
   });
   return build({
     tag: "docker.io/library/node:24-bookworm-slim",
     folder: `${FOLDER}/node`,
     context: [process.execPath],
     base: debian,
+    isBase: true,
   });
 }
 

@@ -1,4 +1,10 @@
-/** Makes the disk of the virtual machine if it is missing, so that no two tests make it at once. */
+/**
+ * Makes what the virtual machine needs if it is missing, so that no two tests make it at once: `debian`, the Debian that its disk begins
+ * with, or `disk`.
+ */
+import { debianRoot } from "./debian.ts";
 import { guestSystem } from "./system.ts";
 
-await guestSystem();
+const [what] = process.argv.slice(2);
+if (what === "debian") await debianRoot();
+else await guestSystem();

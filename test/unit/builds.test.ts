@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { Builds, STEPS } from "../../scripts/tests/builds.ts";
+
+mock.method(console, "log", () => undefined);
+
+/** Commands that run, until each is ended. */
+class Commands {
+  readonly running = new Map<string, PromiseWithResolvers<void>>();
+  readonly run = (argv: readonly string[]): Promise<void> => {
+    const end = Promise.withResolvers<void>();
+    this.running.set(argv.join(" "), end);
+    return end.promise;
+  };
+
+  /** The only running command with this text. */
+  async end(text: string, error?: Error): Promise<void> {
+    const [name = "", ...more] = [...this.running.keys()].filter((each) => each.includes(text));
+    assert.deepEqual([name !== "", more], [true, []], `${text}: ${[...this.running.keys()]}`);
+    if (error === undefined) this.running.get(name)?.resolve();
+    else this.running.get(name)?.reject(error);
+    this.running.delete(name);
+    await turn();
+  }
+}
+
+test("Go's builds come one after the other beside the rest, and clusters wait for both", async () => {
+  const commands = new Commands();
+  const builds = new Builds("test", commands.run);
+  await turn();
+  assert.equal(commands.running.size, 2);
+  for (const text of ["debian", "disk", " images"]) await commands.end(text);
+  assert.deepEqual([...commands.running.keys()].length, 1);
+  await commands.end("kube-apiserver");
+  await builds.ready("api-server");
+  await commands.end("kubelet");
+  await commands.end("coredns");
+  await commands.end(" clusters");
+  await builds.ready("clusters");
+  // The caches of Go.
+  await commands.end("test/kubernetes/build");
+  await builds.done;
+});
+
+test("after a failure other artefacts are built, but not what needs it, and caches remain", async () => {
+  const commands = new Commands();
+  const builds = new Builds("test", commands.run);
+  await turn();
+  await commands.end("kube-apiserver", new Error("no network"));
+  await assert.rejects(builds.ready("api-server"), /api-server could not be built/);
+  for (const text of ["kubelet", "coredns", "debian", "disk", " images"]) await commands.end(text);
+  await builds.ready("images");
+  await assert.rejects(builds.ready("clusters"), /clusters could not be built/);
+  await assert.rejects(builds.done);
+  assert.equal(commands.running.size, 0);
+});
+
+test("a target has no artefact of another target", () => {
+  const builds = new Builds("test", () => Promise.resolve());
+  for (const { artefact, target } of STEPS) {
+    if (target === "test") void builds.ready(artefact);
+    else assert.throws(() => builds.ready(artefact), /not built for this target/);
+  }
+});
