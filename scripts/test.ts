@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { startBuilds } from "./tests/builds.ts";
+import { Builds } from "./tests/builds.ts";
 import { again, jobsOf, type Part } from "./tests/jobs.ts";
 import { type Pool, runAll, secondsLeft } from "./tests/pool.ts";
 import * as report from "./tests/report.ts";
@@ -31,8 +31,8 @@ const jobs = jobsOf(part, processors, part === "some" ? argv : argv.slice(1));
 if (jobs.length === 0) throw new Error(`no test file matches ${argv.join(" ")}`);
 
 // make test makes the same random choices each time, the rest others.
-const seed = process.env["SEED"] ?? (part === "rest" ? String(Date.now() % 2 ** 31) : "1");
-process.env["SEED"] = seed;
+const seed = process.env.SEED ?? (part === "rest" ? String(Date.now() % 2 ** 31) : "1");
+process.env.SEED = seed;
 
 const begun = performance.now();
 const elapsed = (): number => (performance.now() - begun) / 1_000;
@@ -42,7 +42,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => interruption.abort());
 }
 
-const builds = startBuilds(jobs.flatMap(({ needs }) => needs));
+const builds = new Builds(jobs.flatMap(({ needs }) => needs));
 let started = 0;
 let ended = 0;
 const pool: Pool = {

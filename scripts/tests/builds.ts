@@ -2,13 +2,8 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { COMPILED } from "./compiled.ts";
 
-// Builds what tests need and a new machine lacks, after "scripts/prepare kubernetes lab vm":
-//   node scripts/tests/builds.ts test|all
-// The builds of Go come one after the other at low priority, as each of them uses all processors. Everything else comes beside them,
+// Builds what tests need and a new machine lacks, after "scripts/prepare kubernetes lab vm". The builds of Go come one after the other at low priority, as each of them uses all processors. Everything else comes beside them,
 // also one after the other. What exists already takes no time.
-
-/** "all" has what "test" has, and more. */
-export type Target = "test" | "all";
 
 export type Artefact =
   | "api-server"
@@ -27,11 +22,10 @@ export type Artefact =
 
 export interface Step {
   readonly artefact: Artefact;
-  readonly target: Target;
   readonly lane: "go" | "other";
   readonly argv: readonly string[];
   /** What has to be there before, besides earlier steps of the lane. */
-  readonly needs?: readonly Artefact[];
+  readonly needs: readonly Artefact[];
   /** How long it takes on a new machine with two processors, about. */
   readonly seconds: number;
 }
@@ -43,38 +37,41 @@ const NODE_COMMANDS = ["kube-proxy", "kube-controller-manager", "kube-scheduler"
 /** In the order in which each lane takes them. */
 export const STEPS: readonly Step[] = [
   // For tests of API servers, the most by far.
-  step("api-server", "test", "go", 215, [BUILD, "etcd", "kube-apiserver", "kubectl"]),
+  step("api-server", "go", 215, [BUILD, "etcd", "kube-apiserver", "kubectl"]),
   // kube-proxy and the controllers of Kubernetes, too.
-  step("kubelets", "test", "go", 120, [BUILD, ...NODE_COMMANDS]),
-  step("coredns", "test", "go", 40, [BUILD, "coredns"]),
-  step("connector", "all", "go", 2, [BUILD, "connector"]),
-  step("helm", "all", "go", 89, [BUILD, "helm"]),
-  step("envoy", "all", "go", 159, ["test/kubernetes/envoy-gateway/build"]),
+  step("kubelets", "go", 120, [BUILD, ...NODE_COMMANDS]),
+  step("coredns", "go", 40, [BUILD, "coredns"]),
+  step("connector", "go", 2, [BUILD, "connector"]),
+  step("helm", "go", 89, [BUILD, "helm"]),
+  step("envoy", "go", 159, ["test/kubernetes/envoy-gateway/build"]),
   // Downloads; prometheus is in the same package as promtool.
-  step("promtool", "all", "other", 3, [BUILD, "promtool"]),
-  step("old-etcd", "all", "other", 2, [BUILD, "debian-etcd"]),
+  step("promtool", "other", 3, [BUILD, "promtool"]),
+  step("old-etcd", "other", 2, [BUILD, "debian-etcd"]),
   // What the disk of the virtual machine and the images begin with.
-  step("debian", "test", "other", 20, [NODE, "test/vm/make.ts", "debian"]),
-  step("vm", "test", "other", 25, [NODE, "test/vm/make.ts", "disk"]),
+  step("debian", "other", 20, [NODE, "test/vm/make.ts", "debian"]),
+  step("vm", "other", 25, [NODE, "test/vm/make.ts", "disk"], ["debian"]),
   // Of these sources: after a change of product code again.
-  step("images", "test", "other", 35, [NODE, "test/e2e/make-ready.ts", "images"]),
-  {
-    // The images of the lab, all of them unpacked: with it, everything for real clusters is there.
-    ...step("clusters", "test", "other", 30, [NODE, "test/e2e/make-ready.ts", "clusters"]),
-    needs: ["api-server", "kubelets", "coredns"],
-  },
+  step("images", "other", 35, [NODE, "test/e2e/make-ready.ts", "images"], ["debian"]),
+  // The images of the lab, all of them unpacked: with it, everything for real clusters is there.
+  step(
+    "clusters",
+    "other",
+    30,
+    [NODE, "test/e2e/make-ready.ts", "clusters"],
+    [...(["api-server", "kubelets", "coredns", "images"] as const)],
+  ),
   // Of the next release, and what clusters without the product begin with.
-  step("more-images", "all", "other", 40, [NODE, "test/e2e/make-ready.ts", "rest"]),
+  step("more-images", "other", 40, [NODE, "test/e2e/make-ready.ts", "rest"], ["clusters"]),
 ];
 
 function step(
   artefact: Artefact,
-  target: Target,
   lane: Step["lane"],
   seconds: number,
   argv: readonly string[],
+  needs: readonly Artefact[] = [],
 ): Step {
-  return { artefact, target, lane, seconds, argv };
+  return { artefact, lane, seconds, argv, needs };
 }
 
 /** Runs one command; rejects with what it wrote to standard error if it fails. */
@@ -89,9 +86,11 @@ export class Builds {
   readonly #ends = new Map<Artefact, PromiseWithResolvers<void>>();
   readonly #run: Run;
 
-  constructor(target: Target, run: Run = runCommand) {
+  /** Builds these artefacts, and those that they need. */
+  constructor(artefacts: Iterable<Artefact>, run: Run = runCommand) {
     this.#run = run;
-    const steps = STEPS.filter((step) => target === "all" || step.target === "test");
+    const wanted = withNeeds(artefacts);
+    const steps = STEPS.filter(({ artefact }) => wanted.has(artefact));
     for (const { artefact } of steps) {
       const end = Promise.withResolvers<void>();
       // A failure that nobody waits for is in `done`.
@@ -105,7 +104,7 @@ export class Builds {
 
   ready(artefact: Artefact): Promise<void> {
     const end = this.#ends.get(artefact);
-    if (end === undefined) throw new Error(`${artefact} is not built for this target`);
+    if (end === undefined) throw new Error(`${artefact} was not requested`);
     return end.promise;
   }
 
@@ -118,7 +117,7 @@ export class Builds {
 
   /** All of them, whether or not earlier steps failed. */
   async #inTurn(steps: readonly Step[]): Promise<void> {
-    for (const { artefact, argv, lane, needs = [] } of steps) {
+    for (const { artefact, argv, lane, needs } of steps) {
       const end = this.#ends.get(artefact);
       try {
         await Promise.all(needs.map((needed) => this.ready(needed)));
@@ -136,9 +135,14 @@ export class Builds {
   }
 }
 
-/** Starts all builds of a target. */
-export function startBuilds(target: Target): Builds {
-  return new Builds(target);
+/** These artefacts, and all that they need. */
+function withNeeds(artefacts: Iterable<Artefact>): Set<Artefact> {
+  const wanted = new Set(artefacts);
+  // An artefact's needs are earlier in the table.
+  for (const { artefact, needs } of STEPS.toReversed()) {
+    if (wanted.has(artefact)) for (const needed of needs) wanted.add(needed);
+  }
+  return wanted;
 }
 
 /** Enough lines to see why a build failed. */
@@ -157,10 +161,4 @@ async function runCommand([command = "", ...args]: readonly string[], env: NodeJ
   const code = await ended.promise;
   const shown = errors.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
   if (code !== 0) throw new Error(`${[command, ...args].join(" ")}: status ${code}\n${shown}`);
-}
-
-if (import.meta.main) {
-  const [target] = process.argv.slice(2);
-  if (target !== "test" && target !== "all") throw new Error(`${target}: expected test or all`);
-  await startBuilds(target).done;
 }

@@ -42,9 +42,9 @@ const row = (target: Target, files: string, options: Options = {}): Row => ({
 const LEGACY = "legacy";
 const NFTABLES = "^nftables";
 
-/** What tests on API servers need, and those with kubelets. */
-const SERVERS: Options = { needs: ["api-server"] };
-const CLUSTERS: Options = { needs: ["kubelets", "images"], weight: 2, seconds: 100 };
+/** What tests on API servers need, some of them with Kubernetes' controllers or kube-proxy, and those with kubelets. */
+const SERVERS: Options = { needs: ["api-server", "kubelets"] };
+const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
 
 const apiserver = (name: string, seconds: number, target: Target = "test"): Row =>
   row(target, `test/apiserver/${name}.test.ts`, { ...SERVERS, seconds });
@@ -84,10 +84,10 @@ export const PLAN: readonly Row[] = [
 
   // Real clusters with kubelets.
   row("test", "test/e2e/journey.test.ts", { ...CLUSTERS, seconds: 130 }),
-  row("all", "test/e2e/helm.test.ts", { ...CLUSTERS, needs: ["kubelets", "images", "helm"] }),
+  row("all", "test/e2e/helm.test.ts", { ...CLUSTERS, needs: ["clusters", "helm"] }),
   row("all", "test/e2e/*.test.ts", {
     ...CLUSTERS,
-    needs: ["kubelets", "all-images"],
+    needs: ["more-images"],
     seconds: 200,
   }),
   row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
@@ -105,12 +105,12 @@ export const PLAN: readonly Row[] = [
   kernel("silence", 30, { skip: LEGACY }),
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
-  row("all", "test/kernel/{connector,fake-iptables,net-raw,nft-versions}.test.ts", { seconds: 30 }),
+  row("all", "test/kernel/{fake-iptables,net-raw,nft-versions}.test.ts", { seconds: 30 }),
   kernel("*", 10, { skip: LEGACY }),
 
   // The virtual machine: IPVS, and another kernel.
   row("test", "test/ipvs/agent.test.ts", { guest: true, needs: ["vm"], seconds: 60 }),
-  row("all", "test/ipvs/*.test.ts", { guest: true, needs: ["vm", "api-server"], seconds: 60 }),
+  row("all", "test/ipvs/*.test.ts", { guest: true, needs: ["vm", "kubelets"], seconds: 60 }),
   row("all", "test/backends/{packets,histories,restart,check}.test.ts", {
     guest: true,
     needs: ["vm"],
@@ -118,11 +118,15 @@ export const PLAN: readonly Row[] = [
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),
 
   // Next to kube-proxy, one mode in `make test`.
-  row("test", "test/coexistence/*.test.ts", { ...SERVERS, only: "in mode nftables", seconds: 50 }),
+  row("test", "test/coexistence/*.test.ts", {
+    ...SERVERS,
+    only: "in mode nftables",
+    seconds: 50,
+  }),
 
   // What is delivered, and what keeps the tests themselves honest.
   row("all", "test/limits/*.test.ts", { seconds: 80 }),
-  row("all", "test/monitoring/*.test.ts", { needs: ["api-server", "prometheus"], seconds: 30 }),
+  row("all", "test/monitoring/*.test.ts", { needs: ["api-server", "promtool"], seconds: 30 }),
   row("all", "test/packages/http-route.test.ts", { needs: ["api-server", "envoy"] }),
   row("all", "test/packages/*.test.ts", { needs: ["api-server", "helm"], seconds: 40 }),
   row("all", "test/lab/*.test.ts", { seconds: 10 }),
