@@ -15,6 +15,8 @@ import { CLUSTERS, CONTROL_PLANE, HOME } from "./world.ts";
 
 const AGENT = "agent";
 const SERVICE = "shop/web";
+/** The cluster that loses its power: without it, viewers would wait for a minute. */
+const KILLED = "c2";
 /** Who exports before all others. */
 const FIRST = "c2";
 
@@ -28,6 +30,7 @@ export async function startControllers(
   const stage = await ControllerStage.open({
     clusters: CLUSTERS.map(({ id }) => id),
     users: [AGENT],
+    shortLeases: [KILLED],
     nodeOf: (id) => lab.node(id, CONTROL_PLANE),
   });
   try {

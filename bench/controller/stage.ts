@@ -77,7 +77,6 @@ export class MeshStage implements AsyncDisposable {
       controllers = await ControllerStage.open({
         clusters: CLUSTERS,
         program: await program("controller"),
-        leaseDuration: "15s",
         users: [AGENT],
         nodeOf: (id) => lab.node(id, CONTROL_PLANE),
       });

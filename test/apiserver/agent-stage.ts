@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RESOURCES, type Resource } from "../../agent/sources/kubernetes/queries.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { ClusterSpec } from "../lab/topology.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
 import type { Asked } from "./audit.ts";
@@ -21,8 +20,6 @@ export interface AgentStageOptions {
   readonly flags?: readonly string[];
   /** Pods of the agent's node, c1/n1, as `Lab` takes them. */
   readonly pods?: Readonly<Record<string, readonly string[]>>;
-  /** Clusters beside its own, c1. */
-  readonly others?: readonly ClusterSpec[];
   /** The etcd binary of the control plane. */
   readonly etcd?: string;
 }
@@ -44,12 +41,12 @@ export class AgentStage implements AsyncDisposable {
 
   /** Brings everything up but the agent. */
   static async open(options: AgentStageOptions = {}): Promise<AgentStage> {
-    const { crds, flags = [], pods = {}, others = [], etcd } = options;
+    const { crds, flags = [], pods = {}, etcd } = options;
     const nodes = [
       { name: "n1", pods },
       { name: "control-plane", pods: {} },
     ];
-    const lab = await Lab.create({ clusters: [{ id: "c1", nodes }, ...others] });
+    const lab = await Lab.create({ clusters: [{ id: "c1", nodes }] });
     const namespace = lab.node("c1", "control-plane");
     try {
       const plane = await ControlPlane.start({

@@ -80,7 +80,8 @@ test("kubectl runs the plugin, and completes its commands", async () => {
     symlinkSync(PLUGIN, join(directory, "kubectl-clusterset"));
     const kubectl = kubernetesCommand("kubectl");
     const PATH = [directory, dirname(kubectl), process.env.PATH].join(delimiter);
-    const env = { ...process.env, PATH, KUBECONFIG: user.kubeconfig };
+    const KUBECACHEDIR = join(directory, "cache");
+    const env = { ...process.env, PATH, KUBECONFIG: user.kubeconfig, KUBECACHEDIR };
     const script = await run(kubectl, ["clusterset", "completion", "--kubectl"], { env });
     writeFileSync(join(directory, "kubectl_complete-clusterset"), script.stdout, { mode: 0o755 });
     const completed = await run(kubectl, ["__complete", "clusterset", "dra"], { env });

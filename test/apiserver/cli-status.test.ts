@@ -8,10 +8,17 @@ import type { FamilyProgress } from "../../agent/sync/agent.ts";
 import type { ContextStatus } from "../../cli/view/status.ts";
 import { HttpServer } from "../../common/http.ts";
 import { createLogger } from "../../common/log.ts";
+import { registryNamespace } from "../../controller/registry/names.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CommandLine } from "../stages/command-line.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { PodPorts } from "./pod-ports.ts";
+
+const LEASE = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { namespace: registryNamespace("c2"), name: "cluster" },
+};
 
 let mesh: ControllerStage;
 let user: CommandLine;
@@ -242,6 +249,8 @@ test("a drained cluster is shown with its end, and a dead one as stale; --watch 
   await eventually(() => assert.match(watching.out().slice(first.length), drained), 30_000);
   assert.equal((await user.run("undrain", "c2")).code, 0);
   await mesh.cluster("c2").kill();
+  // Not before: on a busy machine, a living cluster might become stale.
+  await mesh.cluster("c2").plane.admin.patch(LEASE, { spec: { leaseDurationSeconds: 6 } });
   await eventually(
     () => assert.match(watching.out(), /^\S+ one: cluster c2: stale \(lease-silent\)/m),
     60_000,

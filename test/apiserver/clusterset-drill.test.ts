@@ -5,7 +5,7 @@ import { CLUSTERS, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
 import type { Connections } from "./connections.ts";
 
 // Three clusters with a real control plane and a real controller each, and an agent where the client is: what becomes
-// of the client's connections. Leases last six seconds.
+// of the client's connections. Only c2, which is killed, has a short Lease: no other cluster is ever stale.
 
 /** Longer than a Lease and the longest step of a reflector's backoff. */
 const OUTAGE_MS = 60_000;
@@ -14,7 +14,7 @@ let stage: ClusterSetStage;
 let client: Connections;
 
 before(async () => {
-  stage = await ClusterSetStage.open();
+  stage = await ClusterSetStage.open({ shortLeases: ["c2"] });
 });
 after(() => stage[Symbol.asyncDispose]());
 

@@ -10,8 +10,8 @@ import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { OURS, type Release } from "./release.ts";
 
 const AGENT = "agent";
-const AGENT_FLAGS = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
 const NODE = "n1";
+const AGENT_FLAGS = ["--node-name", NODE, "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
 const CONTROL_PLANE = "control-plane";
 /** The Service that every cluster has. */
 export const SERVICE = "shop/web";
@@ -26,14 +26,12 @@ export type ClusterName = (typeof CLUSTERS)[number]["id"];
 
 /** What a `ClusterSetStage` is made of. */
 export interface ClusterSetOptions {
-  /** Lease duration (`--lease-duration`); six seconds by default. */
-  readonly leaseDuration?: string;
+  /** Clusters whose Leases expire after seconds. */
+  readonly shortLeases?: readonly ClusterName[];
   /** More flags of the controllers. */
   readonly flags?: readonly string[];
   /** Clusters with another release than these sources. */
   readonly releases?: Partial<Readonly<Record<ClusterName, Release>>>;
-  /** More nodes of c1, without pods, and with an agent each. */
-  readonly moreNodes?: readonly string[];
 }
 
 /** All of the product, and nothing in its place: three clusters with controllers, an agent, servers, and a client. */
@@ -43,30 +41,20 @@ export class ClusterSetStage implements AsyncDisposable {
   readonly #servers = new Map<ClusterName, Process>();
   /** On c1's node, with the objects of c1's API server. */
   agent: AgentProcess;
-  /** On c1's other nodes, by name. */
-  readonly moreAgents: ReadonlyMap<string, AgentProcess>;
 
-  private constructor(
-    lab: Lab,
-    controllers: ControllerStage,
-    release: Release,
-    moreNodes: readonly string[],
-  ) {
+  private constructor(lab: Lab, controllers: ControllerStage, release: Release) {
     this.lab = lab;
     this.#controllers = controllers;
     this.agent = this.#agentOf(release);
-    this.moreAgents = new Map(moreNodes.map((name) => [name, this.#agentOf(release, name)]));
   }
 
   /** Brings everything up. Nothing is exported yet. */
   static async open(options: ClusterSetOptions = {}): Promise<ClusterSetStage> {
-    const { moreNodes = [] } = options;
     const lab = await Lab.create({
       clusters: CLUSTERS.map(({ id, region, address }) => {
         const client = id === "c1" ? { client: ["10.1.0.20"] } : {};
         const pods = { web: [address], ...client };
-        const more = id === "c1" ? moreNodes.map((name) => ({ name })) : [];
-        return { id, region, nodes: [{ name: NODE, pods }, { name: CONTROL_PLANE }, ...more] };
+        return { id, region, nodes: [{ name: NODE, pods }, { name: CONTROL_PLANE }] };
       }),
     });
     let controllers: ControllerStage | undefined;
@@ -78,7 +66,7 @@ export class ClusterSetStage implements AsyncDisposable {
         nodeOf: (id) => lab.node(id, CONTROL_PLANE),
       });
       const { c1 = OURS } = options.releases ?? {};
-      const stage = new ClusterSetStage(lab, controllers, c1, moreNodes);
+      const stage = new ClusterSetStage(lab, controllers, c1);
       await stage.#start(c1);
       return stage;
     } catch (error) {
@@ -113,7 +101,7 @@ export class ClusterSetStage implements AsyncDisposable {
   async planOf(release: Release): Promise<string> {
     const { plane } = this.cluster("c1");
     const objects = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
-    const argv = [...release.agent, "plan", ...objects, ...flagsOf(NODE), "--output", "json"];
+    const argv = [...release.agent, "plan", ...objects, ...AGENT_FLAGS, "--output", "json"];
     return this.lab.node("c1", NODE).exec(argv);
   }
 
@@ -181,9 +169,9 @@ export class ClusterSetStage implements AsyncDisposable {
     await this.lab.remove();
   }
 
-  #agentOf({ agent }: Release, node = NODE): AgentProcess {
+  #agentOf({ agent }: Release): AgentProcess {
     const kubeconfig = this.cluster("c1").plane.kubeconfig({ user: AGENT });
-    return new AgentProcess(this.lab.node("c1", node), { kubeconfig }, flagsOf(node), agent);
+    return new AgentProcess(this.lab.node("c1", NODE), { kubeconfig }, AGENT_FLAGS, agent);
   }
 
   async #start(release: Release): Promise<void> {
@@ -200,14 +188,12 @@ export class ClusterSetStage implements AsyncDisposable {
     }
     const { admin } = this.cluster("c1").plane;
     const labels = { "topology.kubernetes.io/region": place("c1").region };
-    for (const name of [NODE, ...this.moreAgents.keys()])
-      await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name, labels } });
+    await admin.apply({ apiVersion: "v1", kind: "Node", metadata: { name: NODE, labels } });
     await this.#allowAgent(release);
     await this.#controllers.start();
     // Its cluster's id is what the controller makes of a flag: a ClusterProperty.
-    const agents = [this.agent, ...this.moreAgents.values()];
-    for (const agent of agents) agent.launch();
-    for (const agent of agents) await agent.page("/readyz");
+    this.agent.launch();
+    await this.agent.page("/readyz");
   }
 
   async #allowAgent(release: Release): Promise<void> {
@@ -220,10 +206,6 @@ export class ClusterSetStage implements AsyncDisposable {
     await server.line(/serving/);
     this.#servers.set(id, server);
   }
-}
-
-function flagsOf(node: string): string[] {
-  return ["--node-name", node, ...AGENT_FLAGS];
 }
 
 function place(id: ClusterName) {

@@ -8,7 +8,11 @@ import { ControllerStage, EXPORT } from "./controller-stage.ts";
 
 let stage: ControllerStage;
 before(async () => {
-  stage = await ControllerStage.open({ clusters: ["c1", "c2"], registry: "hub" });
+  stage = await ControllerStage.open({
+    ...{ clusters: ["c1", "c2"], registry: "hub" },
+    // Stale for c2 while the hub is down.
+    shortLeases: ["c1"],
+  });
   await stage.start();
 });
 after(() => stage[Symbol.asyncDispose]());

@@ -11,6 +11,10 @@ export { EXPORT, IMPORT, SLICE, StagedCluster, USER } from "./staged-cluster.ts"
 
 /** Where Secrets of peers are. */
 export const OWN_NAMESPACE = "clusterset-proxy";
+/** Lease duration (`--lease-duration`): on a busy machine, a controller may get no processor for seconds. */
+const LEASE = "60s";
+/** Lease duration of clusters whose Lease is to expire. */
+export const SHORT_LEASE = "6s";
 /** What all others are called to an API server. */
 export const PEER = "peer";
 
@@ -23,8 +27,8 @@ export interface ControllerStageOptions {
   readonly program?: readonly string[];
   /** Clusters with another release than these sources. */
   readonly releases?: Readonly<Record<string, Release>>;
-  /** Lease duration (`--lease-duration`); six seconds by default. */
-  readonly leaseDuration?: string;
+  /** Clusters with `SHORT_LEASE`. Tests whose subject is not the expiry need none. */
+  readonly shortLeases?: readonly string[];
   /** More flags of every controller. */
   readonly flags?: readonly string[];
   /** Clusters that have a kube-controller-manager, and flags of it. */
@@ -50,7 +54,7 @@ export class ControllerStage implements AsyncDisposable {
   /** Starts all control planes, and configures the clusters as peers. No controller runs yet. */
   static async open(options: ControllerStageOptions): Promise<ControllerStage> {
     const { clusters: ids, registry = "mesh", flags = [], controllerManagers = {} } = options;
-    const { leaseDuration = "6s", nodeOf, program, releases = {}, users = [], etcd } = options;
+    const { shortLeases = [], nodeOf, program, releases = {}, users = [], etcd } = options;
     const planes: ControlPlane[] = [];
     try {
       const known = ids.map((id) => {
@@ -74,7 +78,7 @@ export class ControllerStage implements AsyncDisposable {
         const command = program ?? releases[id]?.controller ?? OURS.controller;
         const its = [
           ...["--kubeconfig", kubeconfig, "--cluster-id", id, "--registry", registry],
-          ...["--lease-duration", leaseDuration],
+          ...["--lease-duration", shortLeases.includes(id) ? SHORT_LEASE : LEASE],
           ...(hub === undefined ? [] : ["--hub-kubeconfig", hub.kubeconfig({ user: id })]),
           ...flags,
         ];

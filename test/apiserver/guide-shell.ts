@@ -79,7 +79,12 @@ export class GuideShell {
     const bash = ["bash", "-e", "-u", "-o", "pipefail", "-c", adapt?.(script) ?? script];
     const [command = "", ...argv] = [...through, ...bash];
     const PATH = `${dirname(kubernetesCommand("kubectl"))}:${ROOT}/bin:${process.env.PATH}`;
-    const env = { ...process.env, PATH, KUBECONFIG: kubeconfig };
+    const env = {
+      ...process.env,
+      PATH,
+      KUBECONFIG: kubeconfig,
+      KUBECACHEDIR: `${kubeconfig}-cache`,
+    };
     const shell = spawn(command, argv, {
       cwd: ROOT,
       env,

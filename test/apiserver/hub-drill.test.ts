@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
-import { Losses } from "./losses.ts";
+import { Witness } from "./witness.ts";
 
 // A hub that goes away, and comes back with what it had, with less, or with nothing: no cluster loses what it knew.
 
 let stage: ControllerStage;
 let c1: StagedCluster;
 let c2: StagedCluster;
-let losses: readonly Losses[];
+let losses: readonly Witness[];
 before(async () => {
   stage = await ControllerStage.open({ clusters: ["c1", "c2"], registry: "hub" });
   [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
@@ -21,7 +21,7 @@ before(async () => {
     await cluster.export("shop/web");
   }
   await everywhere("shop/web", ["10.1.0.7", "10.2.0.7"]);
-  losses = [new Losses(c1), new Losses(c2)];
+  losses = [new Witness(c1), new Witness(c2)];
 });
 after(async () => {
   for (const one of losses) await one[Symbol.asyncDispose]();

@@ -76,7 +76,7 @@ export class JoinedClusters implements AsyncDisposable {
       const { plane } = blank;
       const kubeconfig = `${plane.directory}/service-account.kubeconfig`;
       writeFileSync(kubeconfig, await serviceAccountKubeconfig(plane), { mode: 0o600 });
-      const flags = ["--kubeconfig", kubeconfig, "--registry", registry, "--lease-duration", "6s"];
+      const flags = ["--kubeconfig", kubeconfig, "--registry", registry];
       if (registry === "hub") {
         flags.push("--hub-kubeconfig", await this.mountHub(id));
       }

@@ -32,8 +32,6 @@ interface Pod {
  * What fails is tried again with the next round, as kubelets do it.
  */
 export class Kubelets {
-  /** What pods say of themselves from the next round on: false, as if their readiness probes failed. */
-  arePodsReady = true;
   readonly #api: ApiClient;
   readonly #nodes: readonly string[];
   /** Addresses of pods by their uids. */
@@ -92,13 +90,12 @@ export class Kubelets {
     await this.#api.patch(node, { status: { conditions: [ready] } }, "status");
   }
 
-  /** Says of a pod that it runs, and whether it is ready, unless that is known. */
+  /** Reports that a pod runs and is ready, unless it is reported. */
   async #report(pod: Pod): Promise<void> {
-    const wanted = this.arePodsReady ? "True" : "False";
     const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
-    if (ready?.status === wanted) return;
+    if (ready?.status === "True") return;
     const ip = this.#addressOf(pod);
-    const conditions = [{ type: "Ready", status: wanted }];
+    const conditions = [{ type: "Ready", status: "True" }];
     const status = { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions };
     await this.#api.patch({ apiVersion: "v1", kind: "Pod", ...pod }, { status }, "status");
   }

@@ -11,9 +11,9 @@ import { CLUSTERS, type ClusterName, ClusterSetStage, SERVICE } from "./clusters
 import type { Connections } from "./connections.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { earlierRelease, earlierReleaseMissing } from "./earlier-release.ts";
-import { Losses } from "./losses.ts";
 import { OURS, type Release } from "./release.ts";
 import { SLICE } from "./staged-cluster.ts";
+import { Witness } from "./witness.ts";
 
 // The programs of the last release beside those of this one, on real API servers. c2 has the last release and c3 this one, from
 // beginning to end. c1 is upgraded and rolled back, program by program, while a pod of c1 connects all the time.
@@ -39,16 +39,15 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
   let earlier: Release;
   let stage: ClusterSetStage;
   let client: Connections;
-  let losses: Losses;
+  let losses: Witness;
   /** Connections up to this one have been checked. */
   let checked = 0;
 
   before(async () => {
     earlier = earlierRelease();
     const releases = { c1: earlier, c2: earlier };
-    // Longer than any restart on a slow machine, because the slices of a stale cluster change.
-    stage = await ClusterSetStage.open({ releases, leaseDuration: "60s" });
-    losses = new Losses(stage.cluster("c1"));
+    stage = await ClusterSetStage.open({ releases });
+    losses = new Witness(stage.cluster("c1"));
   });
   after(async () => {
     await losses?.[Symbol.asyncDispose]();
@@ -205,7 +204,7 @@ describe("this release and the last one on a hub", {
   test("clusters of both follow each other, and each keeps what it imported when its controller is upgraded or rolled back", async () => {
     const earlier = earlierRelease();
     await using stage = await ControllerStage.open({
-      ...{ clusters: ["c1", "c2"], registry: "hub", leaseDuration: "60s" },
+      ...{ clusters: ["c1", "c2"], registry: "hub" },
       releases: { c1: earlier },
     });
     await stage.start();
@@ -222,7 +221,7 @@ describe("this release and the last one on a hub", {
     }
     await untilImported("10.1.0.7", "10.2.0.7");
     for (const release of [OURS, earlier]) {
-      await using losses = new Losses(c1);
+      await using losses = new Witness(c1);
       await stage.allow("c1", release);
       await c1.stop();
       c1.program = release.controller;

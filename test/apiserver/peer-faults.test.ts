@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 import { ControllerStage, PEER, peerSecret, type StagedCluster } from "./controller-stage.ts";
-import { Losses } from "./losses.ts";
 import { HONEST, type Meddling, PeerProxy, SLOW } from "./peer-proxy.ts";
+import { Witness } from "./witness.ts";
 
 // c1's API server fails in every way that it can; c2 is well; c3 reads both. Nothing is lost, c2 is not disturbed, and
 // when it is over, all is as it should be by itself.
@@ -13,9 +13,12 @@ let c1: StagedCluster;
 let c2: StagedCluster;
 let c3: StagedCluster;
 let proxy: PeerProxy;
-let losses: Losses;
+let losses: Witness;
 before(async () => {
-  stage = await ControllerStage.open({ clusters: ["c1", "c2", "c3"] });
+  stage = await ControllerStage.open({
+    clusters: ["c1", "c2", "c3"],
+    shortLeases: ["c1"],
+  });
   [c1, c2, c3] = [stage.cluster("c1"), stage.cluster("c2"), stage.cluster("c3")];
   proxy = await PeerProxy.open(c1.plane);
   await c3.plane.admin.apply({
@@ -34,7 +37,7 @@ before(async () => {
   }
   await c3.untilImported("shop/web", [addressOf(c1, 0), addressOf(c2, 0)]);
   await c3.untilImported("shop/cart", [addressOf(c1, 0)]);
-  losses = new Losses(c3);
+  losses = new Witness(c3);
 });
 after(async () => {
   await losses[Symbol.asyncDispose]();

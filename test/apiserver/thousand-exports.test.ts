@@ -17,7 +17,7 @@ let stage: ControllerStage;
 let c1: StagedCluster;
 let c2: StagedCluster;
 before(async () => {
-  stage = await ControllerStage.open({ clusters: ["c1", "c2"], leaseDuration: "30s" });
+  stage = await ControllerStage.open({ clusters: ["c1", "c2"] });
   [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
   await stage.start();
 });

@@ -4,6 +4,7 @@ import { FAMILIES } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
 import { Lab } from "../lab/lab.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
+import { SEED } from "../seed.ts";
 
 const HISTORIAN = `${import.meta.dirname}/historian.ts`;
 /** Of each: eight steps, the end and the reverse. */
@@ -23,13 +24,12 @@ for (const { title } of BACKENDS) {
 
     for (const family of FAMILIES) {
       test(`${family}: after any fault between two states, the next state is that of a fresh start`, async (t) => {
-        const seed = `${Date.now() % 100_000}`;
         const node = lab.node("c1", family.toLowerCase());
-        const argv = [process.execPath, HISTORIAN, title, family, seed, `${RUNS}`];
+        const argv = [process.execPath, HISTORIAN, title, family, `${SEED}`, `${RUNS}`];
         const { code, stdout, stderr } = await node.run(argv, { timeout: TIMEOUT });
-        assert.equal(code, 0, `seed ${seed}:\n${stderr}`);
+        assert.equal(code, 0, `SEED=${SEED}:\n${stderr}`);
         const { states, faults } = JSON.parse(stdout) as { states: number; faults: string[] };
-        t.diagnostic(`seed ${seed}: ${states} states; ${faults.join(", ")}`);
+        t.diagnostic(`SEED=${SEED}: ${states} states; ${faults.join(", ")}`);
         assert.equal(states, RUNS * STATES);
       });
     }

@@ -60,13 +60,14 @@ describe("beside the real kube-proxy", () => {
       assert.equal(await shared.proxy.rules(), its);
     });
 
-    test("no connection fails or hangs while both have much to change", async (t) => {
-      const flags = ["--for", "3", "--rate", "400", "--in-flight", "8", "--every", "500"];
-      const clients = [VIP, CLUSTER_IP].map((address) =>
-        shared.client.spawn(request(...flags, "--timeout", "5000", `tcp://${address}:80`)),
+    test("no connection to the import fails or hangs while both have much to change", async (t) => {
+      // Connections to the ClusterIP are kube-proxy's own: with much to change it may lose one, with and without us.
+      const limits = ["--for", "3", "--rate", "400", "--in-flight", "8", "--every", "500"];
+      const client = shared.client.spawn(
+        request(...limits, "--timeout", "5000", `tcp://${VIP}:80`),
       );
       let running = true;
-      const ended = Promise.all(clients.map((client) => client.exited)).finally(() => {
+      const ended = client.exited.finally(() => {
         running = false;
       });
       let changes = 0;
@@ -76,14 +77,11 @@ describe("beside the real kube-proxy", () => {
         await sleep(20);
       }
       await ended;
-      const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
-      for (const [i, { total, answered, errors }] of sums.entries()) {
-        const address = [VIP, CLUSTER_IP][i];
-        assert.deepEqual({ address, answered, errors }, { address, answered: total, errors: {} });
-        assert.ok(total >= 200, `only ${total} connections`);
-      }
-      const totals = sums.map(({ total }) => total).join(" and ");
-      t.diagnostic(`${totals} connections, ${changes} changes of each`);
+      const { total, answered, errors } = JSON.parse(client.lines.at(-1) ?? "{}");
+      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
+      assert.ok(total >= 200, `only ${total} connections`);
+      await shared.answered(CLUSTER_IP);
+      t.diagnostic(`${total} connections, ${changes} changes of each`);
     });
 
     test("a restart of the agent writes nothing", async () => {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { BACKENDS } from "../backends.ts";
 import { Chance } from "../generators/chance.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
+import { SEED } from "../seed.ts";
 import { AGENT, eventually } from "../stages/agent-process.ts";
 import { NodeStage } from "../stages/node-stage.ts";
 
@@ -54,8 +55,7 @@ for (const backend of BACKENDS) {
   // IPVS writes a transaction in many steps: test/backends/faults.test.ts kills an agent between two of them.
   if (writerProcess === undefined) continue;
   test(`${backend.title}: killed between and inside transactions, the agent's successor ends with the objects of a fresh start`, async (t) => {
-    const seed = Date.now() % 100_000;
-    const chance = new Chance(seed);
+    const chance = new Chance(SEED);
     await using stage = await NodeStage.create({ backend });
     const change = () => stage.manifests.write("web", ...objects(chance));
     stage.manifests.remove("import");
@@ -81,14 +81,14 @@ for (const backend of BACKENDS) {
       await stage.agent.start();
     }
     for (const moment of MOMENTS.slice(1)) assert.equal(hits.get(moment), ROUNDS, moment);
-    t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(hits))}`);
+    t.diagnostic(`SEED=${SEED}: ${JSON.stringify(Object.fromEntries(hits))}`);
 
     const settled = await stage.rules();
     await stage.agent.stop();
     await stage.node.exec([AGENT, "cleanup"]);
     assert.equal(await stage.rules(), "");
     await stage.agent.start();
-    assert.equal(await stage.rules(), settled, `seed ${seed}`);
+    assert.equal(await stage.rules(), settled, `SEED=${SEED}`);
   });
 }
 

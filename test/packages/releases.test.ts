@@ -39,7 +39,8 @@ async function run(
   input?: unknown,
 ): Promise<string> {
   const kubeconfig = ["--kubeconfig", plane.kubeconfig({ user: "admin" })];
-  const child = spawn(kubernetesCommand(name), [...argv, ...kubeconfig]);
+  const env = { ...process.env, KUBECACHEDIR: `${plane.directory}/kubectl-cache` };
+  const child = spawn(kubernetesCommand(name), [...argv, ...kubeconfig], { env });
   child.stdin.end(input === undefined ? "" : JSON.stringify(input));
   // Not spawnSync: the API server's output goes through this process, too.
   const [out, errors] = await Promise.all([

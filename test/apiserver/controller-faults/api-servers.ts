@@ -5,9 +5,9 @@ import { registryNamespace } from "../../../controller/registry/names.ts";
 import { eventually } from "../../stages/agent-process.ts";
 import { apiServerFiles } from "../api-server.ts";
 import { peerSecret } from "../controller-stage.ts";
-import { ImportWitness } from "../import-witness.ts";
 import { IMPORT, type StagedCluster } from "../staged-cluster.ts";
 import { inlineKubeconfigOf } from "../user.ts";
+import { Witness } from "../witness.ts";
 import type { Pair } from "./pair.ts";
 
 const PATIENCE_MS = 30_000;
@@ -51,7 +51,7 @@ async function introduce(c1: StagedCluster, c2: StagedCluster): Promise<void> {
 export function apiServerItems(pair: () => Pair): void {
   test("when an API server is killed during a burst of exports, no export is lost, and the peer keeps its imports", async () => {
     const { c1, c2, churn } = pair();
-    await using witness = new ImportWitness(c2);
+    await using witness = new Witness(c2);
     const keys = Array.from({ length: BURST }, (_, i) => `burst/web-${i}`);
     for (const cluster of [c1, c2]) await cluster.namespace("burst");
     const burst = (async () => {
@@ -87,7 +87,7 @@ export function apiServerItems(pair: () => Pair): void {
     await c1.export(KEY);
     await introduce(c1, c2);
     await c2.untilReady(KEY, { [ADDRESS]: "ready" });
-    await using witness = new ImportWitness(c2);
+    await using witness = new Witness(c2);
     await c1.plane.admin.delete(ACCOUNT);
     // Open watches continue: an API server checks tokens when a request begins.
     await c1.plane.stop();

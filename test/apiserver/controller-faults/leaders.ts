@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ImportWitness } from "../import-witness.ts";
 import type { StagedCluster } from "../staged-cluster.ts";
+import { Witness } from "../witness.ts";
 import { FELLOW, type Pair } from "./pair.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -38,7 +38,7 @@ export function leaderItems(pair: () => Pair): void {
     await allowAnyLease(c1);
     await fellow.untilLogged("this replica reconciles");
 
-    await using witness = new ImportWitness(c1);
+    await using witness = new Witness(c1);
     await pair().change(CHANGES);
     await Promise.all([churn.settled(fellow), fellow.atRest()]);
     const writes = () => [c1, fellow].map((one) => one.writes().length);
@@ -58,7 +58,7 @@ export function leaderItems(pair: () => Pair): void {
     await using fellow = pair().fellow();
     await fellow.launch();
     await fellow.untilLogged('"reason":"standby"');
-    await using witness = new ImportWitness(c1);
+    await using witness = new Witness(c1);
     // Once before, so that the leader has connections for so much at once.
     await churn.scaleAll(c1);
     const burst = churn.scaleAll(c1);

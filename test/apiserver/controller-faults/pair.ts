@@ -3,7 +3,7 @@ import { Chance } from "../../generators/chance.ts";
 import { BundledController } from "../../stages/bundled-controller.ts";
 import { Churn } from "../churn.ts";
 import { meshRights } from "../controller-rights.ts";
-import { ControllerStage, StagedCluster } from "../controller-stage.ts";
+import { ControllerStage, SHORT_LEASE, StagedCluster } from "../controller-stage.ts";
 
 /** What the second controller of c1 is called to its API server. */
 export const FELLOW = "fellow";
@@ -45,6 +45,7 @@ export class Pair implements AsyncDisposable {
     const stage = await ControllerStage.open({
       clusters: ["c1", "c2"],
       program: controller.program,
+      shortLeases: ["c1", "c2"],
       users: [FELLOW],
     });
     const pair = new Pair(stage, controller);
@@ -63,7 +64,7 @@ export class Pair implements AsyncDisposable {
   fellow(...flags: readonly string[]): StagedCluster {
     const { plane } = this.c1;
     const own = ["--kubeconfig", plane.kubeconfig({ user: FELLOW }), "--cluster-id", "c1"];
-    const all = [...own, "--lease-duration", "6s", ...flags];
+    const all = [...own, "--lease-duration", SHORT_LEASE, ...flags];
     const { program } = this.#controller;
     return new StagedCluster({ id: "c1", plane, program, flags: all, user: FELLOW });
   }
