@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { healthText } from "../agent/health/health-rules.ts";
-import { type Attempt, now, parseAttempt } from "../demo/attempt.ts";
+import { type Attempt, now, parseAttempt } from "../test/connections/attempt.ts";
 import { cidr } from "../test/generators/facts.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { Lab } from "../test/lab/lab.ts";

@@ -7,8 +7,8 @@ import {
   OWN_NAMESPACE,
   SLICE,
 } from "../test/apiserver/controller-stage.ts";
+import { now } from "../test/connections/attempt.ts";
 import type { Lab } from "../test/lab/lab.ts";
-import { now } from "./attempt.ts";
 import { ms } from "./duration.ts";
 import { GRACE, type Publication } from "./scenario.ts";
 import { CLUSTERS, CONTROL_PLANE, HOME } from "./world.ts";

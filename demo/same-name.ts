@@ -1,8 +1,8 @@
 import { ANNOTATION_CLUSTER_IP_FAILOVER, FAILOVER_MANAGER, LABEL_MANAGED_BY } from "../api/keys.ts";
 import { type ControllerStage, IMPORT, SLICE } from "../test/apiserver/controller-stage.ts";
 import { KubeProxy } from "../test/coexistence/kube-proxy.ts";
+import { now } from "../test/connections/attempt.ts";
 import type { Lab } from "../test/lab/lab.ts";
-import { now } from "./attempt.ts";
 import { Controllers, startControllers } from "./controllers.ts";
 import { ms } from "./duration.ts";
 import { CLUSTERS, HOME } from "./world.ts";

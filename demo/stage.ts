@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Attempt, now, parseAttempt, placeOf } from "../test/connections/attempt.ts";
+import { Connections } from "../test/connections/connections.ts";
+import type { Held } from "../test/connections/held.ts";
 import { Lab } from "../test/lab/lab.ts";
 import type { Namespace } from "../test/lab/namespace.ts";
 import { cutOff, reconnect } from "../test/lab/outage.ts";
 import type { Process } from "../test/lab/process.ts";
 import { request, serve } from "../test/lab/programs.ts";
 import { AgentProcess } from "../test/stages/agent-process.ts";
-import { type Attempt, now, parseAttempt, placeOf } from "./attempt.ts";
 import { PublishingControlPlane } from "./control-plane.ts";
 import { Controllers } from "./controllers.ts";
 import { ms } from "./duration.ts";
-import { Held } from "./held.ts";
 import { Manifests } from "./manifests.ts";
 import { SameName } from "./same-name.ts";
 import { type NodeProgram, type Publication, Scenario } from "./scenario.ts";
@@ -34,8 +35,6 @@ const TIMEOUT = 5_000;
 
 /** The lab with everything in it that is real: servers, the agent or kube-proxy on the client's node, and the client. */
 export class Stage implements AsyncDisposable {
-  /** All connections so far, in the order in which they ended. */
-  readonly attempts: Attempt[] = [];
   readonly held: Held[] = [];
   readonly #lab: Lab;
   readonly #publication: Publication;
@@ -44,7 +43,7 @@ export class Stage implements AsyncDisposable {
   readonly #program: NodeProgram;
   #vip = "";
   #died: number | undefined;
-  #stream: Process | undefined;
+  #connections: Connections | undefined;
 
   private constructor(lab: Lab, publication: Publication, say: (line: string) => void) {
     this.#lab = lab;
@@ -76,6 +75,11 @@ export class Stage implements AsyncDisposable {
       await lab.remove();
       throw error;
     }
+  }
+
+  /** All connections so far, in the order in which they ended. */
+  get attempts(): readonly Attempt[] {
+    return this.#connections?.attempts ?? [];
   }
 
   /** What the client connects to. */
@@ -112,8 +116,8 @@ export class Stage implements AsyncDisposable {
 
   /** Opens a connection that stays. */
   async hold(): Promise<void> {
-    const client = this.#client.spawn(request("--hold", `http://${this.#vip}:80`));
-    this.held.push(new Held(client, await client.line(/"line":1\}/)));
+    if (this.#connections === undefined) throw new Error("the client does not connect yet");
+    this.held.push(await this.#connections.hold());
   }
 
   /** Closes the held connections; gives what is wrong with them. May be repeated. */
@@ -132,7 +136,7 @@ export class Stage implements AsyncDisposable {
 
   /** Ends the stream of new connections; every one that was begun is then in `attempts`, a hung one too. */
   async finish(): Promise<void> {
-    await this.#stream?.stop();
+    await this.#connections?.finish();
   }
 
   /** Throws if the program of the client's node has ended. */
@@ -167,14 +171,8 @@ export class Stage implements AsyncDisposable {
       const took = ms(first.ended - since);
       this.#say(`  a pod of ${HOME.cluster} has connected to ${placeOf(first)} after ${took}`);
     }
-    const limits = ["--rate", String(RATE), "--for", String(LONGEST_RUN)];
-    this.#stream = this.#client.spawn(
-      request(...limits, "--timeout", String(TIMEOUT), `tcp://${vip}:80`),
-    );
-    this.#stream.onLine((line) => {
-      const attempt = parseAttempt(line);
-      if (attempt !== undefined) this.attempts.push(attempt);
-    });
+    const pace = { rate: RATE, seconds: LONGEST_RUN, timeout: TIMEOUT };
+    this.#connections = new Connections(this.#client, vip, pace);
   }
 
   async #firstAnswer(): Promise<Attempt> {

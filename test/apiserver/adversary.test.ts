@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { placeOf } from "../../demo/attempt.ts";
+import { placeOf } from "../connections/attempt.ts";
 import { Chance } from "../generators/chance.ts";
 import { SEED } from "../seed.ts";
 import { PEER_ID, peerWrite } from "./adversary/peer.ts";

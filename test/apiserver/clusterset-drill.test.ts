@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { now, placeOf } from "../../demo/attempt.ts";
+import { now, placeOf } from "../connections/attempt.ts";
+import type { Connections } from "../connections/connections.ts";
 import { CLUSTERS, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
-import type { Connections } from "./connections.ts";
 
 // Three clusters with a real control plane and a real controller each, and an agent where the client is: what becomes
 // of the client's connections. Only c2, which is killed, has a short Lease: no other cluster is ever stale.

@@ -1,11 +1,11 @@
 import { PROPERTY_REGION } from "../../api/keys.ts";
+import { Connections } from "../connections/connections.ts";
 import { Lab } from "../lab/lab.ts";
 import { cutOff, reconnect } from "../lab/outage.ts";
 import type { Process } from "../lab/process.ts";
 import { serve } from "../lab/programs.ts";
 import { AgentProcess, eventually } from "../stages/agent-process.ts";
 import { agentRights } from "./agent-rights.ts";
-import { Connections } from "./connections.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { OURS, type Release } from "./release.ts";
 
@@ -107,7 +107,7 @@ export class ClusterSetStage implements AsyncDisposable {
 
   /** A pod of c1 begins to connect, for `seconds`; each connection times out after `timeout` milliseconds. */
   connect(vip: string, seconds = 120, timeout = 1000): Connections {
-    return new Connections(this.lab.pod("c1", "n1", "client"), vip, seconds, timeout);
+    return new Connections(this.lab.pod("c1", "n1", "client"), vip, { seconds, timeout });
   }
 
   /** Writes a cluster's slice of the Service: its server is in it, or nothing is. The server runs on. */

@@ -6,9 +6,9 @@ import {
   LABEL_MANAGED_BY,
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
+import type { Connections } from "../connections/connections.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CLUSTERS, type ClusterName, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
-import type { Connections } from "./connections.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { earlierRelease, earlierReleaseMissing } from "./earlier-release.ts";
 import { OURS, type Release } from "./release.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Held } from "../../demo/held.ts";
 import { BACKENDS } from "../backends.ts";
+import { Held } from "../connections/held.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import { request, serve } from "../lab/programs.ts";

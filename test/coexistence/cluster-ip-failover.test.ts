@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { answersOf, CountedConnections } from "../connections/counted.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { Process } from "../lab/process.ts";
 import { request } from "../lab/programs.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { BALANCER, CLUSTER_IPS, FailoverStage } from "./failover-stage.ts";
@@ -175,41 +175,22 @@ describe("a Service that asks for failover, with the real kube-proxy", () => {
 
   /** Connects from pod and host, in both families, while `changes` happen twice; each connection must be answered. */
   async function storm(t: TestContext, mode: Mode, changes: () => Promise<void>): Promise<void> {
-    const flags = ["--for", "60", "--rate", String(RATE), "--in-flight", "50", "--every", "500"];
-    const connect = (from: Namespace, ip: string): Process =>
-      from.spawn(request(...flags, "--timeout", "5000", url(ip)));
-    const clients = [stage.client(mode), stage.node(mode)].flatMap((from) =>
-      CLUSTER_IPS.map((ip) => connect(from, ip)),
-    );
+    const pace = { seconds: 60, rate: RATE, inFlight: 50, timeout: 5_000 };
+    const counted = new CountedConnections(pace);
+    for (const from of [stage.client(mode), stage.node(mode)]) {
+      for (const ip of CLUSTER_IPS) counted.add(from, ip);
+    }
     for (let round = 0; round < 2; round++) {
       await changes();
       await sleep(500);
     }
-    for (const client of clients) client.signal("SIGTERM");
-    await Promise.all(clients.map((client) => client.exited));
-    const sums = clients.map((client) => JSON.parse(client.lines.at(-1) ?? "{}"));
-    for (const { total, answered, errors } of sums) {
-      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
-      assert.ok(total >= 100, `only ${total} connections`);
-    }
-    const answers = answersOf(clients);
+    const { slowest } = await counted.assertNoneFailed(100);
+    const { answers } = counted;
     for (const pod of ["c1/a", "c1/b", REMOTE]) assert.ok((answers[pod] ?? 0) > 0, pod);
-    const slowest = Math.max(...sums.map(({ maxMs }) => maxMs));
-    t.diagnostic(`${JSON.stringify(answers)}, the slowest ${Math.round(slowest)} ms`);
+    t.diagnostic(`${JSON.stringify(answers)}, the slowest ${slowest} ms`);
   }
 });
 
 function url(ip: string): string {
   return `tcp://${ip.includes(":") ? `[${ip}]` : ip}:80`;
-}
-
-/** How often each pod has answered. */
-function answersOf(clients: readonly Process[]): Record<string, number> {
-  const all: Record<string, number> = {};
-  for (const line of clients.flatMap(({ lines }) => lines)) {
-    for (const [pod, count] of Object.entries(JSON.parse(line).answers ?? {})) {
-      all[pod] = (all[pod] ?? 0) + Number(count);
-    }
-  }
-  return all;
 }

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKENDS } from "../backends.ts";
-import { request } from "../lab/programs.ts";
+import { CountedConnections } from "../connections/counted.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { CLUSTER_IP, Cluster, type Server } from "./cluster.ts";
 import type { Mode } from "./kube-proxy.ts";
@@ -62,12 +62,15 @@ describe("beside the real kube-proxy", () => {
 
     test("no connection to the import fails or hangs while both have much to change", async (t) => {
       // Connections to the ClusterIP are kube-proxy's own: with much to change it may lose one, with and without us.
-      const limits = ["--for", "3", "--rate", "400", "--in-flight", "8", "--every", "500"];
-      const client = shared.client.spawn(
-        request(...limits, "--timeout", "5000", `tcp://${VIP}:80`),
-      );
+      const counted = new CountedConnections({
+        seconds: 3,
+        rate: 400,
+        inFlight: 8,
+        timeout: 5_000,
+      });
+      counted.add(shared.client, VIP);
       let running = true;
-      const ended = client.exited.finally(() => {
+      const ended = counted.ended().finally(() => {
         running = false;
       });
       let changes = 0;
@@ -77,9 +80,7 @@ describe("beside the real kube-proxy", () => {
         await sleep(20);
       }
       await ended;
-      const { total, answered, errors } = JSON.parse(client.lines.at(-1) ?? "{}");
-      assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
-      assert.ok(total >= 200, `only ${total} connections`);
+      const { total } = await counted.assertNoneFailed(200);
       await shared.answered(CLUSTER_IP);
       t.diagnostic(`${total} connections, ${changes} changes of each`);
     });

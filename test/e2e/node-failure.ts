@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { now } from "../../demo/attempt.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../connections/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { rulesOfImport } from "./agents.ts";
 import { Caller } from "./caller.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { now } from "../../demo/attempt.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
+import { now } from "../connections/attempt.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { type Call, Caller } from "./caller.ts";
 import type { Clusterset } from "./clusterset.ts";

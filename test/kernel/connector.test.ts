@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildConnector, serveCommand } from "../../bench/connector/build.ts";
-import { type Attempt, parseAttempt } from "../../demo/attempt.ts";
+import { type Attempt, parseAttempt } from "../connections/attempt.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { eventually } from "../stages/agent-process.ts";

@@ -1,15 +1,15 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { type Attempt, now, parseAttempt } from "../../demo/attempt.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
+import { type Attempt, now } from "../connections/attempt.ts";
+import { Connections } from "../connections/connections.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
 import { cutOff, reconnect } from "../lab/outage.ts";
-import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { serve } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
-import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const VIPS = { IPv4: "241.0.0.10", IPv6: "fd00:241::10" } as const;
@@ -32,9 +32,7 @@ export interface Options {
 export class SilenceStage implements AsyncDisposable {
   readonly lab: Lab;
   readonly agent: AgentProcess;
-  /** All connections that have ended. */
-  readonly attempts: Attempt[] = [];
-  readonly #clients: Process[] = [];
+  #connections: readonly Connections[] = [];
   /** When a test cut the power. */
   #cut = 0;
 
@@ -92,39 +90,25 @@ export class SilenceStage implements AsyncDisposable {
 
   /** Clients of both families begin to connect, and connect until `finish`. */
   call(): void {
-    for (const vip of [VIPS.IPv4, `[${VIPS.IPv6}]`]) {
-      const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${PATIENCE}`];
-      const client = this.lab
-        .pod("c1", "n1", "client")
-        .spawn(request(...limits, `tcp://${vip}:80`));
-      client.onLine((line) => {
-        const attempt = parseAttempt(line);
-        if (attempt !== undefined) this.attempts.push(attempt);
-      });
-      this.#clients.push(client);
-    }
+    const pace = { rate: RATE, seconds: 600, timeout: PATIENCE };
+    const client = this.lab.pod("c1", "n1", "client");
+    this.#connections = [VIPS.IPv4, `[${VIPS.IPv6}]`].map(
+      (vip) => new Connections(client, vip, pace),
+    );
   }
 
   /** Returns the connections of the clients that nobody answered, without those that a server had accepted when its power was cut. */
   async finish(): Promise<Attempt[]> {
-    await Promise.all(this.#clients.map((client) => client.stop()));
-    return this.attempts.filter(({ begun, error }) => error !== undefined && begun > this.#cut);
+    await Promise.all(this.#connections.map((one) => one.finish()));
+    const attempts = this.#connections.flatMap((one) => one.attempts);
+    return attempts.filter(({ begun, error }) => error !== undefined && begun > this.#cut);
   }
 
-  /** Waits until so many connections in a row have come to these places only, such as `c3` or `c2/n1`. */
-  async come(...places: readonly string[]): Promise<void> {
-    const wanted = 40;
-    const from = this.attempts.length;
-    await eventually(async () => {
-      const latest = this.attempts.slice(from).slice(-wanted);
-      const others = latest.filter(
-        ({ answer = "" }) => !places.some((one) => answer.startsWith(one)),
-      );
-      if (latest.length < wanted || others.length > 0)
-        throw new Error(
-          `connections come to ${latest.map(({ answer, error }) => answer ?? error).join(" ")}`,
-        );
-    }, 60_000 * SLOWNESS);
+  /** Waits until the latest connections of both families have come to a cluster or a server only, such as `c3` or `c2/n1`. */
+  async come(place: string): Promise<void> {
+    const settled = (one: Connections) =>
+      one.settled(place, one.attempts.length, () => this.agent.log, 60_000 * SLOWNESS);
+    await Promise.all(this.#connections.map(settled));
   }
 
   /** Everything in a cluster ends at once, without a packet. */

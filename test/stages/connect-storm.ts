@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOTATION_CLUSTER_SELECTORS, ANNOTATION_CLUSTER_WEIGHTS } from "../../api/keys.ts";
+import { CountedConnections } from "../connections/counted.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
-import type { Process } from "../lab/process.ts";
-import { request, serve } from "../lab/programs.ts";
+import { serve } from "../lab/programs.ts";
 import { AgentProcess, ManifestDirectory } from "./agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
@@ -49,21 +49,6 @@ function importOf(n: number): object {
     [ANNOTATION_CLUSTER_WEIGHTS]: weights,
   };
   return { ...serve, metadata: { ...serve.metadata, annotations } };
-}
-
-interface Sums {
-  readonly total: number;
-  readonly answered: number;
-  readonly errors: Readonly<Record<string, number>>;
-  readonly maxMs: number;
-}
-
-/** Connections made so far: a client prints the sums of every half second. */
-function connectionsOf(clients: readonly Process[]): number {
-  const answers = clients.flatMap((client) => client.lines.map((line) => JSON.parse(line).answers));
-  return answers
-    .flatMap((counts) => Object.values<number>(counts ?? {}))
-    .reduce((a, b) => a + b, 0);
 }
 
 /** What a machine can bear. */
@@ -138,37 +123,28 @@ export async function assertStorm(
     const range = `net.ipv4.ip_local_port_range=${load.ports.join(" ")}`;
     for (const pod of pods) await pod.exec(["sysctl", "-qw", range]);
   }
-  const clients = pods.flatMap((pod) =>
-    VIPS.slice(0, load.clients / pods.length).map((vip) => {
-      const [rate, inFlight] = [String(load.rate), String(load.inFlight)];
-      const flags = ["--for", "240", "--in-flight", inFlight, "--rate", rate, "--every", "500"];
-      return pod.spawn(request(...flags, "--timeout", `${load.timeout}`, `tcp://${vip}:80`));
-    }),
-  );
+  const { rate, inFlight, timeout } = load;
+  const counted = new CountedConnections({ seconds: 240, rate, inFlight, timeout });
+  for (const pod of pods) {
+    for (const vip of VIPS.slice(0, load.clients / pods.length)) counted.add(pod, vip);
+  }
   let done = 0;
   const end = Date.now() + 230_000;
   // Some share a transaction, the more so the busier the machine is: what counts is how many were live.
   const programmed = "clusterset_agent_network_programming_duration_seconds_count";
   let live = 0;
-  while ((live < changes || connectionsOf(clients) < connections) && Date.now() < end) {
+  while ((live < changes || counted.answered < connections) && Date.now() < end) {
     if (++done % 5 === 0) manifests.write("import", importOf(done / 5));
     else manifests.write("slices", ...slices(done));
     await sleep(load.pause);
     if (done % 25 === 0) live = await agent.metric(programmed);
   }
-  for (const client of clients) client.signal("SIGTERM");
-  await Promise.all(clients.map((client) => client.exited));
-  const results = clients.map((client): Sums => JSON.parse(client.lines.at(-1) ?? "{}"));
-  for (const { total, answered, errors } of results) {
-    assert.deepEqual({ answered, errors }, { answered: total, errors: {} });
-  }
-  const total = results.reduce((sum, result) => sum + result.total, 0);
+  const { total, slowest } = await counted.assertNoneFailed(1);
   assert.ok(total >= connections, `only ${total} connections`);
   assert.ok(live >= changes, `only ${live} changes`);
-  const slowest = Math.max(...results.map(({ maxMs }) => maxMs));
   const resent = (await Promise.all(pods.map(resentSyns))).reduce((a, b) => a + b, 0);
   t.diagnostic(
-    `${total} connections, the slowest ${Math.round(slowest)} ms, ${resent} SYNs sent again; ${done} changes written, ${live} of them live by themselves`,
+    `${total} connections, the slowest ${slowest} ms, ${resent} SYNs sent again; ${done} changes written, ${live} of them live by themselves`,
   );
   assert.ok(resent <= total * mayResend, `${resent} SYNs were sent again`);
   await agent.stop();

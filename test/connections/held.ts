@@ -1,4 +1,4 @@
-import type { Process } from "../test/lab/process.ts";
+import type { Process } from "../lab/process.ts";
 import { now } from "./attempt.ts";
 
 /** A server writes to it every 100 ms; a silence of this many ms means that it hangs. */
