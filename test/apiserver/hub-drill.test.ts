@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { registryNamespace } from "../../controller/registry/names.ts";
+import { hubRights } from "./controller-rights.ts";
 import { ControllerStage, type StagedCluster } from "./controller-stage.ts";
 import { Witness } from "./witness.ts";
 
-// A hub that goes away, and comes back with what it had, with less, or with nothing: no cluster loses what it knew.
+// A hub that goes away, comes back with what it had, with less, or with nothing, or denies writes: no cluster loses what it knew.
 
 let stage: ControllerStage;
 let c1: StagedCluster;
@@ -77,4 +79,22 @@ test("members write their exports to an empty new hub, and no cluster loses any 
   await everywhere("shop/web", web);
   await everywhere("shop/cart", ["10.1.0.8"]);
   assert.deepEqual(taken(), []);
+});
+
+test("a pod that comes and goes while the hub denies a cluster all writes is in its own import, and in the others' later", async () => {
+  const others = ["10.2.0.7", "10.2.0.9", "10.2.0.11", "10.2.0.12", "10.2.0.13"];
+  const metadata = { namespace: registryNamespace("c1"), name: "publisher" };
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  await stage.hub.admin.delete({ apiVersion, kind: "RoleBinding", metadata });
+  await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"]);
+  await c1.untilImported("shop/web", ["10.1.0.7", "10.1.0.8", ...others]);
+  await c1.endpoints("shop/web", ["10.1.0.7", "10.1.0.8"], false);
+  await c1.untilReady("shop/web", { "10.1.0.7": "dead", "10.1.0.8": "dead" });
+  await c1.endpoints("shop/web", ["10.1.0.8"]);
+  await c1.untilImported("shop/web", ["10.1.0.8", ...others]);
+  await c1.untilCondition("shop/web", "Ready", "False Failed");
+  await c2.untilImported("shop/web", ["10.1.0.7", ...others]);
+  for (const object of hubRights(["c1", "c2"])) await stage.hub.admin.apply(object);
+  await everywhere("shop/web", ["10.1.0.8", ...others]);
+  await c1.untilCondition("shop/web", "Ready", "True Exported");
 });
