@@ -15,6 +15,7 @@ import {
   CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
   IP_ADDRESSES,
+  PODS,
   queryOf,
   SERVICE_EXPORTS,
   SERVICE_IMPORTS,
@@ -29,7 +30,7 @@ import { type ApplyOptions, applyInOrder } from "./join-plan.ts";
 import { untilRolledOut } from "./rollout.ts";
 import { until } from "./until.ts";
 
-/** Milliseconds until a deleted namespace is empty and gone: its pods end first. */
+/** Milliseconds until deleted pods or a deleted namespace are gone. */
 const GONE_MS = 180_000;
 /** End of the names of ClusterProperties that controllers write. */
 const OWN_PROPERTY = /\.clusterset-proxy\.io$/;
@@ -102,24 +103,57 @@ function untilNone(
   });
 }
 
-/** Deletes objects, and waits for the end of namespaces. Rejects with an ApiFault. */
+/** Deletes objects. Namespaces end later (`untilEnded`). Rejects with an ApiFault. */
 export async function deleteAll(
   on: Cluster,
   objects: readonly InstallObject[],
-  { signal, done }: Pick<ApplyOptions, "signal" | "done">,
+  { done }: Pick<ApplyOptions, "done">,
 ): Promise<void> {
   for (const object of objects) {
     const { kind, metadata } = object;
     const title = metadata.namespace === undefined ? "" : `${metadata.namespace}/`;
     if (await deleteObject(on, object))
       done(on, `${title}${kind.toLowerCase()}/${metadata.name}`, "deleted");
-    if (kind !== "Namespace") continue;
+  }
+}
+
+/**
+ * Waits until deleted namespaces are gone. Kubernetes looks at a namespace 5 s after its deletion and, if it is not empty then, 5 to
+ * 16 s later. So wait for several at once, and delete pods before their namespace. Rejects with an ApiFault.
+ */
+export async function untilEnded(
+  on: Cluster,
+  objects: readonly InstallObject[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const object of objects) {
+    if (object.kind !== "Namespace") continue;
+    const { metadata } = object;
     await until(GONE_MS, signal, async () => {
       const live = await on.objects.get(resourceOf(object), metadata);
       if (live === undefined) return { found: undefined };
       return {
         missing: `${on.context}: namespace ${metadata.name} does not end: a node may be down`,
       };
+    });
+  }
+}
+
+/** Waits until the pods of deleted workloads have ended. Rejects with an ApiFault. */
+export async function untilStopped(
+  on: Cluster,
+  workloads: readonly InstallObject[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { metadata, spec } of workloads) {
+    const { namespace = "", name } = metadata;
+    const labels = Object.entries(fieldAt(spec, "selector", "matchLabels") ?? {});
+    const labelSelector = labels.map(([key, value]) => `${key}=${value}`).join();
+    await until(GONE_MS, signal, async () => {
+      const left = await objectsOf(on, PODS, { namespace, labelSelector });
+      if (left.length === 0) return { found: undefined };
+      const pods = `${on.context}: pods of ${namespace}/${name}`;
+      return { missing: `${pods}: ${left.length} do not end: a node may be down` };
     });
   }
 }
@@ -156,13 +190,13 @@ export async function crdsOf(on: Cluster): Promise<{ own: InstallObject[]; other
   return { own, others };
 }
 
-/** Removes the agents' rules from all nodes, as deploy/cleanup. Rejects with an ApiFault. */
+/** Removes the agents' rules from all nodes, as deploy/cleanup. Its namespace ends later (`untilEnded`). Rejects with an ApiFault. */
 export async function cleanNodes(
   on: Cluster,
   { images, components }: { readonly images: Images; readonly components: readonly string[] },
   within: number,
   options: ApplyOptions,
-): Promise<void> {
+): Promise<InstallObject[]> {
   const objects = cleanup(images, components);
   const { signal } = options;
   const plan = { force: options.force, validate: false };
@@ -170,6 +204,7 @@ export async function cleanNodes(
     await applyInOrder(on, [await planObject(on, object, plan)], options);
   const workload = { namespace: "clusterset-cleanup", name: "clusterset-cleanup" };
   await untilRolledOut(on, { kind: "DaemonSet", ...workload }, within, signal);
-  const namespaces = objects.filter(({ kind }) => kind === "Namespace");
-  await deleteAll(on, namespaces, options);
+  // Its pods end before Kubernetes looks at their namespace.
+  await deleteAll(on, objects.toReversed(), options);
+  return objects;
 }

@@ -8,14 +8,23 @@ import {
   deleteAll,
   exportsOf,
   leftBehind,
+  untilEnded,
+  untilStopped,
   untilUnused,
   untilWithdrawn,
 } from "../clusters/depart.ts";
 import { MEMBERS_NAMESPACE } from "../clusters/handover.ts";
+import type { ApplyOptions } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
 import { clusterId, listed, timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
-import { objectOf, programsToDelete, tracesInPeer, tracesOnHub } from "../install/departure.ts";
+import {
+  objectOf,
+  programsToDelete,
+  tracesInPeer,
+  tracesOnHub,
+  workloadsToDelete,
+} from "../install/departure.ts";
 import { HUB_SECRET } from "../install/desired.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
@@ -185,9 +194,10 @@ async function atTheEnd(
       `${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
     );
   }
-  const programs = programsToDelete(hub === undefined ? "mesh" : "hub", id, facts.components);
+  const mode = hub === undefined ? "mesh" : "hub";
   return [
-    { on, objects: programs },
+    { on, objects: workloadsToDelete(mode, facts.components) },
+    { on, objects: programsToDelete(mode, id, facts.components) },
     { on, objects: await leftBehind(on) },
     { on, objects: keepCrds ? [] : crds.own },
   ];
@@ -212,17 +222,31 @@ async function carryOut(
     out(`no other cluster uses endpoints of ${id}\n`);
   }
   for (const { on: there, objects } of traces) await deleteAll(there, objects, options);
-  if (keepPrograms) return;
+  const cleanup = keepPrograms ? [] : await removePrograms({ on, facts }, after, flags, options);
+  if (!keepPrograms) out(`${on.context}: the agents' rules are removed from all nodes\n`);
+  for (const { on: there, objects } of [...traces, ...after, { on, objects: cleanup }])
+    await untilEnded(there, objects, signal);
+}
+
+/** Deletes the programs and all that they wrote, and cleans the nodes. Returns the objects that cleaned them. */
+async function removePrograms(
+  { on, facts }: Pick<Departure, "on" | "facts">,
+  [workloads, programs, , crds]: readonly Deletion[],
+  { timeout, agentImage }: LeaveFlags,
+  options: ApplyOptions,
+): Promise<InstallObject[]> {
+  const { signal, timeOfDay, done } = options;
   const names = await planNames(on, "remove");
-  await applyNames(on, names, timeOfDay(), signal);
+  await applyNames(on, names, timeOfDay, signal);
   if (names.action === "changed") done(on, "kube-system/configmap/coredns", "changed");
-  const [programs, , crds] = after;
+  await deleteAll(on, workloads?.objects ?? [], options);
+  await untilStopped(on, workloads?.objects ?? [], signal);
   await deleteAll(on, programs?.objects ?? [], options);
   // Controllers wrote until now.
   await deleteAll(on, await leftBehind(on), options);
   await deleteAll(on, crds?.objects ?? [], options);
-  const image = flags.agentImage ?? facts.images["clusterset-agent"];
+  const image = agentImage ?? facts.images["clusterset-agent"];
   const images = image === undefined ? {} : { "clusterset-agent": image };
-  await cleanNodes(on, { images, components: facts.components }, timeout, options);
-  out(`${on.context}: the agents' rules are removed from all nodes\n`);
+  const { components } = facts;
+  return cleanNodes(on, { images, components }, timeout, options);
 }

@@ -2,8 +2,19 @@ import { registryNamespace } from "../../controller/registry/names.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import type { InstallObject } from "./install-object.ts";
 import { DNS_RIGHTS, programs, type RegistryMode } from "./manifests.ts";
+import { WORKLOADS } from "./workloads.ts";
 
-/** What a cluster that leaves loses, in this order. PURE. */
+/** The programs' workloads, which are deleted before all else, so that nothing writes any more. PURE. */
+export function workloadsToDelete(
+  mode: RegistryMode,
+  components: readonly string[],
+): InstallObject[] {
+  const isWorkload = ({ kind, metadata }: InstallObject) =>
+    WORKLOADS.some((one) => one.kind === kind && one.name === metadata.name);
+  return programs(mode, {}, components).filter(isWorkload);
+}
+
+/** What else a cluster that leaves loses, in this order. PURE. */
 export function programsToDelete(
   mode: RegistryMode,
   id: string,
