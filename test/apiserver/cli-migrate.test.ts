@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { Reader } from "../e2e/reader.ts";
 import { foreignObjects } from "../migrations/read-objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { addressesOf, planOf } from "./agent-plan.ts";
 import type { ApiObject } from "./api-client.ts";
 import { CoreDns } from "./core-dns.ts";
-import { GuideShell } from "./guide-shell.ts";
 import { JoinedClusters } from "./joined-clusters.ts";
 import { SLICE } from "./staged-cluster.ts";
 
@@ -52,13 +52,20 @@ const SERVED = {
 const PATIENCE_MS = 60_000;
 
 let set: JoinedClusters;
-let shell: GuideShell;
+let readers: Readonly<Record<keyof typeof GUIDES, Reader>>;
 /** The address that Cloud Map's import has: the ClusterIP of its derived Service. */
 let derivedIp = "";
 
 before(async () => {
   set = await JoinedClusters.open("cluster-1", "cluster-2");
-  shell = new GuideShell({ kubeconfig: set.user.kubeconfig });
+  const readerOf = (of: keyof typeof GUIDES) => new Reader(set.user, GUIDES[of]);
+  readers = {
+    karmada: readerOf("karmada"),
+    "cloud-map": readerOf("cloud-map"),
+    submariner: readerOf("submariner"),
+    cilium: readerOf("cilium"),
+    "by-hand": readerOf("by-hand"),
+  };
   // As their releases bring them, applied by another program.
   await set.plane("cluster-2").installCrds({ versions: ["v1alpha1"] });
   for (const id of ["cluster-1", "cluster-2"]) {
@@ -69,7 +76,10 @@ before(async () => {
     for (const key of DEPLOYMENTS) await admin.apply(deploymentOf(key));
   }
 });
-after(() => set?.[Symbol.asyncDispose]());
+after(async () => {
+  for (const reader of Object.values(readers ?? {})) await reader[Symbol.asyncDispose]();
+  await set?.[Symbol.asyncDispose]();
+});
 
 test("before a join, each guide's first command prints what happens to the objects, and changes nothing", async () => {
   const { admin } = set.plane("cluster-2");
@@ -77,7 +87,7 @@ test("before a join, each guide's first command prints what happens to the objec
     const created = await createAll(file);
     await untilSliced(created);
     const before = await everything();
-    await shell.follow(GUIDES[file], "See what happens to it");
+    await readers[file].follow("See what happens to it");
     assert.deepEqual(await everything(), before);
     for (const { apiVersion, kind, metadata } of created.reverse()) {
       const { namespace, name } = metadata as { namespace?: string; name: string };
@@ -140,7 +150,7 @@ test("join takes the identity of Cloud Map over; imports are adopted and keep th
   derivedIp = clusterIpOf(await get(SERVICE, "demo/imported-mdkbvsrg20"));
   const cloudMaps = { ...IMPORT, metadata: { namespace: "demo", name: "nginx-hello" } };
   await set.plane("cluster-2").admin.patch(cloudMaps, { spec: { ips: [derivedIp] } });
-  await shell.follow(GUIDES.submariner, "Stop Lighthouse's agents");
+  await readers.submariner.follow("Stop Lighthouse's agents");
   const before = await get(SLICE, "demo/imported-mdkbvsrg20-cm4xn");
   const ids = ["cluster-1", "cluster-2"];
   const join = ["join", ...ids, "--clusterset", "clusterset1", "--no-wait", "--yes"];
@@ -170,8 +180,8 @@ test("join takes the identity of Cloud Map over; imports are adopted and keep th
 });
 
 test("Cloud Map: an import gets an address of ours, which controllers keep; the derived Service stays until it is deleted", async () => {
-  await shell.follow(GUIDES["cloud-map"], "Stop Cloud Map");
-  await shell.follow(GUIDES["cloud-map"], "Give the imports their new addresses");
+  await readers["cloud-map"].follow("Stop Cloud Map");
+  await readers["cloud-map"].follow("Give the imports their new addresses");
   await set.cluster("cluster-2").atRest();
   const { spec } = await importOf("demo/nginx-hello");
   assert.match(spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
@@ -186,7 +196,7 @@ test("Cloud Map: an import gets an address of ours, which controllers keep; the 
 test("slices that another implementation left behind get nothing where ours are: no dead pod, and no ClusterIP", async () => {
   const { services } = planOf(set.plane("cluster-2"), "demo/nginx-hello");
   assert.deepEqual(services.flatMap(addressesOf), ["10.1.3.10"], "10.1.3.9 is gone since the stop");
-  await shell.follow(GUIDES.submariner, "Join");
+  await readers.submariner.follow("Join");
   await set
     .cluster("cluster-2")
     .untilImported("store/cart", ["10.1.3.20", "10.2.3.20", "172.20.8.8"]);
@@ -197,7 +207,7 @@ test("slices that another implementation left behind get nothing where ours are:
 });
 
 test("Karmada: pods that a MultiClusterService copies into a Service are not exported with it", async () => {
-  await shell.follow(GUIDES.karmada, "Side by side");
+  await readers.karmada.follow("Side by side");
   const first = set.cluster("cluster-1");
   await first.untilImported("shop/api", ["10.1.3.8", "10.2.3.8"]);
   const selector = "multicluster.kubernetes.io/source-cluster=cluster-2";
@@ -229,17 +239,17 @@ test("Karmada: with the guide's rewrite, CoreDNS answers for the old name alone 
 });
 
 test("Karmada: with the alias, CoreDNS answers for the old name with the import's address, and without it no more", async () => {
-  await shell.follow(GUIDES.karmada, "Lead the old name here");
+  await readers.karmada.follow("Lead the old name here");
   const { spec } = await importOf("shop/web");
   await using dns = await CoreDns.start(set.plane("cluster-2"));
   await dns.untilAnswered(OLD_NAME, spec.ips ?? []);
-  await shell.follow(GUIDES.karmada, "Without the alias");
+  await readers.karmada.follow("Without the alias");
   await dns.untilUnknown(OLD_NAME);
 });
 
 test("Cilium: affinities arrive as selectors on imports, by the own export, or on the import of a cluster that does not share", async () => {
-  await shell.follow(GUIDES.cilium, "Export what is shared");
-  await shell.follow(GUIDES.cilium, "Preferences of clusters that do not share");
+  await readers.cilium.follow("Export what is shared");
+  await readers.cilium.follow("Preferences of clusters that do not share");
   const key = "clusterset-proxy.io/cluster-selectors";
   await eventually(async () => {
     const [near, far, even] = await Promise.all(
@@ -254,12 +264,12 @@ test("Cilium: affinities arrive as selectors on imports, by the own export, or o
   await set.cluster("cluster-2").atRest();
   assert.match((await importOf("mesh/taker")).metadata.annotations?.[key] ?? "", /matchProperties/);
   assert.match((await importOf("mesh/api")).spec.ips?.join() ?? "", /^241\.\d+\.\d+\.\d+$/);
-  await shell.follow(GUIDES.cilium, "Move clients, and end the global Service");
+  await readers.cilium.follow("Move clients, and end the global Service");
 });
 
 test("by hand: an import is adopted with its address when its Service is exported, and the copies go", async () => {
-  await shell.follow(GUIDES["by-hand"], "Export");
-  await shell.follow(GUIDES["by-hand"], "Delete the copies");
+  await readers["by-hand"].follow("Export");
+  await readers["by-hand"].follow("Delete the copies");
   assert.deepEqual((await importOf("hand/serve")).spec.ips, ["241.0.0.10"]);
   await set.cluster("cluster-2").untilImported("hand/serve", ["10.1.3.11", "10.2.3.11"]);
 });
@@ -280,12 +290,12 @@ test("when Lighthouse's uninstaller deletes all ServiceImports, the controller's
 });
 
 test("what is left behind is deleted, with finalizers; every block of the guides was followed", async () => {
-  await shell.follow(GUIDES["cloud-map"], "Delete what is left behind");
-  await shell.follow(GUIDES.submariner, "Remove service discovery");
+  await readers["cloud-map"].follow("Delete what is left behind");
+  await readers.submariner.follow("Remove service discovery");
   const { admin } = set.plane("cluster-1");
   await admin.delete({ ...EXPORT, metadata: { namespace: "demo", name: "nginx-hello" } });
   await set.cluster("cluster-2").untilGone("demo/nginx-hello");
-  for (const guide of Object.values(GUIDES)) assert.deepEqual(shell.left(guide), [], guide);
+  for (const [of, { left }] of Object.entries(readers)) assert.deepEqual(left, [], of);
 });
 
 interface Import {

@@ -40,16 +40,6 @@ export function earlierRelease(): Release {
   return releaseIn(unpacked());
 }
 
-/** The folder of the npm packages that the last release needs to run, and to be built. */
-export function earlierPackages(): string {
-  return join(unpacked(), "node_modules");
-}
-
-/** Unpacks these files of the last release into a folder. */
-export function unpackEarlierRelease(folder: string, paths: readonly string[]): void {
-  execFileSync("tar", ["-x", "-C", folder], { input: git("archive", COMMIT, ...paths) });
-}
-
 /**
  * The folder of the last release. It uses the npm packages of this repository, unless it pins others: then npm installs these
  * once.
@@ -80,7 +70,7 @@ function unpack(root: string, sharesPackages: boolean): void {
   mkdirSync(CACHE, { recursive: true });
   // Renamed once it is complete: a run may be killed, and another one may do the same.
   const draft = mkdtempSync(`${root}-`);
-  unpackEarlierRelease(draft, PARTS);
+  execFileSync("tar", ["-x", "-C", draft], { input: git("archive", COMMIT, ...PARTS) });
   if (!sharesPackages) execFileSync("npm", ["install", "--no-save"], { cwd: draft });
   if (existsSync(root)) rmSync(draft, { recursive: true });
   else renameSync(draft, root);

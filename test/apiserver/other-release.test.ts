@@ -7,8 +7,11 @@ import {
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
 import type { Connections } from "../connections/connections.ts";
+import { paste } from "../e2e/reader.ts";
 import { eventually } from "../stages/agent-process.ts";
+import { CommandLine } from "../stages/command-line.ts";
 import { CLUSTERS, type ClusterName, ClusterSetStage, SERVICE } from "./clusterset-stage.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { ControllerStage } from "./controller-stage.ts";
 import { earlierRelease, earlierReleaseMissing } from "./earlier-release.ts";
 import { OURS, type Release } from "./release.ts";
@@ -237,6 +240,30 @@ describe("this release and the last one on a hub", {
       await untilImported("10.2.0.7");
       await c1.endpoints(SERVICE, ["10.1.0.7"]);
       await untilImported("10.1.0.7", "10.2.0.7");
+    }
+  });
+});
+
+describe("manifests of this release and the last one", {
+  skip: earlierReleaseMissing() ?? false,
+}, () => {
+  test("an upgrade and a roll back with kubectl apply: each replaces the other's images, and no field is immutable", async () => {
+    await using plane = await ControlPlane.start();
+    using user = new CommandLine({ c1: plane.inlineKubeconfig({ user: "admin" }) });
+    const images = "get daemonsets,deployments -o jsonpath='{..containers[*].image}'";
+    for (const overlay of ["mesh", "hub"]) {
+      for (const { deploy } of [earlierRelease(), OURS, earlierRelease()]) {
+        const tag = deploy === OURS.deploy ? "ours" : "earlier";
+        // As the guide to upgrade does with the tag of a release.
+        const applied = await paste(
+          user,
+          `${deploy}/crds/install c1
+kubectl kustomize ${deploy}/overlays/${overlay} | sed -E 's#(image: clusterset-(agent|controller)):.*#\\1:${tag}#' |
+  kubectl --context c1 apply -f -
+kubectl --context c1 -n clusterset-proxy ${images}`,
+        );
+        assert.match(applied, new RegExp(`clusterset-agent:${tag} clusterset-controller:${tag}$`));
+      }
     }
   });
 });

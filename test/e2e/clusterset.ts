@@ -1,11 +1,10 @@
 import { Clusters, type ClustersOptions } from "../cluster/clusters.ts";
 import { clusterCidrs } from "../cluster/spec.ts";
 import { assertNone, type Denied, deniedIn } from "./denied.ts";
-import type { EarlierImages } from "./earlier-images.ts";
 import { blockWith, functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
-import { paste } from "./person.ts";
+import { paste } from "./reader.ts";
 
 /** Longer than a rollout takes on a machine that does other things, too. */
 const ROLLOUT = "--timeout=180s";
@@ -13,8 +12,6 @@ const ROLLOUT = "--timeout=180s";
 export interface ClustersetOptions extends ClustersOptions {
   /** Folders of deploy/components that an operator adds, such as `dual-stack`. */
   readonly components?: readonly string[];
-  /** What is installed instead of these sources; its images are among `images`. */
-  readonly release?: Pick<EarlierImages, "deploy" | "version">;
 }
 
 /**
@@ -28,13 +25,11 @@ export interface ClustersetOptions extends ClustersOptions {
 export class Clusterset implements AsyncDisposable {
   readonly clusters: Clusters;
   readonly #overlay: Kustomization;
-  readonly #release: ClustersetOptions["release"];
   readonly #provoked: ((denied: Denied) => boolean)[] = [];
 
-  private constructor(clusters: Clusters, { components = [], release }: ClustersetOptions) {
+  private constructor(clusters: Clusters, { components = [] }: ClustersetOptions) {
     this.clusters = clusters;
     this.#overlay = new Kustomization("mesh", components);
-    this.#release = release;
   }
 
   /** Returns when agents and controllers are ready in all clusters. */
@@ -58,8 +53,9 @@ export class Clusterset implements AsyncDisposable {
 
   /** Makes these members of the clusterset, known to all that are in it. */
   async install(ids: readonly string[]): Promise<void> {
-    await this.#each(ids, (id) =>
-      this.#release === undefined ? this.ours(id) : releaseIn(id, this.#release),
+    await this.#each(
+      ids,
+      (id) => `deploy/crds/install ${id}\nkubectl --context ${id} apply -k ${this.#overlay.folder}`,
     );
     await Promise.all(
       ids.map(async (id) => {
@@ -76,11 +72,6 @@ deploy/coredns/names add ${id}
 kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} daemonset/clusterset-agent
 kubectl --context ${id} -n clusterset-proxy rollout status ${ROLLOUT} deployment/clusterset-controller`,
     );
-  }
-
-  /** Commands that apply this release in a cluster. */
-  ours(id: string): string {
-    return `deploy/crds/install ${id}\nkubectl --context ${id} apply -k ${this.#overlay.folder}`;
   }
 
   /** Lets a cluster's peer read its registry. */
@@ -131,15 +122,4 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
   async #each(ids: readonly string[], commands: (id: string) => string): Promise<void> {
     await Promise.all(ids.map((id) => this.shell(commands(id))));
   }
-}
-
-/** Commands that apply another release in a cluster, as the guide to upgrade has them. */
-export function releaseIn(
-  id: string,
-  { deploy, version }: Pick<EarlierImages, "deploy" | "version">,
-): string {
-  return `${deploy}/crds/install ${id}
-kubectl kustomize ${deploy}/overlays/mesh |
-  sed -E "s#(image: clusterset-(agent|controller)):.*#\\1:${version}#" |
-  kubectl --context ${id} apply -f -`;
 }

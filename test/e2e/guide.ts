@@ -2,33 +2,25 @@ import { readFileSync } from "node:fs";
 
 const GUIDES = `${import.meta.dirname}/../../docs/guides`;
 
-/**
- * The commands below a heading of a guide, up to the next one of its rank: all blocks that are marked `sh`, in order, as they
- * stand. Throws if there are none.
- */
+/** The commands below a heading of a guide, up to the next one of its rank: blocks that are marked `sh`. Throws if there are none. */
 export function commandsOf(guide: string, heading: string): string {
   return blocksOf(guide, heading).join("\n");
 }
 
 /** The same, one by one, for a story that looks at what each of them did. */
 export function blocksOf(guide: string, heading: string): string[] {
-  const text = readFileSync(`${GUIDES}/${guide}`, "utf8");
-  const [, below] = text.split(`\n## ${heading}\n`);
-  const [section = ""] = below?.split("\n## ") ?? [];
-  const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+  const blocks = fencedIn(guide).filter((one) => one.section === heading && one.mark === "sh");
   if (blocks.length === 0) throw new Error(`${guide} has no commands below "${heading}"`);
-  return blocks;
+  return blocks.map(({ text }) => text);
 }
 
-/** The one of these that makes something of this name: a shell function, say. */
+/** The block that contains these words. Throws unless there is exactly one. */
 export function blockWith(guide: string, words: string): string {
-  const text = readFileSync(`${GUIDES}/${guide}`, "utf8");
-  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block);
-  const found = blocks.filter((block) => block.includes(words));
-  if (found[0] === undefined || found.length > 1) {
-    throw new Error(`${guide} has ${found.length} blocks with "${words}"`);
+  const blocks = fencedIn(guide).filter(({ mark, text }) => mark === "sh" && text.includes(words));
+  if (blocks[0] === undefined || blocks.length > 1) {
+    throw new Error(`${guide} has ${blocks.length} blocks with "${words}"`);
   }
-  return found[0];
+  return blocks[0].text;
 }
 
 /** A shell function of a guide, without what calls it there. */
@@ -49,6 +41,8 @@ export interface Step {
 
 /** A block of any kind: the info string of its fence, and its content. */
 interface Block {
+  /** The nearest heading of rank 2 above it, and of any rank. */
+  readonly section: string;
   readonly heading: string;
   readonly mark: string;
   readonly text: string;
@@ -56,8 +50,9 @@ interface Block {
 
 /** The command blocks of a guide, or of one section. Throws if there are none. */
 export function stepsOf(guide: string, heading?: string): Step[] {
-  const all = fencedIn(readFileSync(`${GUIDES}/${guide}`, "utf8"));
-  const blocks = all.filter((block) => heading === undefined || block.heading === heading);
+  const blocks = fencedIn(guide).filter(
+    (block) => heading === undefined || block.heading === heading,
+  );
   const steps = blocks.flatMap(({ mark, text }, i): Step[] => {
     if (mark !== "sh" && mark !== "sh node") return [];
     const next = blocks[i + 1];
@@ -71,7 +66,7 @@ export function stepsOf(guide: string, heading?: string): Step[] {
 /** The headings of a guide below which there are commands. */
 export function headingsWithCommands(guide: string): string[] {
   const marks = ["sh", "sh node"];
-  const blocks = fencedIn(readFileSync(`${GUIDES}/${guide}`, "utf8"));
+  const blocks = fencedIn(guide);
   const headings = blocks.flatMap(({ heading, mark }) => (marks.includes(mark) ? [heading] : []));
   return [...new Set(headings)];
 }
@@ -79,21 +74,21 @@ export function headingsWithCommands(guide: string): string[] {
 /** Line by line, because a comment in a block looks like a heading. */
 function fencedIn(guide: string): Block[] {
   const blocks: Block[] = [];
-  let heading = "";
+  let [section, heading] = ["", ""];
   let open: { mark: string; lines: string[] } | undefined;
-  for (const line of guide.split("\n")) {
+  for (const line of readFileSync(`${GUIDES}/${guide}`, "utf8").split("\n")) {
     if (line.startsWith("```")) {
       if (open === undefined) open = { mark: line.slice(3), lines: [] };
       else {
-        blocks.push({
-          heading,
-          mark: open.mark,
-          text: open.lines.map((one) => `${one}\n`).join(""),
-        });
+        const text = open.lines.map((one) => `${one}\n`).join("");
+        blocks.push({ section, heading, mark: open.mark, text });
         open = undefined;
       }
     } else if (open !== undefined) open.lines.push(line);
-    else if (line.startsWith("#")) heading = line.replace(/^#+ /, "");
+    else if (line.startsWith("#")) {
+      heading = line.replace(/^#+ /, "");
+      if (line.startsWith("## ")) section = heading;
+    }
   }
   return blocks;
 }

@@ -6,8 +6,7 @@ import { kubernetesCommand } from "../apiserver/commands.ts";
 import { Clusters } from "../cluster/clusters.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { productImages } from "./images.ts";
-import { paste } from "./person.ts";
-import { Reader } from "./reader.ts";
+import { paste, Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 import { exported, web } from "./web.ts";
 

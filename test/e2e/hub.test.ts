@@ -8,8 +8,7 @@ import { effectOf, untilAnswered } from "./effect.ts";
 import { blockWith, commandsOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
-import { paste } from "./person.ts";
-import { Reader } from "./reader.ts";
+import { paste, Reader } from "./reader.ts";
 import { ownRules, tracesIn } from "./traces.ts";
 
 // The hub of docs/guides/mesh-or-hub.md, by copy and paste: two clusters, and an API server outside of them. Agents and

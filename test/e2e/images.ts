@@ -13,14 +13,15 @@ const ROOT = join(import.meta.dirname, "../..");
 export const RELEASE = "0.2.0";
 export const NEXT_RELEASE = "0.2.1";
 
-/** The images that are rolled out, of the sources as they are now: by their Dockerfiles, on the lab's base. */
+/** The images of agent and controller, of the sources as they are now: by their Dockerfiles, on the lab's base. */
+export async function programImages(): Promise<BuiltImage[]> {
+  return programs(await nodeImage(), RELEASE);
+}
+
+/** All images of a release: besides the programs, the server and the client of the guide for drills. */
 export async function productImages(): Promise<BuiltImage[]> {
   const base = await nodeImage();
-  return [
-    ...(await programs(base, RELEASE)),
-    await demo("serve", base),
-    await demo("request", base),
-  ];
+  return [...(await programImages()), await demo("serve", base), await demo("request", base)];
 }
 
 /** The images of the next release: the same sources, whose programs report its version. */

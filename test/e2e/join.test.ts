@@ -8,8 +8,7 @@ import { buildProgram } from "../../scripts/build/bundle.ts";
 import { Clusters } from "../cluster/clusters.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { NEXT_RELEASE, nextImages, productImages, RELEASE } from "./images.ts";
-import { paste } from "./person.ts";
-import { Reader } from "./reader.ts";
+import { paste, Reader } from "./reader.ts";
 import { tracesIn } from "./traces.ts";
 
 // `kubectl clusterset join` and what follows it, by the bundle, on two clusters. The tests are one story, in order.

@@ -6,8 +6,7 @@ import { Caller } from "./caller.ts";
 import { assertNone, deniedIn } from "./denied.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { productImages } from "./images.ts";
-import { paste } from "./person.ts";
-import { Reader } from "./reader.ts";
+import { paste, Reader } from "./reader.ts";
 import { tracesIn } from "./traces.ts";
 import { web } from "./web.ts";
 

@@ -6,8 +6,7 @@ import { type ForeignObject, foreignObjects } from "../migrations/read-objects.t
 import { Caller } from "./caller.ts";
 import { effectOf, untilAnswered } from "./effect.ts";
 import { productImages } from "./images.ts";
-import { paste } from "./person.ts";
-import { Reader } from "./reader.ts";
+import { paste, Reader } from "./reader.ts";
 import { web } from "./web.ts";
 
 // docs/guides/migrate-karmada.md and migrate-cloud-map.md, block by block, with connections. cluster-1 has the pods, and cluster-2 what

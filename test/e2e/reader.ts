@@ -1,15 +1,18 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { dirname, resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { kubernetesCommand } from "../apiserver/commands.ts";
 import type { ClusterNode } from "../cluster/cluster-node.ts";
-import type { Clusters } from "../cluster/clusters.ts";
 import { type Step, stepsOf } from "./guide.ts";
-import { atDesk } from "./person.ts";
 import { isAsShown } from "./shown.ts";
 
+const ROOT = resolve(import.meta.dirname, "../..");
+
 /** Longer than anything in a guide takes on a machine that does other things, too. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 300_000;
 
 /** How long it may take until what is shown is seen: all that a guide has done before has its effect by then. */
 const UNTIL_SHOWN_MS = 60_000;
@@ -18,6 +21,46 @@ const PAUSE_MS = 200;
 
 /** Between what two blocks have printed; no guide prints it. */
 const END_OF_BLOCK = "-- end of block --";
+
+/** Where the clusters of a user are: of these tests, or API servers alone. */
+export interface Desk {
+  /** The path of a kubeconfig. */
+  readonly kubeconfig: string;
+}
+
+/**
+ * Runs commands as a user would paste them into a shell, in the top folder of the repository. Stops at the first command that fails,
+ * and then throws with all output. Returns the output.
+ */
+export async function paste(desk: Desk, commands: string): Promise<string> {
+  const shell = spawn("bash", ["-e", "-u", "-o", "pipefail"], {
+    ...environmentOf(desk),
+    timeout: PATIENCE_MS,
+  });
+  shell.stdin.end(commands);
+  const [out, errors] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, "close"),
+  ]);
+  if (shell.exitCode !== 0) throw new Error(`exit code ${shell.exitCode}\n${out}\n${errors}`);
+  return out;
+}
+
+/** The folder of kubectl, once it was built. */
+let commands: string | undefined;
+
+/** kubectl and its plugin are in the path. */
+function environmentOf({ kubeconfig }: Desk): { cwd: string; env: NodeJS.ProcessEnv } {
+  commands ??= dirname(kubernetesCommand("kubectl"));
+  const env = {
+    ...process.env,
+    KUBECONFIG: kubeconfig,
+    KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
+    PATH: `${commands}:${ROOT}/bin:${process.env.PATH}`,
+  };
+  return { cwd: ROOT, env };
+}
 
 export interface ReaderOptions {
   /** The node on which "the node" is looked at. */
@@ -37,16 +80,16 @@ export class Reader implements AsyncDisposable {
   readonly #left: Set<string>;
   #said = "";
 
-  constructor(clusters: Clusters, guide: string, options: ReaderOptions = {}) {
+  constructor(desk: Desk, guide: string, options: ReaderOptions = {}) {
     this.#guide = guide;
     this.#options = options;
     this.#left = new Set(stepsOf(guide).map(({ commands }) => commands));
     const args = ["-c", "exec bash -e -u -o pipefail 2>&1"];
-    this.#shell = spawn("sh", args, { ...atDesk(clusters), stdio: ["pipe", "pipe", "inherit"] });
+    this.#shell = spawn("sh", args, { ...environmentOf(desk), stdio: ["pipe", "pipe", "inherit"] });
     // A failed command has ended the shell: later blocks are reported below.
     this.#shell.stdin.on("error", () => undefined);
-    this.#shell.stdout.setEncoding("utf8").on("data", (text: string) => {
-      this.#said += text;
+    this.#shell.stdout.setEncoding("utf8").on("data", (part: string) => {
+      this.#said += part;
     });
   }
 
@@ -78,18 +121,18 @@ export class Reader implements AsyncDisposable {
   }
 
   async #once({ commands, place }: Step): Promise<string> {
-    const text = this.#adapted(commands);
-    return place === "desk" ? this.#inShell(`{\n${text}\n}`) : this.#onNode(text);
+    const adapted = this.#adapted(commands);
+    return place === "desk" ? this.#inShell(`{\n${adapted}\n}`) : this.#onNode(adapted);
   }
 
   async #untilShown({ commands, place, shown = "" }: Step): Promise<string> {
-    const text = this.#adapted(commands);
+    const adapted = this.#adapted(commands);
     const end = performance.now() + UNTIL_SHOWN_MS;
     for (;;) {
       // Whether it succeeds is a part of what is shown: of a call that is refused, or a grep that finds nothing.
       const said = await (place === "desk"
-        ? this.#inShell(`(\n${text}\n) || true`)
-        : this.#onNode(`{\n${text}\n} 2>&1 || true`));
+        ? this.#inShell(`(\n${adapted}\n) || true`)
+        : this.#onNode(`{\n${adapted}\n} 2>&1 || true`));
       if (isAsShown(shown, said)) return said;
       if (performance.now() > end) {
         throw new Error(`${this.#guide}\n${commands}\nshows\n${shown}\nand this is seen:\n${said}`);

@@ -7,7 +7,7 @@ import { deniedIn } from "./denied.ts";
 import { functionOf } from "./guide.ts";
 import { productImages } from "./images.ts";
 import { Kustomization } from "./kustomization.ts";
-import { paste } from "./person.ts";
+import { paste } from "./reader.ts";
 import { Storm } from "./storm.ts";
 import { exported, web } from "./web.ts";
 
