@@ -4,7 +4,19 @@ import { join, relative } from "node:path";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
-/** A kustomization of an operator's own, in a folder of its own: an overlay of deploy/, with components added to it. */
+/** Longer than a busy machine keeps a controller from its Lease: clusters become stale only where a test is about that. */
+const LEASE = { name: "CLUSTERSET_CONTROLLER_LEASE_DURATION", value: "60s" };
+const CONTAINER = { name: "controller", env: [LEASE] };
+const LONG_LEASE = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "clusterset-controller", namespace: "clusterset-proxy" },
+  spec: { template: { spec: { containers: [CONTAINER] } } },
+};
+
+/**
+ * A kustomization of an operator's own, in a folder of its own: an overlay of deploy/, with components added to it, and a long Lease.
+ */
 export class Kustomization implements Disposable {
   /** For `kubectl apply -k`. */
   readonly folder: string;
@@ -18,6 +30,7 @@ export class Kustomization implements Disposable {
       kind: "Kustomization",
       resources: [`${deploy}/overlays/${overlay}`],
       components: components.map((name) => `${deploy}/components/${name}`),
+      patches: [{ patch: JSON.stringify(LONG_LEASE) }],
     });
     writeFileSync(join(this.folder, "kustomization.yaml"), text);
   }
