@@ -8,7 +8,7 @@ import { JoinedClusters } from "./joined-clusters.ts";
 // `kubectl clusterset join` on empty API servers: a mesh. The tests are one story, in order.
 
 const IDS = ["c1", "c2", "c3"] as const;
-// These clusters have no kubelets: test/e2e/join.test.ts shows what their pods reach.
+// These clusters have no kubelets: test/e2e/join.ts shows what their pods reach.
 const JOIN = ["--clusterset", "prod", "--no-wait", "--yes", "--skip-reachability"];
 const SECRET = { apiVersion: "v1", kind: "Secret" };
 

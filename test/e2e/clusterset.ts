@@ -98,9 +98,14 @@ introduce ${id} ${plane.url} ${clusterCidrs(plan).join()} ${peer}`);
     return all.filter((denied) => !this.#provoked.some((such) => such(denied)));
   }
 
-  /** Announces what a test will have refused on purpose. */
-  provoke(such: (denied: Denied) => boolean): void {
-    this.#provoked.push(such);
+  /** Announces what a test will have refused on purpose, from now until the result is called. */
+  provoke(such: (denied: Denied) => boolean): () => void {
+    const from = Date.now();
+    let to = Number.POSITIVE_INFINITY;
+    this.#provoked.push((denied) => denied.at >= from && denied.at <= to && such(denied));
+    return () => {
+      to = Date.now();
+    };
   }
 
   /** Removes everything. Throws, once that is done, if anything was denied. May be repeated. */

@@ -3,6 +3,8 @@ import { type AuditEvent, readAuditEvents } from "../apiserver/audit.ts";
 
 /** A request that an API server has refused for want of a right. */
 export interface Denied {
+  /** When: ms since 1970. */
+  readonly at: number;
   /** The user; empty if the token was invalid. */
   readonly user: string;
   readonly verb: string;
@@ -29,18 +31,19 @@ export function deniedIn(
   wasStarting: (at: number) => boolean = () => false,
 ): Denied[] {
   return readAuditEvents(auditFile).flatMap((event) => {
-    const { verb, requestURI: uri, requestReceivedTimestamp: at, responseStatus } = event;
+    const { verb, requestURI: uri, requestReceivedTimestamp, responseStatus } = event;
+    const at = Date.parse(requestReceivedTimestamp);
     const [user, code = 0] = [userOf(event), responseStatus?.code];
     // Of the API server's own probe, sent before it has read its tokens. The product's programs do not request it.
     if (uri === "/readyz") return [];
     const isDenied = code === 401 || (code === 403 && OURS.test(user));
-    return isDenied && !wasStarting(Date.parse(at)) ? [{ user, verb, uri, code }] : [];
+    return isDenied && !wasStarting(at) ? [{ at, user, verb, uri, code }] : [];
   });
 }
 
 /** Throws with the entries of this list, if there are any. */
 export function assertNone(denied: readonly Denied[]): void {
-  const lines = new Set(denied.map((one) => JSON.stringify(one)));
+  const lines = new Set(denied.map(({ at: _, ...one }) => JSON.stringify(one)));
   assert.equal(lines.size, 0, `API servers have refused:\n${[...lines].join("\n")}`);
 }
 

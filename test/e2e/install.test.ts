@@ -51,7 +51,7 @@ describe("the guides for installing and uninstalling", () => {
 
   test("a pod gets responses from pods of the other cluster at the import's address", async () => {
     const said = await reader.follow("Try it");
-    // The other way: join.test.ts.
+    // The other way: join.ts.
     assert.deepEqual(reader.left, blocksOf("install.md", "Install"));
     // Three by the address, one by the name, and those that were made until one was answered.
     const answers = said.split("\n").filter((line) => line.includes('"name"'));

@@ -52,7 +52,7 @@ test("regular expressions are compared as text", () => {
 
 test("a test runs every command of these guides", () => {
   const folder = join(import.meta.dirname, "../e2e");
-  const tests = globSync("*.test.ts", { cwd: folder });
+  const tests = globSync("**/*.ts", { cwd: folder });
   const text = tests.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
   for (const guide of ["install.md", "uninstall.md", "debug-a-node.md"]) {
     const headings = headingsWithCommands(guide);

@@ -30,7 +30,10 @@ export function migration(clusters: () => Clusters): void {
     let reader: Reader;
     let vip: string;
     let caller: Caller;
+    /** What clusters denied in an earlier story does not count. */
+    let began = 0;
     before(async () => {
+      began = Date.now();
       reader = readerOf(clusters());
       const pasted = ["identity", "introduce"].map((name) => functionOf("install.md", name));
       await reader.paste(pasted.join("\n"));
@@ -110,7 +113,7 @@ export function migration(clusters: () => Clusters): void {
         assert.deepEqual(failed, []);
         assert.deepEqual(unread(reader, "Migration"), []);
         for (const { plane } of clusters().all) {
-          assertNone(deniedIn(plane.auditFile, (at) => plane.wasStarting(at)));
+          assertNone(deniedIn(plane.auditFile, (at) => at < began || plane.wasStarting(at)));
         }
       },
     );
