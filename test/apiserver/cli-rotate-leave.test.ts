@@ -169,6 +169,8 @@ test("leave withdraws a cluster from the others before it removes its programs, 
   };
   assert.ok(at("no other cluster uses") < at("c1: clusterset-proxy/secret/peer-c3 deleted"));
   assert.ok(at("peer-c3 deleted") < at("c3: namespace/clusterset-proxy deleted"));
+  for (const program of ["deployment/clusterset-controller", "daemonset/clusterset-agent"])
+    assert.ok(at(`${program} deleted`) < at("c3: namespace/clusterset-proxy deleted"));
   assert.ok(at("c3: namespace/clusterset-proxy deleted") < at("c3: the agents' rules are removed"));
   for (const id of ["c1", "c2"]) {
     await set.cluster(id).untilImported("shop/web", ["10.1.3.8", "10.2.3.7"]);

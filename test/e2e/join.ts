@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { buildProgram } from "../../scripts/build/bundle.ts";
 import type { Clusters } from "../cluster/clusters.ts";
 import { assertNone, deniedIn } from "./denied.ts";
-import { NEXT_RELEASE, RELEASE } from "./images.ts";
+import { NEXT_RELEASE, nextImages, RELEASE } from "./images.ts";
 import { paste, Reader } from "./reader.ts";
 import { tracesIn } from "./traces.ts";
 
@@ -42,8 +42,8 @@ async function until(
 }
 
 /**
- * `kubectl clusterset join` and what follows it, by the bundle, on two clusters, which have images of this release and of the next. The
- * tests are one story, in order, and nothing is left in the end.
+ * `kubectl clusterset join` and what follows it, by the bundle, on two clusters. The tests are one story, in order, and nothing is left in
+ * the end.
  */
 export function lifeWithPlugin(stage: () => Clusters): void {
   describe("a life with kubectl clusterset", () => {
@@ -53,6 +53,9 @@ export function lifeWithPlugin(stage: () => Clusters): void {
     before(async () => {
       clusters = stage();
       [program = ""] = await buildProgram("cli", dist);
+      const nodes = clusters.all.flatMap((cluster) => cluster.nodes);
+      for (const { archive } of await nextImages())
+        for (const node of nodes) await node.load(archive);
     });
     after(() => rmSync(dist, { recursive: true }));
 

@@ -1,6 +1,6 @@
 import { after, before } from "node:test";
 import { Clusters } from "../cluster/clusters.ts";
-import { nextImages, productImages } from "./images.ts";
+import { productImages } from "./images.ts";
 import { lifeWithPlugin } from "./join.ts";
 import { byHand } from "./walk-through/by-hand.ts";
 import { migration } from "./walk-through/migration.ts";
@@ -10,8 +10,7 @@ import { migration } from "./walk-through/migration.ts";
 
 let clusters: Clusters;
 before(async () => {
-  const images = [...(await productImages()), ...(await nextImages())];
-  clusters = await Clusters.create({ clusters: 2, images });
+  clusters = await Clusters.create({ clusters: 2, images: await productImages() });
 });
 after(() => clusters?.remove());
 
