@@ -8,10 +8,10 @@ import { TimeSlice } from "./event-loop.ts";
 for (const initialEvents of ["sent", "refused"] as const) {
   test(`a reflector yields to the event loop while it reports a long list, initial events ${initialEvents}`, async () => {
     const it = new ReflectorStage();
-    for (let i = 0; i < 40; i++) it.server.store.put(`o${i}`, i);
+    for (let i = 0; i < 40; i++) it.things.put(`o${i}`, i);
     it.server.initialEvents = initialEvents;
     it.server.page = 100;
-    it.server.cut = 1_000_000;
+    it.server.chunk = 1_000_000;
     // Each takes 2 of the 4 milliseconds of a slice.
     it.onChanged = () => it.clock.advance(2);
     it.reflector.start();

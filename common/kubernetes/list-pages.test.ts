@@ -4,7 +4,7 @@ import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 test("the version of a server is requested by a list of one object of any label, since searching for a label could take long", async () => {
   const it = new ReflectorStage({ labelSelector: "colour", fieldSelector: "metadata.name=o1" });
-  it.server.store.put("o1", 1);
+  it.things.put("o1", 1);
   await it.start();
   await it.pass(20_000);
   it.server.disturb("reset");

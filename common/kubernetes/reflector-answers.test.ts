@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { StoredObject } from "../../test/doubles/object-store.ts";
+import type { Fields } from "../../test/doubles/memory/fields.ts";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 // Answers to writes and events of a watch have connections of their own: either may be the first to arrive.
 
 /** A reflection of three objects, and of one more that was just written: `web`, and what that write is answered with. */
-async function written(): Promise<{ it: ReflectorStage; answer: StoredObject }> {
+async function written(): Promise<{ it: ReflectorStage; answer: Fields }> {
   const it = await ReflectorStage.of(3);
-  it.server.store.put("web", 7);
-  const answer = it.server.store.objects.get("shop/web");
+  it.things.put("web", 7);
+  const answer = it.things.get("web");
   assert.ok(answer);
   return { it, answer };
 }
@@ -19,8 +19,8 @@ describe("the response to a write", () => {
     const it = await ReflectorStage.of(3);
     it.news();
     it.server.disturb("freeze");
-    it.server.store.put("web", 7);
-    it.reflector.wrote(it.server.store.objects.get("shop/web"));
+    it.things.put("web", 7);
+    it.reflector.wrote(it.things.get("web"));
     assert.deepEqual(it.news(), ["+shop/web"]);
     await it.pass(1_200_000);
     assert.ok(!it.news().includes("+shop/web"));
@@ -30,7 +30,7 @@ describe("the response to a write", () => {
 
   test("does not restore an object that the watch has reported as deleted", async () => {
     const { it, answer } = await written();
-    it.server.store.delete("web");
+    it.things.delete("web");
     await it.settle();
     assert.deepEqual(it.news().slice(-2), ["+shop/web", "-shop/web"]);
     it.reflector.wrote(answer);
@@ -42,10 +42,10 @@ describe("the response to a write", () => {
     const it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
     it.server.disturb("expired");
-    it.server.store.put("web", 7);
-    const answer = it.server.store.objects.get("shop/web");
-    it.server.store.delete("web");
-    it.server.store.put("o0", 1);
+    it.things.put("web", 7);
+    const answer = it.things.get("web");
+    it.things.delete("web");
+    it.things.put("o0", 1);
     it.onChanged = () => {
       it.onChanged = () => undefined;
       it.reflector.wrote(answer);
@@ -63,13 +63,13 @@ describe("the response to a write", () => {
   test("after the version of the list in progress is not missing in that list", async () => {
     const it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
-    it.server.store.compact();
+    it.server.objects.compact();
     it.server.disturb("expired");
-    it.server.store.put("o0", 1);
+    it.things.put("o0", 1);
     it.onChanged = () => {
       it.onChanged = () => undefined;
-      it.server.store.put("web", 7);
-      it.reflector.wrote(it.server.store.objects.get("shop/web"));
+      it.things.put("web", 7);
+      it.reflector.wrote(it.things.get("web"));
     };
     it.news();
     await it.pass(2000);
@@ -90,14 +90,14 @@ describe("the response to a write", () => {
         const answer = await request(asked);
         if (!isWritten && asked.path.includes("sendInitialEvents")) {
           isWritten = true;
-          it.server.store.put(name, 7);
-          it.reflector.wrote(it.server.store.objects.get(`shop/${name}`));
+          it.things.put(name, 7);
+          it.reflector.wrote(it.things.get(`${name}`));
         }
         return answer;
       };
       it.news();
-      it.server.store.compact();
-      it.server.store.put("o2", 5);
+      it.server.objects.compact();
+      it.things.put("o2", 5);
       it.server.disturb("expired");
       await it.pass(2000);
       assert.ok(isWritten);
@@ -112,13 +112,13 @@ describe("the response to a write", () => {
 
   test("of a restored server is reported, although its versions are lower than known ones", async () => {
     const it = await ReflectorStage.of(20);
-    it.server.store.restore(["o0"], it.server.store.version - 10);
+    it.things.restore(["o0"], it.things.version - 10);
     it.server.disturb("reset");
     await it.pass(2000);
     assert.equal(it.state, "doubtful");
-    it.server.store.put("web", 7);
+    it.things.put("web", 7);
     it.news();
-    it.reflector.wrote(it.server.store.objects.get("shop/web"));
+    it.reflector.wrote(it.things.get("web"));
     assert.deepEqual(it.news(), ["+shop/web"]);
     await it.pass(30_000);
     assert.deepEqual(it.believed, it.actual);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { RequestFault, WatchFault } from "../../test/doubles/model-api-server.ts";
-import type { StoredObject } from "../../test/doubles/object-store.ts";
+import type { RequestFault, WatchFault } from "../../test/doubles/memory/faults.ts";
+import type { Fields } from "../../test/doubles/memory/fields.ts";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { LONGEST_WRITE_MS } from "./writer.ts";
 
@@ -97,13 +97,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** What was written last, and when: nobody takes an answer that is older than a request may take. */
-type Answers = { readonly object: StoredObject; readonly at: number }[];
+type Answers = { readonly object: Fields; readonly at: number }[];
 
 async function take(it: ReflectorStage, step: Step, answers: Answers): Promise<void> {
   const { clock, reflector, server } = it;
   if (step.do === "put") {
-    server.store.put(step.name, step.value);
-    const object = server.store.objects.get(`shop/${step.name}`);
+    it.things.put(step.name, step.value);
+    const object = it.things.get(step.name);
     assert.ok(object);
     answers.unshift({ object, at: clock.now() });
   }
@@ -111,10 +111,10 @@ async function take(it: ReflectorStage, step: Step, answers: Answers): Promise<v
     const { object, at = 0 } = answers[step.back] ?? {};
     if (object !== undefined && clock.now() - at <= LONGEST_WRITE_MS) reflector.wrote(object);
   }
-  if (step.do === "delete") server.store.delete(step.name);
-  if (step.do === "compact") server.store.compact();
-  if (step.do === "restore" && !server.store.restored) {
-    server.store.restore(step.names, server.store.version - step.back);
+  if (step.do === "delete") it.things.delete(step.name);
+  if (step.do === "compact") server.objects.compact();
+  if (step.do === "restore" && !it.things.restored) {
+    it.things.restore(step.names, it.things.version - step.back);
     server.disturb("reset");
     answers.splice(0);
     // etcd and the API server have to be stopped for it.
@@ -141,8 +141,8 @@ test("through any faults, it ends in the server's state, and removes nothing els
     fc.asyncProperty(world, async ({ steps, page, cut, random }) => {
       const it = new ReflectorStage({ versions: ["v1", "v1beta1"] }, () => random);
       it.server.page = page;
-      it.server.cut = cut;
-      for (let i = 0; i < 12; i++) it.server.store.put(`o${i}`, i);
+      it.server.chunk = cut;
+      for (let i = 0; i < 12; i++) it.things.put(`o${i}`, i);
       await it.start();
       const answers: Answers = [];
       for (const one of steps) await take(it, one, answers);

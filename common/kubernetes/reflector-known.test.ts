@@ -7,7 +7,7 @@ import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 function reflection(known: readonly string[], actual: readonly string[]): ReflectorStage {
   const before = new Map(known.map((name) => [`shop/${name}`, -1]));
   const it = new ReflectorStage({}, () => 0.5, before);
-  for (const [i, name] of actual.entries()) it.server.store.put(name, i);
+  for (const [i, name] of actual.entries()) it.things.put(name, i);
   return it;
 }
 
@@ -26,7 +26,7 @@ test("a known object that is listed is reported once, as a change", async () => 
 
 test("a few that were known before, and are not listed, are removed with the first list", async () => {
   const it = reflection(["a", "b", "c"], ["a", "b"]);
-  it.server.store.ends.set("shop/c", 100);
+  it.things.ends.set("shop/c", 100);
   await it.start();
   assert.deepEqual(it.news(), [
     ...["listing", "+shop/a", "+shop/b"],
@@ -38,7 +38,7 @@ test("a few that were known before, and are not listed, are removed with the fir
 for (const initialEvents of ["sent", "refused"] as const) {
   test(`a first list without any known object must be confirmed by a second one (initial events ${initialEvents})`, async () => {
     const it = reflection(["a", "b"], []);
-    for (const name of ["a", "b"]) it.server.store.ends.set(`shop/${name}`, 100);
+    for (const name of ["a", "b"]) it.things.ends.set(`shop/${name}`, 100);
     it.server.initialEvents = initialEvents;
     await it.start();
     await it.pass(9_999);
@@ -54,8 +54,8 @@ for (const initialEvents of ["sent", "refused"] as const) {
 test("a known object that reappears within ten seconds is never reported as removed", async () => {
   const it = reflection(["a", "b"], []);
   await it.start();
-  it.server.store.put("a", 1);
-  it.server.store.put("b", 2);
+  it.things.put("a", 1);
+  it.things.put("b", 2);
   await it.pass(20_000);
   assert.deepEqual(
     it.news().filter((line) => line.startsWith("-")),
@@ -82,7 +82,7 @@ test("whatever objects were known, it ends in the server's state", async () => {
   await fc.assert(
     fc.asyncProperty(names, names, async (known, actual) => {
       const it = reflection(known, actual);
-      for (const name of known) it.server.store.ends.set(`shop/${name}`, 100);
+      for (const name of known) it.things.ends.set(`shop/${name}`, 100);
       await it.start();
       await it.pass(30_000);
       assert.deepEqual([...it.believed.keys()].sort(), [...it.actual.keys()].sort());

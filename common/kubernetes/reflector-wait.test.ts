@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RequestFault } from "../../test/doubles/model-api-server.ts";
+import type { RequestFault } from "../../test/doubles/memory/faults.ts";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 /** A reflector that watches some objects, and has for long. */
 async function watching(): Promise<ReflectorStage> {
   const it = new ReflectorStage();
-  for (let i = 0; i < 5; i++) it.server.store.put(`o${i}`, i);
+  for (let i = 0; i < 5; i++) it.things.put(`o${i}`, i);
   await it.start();
   await it.pass(20_000);
   return it;
@@ -18,8 +18,8 @@ test("after an outage, an expired history is relisted immediately", async () => 
   for (let i = 0; i < 6; i++) it.server.faults.push({ kind: "refused" });
   await it.pass(10_000);
   assert.equal(it.state, "unreachable");
-  it.server.store.delete("o2");
-  it.server.store.compact();
+  it.things.delete("o2");
+  it.server.objects.compact();
   while (!it.told.includes("expired")) await it.pass(10);
   await it.settle();
   assert.equal(it.state, "watching");
@@ -149,7 +149,7 @@ test("a watch without data is reopened, without a report if the server is health
   const it = await ReflectorStage.of(3);
   it.news();
   it.server.disturb("freeze");
-  it.server.store.delete("o0");
+  it.things.delete("o0");
   await it.pass(149_000);
   assert.equal(it.believed.size, 3);
   await it.pass(3000);
@@ -175,7 +175,7 @@ test("an optional resource that is missing twice is listed as empty, and request
   assert.deepEqual(it.news(), ["not-served"]);
   await it.pass(1000);
   assert.deepEqual(it.news(), ["listed"]);
-  it.server.store.put("late", 1);
+  it.things.put("late", 1);
   it.server.served = ["v1"];
   await it.pass(29_000);
   assert.deepEqual(it.news(), []);
@@ -198,7 +198,7 @@ test("a required resource is retried until it is served", async () => {
 
 test("the known objects of a resource that is no longer served stay", async () => {
   const it = new ReflectorStage({ optional: true });
-  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
   await it.start();
   it.server.served = [];
   it.server.disturb("reset");

@@ -6,9 +6,9 @@ import { Untaken } from "./reflector-events.ts";
 test("it lists by a watch, then reports every change", async () => {
   const it = await ReflectorStage.of(2);
   assert.deepEqual(it.news(), ["listing", "+shop/o0", "+shop/o1", "listed", "watching"]);
-  it.server.store.put("o1", 7);
-  it.server.store.put("new", 8);
-  it.server.store.delete("o0");
+  it.things.put("o1", 7);
+  it.things.put("new", 8);
+  it.things.delete("o0");
   await it.settle();
   assert.deepEqual(it.news(), ["+shop/o1", "+shop/new", "-shop/o0"]);
   assert.deepEqual(it.believed, it.actual);
@@ -29,7 +29,7 @@ for (const initialEvents of ["refused", "failed", "ignored"] as const) {
     // The next list does not ask for them.
     it.server.asked.splice(0);
     it.server.disturb("expired");
-    it.server.store.compact();
+    it.server.objects.compact();
     await it.pass(2000);
     assert.equal(it.state, "watching");
     assert.equal(it.server.asked.filter((path) => path.includes("sendInitial")).length, 0);
@@ -43,7 +43,7 @@ test("a closed or broken watch resumes where it ended, and reports nothing twice
     await it.pass(20_000);
     it.news();
     it.server.disturb(fault);
-    it.server.store.put("o1", it.server.store.version);
+    it.things.put("o1", it.things.version);
     await it.pass(2000);
     const objects = it.news().filter((line) => line.startsWith("+"));
     assert.deepEqual(objects, ["+shop/o1"], fault);
@@ -55,8 +55,8 @@ test("a closed or broken watch resumes where it ended, and reports nothing twice
 test("an object that was deleted without a watch, and is no longer in the history, is removed by the next list", async () => {
   const it = await ReflectorStage.of(5);
   it.server.disturb("expired");
-  it.server.store.delete("o2");
-  it.server.store.compact();
+  it.things.delete("o2");
+  it.server.objects.compact();
   assert.equal(it.believed.size, 5);
   await it.settle();
   assert.ok(it.told.includes("expired"));
@@ -68,8 +68,8 @@ test("an object that was deleted without a watch, and is no longer in the histor
 test("a list that would remove most objects is applied after a second list, ten seconds later", async () => {
   const it = await ReflectorStage.of(5);
   it.server.disturb("expired");
-  it.server.store.restore(["o4"], 50);
-  it.server.store.compact();
+  it.things.restore(["o4"], 50);
+  it.server.objects.compact();
   await it.pass(4000);
   assert.equal(it.state, "doubtful");
   assert.equal(it.believed.size, 5);
@@ -104,7 +104,7 @@ test("a server that was restored from a backup is detected, although its watch r
   await it.pass(20_000);
   it.server.disturb("reset");
   it.server.faults.push({ kind: "refused" });
-  it.server.store.restore(
+  it.things.restore(
     Array.from({ length: 29 }, (_, i) => `o${i}`),
     60,
   );
@@ -119,18 +119,18 @@ test("a server that was restored from a backup is detected, although its watch r
 
 test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
   const it = new ReflectorStage({ listsAfterLoss: true });
-  for (let i = 0; i < 30; i++) it.server.store.put(`o${i}`, i);
+  for (let i = 0; i < 30; i++) it.things.put(`o${i}`, i);
   await it.start();
-  const backup = it.server.store.version;
-  for (let i = 30; i < 35; i++) it.server.store.put(`o${i}`, i);
+  const backup = it.things.version;
+  for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
   await it.pass(20_000);
   it.server.disturb("reset");
   it.server.faults.push({ kind: "refused" });
-  it.server.store.restore(
+  it.things.restore(
     [...it.actual.keys()].slice(0, 30).map((key) => key.slice(5)),
     backup,
   );
-  for (let i = 0; i < 10; i++) it.server.store.put(`o${i}`, 1000 + i);
+  for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
   await it.pass(30_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
@@ -140,15 +140,15 @@ test("no object of a server that was restored and has caught up is missed with l
 
 test("no object of a server that was restored and has caught up is missed once another client finds the restore", async () => {
   const it = await ReflectorStage.of(30);
-  const backup = it.server.store.version;
-  for (let i = 30; i < 35; i++) it.server.store.put(`o${i}`, i);
+  const backup = it.things.version;
+  for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
   await it.pass(20_000);
   it.server.disturb("reset");
-  it.server.store.restore(
+  it.things.restore(
     Array.from({ length: 30 }, (_, i) => `o${i}`),
     backup,
   );
-  for (let i = 0; i < 10; i++) it.server.store.put(`o${i}`, 1000 + i);
+  for (let i = 0; i < 10; i++) it.things.put(`o${i}`, 1000 + i);
   await it.pass(5000);
   assert.equal(it.state, "watching");
   assert.equal(it.believed.size, 35, "its own watch shows nothing");
@@ -167,7 +167,7 @@ test("a restore that a response shows while the connection is lost is reported b
   for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "refused" });
   it.server.disturb("reset");
   await it.settle();
-  it.server.store.restore(["o1"], 20);
+  it.things.restore(["o1"], 20);
   it.news();
   it.reflector.rewound();
   assert.deepEqual(it.news(), ["rewound"]);
@@ -186,7 +186,7 @@ test("a reflector that finds a restore tells the other clients of the server onc
   await it.pass(30_000);
   assert.equal(told, 1, "by this test only");
   it.server.disturb("reset");
-  it.server.store.restore(["o1"], 20);
+  it.things.restore(["o1"], 20);
   await it.pass(60_000);
   assert.equal(told, 2);
   assert.deepEqual(it.believed, it.actual);
@@ -196,7 +196,7 @@ test("a reflector that finds a restore tells the other clients of the server onc
 test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
   for (const fault of ["expired", "garbage"] as const) {
     const it = await ReflectorStage.of(3);
-    it.server.store.delete("o1");
+    it.things.delete("o1");
     it.server.disturb(fault);
     await it.settle();
     assert.ok(it.told.includes(fault));
@@ -210,7 +210,7 @@ test("ERROR, garbage and a row of failures in the middle of a watch lead to a ne
 
 test("the first served version is used, and another one once it is not served any more", async () => {
   const it = new ReflectorStage({ versions: ["v1beta1", "v1alpha1"] });
-  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
+  for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
   it.server.served = ["v1alpha1"];
   await it.start();
   assert.deepEqual(it.believed, it.actual);
@@ -255,7 +255,7 @@ test("a handler that takes no more gets the object again when the watch ends, an
 
 test("an unconfirmed list is repeated, although a watch could resume from before it", async () => {
   const it = await ReflectorStage.of(3, (of) => void of.throwing++);
-  it.server.store.restore(["o0"], 50);
+  it.things.restore(["o0"], 50);
   it.server.disturb("close");
   await it.settle();
   assert.equal(it.state, "doubtful");
@@ -271,7 +271,7 @@ test("a watch resumes after the last event, and reports its state only once it h
     ({ server }) => void server.faults.push({ kind: "refused" }),
   );
   await it.pass(20_000);
-  it.server.store.put("o1", 7);
+  it.things.put("o1", 7);
   await it.pass(20_000);
   it.server.disturb("close");
   await it.settle();
@@ -303,8 +303,8 @@ test("a list of another kind is garbage", async () => {
 
 test("a handler may stop it, and gets no events that have already arrived", async () => {
   const it = new ReflectorStage();
-  for (let i = 0; i < 3; i++) it.server.store.put(`o${i}`, i);
-  it.server.cut = 10_000;
+  for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
+  it.server.chunk = 10_000;
   it.onChanged = () => void it.stop();
   await it.start();
   await it.stop();
@@ -315,15 +315,15 @@ test("a handler may stop it, and gets no events that have already arrived", asyn
 test("stop ends it at any point, and no event follows", async () => {
   for (const when of ["connecting", "listing", "watching", "waiting"] as const) {
     const it = new ReflectorStage();
-    it.server.store.put("o0", 0);
-    it.server.cut = 1;
+    it.things.put("o0", 0);
+    it.server.chunk = 1;
     if (when === "connecting") it.server.faults.push({ kind: "silent" });
     if (when === "waiting") it.server.faults.push({ kind: "refused" });
     it.reflector.start();
     if (when !== "listing") await it.settle();
     else await Promise.resolve();
     const stopped = it.stop();
-    it.server.store.put("o1", 1);
+    it.things.put("o1", 1);
     await stopped;
     await it.pass(400_000);
     await it.end();

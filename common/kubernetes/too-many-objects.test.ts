@@ -6,18 +6,18 @@ import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 /** A reflection of at most five objects, with `a` and `b` at rest. */
 async function small(): Promise<ReflectorStage> {
   const it = new ReflectorStage({ most: 5 });
-  for (const name of ["a", "b"]) it.server.store.put(name, 1);
+  for (const name of ["a", "b"]) it.things.put(name, 1);
   await it.start();
   it.news();
   return it;
 }
 
 function flood(it: ReflectorStage, prefix: string, count: number): void {
-  for (let i = 0; i < count; i++) it.server.store.put(`${prefix}${i}`, i);
+  for (let i = 0; i < count; i++) it.things.put(`${prefix}${i}`, i);
 }
 
 function ebb(it: ReflectorStage, prefix: string, count: number): void {
-  for (let i = 0; i < count; i++) it.server.store.delete(`${prefix}${i}`);
+  for (let i = 0; i < count; i++) it.things.delete(`${prefix}${i}`);
 }
 
 test("a flood during a watch stops the reader, and nothing that is known is removed", async () => {
@@ -31,7 +31,7 @@ test("a flood during a watch stops the reader, and nothing that is known is remo
   assert.ok(it.reflector.faults.get("too-many-objects"));
   assert.ok(news.filter((line) => line === "listing").length < 60, "it lists with backoff");
   ebb(it, "flood-", 40);
-  it.server.store.put("c", 3);
+  it.things.put("c", 3);
   await it.pass(60_000);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.news().at(-1), "watching");
@@ -60,7 +60,7 @@ test("all objects may be replaced by as many as are allowed", async () => {
   flood(it, "flood-", 9);
   await it.pass(60_000);
   ebb(it, "flood-", 9);
-  for (const name of ["a", "b"]) it.server.store.delete(name);
+  for (const name of ["a", "b"]) it.things.delete(name);
   flood(it, "new-", 5);
   await it.pass(120_000);
   assert.deepEqual(it.believed, it.actual);

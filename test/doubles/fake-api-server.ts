@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { systemClock } from "../../common/clock.ts";
-import { ModelApiServer } from "./model-api-server.ts";
+import { CALM, MemoryApiServer } from "./memory/memory-api-server.ts";
 
 /** Answers one request, well or badly. */
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** An API server of one kind over HTTP, on the loopback, with a kubeconfig that leads to it. */
+/** An API server over HTTP, on the loopback, with a kubeconfig that leads to it. */
 export class FakeApiServer implements AsyncDisposable {
-  /** The stored objects, and the default responses. */
-  readonly model = new ModelApiServer(systemClock);
+  /** The default responses. */
+  readonly #memory = new MemoryApiServer("fake", systemClock, Math.random);
   /** How the next requests are answered. */
   readonly answers: Answer[] = [];
   /** All requests, and when their connections ended. */
@@ -23,6 +23,7 @@ export class FakeApiServer implements AsyncDisposable {
   readonly #heard: (() => void)[] = [];
 
   private constructor() {
+    this.#memory.weather = CALM;
     this.#directory = mkdtempSync(join(tmpdir(), "csp-fake-api-"));
     this.kubeconfig = this.file("kubeconfig");
     this.#server = createServer((request, response) => {
@@ -84,7 +85,7 @@ export class FakeApiServer implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const end = new AbortController();
     response.on("close", () => end.abort());
-    const { status, body } = await this.model.request({
+    const { status, body } = await this.#memory.request({
       path: request.url ?? "",
       signal: end.signal,
       silence: 3_600_000,

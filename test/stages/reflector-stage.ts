@@ -5,7 +5,8 @@ import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import { Reflector, type ResourceQuery } from "../../common/kubernetes/reflector.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { logLines } from "../doubles/log-lines.ts";
-import { ModelApiServer } from "../doubles/model-api-server.ts";
+import { CALM, MemoryApiServer } from "../doubles/memory/memory-api-server.ts";
+import { Things } from "../doubles/things.ts";
 
 /** The default query of a reflector. */
 const QUERY: ResourceQuery = { group: "example.io", versions: ["v1"], resource: "things" };
@@ -13,7 +14,8 @@ const QUERY: ResourceQuery = { group: "example.io", versions: ["v1"], resource: 
 /** A reflector, its API server in memory, and everything that it has reported. */
 export class ReflectorStage {
   readonly clock = new FakeClock();
-  readonly server = new ModelApiServer(this.clock);
+  readonly server = new MemoryApiServer("one", this.clock, () => 0.5);
+  readonly things = new Things(this.server.objects);
   readonly reflector: Reflector;
   /** Existing objects, as reported: values by key. */
   readonly believed: Map<string, number>;
@@ -41,6 +43,10 @@ export class ReflectorStage {
     random: () => number = () => 0.5,
     known: ReadonlyMap<string, number> = new Map(),
   ) {
+    this.server.weather = CALM;
+    this.server.served = ["v1"];
+    this.server.page = 3;
+    this.server.chunk = 50;
     this.believed = new Map(known);
     const { log, lines } = logLines();
     this.errors = lines;
@@ -63,7 +69,7 @@ export class ReflectorStage {
   /** A reflection of a server with so many objects, `o0` and on, at rest. */
   static async of(count: number, prepare?: (of: ReflectorStage) => void): Promise<ReflectorStage> {
     const reflection = new ReflectorStage();
-    for (let i = 0; i < count; i++) reflection.server.store.put(`o${i}`, i);
+    for (let i = 0; i < count; i++) reflection.things.put(`o${i}`, i);
     prepare?.(reflection);
     await reflection.start();
     return reflection;
@@ -71,7 +77,7 @@ export class ReflectorStage {
 
   /** What is true of the server: values by key. */
   get actual(): Map<string, number> {
-    return new Map([...this.server.store.objects].map(([key, { value }]) => [key, value]));
+    return this.things.values;
   }
 
   /** The reason of the last state. */
@@ -137,7 +143,7 @@ export class ReflectorStage {
     this.#say(`-${key}`);
     if (!this.believed.delete(key) && !this.#untaken.has(key))
       this.wrong.push(`${key} was not there`);
-    const end = this.server.store.ends.get(key) ?? 0;
+    const end = this.things.ends.get(key) ?? 0;
     if (end <= (this.#versions.get(key) ?? 0)) this.wrong.push(`${key} never ceased to exist`);
   }
 

@@ -8,6 +8,7 @@ import type {
 } from "../../../common/kubernetes/api-server.ts";
 import { Recovery } from "../../../common/kubernetes/recovery.ts";
 import { ByteStream } from "../byte-stream.ts";
+import { forward, type InitialEvents, type RequestFault, type WatchFault } from "./faults.ts";
 import { at, type Fields, isFields } from "./fields.ts";
 import { type Change, MemoryObjects, Refusal } from "./object-table.ts";
 import { type Selection, selects } from "./selects.ts";
@@ -28,10 +29,23 @@ export interface Weather {
 }
 
 export const FINE: Weather = { delay: 3, lost: 0 };
+/** All is immediate. */
+export const CALM: Weather = { delay: 0, lost: 0 };
+
+interface Watch {
+  readonly stream: ByteStream;
+  frozen: boolean;
+  last: string | undefined;
+}
+
+/** Milliseconds between bookmarks. */
+const BOOKMARKS = 60_000;
+/** Milliseconds until a client gives up a server that accepts and does not answer. */
+const SILENCE = 30_000;
 
 /**
- * An API server of all kinds, in memory: lists, watches that begin with everything, server-side apply, preconditions,
- * labels, status as a subresource. Its version grows with every write that changes something.
+ * An API server of all kinds, in memory: lists in pages, watches that begin with everything, server-side apply,
+ * preconditions, labels, status as a subresource, and faults. Its version grows with every write that changes something.
  */
 export class MemoryApiServer implements ApiServer {
   readonly address: string;
@@ -48,9 +62,21 @@ export class MemoryApiServer implements ApiServer {
   admit: (creation: Written) => void = () => {};
   /** Resources that it does not have. */
   readonly unserved = new Set<string>();
+  /** Faults of the next requests; then they succeed. */
+  readonly faults: RequestFault[] = [];
+  /** Paths of all requests. */
+  readonly asked: string[] = [];
+  /** Served versions of all kinds; undefined: any. */
+  served: readonly string[] | undefined;
+  initialEvents: InitialEvents = "sent";
+  /** Objects in a page at most, with any requested limit. */
+  page = Number.POSITIVE_INFINITY;
+  /** Bytes in a chunk at most. */
+  chunk = 100_000;
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #streams = new Set<ByteStream>();
+  readonly #watches = new Set<Watch>();
+  readonly #pages = new Map<string, { items: Fields[]; version: number }>();
 
   constructor(name: string, clock: Clock, random: () => number) {
     this.address = `memory:${name}`;
@@ -61,12 +87,69 @@ export class MemoryApiServer implements ApiServer {
 
   async request({ path, signal, silence, write }: ApiRequest): Promise<ApiResponse> {
     signal.throwIfAborted();
+    this.asked.push(path);
+    const fault = this.faults.shift();
+    if (fault?.kind === "refused") throw new ApiFault("unreachable", "Refused");
+    if (fault?.kind === "silent") await this.#silence(signal);
     await this.#way(signal);
-    const stream = new ByteStream(this.#clock, silence, 100_000);
+    const stream = this.#stream(signal, silence);
+    if (fault?.kind === "status")
+      return status(stream, fault.status, { retryAfter: fault.retryAfter });
+    if (fault?.kind === "body") return answer(stream, 200, fault.text);
+    const response = await this.#answer(parsePath(path), stream, signal, write);
+    if (fault?.kind !== "half") return response;
+    const half = this.#stream(signal, silence);
+    void forward(stream, half, fault);
+    return { ...response, body: half };
+  }
+
+  async close(): Promise<void> {}
+
+  /** Open watches. */
+  get watches(): number {
+    return this.#watches.size;
+  }
+
+  /** All connections break. */
+  cut(): void {
+    this.disturb("reset");
+  }
+
+  /** A restart, a compaction, or a broken connection: for all running watches. */
+  disturb(fault: WatchFault): void {
+    for (const watch of this.#watches) {
+      const { stream, last } = watch;
+      if (fault === "close") stream.end();
+      if (fault === "reset") stream.fail(new ApiFault("unreachable", "Reset"));
+      if (fault === "freeze") watch.frozen = true;
+      if (fault === "garbage") stream.write("{nonsense}\n");
+      if (fault === "half-line") {
+        stream.write('{"type":"DELE');
+        stream.end();
+      }
+      if (fault === "repeat" && last !== undefined) stream.write(last);
+      if (fault === "expired") {
+        stream.write(line("ERROR", { kind: "Status", code: 410, message: "too old" }));
+        stream.end();
+      }
+    }
+  }
+
+  #stream(signal: AbortSignal, silence: number): ByteStream {
+    const stream = new ByteStream(this.#clock, silence, this.chunk);
     signal.addEventListener("abort", () => stream.abandon(signal.reason), { once: true });
-    const asked = parsePath(path);
+    return stream;
+  }
+
+  async #answer(
+    asked: Asked,
+    stream: ByteStream,
+    signal: AbortSignal,
+    write: ApiWrite | undefined,
+  ): Promise<ApiResponse> {
     try {
-      if (this.unserved.has(asked.kind)) throw new Refusal(404, "page not found");
+      const isServed = this.served?.includes(asked.apiVersion.replace(/^.*\//, "")) ?? true;
+      if (!isServed || this.unserved.has(asked.kind)) throw new Refusal(404, "page not found");
       if (write !== undefined) {
         const body = JSON.stringify(this.#written(asked, write));
         await this.#way(signal);
@@ -76,28 +159,26 @@ export class MemoryApiServer implements ApiServer {
       return answer(stream, 200, JSON.stringify(this.#read(asked)));
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
-      const { status: code, message, details } = thrown;
-      return answer(stream, code, JSON.stringify({ kind: "Status", code, message, details }));
+      return status(stream, thrown.status, thrown);
     }
   }
 
-  async close(): Promise<void> {}
-
-  /** All connections break. */
-  cut(): void {
-    for (const stream of this.#streams) stream.fail(new ApiFault("unreachable", "Reset"));
+  async #silence(signal: AbortSignal): Promise<void> {
+    await this.#wait(SILENCE, signal);
+    throw new ApiFault("stalled", "No answer");
   }
 
   async #way(signal: AbortSignal): Promise<void> {
-    await this.#pass(signal);
+    const { delay } = this.weather;
+    if (delay > 0) await this.#wait(this.#random() * delay, signal);
     if (this.down || this.#random() < this.weather.lost) {
       throw new ApiFault("unreachable", "Nobody answers");
     }
   }
 
-  #pass(signal: AbortSignal): Promise<void> {
+  #wait(ms: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const cancel = this.#clock.after(this.#random() * this.weather.delay, resolve);
+    const cancel = this.#clock.after(ms, resolve);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     return promise.finally(cancel);
   }
@@ -142,44 +223,74 @@ export class MemoryApiServer implements ApiServer {
       if (found === undefined) throw new Refusal(404, `no ${key}`, { name });
       return found;
     }
-    const selection = selectionOf(namespace, query);
-    const items = this.objects.list(kind).filter((object) => selects(selection, object));
-    const metadata = { resourceVersion: String(this.objects.version) };
-    return { apiVersion, kind: "List", metadata, items };
+    const token = query.get("continue");
+    const now = {
+      items: this.#selected(kind, selectionOf(namespace, query)),
+      version: this.objects.version,
+    };
+    const { items, version } = token === null ? now : (this.#pages.get(token) ?? {});
+    if (items === undefined || version === undefined || this.objects.since(version) === undefined) {
+      throw new Refusal(410, "the list has expired");
+    }
+    const limit = Math.min(Number(query.get("limit") ?? this.page), this.page);
+    const rest = items.slice(limit);
+    const next = rest.length === 0 ? "" : `page-${this.#pages.size}`;
+    if (next !== "") this.#pages.set(next, { items: rest, version });
+    const metadata = { resourceVersion: String(version), continue: next };
+    return { apiVersion, kind: "List", metadata, items: items.slice(0, limit) };
+  }
+
+  #selected(kind: string, selection: Selection): Fields[] {
+    return this.objects.list(kind).filter((object) => selects(selection, object));
   }
 
   #watch({ kind, namespace, query }: Asked, stream: ByteStream): ApiResponse {
     const selection = selectionOf(namespace, query);
     const given = query.get("resourceVersion");
+    if (given === null && this.initialEvents === "refused") throw new Refusal(422, "no watch list");
+    if (given === null && this.initialEvents === "failed") throw new Refusal(500, "no watch list");
     const since = given === null ? this.objects.version : Number(given);
     const missed = this.objects.since(since);
     if (missed === undefined) throw new Refusal(410, "too old");
     if (given === null) {
-      for (const object of this.objects.list(kind)) {
-        if (selects(selection, object)) stream.write(line("ADDED", object));
-      }
-      const annotations = { "k8s.io/initial-events-end": "true" };
-      const metadata = { resourceVersion: String(since), annotations };
-      stream.write(line("BOOKMARK", { metadata }));
+      for (const object of this.#selected(kind, selection)) stream.write(line("ADDED", object));
+      if (this.initialEvents === "sent") stream.write(bookmark(since, true));
     }
+    const watch: Watch = { stream, frozen: false, last: undefined };
     // Late, and in order.
     let due = this.#clock.now();
     const cancels = new Set<() => void>();
+    const send = (text: string): void => {
+      if (watch.frozen) return;
+      const { delay } = this.weather;
+      if (delay > 0) due = Math.max(due, this.#clock.now() + this.#random() * delay);
+      const left = due - this.#clock.now();
+      if (left > 0) cancels.add(this.#clock.after(left, () => stream.write(text)));
+      else stream.write(text);
+    };
     const hear = (change: Change): void => {
-      const event = change.kind === kind ? eventOf(selection, change) : undefined;
+      // As kube-apiserver: a watch from the future is silent until the future comes.
+      if (change.kind !== kind || change.version <= since) return;
+      const event = eventOf(selection, change);
       if (event === undefined) return;
-      due = Math.max(due, this.#clock.now() + this.#random() * this.weather.delay);
-      const cancel = this.#clock.after(due - this.#clock.now(), () => stream.write(event));
-      cancels.add(cancel);
+      watch.last = event;
+      send(event);
     };
     for (const change of missed) hear(change);
     const unlisten = this.objects.listen(hear);
     const seconds = Number(query.get("timeoutSeconds"));
-    const close = this.#clock.after(seconds * 1000, () => stream.end());
-    this.#streams.add(stream);
+    const close = this.#clock.after(seconds * 1000, () => watch.frozen || stream.end());
+    const mark = (): void => {
+      // A server that stands still sends none.
+      const isRunning = this.weather.delay < BOOKMARKS;
+      if (isRunning && this.objects.version > since) send(bookmark(this.objects.version));
+      cancel = this.#clock.after(BOOKMARKS, mark);
+    };
+    let cancel = this.#clock.after(BOOKMARKS, mark);
+    this.#watches.add(watch);
     stream.onLeft(() => {
-      this.#streams.delete(stream);
-      for (const end of [unlisten, close, ...cancels]) end();
+      this.#watches.delete(watch);
+      for (const end of [unlisten, close, cancel, ...cancels]) end();
     });
     return { status: 200, header: () => undefined, body: stream };
   }
@@ -229,8 +340,25 @@ function line(type: string, object: unknown): string {
   return `${JSON.stringify({ type, object })}\n`;
 }
 
-function answer(body: ByteStream, status: number, text: string): ApiResponse {
+function bookmark(version: number, isEnd = false): string {
+  const annotations = isEnd ? { "k8s.io/initial-events-end": "true" } : undefined;
+  return line("BOOKMARK", { metadata: { resourceVersion: String(version), annotations } });
+}
+
+function answer(body: ByteStream, code: number, text: string, retryAfter?: string): ApiResponse {
   body.write(text);
   body.end();
-  return { status, header: () => undefined, body };
+  const header = (name: string) => (name === "retry-after" ? retryAfter : undefined);
+  return { status: code, header, body };
+}
+
+interface Reason {
+  readonly message?: string;
+  readonly details?: object;
+  readonly retryAfter?: string | undefined;
+}
+
+function status(body: ByteStream, code: number, reason: Reason): ApiResponse {
+  const { message = `status ${code}`, details, retryAfter } = reason;
+  return answer(body, code, JSON.stringify({ kind: "Status", code, message, details }), retryAfter);
 }

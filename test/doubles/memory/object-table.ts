@@ -19,7 +19,7 @@ export interface Change {
 /** All objects as they were at a version: a snapshot of etcd. */
 export interface Saved {
   readonly version: number;
-  readonly stored: ReadonlyMap<string, Stored>;
+  readonly stored: Map<string, Stored>;
 }
 
 /** A refusal, as an API server has it. */
@@ -40,7 +40,7 @@ const SEPARATOR = "\u0000";
 
 /**
  * What etcd and the logic of an API server are together: objects of all kinds by `resource namespace/name`, a version that
- * grows with every write, fields that belong to whoever applied them, and a history that does not last.
+ * grows with every write, fields that belong to the client that applied them, and a history that does not last.
  */
 export class MemoryObjects {
   version = 100;
