@@ -24,7 +24,7 @@ export class Things {
   /** Values by key. */
   get values(): Map<string, number> {
     const all = this.#objects.list("things").map((object): [string, number] => {
-      return [`shop/${at(object, ["metadata", "name"])}`, Number(object.value)];
+      return [`shop/${String(at(object, ["metadata", "name"]))}`, Number(object.value)];
     });
     return new Map(all);
   }

@@ -4,14 +4,15 @@ import { diff } from "../../agent/backends/ipvs/diff.ts";
 import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
 import { destinationKey, destinationText } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
-import { type Address, isAddress, parseAddress } from "../../api/address.ts";
-import { contains, isCidr, parseCidr } from "../../api/cidr.ts";
+import type { Address } from "../../api/address.ts";
+import { contains } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
 import { ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
+import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import type { Packet } from "./packet.ts";
-import { clusterSetCidrOf, type Programming } from "./rendered.ts";
-import type { Fate, Outcome, Traced } from "./trace.ts";
+import { clusterSetCidrOf, type Programming, setAll } from "./rendered.ts";
+import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
 
 /** The endpoint of each client, by client and virtual server. */
 type Persistence = ReadonlyMap<string, string>;
@@ -35,12 +36,7 @@ export function programIpvs({ services, family, node, masquerade }: Programming)
   const kernel = new ModelIpvs(clusterSetCidr);
   const write = (desired: Programming["services"]) => {
     const ruleset = new IpvsRuleset("rr");
-    for (const [key, all] of desired) {
-      ruleset.set(
-        key,
-        all.filter((service) => service.family === family),
-      );
-    }
+    setAll(ruleset, desired, family);
     kernel.run(finished(diff(kernel.read(), finished(ruleset.take()), options)));
   };
   write(services);
@@ -64,9 +60,9 @@ function trace(
   memory: Persistence = new Map(),
 ): Outcome<Persistence>[] {
   const { from, state = "NEW", protocol, port, boundTo } = packet;
-  const destination = addressOf(packet.destination);
+  const destination = address(packet.destination);
   const isLocal = kernel.vips.has(destination.hex);
-  const source = from === "host" && isLocal ? destination : addressOf(packet.source);
+  const source = from === "host" && isLocal ? destination : address(packet.source);
   const headers = { source, destination, original: destination, protocol, port, state };
   const outcome = (fate: Fate, chance: Chance = CERTAIN, after = memory): Outcome<Persistence> => {
     return { fate, chance, memory: after, asked: 0, rules: [] };
@@ -84,7 +80,7 @@ function trace(
   // IPVS schedules no packet in the middle of a connection.
   if (state === "INVALID") return [outcome(evaluate(guard, "strays", headers))];
   if (boundTo !== undefined) {
-    const bound = destinationKey({ address: addressOf(boundTo.address).hex, port: boundTo.port });
+    const bound = destinationKey({ address: address(boundTo.address).hex, port: boundTo.port });
     assert.ok(server.destinations.has(bound), "the connection's destination is kept");
     return [outcome({ fate: "sent", to: destinationText(bound), masquerade: false })];
   }
@@ -97,7 +93,7 @@ function trace(
   const { scheduler } = server.terms;
   const weights = selected.map(([, { weight }]) => (scheduler === "wrr" ? weight : 1));
   return selected.map(([one], i) => {
-    const endpoint = addressOf(endpointOf(one));
+    const endpoint = address(endpointOf(one));
     const sent = evaluate(guard, "postrouting", { ...headers, destination: endpoint });
     const masquerade = sent.fate === "sent" && sent.masquerade;
     const after = server.terms.timeout > 0 ? new Map(memory).set(client, one) : memory;
@@ -116,12 +112,8 @@ function evaluate(table: ModelTable, chain: string, headers: Headers): Fate {
     if (verdict.startsWith("masquerade ")) return { fate: "sent", to: "", masquerade: true };
     const [, next] = /^goto (\S+)$/.exec(verdict) ?? [];
     if (next !== undefined) return evaluate(table, next, headers);
-    const [, error] = /^reject with (.*)$/.exec(verdict) ?? [];
-    assert.ok(error, `unknown verdict: ${verdict}`);
-    return {
-      fate: "rejected",
-      with: error.replace("icmpv6", "icmp6").replace(" type", "").replace(" ", "-"),
-    };
+    assert.match(verdict, /^reject with /);
+    return rejectedBy(verdict);
   }
   return { fate: "untouched" };
 }
@@ -158,11 +150,8 @@ function verdictOf(rule: string, { sets }: ModelTable, headers: Headers): string
   }
 }
 
-function isIn(range: string, address: Address, explicit: ReadonlySet<string>): boolean {
-  if (range === "@explicit") return explicit.has(address.hex);
-  const cidr = parseCidr(range);
-  assert.ok(isCidr(cidr), range);
-  return contains(cidr, address);
+function isIn(range: string, one: Address, explicit: ReadonlySet<string>): boolean {
+  return range === "@explicit" ? explicit.has(one.hex) : contains(cidr(range), one);
 }
 
 /** The part of a weight in all of them; the parts add up to one exactly. */
@@ -174,10 +163,4 @@ function share(i: number, weights: readonly number[]): Chance {
 
 function endpointOf(destination: Parameters<typeof destinationText>[0]): string {
   return destinationText(destination).replace(/:\d+$/, "").replace(/[[\]]/g, "");
-}
-
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
-  return address;
 }

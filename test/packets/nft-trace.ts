@@ -4,13 +4,14 @@ import { diff } from "../../agent/backends/nftables/diff.ts";
 import { NftablesRuleset } from "../../agent/backends/nftables/ruleset.ts";
 import { destination } from "../../agent/plan/virtual-service.ts";
 import { numberText } from "../../agent/system/nftables/text.ts";
-import { type Address, addressFromHex, isAddress, parseAddress } from "../../api/address.ts";
-import { contains, isCidr, parseCidr } from "../../api/cidr.ts";
+import { type Address, addressFromHex } from "../../api/address.ts";
+import { contains } from "../../api/cidr.ts";
 import { ModelNftables } from "../doubles/model-nftables.ts";
+import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import type { Packet } from "./packet.ts";
-import { clusterSetCidrOf, type Programming } from "./rendered.ts";
-import type { Fate, Outcome, Traced } from "./trace.ts";
+import { clusterSetCidrOf, type Programming, setAll } from "./rendered.ts";
+import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
 
 /** What the kernel remembers: the set `clients`, and which hash a client's address has. */
 interface Memory {
@@ -47,12 +48,7 @@ export function programNftables({ services, family, node, masquerade }: Programm
   const kernel = new ModelNftables();
   const write = (desired: Programming["services"]) => {
     const ruleset = new NftablesRuleset();
-    for (const [key, all] of desired) {
-      ruleset.set(
-        key,
-        all.filter((service) => service.family === family),
-      );
-    }
+    setAll(ruleset, desired, family);
     kernel.run(finished(diff(kernel.read(), finished(ruleset.take()), options)));
   };
   write(services);
@@ -74,10 +70,10 @@ class Trace {
     const { boundTo, state = "NEW" } = packet;
     const start: Journey = {
       packet,
-      source: addressOf(packet.source),
-      destination: addressOf(boundTo?.address ?? packet.destination),
+      source: address(packet.source),
+      destination: address(boundTo?.address ?? packet.destination),
       port: boundTo?.port ?? packet.port,
-      original: state === "INVALID" ? undefined : addressOf(packet.destination),
+      original: state === "INVALID" ? undefined : address(packet.destination),
       translated: boundTo !== undefined,
       ...{ priority: 0, memory, chance: CERTAIN, asked: 0, rules: [] },
     };
@@ -123,7 +119,7 @@ class Trace {
           else if (word === "return") ended.push([hit, undefined]);
           else if (word === "accept" || word === "drop" || word === "masquerade")
             ended.push([hit, word]);
-          else ended.push([hit, { reject: verdict.replace(/^reject with /, "") }]);
+          else ended.push([hit, { reject: verdict }]);
         }
       }
       open = next;
@@ -159,11 +155,9 @@ class Trace {
   #matches(journey: Journey): [RegExp, (found: readonly string[]) => (Journey | undefined)[]][] {
     const { packet, source, destination, original, translated } = journey;
     const state = packet.state ?? "NEW";
-    const isIn = (range: string, address: Address | undefined) =>
-      address !== undefined &&
-      (range === "@explicit"
-        ? this.#has("explicit", address.hex)
-        : contains(cidrOf(range), address));
+    const isIn = (range: string, one: Address | undefined) =>
+      one !== undefined &&
+      (range === "@explicit" ? this.#has("explicit", one.hex) : contains(cidr(range), one));
     const only = (holds: boolean) => [holds ? journey : undefined];
     const service = this.#service(journey);
     const set = (priority: number | undefined) => [
@@ -269,23 +263,8 @@ function outcomeOf(journey: Journey, ending: NonNullable<Ending>): Outcome<Memor
 
 function fateOf({ destination: to, port, translated }: Journey, ending: NonNullable<Ending>): Fate {
   if (ending === "drop") return { fate: "dropped" };
-  if (typeof ending !== "string") {
-    const error = ending.reject.replace("icmpv6", "icmp6").replace(" type", "").replace(" ", "-");
-    return { fate: "rejected", with: error };
-  }
+  if (typeof ending !== "string") return rejectedBy(ending.reject);
   const masquerade = ending === "masquerade";
   if (!translated && !masquerade) return { fate: "untouched" };
   return { fate: "sent", to: destination(to.text, port), masquerade };
-}
-
-function cidrOf(text: string) {
-  const cidr = parseCidr(text);
-  assert.ok(isCidr(cidr), text);
-  return cidr;
-}
-
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
-  return address;
 }

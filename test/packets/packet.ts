@@ -1,4 +1,5 @@
 import type { Address } from "../../api/address.ts";
+import { address } from "../generators/facts.ts";
 import { CERTAIN, type Chance } from "./chance.ts";
 import type { RecentMemory } from "./recent-memory.ts";
 
@@ -35,21 +36,17 @@ export interface Journey {
 }
 
 /** The start of a journey. */
-export function depart(
-  packet: Packet,
-  addressOf: (text: string) => Address,
-  memory: RecentMemory,
-): Journey {
+export function depart(packet: Packet, memory: RecentMemory): Journey {
   const state = packet.state ?? "NEW";
-  const destination = addressOf(packet.destination);
+  const destination = address(packet.destination);
   const { boundTo } = packet;
   if (boundTo && state !== "ESTABLISHED") throw new Error("only an established packet is bound");
   return {
     chance: CERTAIN,
     state,
     protocol: packet.protocol,
-    source: addressOf(packet.source),
-    destination: boundTo ? addressOf(boundTo.address) : destination,
+    source: address(packet.source),
+    destination: boundTo ? address(boundTo.address) : destination,
     port: boundTo?.port ?? packet.port,
     ...(state !== "INVALID" && { original: destination }),
     translated: boundTo !== undefined,

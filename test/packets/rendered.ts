@@ -1,5 +1,4 @@
-import type { Masquerade } from "../../agent/backends/backend.ts";
-import { finished } from "../../agent/backends/backend.ts";
+import { finished, type Masquerade, type Ruleset } from "../../agent/backends/backend.ts";
 import { diff } from "../../agent/backends/iptables/diff.ts";
 import { IptablesRuleset } from "../../agent/backends/iptables/ruleset.ts";
 import type { Changes } from "../../agent/backends/iptables/state.ts";
@@ -64,6 +63,18 @@ export function clusterSetCidrOf({ clusterSetCidrs }: NodeFact, family: Family):
   return found;
 }
 
+/** Sets the services of one family in a ruleset. */
+export function setAll(
+  ruleset: Pick<Ruleset<unknown>, "set">,
+  services: Services,
+  family: Family,
+): void {
+  for (const [key, all] of services) {
+    const own = all.filter((service) => service.family === family);
+    ruleset.set(key, own);
+  }
+}
+
 /** The desired state of a newly started agent in one family. */
 export function wanted(
   services: Services,
@@ -74,12 +85,7 @@ export function wanted(
   const clusterSetCidr = clusterSetCidrOf(node, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
   const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade: policy });
-  for (const [key, all] of services) {
-    ruleset.set(
-      key,
-      all.filter((service) => service.family === family),
-    );
-  }
+  setAll(ruleset, services, family);
   return finished(ruleset.take());
 }
 

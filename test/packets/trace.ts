@@ -1,4 +1,5 @@
-import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { destination as textOf } from "../../agent/plan/virtual-service.ts";
+import type { Family } from "../../api/address.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
 import type { Table } from "../doubles/iptables/table.ts";
 import { type Chance, either, NEVER } from "./chance.ts";
@@ -27,6 +28,12 @@ export type Fate =
   | { readonly fate: "dropped" }
   | { readonly fate: "untouched" };
 
+/** The fate of a packet that an nftables rule rejects, as iptables names the error. */
+export function rejectedBy(verdict: string): Fate {
+  const error = verdict.replace(/^reject with /, "").replace("icmpv6", "icmp6");
+  return { fate: "rejected", with: error.replace(" type", "").replace(" ", "-") };
+}
+
 /** One possible result of a packet. The chances of all outcomes of a packet add up to one, exactly. */
 export interface Outcome<Memory = RecentMemory> {
   readonly fate: Fate;
@@ -53,7 +60,7 @@ export function tablesOf(text: string, family: Family): Tables {
  */
 export function trace(tables: Tables, packet: Packet, memory = new RecentMemory()): Outcome[] {
   const [first, second] = packet.from === "pod" ? ["PREROUTING", "FORWARD"] : ["OUTPUT", "OUTPUT"];
-  const start = depart(packet, addressOf, memory);
+  const start = depart(packet, memory);
   const isFirst = start.state === "NEW";
   const outcomes: Outcome[] = [];
   const through = function* (table: Table, chain: string, journey: Journey) {
@@ -106,12 +113,5 @@ function fateOf({ destination, port, translated, masqueraded }: Journey, ending:
   if (ending === "DROP") return { fate: "dropped" };
   if (ending !== "ACCEPT") return { fate: "rejected", with: ending.reject };
   if (!translated && !masqueraded) return { fate: "untouched" };
-  const host = destination.family === "IPv4" ? destination.text : `[${destination.text}]`;
-  return { fate: "sent", to: `${host}:${port}`, masquerade: masqueraded };
-}
-
-function addressOf(text: string): Address {
-  const address = parseAddress(text);
-  if (!isAddress(address)) throw new Error(`${text}: ${address}`);
-  return address;
+  return { fate: "sent", to: textOf(destination.text, port), masquerade: masqueraded };
 }

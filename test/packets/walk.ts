@@ -1,7 +1,7 @@
-import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import { type Match, type Negatable, type Rule, STATISTIC_ONE } from "../doubles/iptables/rule.ts";
 import type { Policy, Table } from "../doubles/iptables/table.ts";
+import { address } from "../generators/facts.ts";
 import { andDraw } from "./chance.ts";
 import type { Journey } from "./packet.ts";
 
@@ -71,8 +71,7 @@ export function* walk(table: Table, base: string, start: Journey): Generator<[Jo
           yield [{ ...hit, masqueraded: true }, "ACCEPT"];
           break;
         case "DNAT": {
-          const destination = parseAddress(target.address);
-          if (!isAddress(destination)) throw new Error(`${text}: ${destination}`);
+          const destination = address(target.address);
           const port = target.port ?? hit.port;
           yield [{ ...hit, destination, port, translated: true }, "ACCEPT"];
           break;
@@ -144,6 +143,6 @@ function askConntrack(match: Match & { match: "conntrack" }, journey: Journey): 
   return originalDst === undefined || contains(originalDst.range, original);
 }
 
-function inRange(side: Negatable | undefined, address: Journey["source"]): boolean {
-  return side === undefined || contains(side.range, address) !== side.negated;
+function inRange(side: Negatable | undefined, one: Journey["source"]): boolean {
+  return side === undefined || contains(side.range, one) !== side.negated;
 }
