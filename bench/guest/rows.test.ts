@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Heard } from "./measured.ts";
 import { guestRows } from "./rows.ts";
 import { parseSync, type Sync, syncText } from "./sync.ts";
 
@@ -61,15 +60,4 @@ test("a restart that writes is reported for either backend", () => {
 test("without figures of one backend there is no row", () => {
   assert.throws(() => guestRows([IPVS]), /nothing was measured/);
   assert.throws(() => guestRows([IPVS, { ...IPTABLES, services: 10 }]), /nothing was measured/);
-});
-
-test("a failed or skipped test of the guest is reported beside the figures", async () => {
-  const heard = new Heard();
-  await heard.test("file", async (stage) => {
-    stage.diagnostic(syncText(IPVS));
-    await stage.test("one", () => Promise.reject(new Error("no such kernel")));
-    stage.skip("no time");
-  });
-  assert.deepEqual(heard.syncs, [IPVS]);
-  assert.deepEqual(heard.errors.map(String), ["Error: no such kernel", "Error: skipped: no time"]);
 });

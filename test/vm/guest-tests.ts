@@ -1,35 +1,34 @@
 import { execFileSync } from "node:child_process";
 import { runMachine } from "./machine.ts";
-import { Mirror, type Stage } from "./mirror.ts";
+import { type Report, type Result, Results } from "./results.ts";
 import type { Job } from "./run-disk.ts";
 import { guestSystem } from "./system.ts";
-import type { Limits } from "./watchdog.ts";
 
-/**
- * Emulation is ten times slower, on a busy machine more: several times the longest silence of a test, and the longest run.
- */
-export const LIMITS: Limits = { silenceMs: 300_000, lifeMs: 30 * 60_000 };
+/** Emulation is ten times slower, on a busy machine more: several times the longest silence of a test. */
+const SILENCE_MS = 300_000;
 
 /** Enough lines of the console for a panic and its cause. */
 const SHOWN_LINES = 60;
 
-/** The result of a successful run. */
-export interface Done {
-  /** Why tests were skipped. */
-  readonly skipped: readonly string[];
-}
-
-/** Runs the job's files in a guest. Each of their tests is a test inside `stage`, and ends when and how it does there. */
-export async function runInGuest(stage: Stage, job: Job, limits = LIMITS): Promise<Done> {
-  const mirror = new Mirror(stage);
-  const system = await guestSystem();
-  const { fault, console } = await runMachine(system, job, limits, (said) => mirror.take(said));
-  try {
-    return await mirror.close(fault);
-  } catch (error) {
-    const lines = console.trimEnd().split("\n").slice(-SHOWN_LINES);
-    throw new Error(`${String(error)}\nThe console's last lines:\n${lines.join("\n")}`);
-  }
+/**
+ * Runs the job's files in a guest, and returns the results of all: a file without complete results has failed. `onReport` gets each
+ * report of the guest as it arrives.
+ */
+export async function runInGuest(
+  job: Job,
+  onReport: (report: Report) => void,
+  silenceMs = SILENCE_MS,
+): Promise<readonly Result[]> {
+  const results = new Results([...job.files, ...(job.alone ?? [])]);
+  const { fault, console } = await runMachine(await guestSystem(), job, silenceMs, (report) => {
+    results.take(report);
+    onReport(report);
+  });
+  const lines = console.trimEnd().split("\n").slice(-SHOWN_LINES);
+  results.close(
+    fault === undefined ? undefined : `${fault}\nThe console's last lines:\n${lines.join("\n")}`,
+  );
+  return results.all;
 }
 
 /** Paths of commands of Kubernetes; builds missing ones. */

@@ -4,27 +4,32 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Process } from "../lab/process.ts";
 import { STORE } from "../lab/removal.ts";
-import { LIMITS, runInGuest } from "./guest-tests.ts";
-import { RecordedStage } from "./recorded-stage.ts";
+import { runInGuest } from "./guest-tests.ts";
 
 const FIXTURES = "test/vm/fixtures";
 
-test("a guest that panics fails the run, and the kernel's last lines are shown", async () => {
-  const stage = new RecordedStage();
-  const run = runInGuest(stage, { files: [`${FIXTURES}/panic.ts`], commands: [] });
-  await assert.rejects(run, /Kernel panic - not syncing: sysrq triggered crash/);
-  // The file at least; its test may not have been reported yet.
-  assert.ok(
-    stage.lines.some((line) => /panic\.ts.* fails: the guest ended while this ran/.test(line)),
-    stage.lines.join("\n"),
+const PANIC = `${FIXTURES}/panic.ts`;
+const SILENCE = `${FIXTURES}/silence.ts`;
+const ignore = () => undefined;
+
+test("a file passes or fails by its own tests, and a panic fails the running file with the kernel's last lines", async () => {
+  const files = [`${FIXTURES}/mixed.ts`];
+  const results = await runInGuest({ files, alone: [PANIC], commands: [] }, ignore);
+  const of = (file: string) => results.filter((result) => result.file === file);
+  assert.deepEqual(
+    of(`${FIXTURES}/mixed.ts`).map(({ name, outcome }) => `${name}: ${outcome}`),
+    ["passes: passed", "fails: failed", "is skipped: skipped", "lacks a module: failed"],
   );
+  assert.match(of(`${FIXTURES}/mixed.ts`)[1]?.reason ?? "", /1 !== 2/);
+  const [panic, ...more] = of(PANIC);
+  assert.deepEqual(more, []);
+  assert.equal(panic?.outcome, "failed");
+  assert.match(panic?.reason ?? "", /Kernel panic - not syncing: sysrq triggered crash/);
 });
 
 test("a guest that prints nothing for long is ended", async () => {
-  const stage = new RecordedStage();
-  const limits = { ...LIMITS, silenceMs: 500 };
-  const run = runInGuest(stage, { files: [`${FIXTURES}/silence.ts`], commands: [] }, limits);
-  await assert.rejects(run, /silent for 0\.5 s/);
+  const results = await runInGuest({ files: [SILENCE], commands: [] }, ignore, 500);
+  assert.match(results.map(({ reason }) => reason).join("\n"), /silent for 0\.5 s/);
   assert.deepEqual(guestsOf(process.pid), []);
 });
 

@@ -16,6 +16,8 @@ export interface Job {
   readonly commands: readonly string[];
   /** Only tests whose names match this regular expression, as `--test-name-pattern` of Node. */
   readonly only?: string;
+  /** No tests whose names match this regular expression, as `--test-skip-pattern` of Node. */
+  readonly skip?: string;
 }
 
 /** This repository; it has the same path in the guest, so that positions in the guest's errors are valid here. */
@@ -45,7 +47,9 @@ export async function makeRunDisk(folder: string, job: Job): Promise<string> {
   for (const [name, files] of Object.entries({ beside: job.files, alone: job.alone ?? [] })) {
     writeFileSync(`${content}/${name}`, files.map((file) => `${file}\n`).join(""));
   }
-  if (job.only !== undefined) writeFileSync(`${content}/only`, job.only);
+  for (const name of ["only", "skip"] as const)
+    writeFileSync(`${content}/${name}`, job[name] ?? "");
+  writeFileSync(`${content}/seed`, process.env.SEED ?? "");
   await makeDisk(content, `${folder}/run.ext4`, 100);
   rmSync(content, { recursive: true });
   return `${folder}/run.ext4`;
