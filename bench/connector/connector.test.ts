@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { buildConnector, serveCommand } from "../../bench/connector/build.ts";
-import { type Attempt, parseAttempt } from "../connections/attempt.ts";
-import { Lab } from "../lab/lab.ts";
-import type { Namespace } from "../lab/namespace.ts";
-import { eventually } from "../stages/agent-process.ts";
+import { type Attempt, parseAttempt } from "../../test/connections/attempt.ts";
+import { Lab } from "../../test/lab/lab.ts";
+import type { Namespace } from "../../test/lab/namespace.ts";
+import { eventually } from "../../test/stages/agent-process.ts";
+import { buildConnector, serveCommand } from "./build.ts";
 
 const [A, B] = ["10.1.0.21", "10.1.0.22"] as const;
 
