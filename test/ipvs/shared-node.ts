@@ -111,6 +111,18 @@ export class SharedNode implements AsyncDisposable {
     return "error" in result ? result.error : (/[a-z]+$/.exec(result.name)?.[0] ?? result.name);
   }
 
+  /** The pods that new connections to this address are forwarded to, in order. */
+  async takers(address: string, port = 80): Promise<string[]> {
+    const servers = await this.node.exec(["ipvsadm", "-Sn"]);
+    const line = new RegExp(
+      `^-a -t ${address.replaceAll(".", "\\.")}:${port} -r (\\S+):8080 -m -w 1$`,
+      "gm",
+    );
+    const addresses = [...servers.matchAll(line)].map(([, found]) => found);
+    const names = ["other", "ours", "theirs"] as const;
+    return names.filter((name) => addresses.includes(this.#pod(name).address()));
+  }
+
   /** What is kube-proxy's, but for the virtual servers that it makes on each address of the node, our VIPs included. */
   async its(): Promise<string> {
     const lines = (await this.proxy.rules()).split("\n");
