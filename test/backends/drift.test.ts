@@ -7,34 +7,36 @@ import { NodeStage } from "../stages/node-stage.ts";
 /** Milliseconds to wait for a repair: the longer a check takes, the rarer checks are, and all take long on a busy machine. */
 const PATIENCE = 240_000;
 
-for (const backend of BACKENDS) {
-  describe(`changes by other programs, ${backend.title}`, () => {
-    let stage: NodeStage;
-    let settled: string;
-    before(async () => {
-      const ranges = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
-      stage = await NodeStage.create({ backend, flags: () => ranges });
-      await stage.start();
-      settled = await stage.rules();
-      // A check comes five seconds after a start or a repair; on a slow machine all others are minutes apart.
-      await stage.agent.stop();
-      await stage.agent.start();
-    });
-    after(() => stage[Symbol.asyncDispose]());
-
-    for (const { what, command, reason, repaired = "true" } of backend.harms) {
-      test(`${what}: repaired and reported`, async () => {
-        const before = stage.agent.log.length;
-        await stage.node.exec(["sh", "-c", command]);
-        await eventually(() => assert.match(stage.agent.log.slice(before), reason), PATIENCE);
-        await eventually(async () => assert.equal(await stage.rules(), settled), PATIENCE);
-        await stage.node.exec(["sh", "-c", repaired]);
+// Each waits five seconds for a check, many times: they wait together.
+describe("changes by other programs", { concurrency: true }, () => {
+  for (const backend of BACKENDS) {
+    describe(backend.title, { concurrency: false }, () => {
+      let stage: NodeStage;
+      let settled: string;
+      before(async () => {
+        const ranges = ["--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+        stage = await NodeStage.create({ backend, flags: () => ranges });
+        await stage.start();
+        settled = await stage.rules();
+        // A check comes five seconds after a start or a repair; on a slow machine all others are minutes apart.
+        await stage.agent.stop();
+        await stage.agent.start();
       });
-    }
+      after(() => stage[Symbol.asyncDispose]());
 
-    test("every repair is counted", async () => {
-      const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
-      assert.ok(repairs >= backend.harms.length, `${repairs}`);
+      for (const { what, command, reason } of backend.harms) {
+        test(`${what}: repaired and reported`, async () => {
+          const before = stage.agent.log.length;
+          await stage.node.exec(["sh", "-c", command]);
+          await eventually(() => assert.match(stage.agent.log.slice(before), reason), PATIENCE);
+          await eventually(async () => assert.equal(await stage.rules(), settled), PATIENCE);
+        });
+      }
+
+      test("every repair is counted", async () => {
+        const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
+        assert.ok(repairs >= backend.harms.length, `${repairs}`);
+      });
     });
-  });
-}
+  }
+});

@@ -18,8 +18,6 @@ export interface Harm {
   readonly command: string;
   /** Reason of the repair. */
   readonly reason: RegExp;
-  /** A shell command that succeeds after the repair, where `TestedBackend.own` does not show it. */
-  readonly repaired?: string;
 }
 
 /** What another program does to rules of ours, for tests that run the backend without an agent. */
@@ -39,8 +37,8 @@ export interface TestedBackend {
   /** In names of tests. */
   readonly title: string;
   /**
-   * The tests that run in the virtual machine (test/vm), whose kernel has IPVS and SCTP: all of them, none, or only the packet
-   * table. The others run on this machine.
+   * The tests that run in the virtual machine (test/vm), whose kernel has IPVS and SCTP: all of them, none, or only SCTP's cases of
+   * the packet table. The others run on this machine.
    */
   readonly inGuest: "all" | "packets" | "none";
   /** What `own` has once the agent has removed rules of other backends and programmed all of its own. */
@@ -65,6 +63,7 @@ export interface TestedBackend {
   readonly failover: { readonly written: number; readonly deleted: number };
   /** A storm that a machine with this backend bears. */
   readonly storm: Omit<Storm, "flags">;
+  /** For an agent that repairs them. None for IPVS: its drift checks are tested with `foreignChanges`, the agent's with the others. */
   readonly harms: readonly Harm[];
   readonly foreignChanges: (family: Family) => readonly ForeignChange[];
   /** The programs that write to the kernel. */

@@ -7,18 +7,13 @@ import { SHARE_CASES } from "./cases/shares.ts";
 import { TIER_CASES } from "./cases/tiers.ts";
 import type { PacketCase } from "./packet-case.ts";
 
-/** Cases whose rules differ in kind. */
-export const RULE_CASES: readonly PacketCase[] = [
+/** The packet table: the expected results for every backend. */
+export const PACKET_CASES: readonly PacketCase[] = [
+  ...TIER_CASES,
+  ...SELECTOR_CASES,
   ...SHARE_CASES,
   ...PORT_CASES,
   ...POLICY_CASES,
   ...ADDRESS_CASES,
   ...MASQUERADE_CASES,
-];
-
-/** The packet table: the expected results for every backend. Tiers and selectors decide which endpoints rules have, not of which kind they are. */
-export const PACKET_CASES: readonly PacketCase[] = [
-  ...TIER_CASES,
-  ...SELECTOR_CASES,
-  ...RULE_CASES,
 ];
