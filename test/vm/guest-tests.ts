@@ -24,10 +24,9 @@ export async function runInGuest(
     results.take(report);
     onReport(report);
   });
-  const lines = console.trimEnd().split("\n").slice(-SHOWN_LINES);
-  results.close(
-    fault === undefined ? undefined : `${fault}\nThe console's last lines:\n${lines.join("\n")}`,
-  );
+  const lines = console.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
+  // QEMU ends without a fault after a panic, too: only the console shows it.
+  results.close(`${fault ?? "the guest ended"}\nThe console's last lines:\n${lines}`);
   return results.all;
 }
 

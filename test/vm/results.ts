@@ -38,10 +38,10 @@ export class Results {
     else if (report.kind === "ended") this.#end(file, report.results);
   }
 
-  /** Called when the guest has ended: each file that did not end has failed. `fault`: of the guest. */
-  close(fault = "the guest powered itself off"): void {
+  /** Called when the guest has ended: each file that did not end has failed. `cause`: why the guest ended. */
+  close(cause: string): void {
     for (const [file, name = "no test began"] of this.#running)
-      this.#add({ file, name, outcome: "failed", reason: `no result: ${fault}` });
+      this.#add({ file, name, outcome: "failed", reason: `no result: ${cause}` });
     this.#running.clear();
   }
 
