@@ -31,7 +31,6 @@ async function metric(cluster: MemoryCluster, name: string): Promise<string[]> {
 async function twoClusters() {
   const world = new ControllerWorld(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
   c2.namespace("shop");
   world.start();
   return { world, c1, c2 };
@@ -50,7 +49,6 @@ test("a replica is ready once its cluster is listed and identified, whatever the
     /^\[-\]cluster-c2 stale \(never-renewed\), not-introduced, not listed yet$/m,
   );
   assert.equal(await page(c1, "/livez"), "200 ok\n");
-  await world.stop();
 });
 
 test("/debug shows why a replica does not write", async () => {
@@ -68,7 +66,6 @@ test("/debug shows why a replica does not write", async () => {
   assert.deepEqual(await says(), [false, "standby"], "the page is that of the other replica");
   await world.pass(20_000);
   assert.deepEqual(await says(), [true, undefined]);
-  await world.stop();
 });
 
 test("/debug counts Services that ask for failover, and lists the first hundred, or one that is requested", async () => {
@@ -92,13 +89,11 @@ test("/debug counts Services that ask for failover, and lists the first hundred,
   for (const key of ["shop/web", "shop/zoo"]) ask(c1, "false", "services", key);
   await world.pass(5000);
   assert.deepEqual(await failover(), { listed: undefined });
-  await world.stop();
 });
 
 test("/debug shows the state of each cluster and its reason", async () => {
   const { world, c1 } = await twoClusters();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", ["10.1.0.7"]);
   await world.pass(20_000);
   const { clusters, identity, leader } = JSON.parse((await page(c1, "/debug")).slice(4));
   assert.deepEqual(identity, { id: "c1" });
@@ -120,7 +115,6 @@ test("/debug shows the state of each cluster and its reason", async () => {
     slices: 1,
     refused: {},
   });
-  await world.stop();
 });
 
 test("parts that cannot be imported are counted and shown until they can be imported or are gone", async () => {
@@ -161,7 +155,6 @@ test("parts that cannot be imported are counted and shown until they can be impo
   await world.pass(5000);
   assert.deepEqual(await refused(), { c1: {} });
   assert.deepEqual(await gauge(), []);
-  await world.stop();
 });
 
 test("a metric shows how many exported services have their nearest ready endpoints here, elsewhere, or nowhere", async () => {
@@ -173,8 +166,7 @@ test("a metric shows how many exported services have their nearest ready endpoin
     [c1, "10.1.0.7"],
     [c2, "10.2.0.7"],
   ] as const) {
-    cluster.serve("shop/web", [address]);
-    cluster.export("shop/web");
+    cluster.offer("shop/web", [address]);
   }
   await world.pass(20_000);
   assert.deepEqual(await present(c1), ['nearest="local",exported_here="true"} 1']);
@@ -185,17 +177,14 @@ test("a metric shows how many exported services have their nearest ready endpoin
   c1.delete("ServiceExport", "shop/web");
   await world.pass(5000);
   assert.deepEqual(await present(c1), ['nearest="global",exported_here="false"} 1']);
-  c2.server.down = true;
-  c2.server.cut();
+  c2.server.fail();
   await world.pass(40_000);
   assert.deepEqual(await present(c1), ['nearest="none",exported_here="false"} 1']);
-  await world.stop();
 });
 
 test("metrics count exports and imports, and show the state of clusters", async () => {
   const { world, c1, c2 } = await twoClusters();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", ["10.1.0.7"]);
   c1.export("shop/nothing");
   await world.pass(20_000);
   assert.deepEqual(await metric(c1, "exports{"), [
@@ -210,8 +199,7 @@ test("metrics count exports and imports, and show the state of clusters", async 
     'state="waiting"} 0',
     'state="working"} 0',
   ]);
-  c1.server.down = true;
-  c1.server.cut();
+  c1.server.fail();
   await world.pass(40_000);
   assert.deepEqual(await metric(c2, "cluster_alive{"), ['member="c1"} 0', 'member="c2"} 1']);
   assert.deepEqual(await metric(c2, "cluster_up{"), ['member="c1"} 0', 'member="c2"} 1']);
@@ -221,7 +209,6 @@ test("metrics count exports and imports, and show the state of clusters", async 
   await world.pass(20_000);
   assert.deepEqual(await metric(c2, "cluster_alive{"), ['member="c2"} 1']);
   assert.deepEqual(await metric(c2, "imports{"), ['reason="exported"} 0']);
-  await world.stop();
 });
 
 test("metrics and /debug show which cluster is drained, by whom, why and until when", async () => {
@@ -249,5 +236,4 @@ test("metrics and /debug show which cluster is drained, by whom, why and until w
       object: "Secret clusterset-proxy/peer-c1",
     },
   ]);
-  await world.stop();
 });

@@ -66,7 +66,6 @@ for (const seconds of [8, 20, 60]) {
     it.turn("ready");
     await it.world.pass(1000);
     assert.deepEqual(it.imported(), all(""));
-    await it.world.stop();
   });
 }
 
@@ -94,7 +93,6 @@ test("endpoints that another product adds for other clusters do not count as rea
   it.turn("dead");
   await it.world.pass(10_000);
   assert.deepEqual(it.imported(), all("(serving)"));
-  await it.world.stop();
 });
 
 test("without an outage endpoints become unready at once", async () => {
@@ -102,7 +100,6 @@ test("without an outage endpoints become unready at once", async () => {
   it.turn("dead");
   await it.world.pass(1000);
   assert.deepEqual(it.imported(), all("(dead)"));
-  await it.world.stop();
 });
 
 test("endpoints that stay unready after an outage are published unready after 30 s", async () => {
@@ -111,5 +108,4 @@ test("endpoints that stay unready after an outage are published unready after 30
   it.turn("dead");
   await it.world.pass(45_000);
   assert.deepEqual(it.imported(), all("(dead)"));
-  await it.world.stop();
 });

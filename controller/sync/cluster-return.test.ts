@@ -13,16 +13,13 @@ test("a cluster whose API server was unavailable for minutes is alive again for 
     fc.asyncProperty(fc.integer({ min: 60, max: 240 }), numbers, async (seconds, stream) => {
       const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
-      assert.ok(c1 && c2);
       await world.pass(15_000);
-      c1.server.down = true;
-      c1.server.cut();
+      c1.server.fail();
       await world.pass(seconds * 1000);
       assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
       c1.server.down = false;
       await world.pass(SOON_MS);
       assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-      await world.stop();
     }),
     { numRuns: Number(process.env.RUNS ?? 4) },
   );
@@ -33,10 +30,8 @@ test("a cluster that returns has its present endpoints, never those from before 
     fc.asyncProperty(numbers, async (stream) => {
       const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
-      assert.ok(c1 && c2);
       await world.pass(15_000);
-      c1.server.down = true;
-      c1.server.cut();
+      c1.server.fail();
       c1.kill();
       await world.pass(60_000);
       assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
@@ -53,7 +48,6 @@ test("a cluster that returns has its present endpoints, never those from before 
       seen.add(c2.imported()["shop/web"]);
       assert.equal([...seen].at(-1), "vip 10.1.0.9");
       assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
-      await world.stop();
     }),
     { numRuns: Number(process.env.RUNS ?? 16) },
   );

@@ -144,8 +144,7 @@ const faults = fc.oneof(
     server.weather = { delay: lost * 1000, lost };
   }),
   onCluster(fc.constant(0), async (cluster) => {
-    await cluster.stop();
-    cluster.start();
+    await cluster.restart();
   }),
 );
 
@@ -268,7 +267,6 @@ test("after any history all clusters converge to the exports, and nothing is wri
         assert.deepEqual(cluster.sharedVips(), [], cluster.id);
         assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), [], `${cluster.id}\n${log}`);
       });
-      await world.stop();
     }),
     { numRuns: RUNS },
   );

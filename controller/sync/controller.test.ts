@@ -6,11 +6,9 @@ import { ControllerWorld } from "../../test/stages/controller-world.ts";
 test("an export is imported by every cluster with its namespace, and nothing is written at rest", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   const [c1, c2, c3] = world.clusters;
-  assert.ok(c1 && c2 && c3);
   for (const cluster of [c1, c2]) cluster.namespace("shop");
   world.start();
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", ["10.1.0.7"]);
   await world.pass(5000);
   assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7" });
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
@@ -20,43 +18,34 @@ test("an export is imported by every cluster with its namespace, and nothing is 
   world.clusters.forEach((cluster, i) => {
     assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), []);
   });
-  await world.stop();
 });
 
 test("exports of an unavailable cluster stay as a last resort across a restart, and recover with it", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
-  c1.server.down = true;
-  c1.server.cut();
-  await c2.stop();
-  c2.start();
+  c1.server.fail();
+  await c2.restart();
   await world.pass(20_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" }, "it has its time to renew");
   await world.pass(20_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(5000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" }, "who was stale is so");
   c1.server.down = false;
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-  await world.stop();
 });
 
 test("of two clusters with one ID on a hub the second writes nothing, and both report it", async () => {
   const world = ControllerWorld.withHub(["c1", "c1-other", "c2"]);
   const [first, second, c2] = world.clusters;
-  assert.ok(first && second && c2);
   for (const cluster of world.clusters) cluster.namespace("shop");
-  first.serve("shop/web", ["10.1.0.7"]);
-  first.export("shop/web");
+  first.offer("shop/web", ["10.1.0.7"]);
   first.start();
   c2.start();
   await world.pass(15_000);
-  second.serve("shop/web", ["10.9.0.9"]);
-  second.export("shop/web");
+  second.offer("shop/web", ["10.9.0.9"]);
   second.start();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
@@ -76,13 +65,11 @@ test("of two clusters with one ID on a hub the second writes nothing, and both r
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   assert.equal(c2.controller?.members.verdict("c1")?.reason, "member", "the conflict has ended");
-  await world.stop();
 });
 
 test("a user-managed import gets a VIP and no other change", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
-  assert.ok(c1);
   c1.namespace("shop");
   world.start();
   await world.pass(5000);
@@ -96,13 +83,11 @@ test("a user-managed import gets a VIP and no other change", async () => {
   assert.match(ips.join(), /^241\.0\.0\.\d+$/);
   assert.deepEqual(rest, { type: "ClusterSetIP", ports });
   assert.equal(made.status, undefined);
-  await world.stop();
 });
 
 test("a label that is no longer exported is removed, another writer's label stays", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
-  assert.ok(c1);
   world.start();
   c1.namespace("shop");
   c1.serve("shop/web", ["10.1.0.7"]);
@@ -126,13 +111,11 @@ test("a label that is no longer exported is removed, another writer's label stay
   const count = c1.server.writes.length;
   await world.pass(60_000);
   assert.deepEqual(c1.writesAfter(count), []);
-  await world.stop();
 });
 
 test("imports from a cluster that was unavailable since the start stay, those that other clusters withdraw do not", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   const [c1, c2, c3] = world.clusters;
-  assert.ok(c1 && c2 && c3);
   for (const cluster of world.clusters) cluster.namespace("shop");
   world.start();
   for (const [cluster, name] of [
@@ -141,14 +124,11 @@ test("imports from a cluster that was unavailable since the start stay, those th
     [c1, "both"],
     [c3, "both"],
   ] as const) {
-    cluster.serve(`shop/${name}`, [`10.${cluster.id.slice(1)}.0.7`]);
-    cluster.export(`shop/${name}`);
+    cluster.offer(`shop/${name}`, [`10.${cluster.id.slice(1)}.0.7`]);
   }
   await world.pass(5000);
-  c3.server.down = true;
-  c3.server.cut();
-  await c2.stop();
-  c2.start();
+  c3.server.fail();
+  await c2.restart();
   await world.pass(1000);
   for (const name of ["first", "both"]) c1.delete("ServiceExport", `shop/${name}`);
   await world.pass(60_000);
@@ -156,16 +136,13 @@ test("imports from a cluster that was unavailable since the start stay, those th
     "shop/third": "vip 10.3.0.7(serving)",
     "shop/both": "vip 10.3.0.7(serving)",
   });
-  await world.stop();
 });
 
 test("a Secret with an unusable kubeconfig removes nothing, even across a restart, and a fixed one reconnects", async () => {
   const world = await ControllerWorld.withExport(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
   world.misguided.add("c1");
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(60_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
   assert.match(c2.log.join("\n"), /Cannot use the kubeconfig in a peer's Secret/);
@@ -180,5 +157,23 @@ test("a Secret with an unusable kubeconfig removes nothing, even across a restar
   c1.serve("shop/web", ["10.1.0.8"]);
   await world.pass(1000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.8" });
-  await world.stop();
+});
+
+test("a controller that is stopped leaves no timer, whether its peers and its hub are there or not", async () => {
+  for (const isDown of [false, true]) {
+    for (const world of [
+      new ControllerWorld(["c1", "c2"]),
+      ControllerWorld.withHub(["c1", "c2"]),
+    ]) {
+      const [c1] = world.clusters;
+      c1.namespace("shop");
+      c1.offer("shop/web", ["10.1.0.7"]);
+      world.start();
+      await world.pass(60_000);
+      if (isDown) for (const server of [c1.server, world.hub]) server?.fail();
+      await world.pass(60_000);
+      await world.stop();
+      assert.equal(world.clock.pending, 0);
+    }
+  }
 });

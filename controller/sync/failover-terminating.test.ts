@@ -53,7 +53,6 @@ test("endpoints of another cluster are ready from the moment when the last local
   assert.equal(reasonOf(c1), "failover-prepared");
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   assert.deepEqual(eventsOf(c1), events);
-  await world.stop();
 });
 
 test("a controller that ends meanwhile leaves them ready, and the next one takes it back, also of a cluster that cannot be reached", async () => {
@@ -62,8 +61,7 @@ test("a controller that ends meanwhile leaves them ready, and the next one takes
   await world.pass(1000);
   await c1.stop();
   for (const { server } of [c2, c3]) {
-    server.down = true;
-    server.cut();
+    server.fail();
   }
   local(c1, READY);
   assert.deepEqual(conditionsOf(c1), [READY]);
@@ -71,5 +69,4 @@ test("a controller that ends meanwhile leaves them ready, and the next one takes
   await world.pass(20_000);
   assert.deepEqual(conditionsOf(c1), [LEAVING]);
   assert.deepEqual([failover(c1), reasonOf(c1)], [["c2 10.2.0.7"], "not-heard"]);
-  await world.stop();
 });

@@ -37,7 +37,6 @@ test("a full quota of EndpointSlices does not stop a change of the target: an ol
   assert.equal(reasonOf(c1), "failover-prepared");
   const failures = /task_failures_total{[^}]*task="failover"/;
   assert.doesNotMatch(await c1.metrics.text(), failures, "at once, without a retry");
-  await world.stop();
 });
 
 test("admission that refuses new slices does not keep those of dead endpoints, and the reason is reported", async () => {
@@ -70,7 +69,6 @@ test("admission that refuses new slices does not keep those of dead endpoints, a
   await world.pass(120_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
   assert.equal(reasonOf(c1), "failover-prepared");
-  await world.stop();
 });
 
 test("an error that may pass keeps the present slices until new ones are written", async () => {
@@ -82,7 +80,6 @@ test("an error that may pass keeps the present slices until new ones are written
   c1.server.admit = () => {};
   await world.pass(120_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  await world.stop();
 });
 
 test("an error that may pass of one slice is no Event, and one that lasts names what is left", async () => {
@@ -102,7 +99,6 @@ test("an error that may pass of one slice is no Event, and one that lasts names 
     eventsOf(c1).at(-1) ?? "",
     /^Warning FailoverPrepared: .* leads to endpoints of: c2\. \(slice-refused\)/,
   );
-  await world.stop();
 });
 
 test("a replica that is no longer the leader reports no Service, and the next one each Service once", async () => {
@@ -116,7 +112,6 @@ test("a replica that is no longer the leader reports no Service, and the next on
   await world.pass(60_000);
   assert.equal(reasonOf(c1), "failover-prepared");
   assert.match(await c1.metrics.text(), /failover_services{reason="failover-prepared"} 1\n/);
-  await world.stop();
 });
 
 test("a slice that is edited or deleted is put back, and one of another program with its name is left alone", async () => {
@@ -151,17 +146,14 @@ test("a slice that is edited or deleted is put back, and one of another program 
   );
   assert.deepEqual(at(c1.server.objects.get("endpointslices", key), ["endpoints"]), []);
   assert.equal(reasonOf(c1), "slice-foreign");
-  await world.stop();
 });
 
 test("slices stay while the controller is down, and a start without the other clusters changes nothing until they are heard or stale", async () => {
   const { world, c1, c2, c3 } = await open();
   await c1.stop();
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  c2.server.down = true;
-  c2.server.cut();
-  c3.server.down = true;
-  c3.server.cut();
+  c2.server.fail();
+  c3.server.fail();
   const writes = c1.server.writes.length;
   c1.start();
   await world.pass(20_000);
@@ -177,17 +169,14 @@ test("slices stay while the controller is down, and a start without the other cl
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   const touched = c1.server.writes.slice(writes).filter(({ key }) => key.includes(".failover."));
   assert.equal(touched.length, 4, "two slices written, two deleted");
-  await world.stop();
 });
 
 test("a restart in a steady state writes nothing and creates no Event", async () => {
   const { world, c1 } = await open();
   const [before, events] = [c1.server.writes.length, eventsOf(c1)];
-  await c1.stop();
-  c1.start();
+  await c1.restart();
   await world.pass(20_000);
   const touched = c1.writesAfter(before).filter(({ key }) => key.includes("web.c2"));
   assert.deepEqual(touched, []);
   assert.deepEqual(eventsOf(c1), events);
-  await world.stop();
 });

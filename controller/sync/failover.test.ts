@@ -16,7 +16,7 @@ import {
 } from "../../test/stages/failover-world.ts";
 
 test("a Service that asks has the nearest other cluster's ready endpoints as terminating ones, in a slice that it owns", async () => {
-  const { world, c1, c2, c3 } = await open();
+  const { c1, c2, c3 } = await open();
   const service = c1.server.objects.get("services", KEY);
   const [slice, ...more] = slicesOf(c1);
   assert.deepEqual(more, []);
@@ -39,7 +39,6 @@ test("a Service that asks has the nearest other cluster's ready endpoints as ter
     "Normal FailoverPrepared: While no local endpoint is ready, the ClusterIP leads to endpoints of: c2.",
   ]);
   assert.match(await c1.metrics.text(), /failover_services{reason="failover-prepared"} 1/);
-  await world.stop();
 });
 
 test("the slices follow the tiers: the next one without ready endpoints or at a silence of the nearest, and back; Events name the clusters", async () => {
@@ -54,12 +53,10 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   c2.serve(KEY, ["10.2.0.7"]);
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  c2.server.down = true;
-  c2.server.cut();
+  c2.server.fail();
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c3 10.3.0.7"]);
-  c3.server.down = true;
-  c3.server.cut();
+  c3.server.fail();
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "the last resort is the nearest again");
   for (const { server } of [c2, c3]) server.down = false;
@@ -67,7 +64,6 @@ test("the slices follow the tiers: the next one without ready endpoints or at a 
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   const targets = eventsOf(c1).map((event) => /endpoints of: (.*)\.$/.exec(event)?.[1]);
   assert.deepEqual(new Set(targets), new Set(["c2", "c3"]));
-  await world.stop();
 });
 
 test("a drain of the nearest cluster leads to the next one until it ends", async () => {
@@ -90,7 +86,6 @@ test("a drain of the nearest cluster leads to the next one until it ends", async
   annotate({});
   await world.pass(60_000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  await world.stop();
 });
 
 test("a region that the operator declares for a cluster counts, not the one that it publishes", async () => {
@@ -105,7 +100,6 @@ test("a region that the operator declares for a cluster counts, not the one that
     .map((slice) => at(slice, ["metadata", "labels", "topology.kubernetes.io/region"]));
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
   assert.deepEqual(regions, ["us"], "of the imported slice");
-  await world.stop();
 });
 
 test("a peer that renews its Lease, but whose slices cannot be listed, holds up only its own", async () => {
@@ -123,7 +117,6 @@ test("a peer that renews its Lease, but whose slices cannot be listed, holds up 
   c2.server.unserved.clear();
   await world.pass(120_000);
   assert.equal(reasonOf(c1), "failover-prepared");
-  await world.stop();
 });
 
 test("cluster selectors choose the tier, and a wall is never crossed", async () => {
@@ -154,7 +147,6 @@ test("cluster selectors choose the tier, and a wall is never crossed", async () 
   write({ "clusterset-proxy.io/cluster-selectors": "nonsense" });
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"], "an invalid list is ignored");
-  await world.stop();
 });
 
 test("the Namespace asks for all its Services, and a Service can say no; slices go with the request, the export or the import", async () => {
@@ -189,7 +181,6 @@ test("the Namespace asks for all its Services, and a Service can say no; slices 
   await world.pass(5000);
   assert.deepEqual(failover(c1), []);
   assert.match(await c1.metrics.text(), /refused_parts{from="own",reason="invalid-policy"} 1/);
-  await world.stop();
 });
 
 test("an operator forbids it with a flag, which also removes what is there", async () => {
@@ -201,7 +192,6 @@ test("an operator forbids it with a flag, which also removes what is there", asy
   await world.pass(20_000);
   assert.deepEqual(failover(c1), []);
   assert.equal(reasonOf(c1), "failover-forbidden");
-  await world.stop();
 });
 
 test("the cluster never exports its failover slices as its own endpoints, and they are no local readiness", async () => {
@@ -228,7 +218,6 @@ test("the cluster never exports its failover slices as its own endpoints, and th
   }
   await world.pass(5000);
   assert.equal(of(c2), "vip 10.2.0.7 10.3.0.7");
-  await world.stop();
 });
 
 test("an address that the Service's own slices begin to list leaves its failover slices", async () => {
@@ -239,7 +228,6 @@ test("an address that the Service's own slices begin to list leaves its failover
   c1.serve(KEY, ["10.1.0.7", "10.1.0.8"]);
   await world.pass(3000);
   assert.deepEqual(failover(c1), ["c2 10.2.0.7"]);
-  await world.stop();
 });
 
 test("a headless Service, one of type ExternalName, and an exporter with open ranges have no failover, with the reason in an Event", async () => {
@@ -266,5 +254,4 @@ test("a headless Service, one of type ExternalName, and an exporter with open ra
   for (const reason of ["service-headless", "service-external-name", "endpoint-cidrs-open"]) {
     assert.ok(reasons.includes(reason), `${reason}: ${reasons.join()}`);
   }
-  await world.stop();
 });

@@ -25,7 +25,6 @@ function list(value: unknown): unknown[] {
 async function stage() {
   const world = new ControllerWorld(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
   for (const [i, cluster] of world.clusters.entries()) {
     cluster.namespace("shop");
     for (const [j, key] of NAMES.entries()) {
@@ -47,8 +46,7 @@ function importsWritten(cluster: MemoryCluster, since: number): string[] {
 test("imports of a cluster that is unreachable since a restart say so once it is stale, and stop when it is read", async () => {
   const { world, c1, c2 } = await stage();
   await c2.stop();
-  c1.server.down = true;
-  c1.server.cut();
+  c1.server.fail();
   const slices = JSON.stringify(c2.imported());
   let since = c2.server.writes.length;
   c2.start();
@@ -66,8 +64,7 @@ test("imports of a cluster that is unreachable since a restart say so once it is
     "the endpoints of the lost cluster stay as a last resort",
   );
   since = c2.server.writes.length;
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(120_000);
   assert.deepEqual(c2.writesAfter(since), [], "another restart changes nothing");
   c1.server.down = false;
@@ -75,22 +72,18 @@ test("imports of a cluster that is unreachable since a restart say so once it is
   for (const key of NAMES) assert.match(String(messageOf(c2, key)), /^ClusterSetIP \S+\.$/);
   assert.deepEqual(importsWritten(c2, since), NAMES.toSorted(), "one write each");
   assert.equal(JSON.stringify(c2.imported()), slices);
-  await world.stop();
 });
 
 test("a restart writes nothing, also if a cluster's controller has stopped before and only its API server answers", async () => {
   const { world, c1, c2 } = await stage();
   let since = c2.server.writes.length;
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(120_000);
   assert.deepEqual(c2.writesAfter(since), []);
   await c1.stop();
   await world.pass(120_000);
   since = c2.server.writes.length;
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(120_000);
   assert.deepEqual(c2.writesAfter(since), []);
-  await world.stop();
 });

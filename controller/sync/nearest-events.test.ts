@@ -20,14 +20,12 @@ function eventsOf({ server }: MemoryCluster): string[] {
 async function open() {
   const world = new ControllerWorld(["c1", "c2"]);
   const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
   for (const [cluster, address] of [
     [c1, "10.1.0.7"],
     [c2, "10.2.0.7"],
   ] as const) {
     cluster.namespace("shop");
-    cluster.serve(KEY, [address]);
-    cluster.export(KEY);
+    cluster.offer(KEY, [address]);
   }
   world.start();
   await world.pass(40_000);
@@ -51,7 +49,6 @@ test("an import has an Event when its own cluster, or every cluster, loses its l
   await world.pass(5000);
   const back = "Normal EndpointsNearer x1: The nearest ready endpoints are in this cluster: c1.";
   assert.deepEqual(eventsOf(c1), [away, none, back]);
-  await world.stop();
 });
 
 test("a cluster that is stale, and one that begins to export, count as what they are: a loss, and no return", async () => {
@@ -64,11 +61,9 @@ test("a cluster that is stale, and one that begins to export, count as what they
   assert.equal(eventsOf(c1).length, 1, "a new export is no return");
   c1.serve(KEY, []);
   await world.pass(5000);
-  c2.server.down = true;
-  c2.server.cut();
+  c2.server.fail();
   await world.pass(60_000);
   assert.match(eventsOf(c1).at(-1) ?? "", /^Warning NoReadyEndpoint x1/);
-  await world.stop();
 });
 
 test("endpoints that come and go all the time cause 25 Events in a direction, and the next one has the number of those left out", async () => {
@@ -86,5 +81,4 @@ test("endpoints that come and go all the time cause 25 Events in a direction, an
   c1.serve(KEY, []);
   await world.pass(5000);
   assert.match(of("EndpointsFartherAway").at(-1) ?? "", / x16: /);
-  await world.stop();
 });

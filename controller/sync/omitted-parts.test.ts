@@ -22,8 +22,7 @@ function addresses(count: number): string[] {
 
 test("an import that is over its limit says so in its condition, until it is not", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-import", "5");
-  c1.serve("shop/web", addresses(9));
-  c1.export("shop/web");
+  c1.offer("shop/web", addresses(9));
   world.start();
   await world.pass(20_000);
   assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP .* Left out: too-many-rules\.$/);
@@ -31,7 +30,6 @@ test("an import that is over its limit says so in its condition, until it is not
   c1.serve("shop/web", addresses(3));
   await world.pass(20_000);
   assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
-  await world.stop();
 });
 
 test("an export with endpoints that it does not publish says so in its condition, until it has none", async () => {
@@ -61,14 +59,12 @@ test("an export with endpoints that it does not publish says so in its condition
   foreign("c1");
   await world.pass(20_000);
   assert.equal(readyOf(c1, "serviceexports"), published);
-  await world.stop();
 });
 
 test("an import says in its condition why endpoints of a peer were rejected, until none is", async () => {
   const { world, c1, c2 } = worldWith();
   const outside = ["203.0.113.5", "203.0.113.6", "169.254.169.254"];
-  c1.serve("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
-  c1.export("shop/web");
+  c1.offer("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
   world.start();
   await world.pass(20_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.0 10.1.0.1" });
@@ -84,13 +80,11 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
   c1.serve("shop/web", addresses(2));
   await world.pass(20_000);
   assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
-  await world.stop();
 });
 
 test("an export says in its condition why endpoints of its own cluster were rejected, until none is", async () => {
   const { world, c1 } = worldWith();
-  c1.serve("shop/web", [...addresses(2), "169.254.169.254", "241.0.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", [...addresses(2), "169.254.169.254", "241.0.0.7"]);
   world.start();
   await world.pass(20_000);
   const published = "True Published to this cluster's registry.";
@@ -104,7 +98,6 @@ test("an export says in its condition why endpoints of its own cluster were reje
   c1.serve("shop/web", addresses(2));
   await world.pass(20_000);
   assert.equal(readyOf(c1, "serviceexports"), published);
-  await world.stop();
 });
 
 test("an import says in its condition that slices of a peer are over the limit of its registry, until they are not", async () => {
@@ -113,8 +106,7 @@ test("an import says in its condition that slices of a peer are over the limit o
     ["shop/web", 3],
     ["shop/api", 4],
   ] as const) {
-    c1.serve(key, addresses(count));
-    c1.export(key);
+    c1.offer(key, addresses(count));
     if (key === "shop/web") world.start();
     await world.pass(20_000);
   }
@@ -131,5 +123,4 @@ test("an import says in its condition that slices of a peer are over the limit o
   c1.delete("ServiceExport", "shop/api");
   await world.pass(40_000);
   assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
-  await world.stop();
 });

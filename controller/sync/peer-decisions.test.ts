@@ -59,32 +59,26 @@ const NEAR = { exportedAnnotations: { [SELECTORS]: '["c2 only"]', [ON_DEATH]: "r
 
 test("a peer's policies do not reach an import unless --accept-policies-from names the peer", async () => {
   const world = await exporting({ c1: { none: true }, c2: NEAR });
-  const [c1] = world.clusters;
-  assert.ok(c1);
+  const c1 = world.cluster("c1");
   assert.deepEqual(metadataOf(c1, "annotations"), {});
   assert.deepEqual(c1.metrics.refusedOf("c2"), { "policy-not-accepted": 2 });
-  await world.stop();
   const open = await exporting({ c1: { none: true }, c2: NEAR }, ["--accept-policies-from", "c2"]);
-  const [accepting] = open.clusters;
-  assert.ok(accepting);
+  const accepting = open.cluster("c1");
   assert.deepEqual(metadataOf(accepting, "annotations"), NEAR.exportedAnnotations);
   assert.deepEqual(accepting.metrics.refusedOf("c2"), {});
-  await open.stop();
 });
 
 test("policies are those of the cluster's own export, even where a peer with an older one is accepted", async () => {
   const own = { exportedAnnotations: { [SELECTORS]: "[]" } };
   const specs = { c1: own, c2: NEAR };
   const world = await exporting(specs, ["--accept-policies-from", "c2"]);
-  const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   assert.deepEqual(metadataOf(c2, "annotations"), NEAR.exportedAnnotations);
   backdate(c2, "2021-01-01T00:00:00Z");
   await world.pass(20_000);
   assert.deepEqual(metadataOf(c1, "annotations"), own.exportedAnnotations);
   const conflict = c1.server.objects.get("serviceexports", KEY)?.status;
   assert.match(JSON.stringify(conflict), /NoConflicts/);
-  await world.stop();
 });
 
 test("an age before 2020 makes an export the newest", async () => {
@@ -92,14 +86,12 @@ test("an age before 2020 makes an export the newest", async () => {
     c1: { exportedLabels: { team: "one" } },
     c2: { exportedLabels: { team: "two" } },
   });
-  const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   backdate(c2, "0001-01-01T00:00:00Z");
   await world.pass(20_000);
   assert.deepEqual(metadataOf(c1, "labels"), { team: "one" });
   assert.deepEqual(c1.imported()[KEY], "vip 10.1.0.7 10.2.0.7");
   assert.deepEqual(c1.metrics.refusedOf("c2"), { "implausible-age": 1 });
-  await world.stop();
 });
 
 test("a cluster that takes over the decision by its age is reported by one Event on the import of each other cluster", async () => {
@@ -108,8 +100,7 @@ test("a cluster that takes over the decision by its age is reported by one Event
     c2: { exportedLabels: { team: "two" } },
     c3: { none: true },
   });
-  const [c1, c2, c3] = world.clusters;
-  assert.ok(c1 && c2 && c3);
+  const [c1, c2, c3] = [world.cluster("c1"), world.cluster("c2"), world.cluster("c3")];
   const others = [c1, c3];
   const before = others.map((cluster) => eventsOf(cluster).length);
   backdate(c2, "2021-01-01T00:00:00Z");
@@ -120,13 +111,11 @@ test("a cluster that takes over the decision by its age is reported by one Event
     assert.equal(events.length, 1);
     assert.match(String(events[0]), /^Warning: Cluster c2 decides conflicts now, instead of c1, /);
   }
-  await world.stop();
 });
 
 test("a peer that changes its age all the time causes 25 Events of an import at most", async () => {
   const world = await exporting({ c1: {}, c2: {} });
-  const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   backdate(c2, "2021-01-01T00:00:00Z");
   for (let i = 0; i < 40; i++) {
     await world.pass(300);
@@ -136,13 +125,11 @@ test("a peer that changes its age all the time causes 25 Events of an import at 
     .list("events")
     .filter((event) => at(event, ["involvedObject", "kind"]) === "ServiceImport");
   assert.equal(about.length, 25);
-  await world.stop();
 });
 
 test("no Event is created when the oldest export is deleted, and the next one decides", async () => {
   const world = await exporting({ c1: {}, c2: {} });
-  const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
+  const c1 = world.cluster("c1");
   const before = world.clusters.map((cluster) => eventsOf(cluster));
   c1.delete("ServiceExport", KEY);
   await world.pass(20_000);
@@ -153,7 +140,6 @@ test("no Event is created when the oldest export is deleted, and the next one de
     );
     assert.deepEqual(eventsOf(cluster), before[i]);
   }
-  await world.stop();
 });
 
 test("--deciding-cluster names the cluster that decides in a namespace, whatever the ages", async () => {
@@ -167,25 +153,20 @@ test("--deciding-cluster names the cluster that decides in a namespace, whatever
     const status = JSON.stringify(cluster.server.objects.get("serviceexports", KEY)?.status);
     assert.match(status, /exportedLabels is taken from the deciding cluster, .* of c2; 1\/2/);
   }
-  await world.stop();
 });
 
 test("an import gets only labels and annotations that --exported-keys matches", async () => {
   const labels = { team: "a", "example.com/a": "1", "example.org/b": "2", "example.org/c": "3" };
   const spec = { exportedLabels: labels, exportedAnnotations: labels };
   const world = await exporting({ c1: spec });
-  const [c1] = world.clusters;
-  assert.ok(c1);
+  const c1 = world.cluster("c1");
   for (const map of ["labels", "annotations"] as const) {
     assert.deepEqual(metadataOf(c1, map), { team: "a" });
   }
   assert.deepEqual(c1.metrics.refusedOf("c1"), { "key-not-allowed": 6 });
-  await world.stop();
   const open = await exporting({ c1: spec }, ["--exported-keys", "example.com/*,example.org/b"]);
-  const [opened] = open.clusters;
-  assert.ok(opened);
+  const opened = open.cluster("c1");
   for (const map of ["labels", "annotations"] as const) {
     assert.deepEqual(metadataOf(opened, map), { "example.com/a": "1", "example.org/b": "2" });
   }
-  await open.stop();
 });

@@ -9,13 +9,11 @@ const NAMES = ["kube-system/dns", "shop/web", "team-a/api", "team-b/api"];
 
 /** Both clusters have all namespaces, and c1 exports one Service in each. */
 function fill(world: ControllerWorld): readonly [MemoryCluster, MemoryCluster] {
-  const [c1, c2] = world.clusters;
-  assert.ok(c1 && c2);
+  const [c1, c2] = [world.cluster("c1"), world.cluster("c2")];
   for (const [i, key] of NAMES.entries()) {
     const [namespace = ""] = key.split("/");
     for (const cluster of world.clusters) cluster.namespace(namespace);
-    c1.serve(key, [`10.1.0.${i + 1}`]);
-    c1.export(key);
+    c1.offer(key, [`10.1.0.${i + 1}`]);
   }
   return [c1, c2];
 }
@@ -47,7 +45,6 @@ test("annotations on a peer's Secret say in which namespaces it may export, and 
     const refused = c2.metrics.refusedOf("c1")["namespace-not-allowed"] ?? 0;
     assert.equal(refused, NAMES.length - names.length);
   }
-  await world.stop();
 });
 
 test("on a hub the annotations are on the namespace of the registry", async () => {
@@ -63,5 +60,4 @@ test("on a hub the annotations are on the namespace of the registry", async () =
   assert.deepEqual(importsOf(c2), ["shop/web"]);
   // They do not limit what the cluster imports from itself.
   assert.deepEqual(importsOf(c1), NAMES);
-  await world.stop();
 });

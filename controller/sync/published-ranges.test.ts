@@ -46,7 +46,6 @@ test("the ranges of a peer are a ClusterProperty that agents accept; changes app
   leave();
   await world.pass(30_000);
   assert.equal(published(c2), undefined);
-  await world.stop();
 });
 
 test("another program's change is reverted, and a restart writes nothing", async () => {
@@ -65,7 +64,6 @@ test("another program's change is reverted, and a restart writes nothing", async
   const later = c2.server.writes.slice(length).map(({ kind }) => kind);
   assert.ok(!later.includes("clusterproperties"), later.join());
   assert.equal(published(c2), "10.1.0.0/16");
-  await world.stop();
 });
 
 test("ranges of peers are not published as properties of this cluster", async () => {
@@ -77,7 +75,6 @@ test("ranges of peers are not published as properties of this cluster", async ()
   const leases = JSON.stringify([...(world.hub?.objects.list("leases") ?? [])]);
   assert.match(leases, /clusterset-registry-c2/);
   assert.doesNotMatch(leases, /endpoint-cidrs/);
-  await world.stop();
 });
 
 test("a failure to publish is logged once and retried, and nothing else waits for it", async () => {
@@ -92,5 +89,4 @@ test("a failure to publish is logged once and retried, and nothing else waits fo
   c2.server.denied.clear();
   await world.pass(60_000);
   assert.equal(published(c2), "10.1.0.0/16");
-  await world.stop();
 });

@@ -30,8 +30,7 @@ test("an import with a VIP that agents refuse says so in its condition, until it
   await world.pass(20_000);
   assert.equal(readyOf(c2), `False VIPNotAllowed vip-not-allowed: 198.51.100.7 ${NOT_ALLOWED}`);
   const since = c2.server.writes.length;
-  await c2.stop();
-  c2.start();
+  await c2.restart();
   await world.pass(60_000);
   assert.deepEqual(c2.writesAfter(since), [], "it is said once");
   write(c2, "192.0.2.7", "198.51.100.7");
@@ -43,7 +42,6 @@ test("an import with a VIP that agents refuse says so in its condition, until it
   write(c2, "192.0.2.7");
   await world.pass(20_000);
   assert.equal(readyOf(c2), "True Ready ClusterSetIP 192.0.2.7.");
-  await world.stop();
 });
 
 test("an import with a VIP that no agent can program says so, whatever ranges are allowed", async () => {
@@ -55,7 +53,6 @@ test("an import with a VIP that no agent can program says so, whatever ranges ar
   write(c2, "2001:db8::7");
   await world.pass(20_000);
   assert.match(readyOf(c2), /^False IPFamilyNotSupported family-off: 2001:db8::7 /);
-  await world.stop();
 });
 
 test("of what a node and its cluster use, nothing is said: a VIP in a Service range may be ready", async () => {
@@ -64,17 +61,14 @@ test("of what a node and its cluster use, nothing is said: a VIP in a Service ra
   write(c2, "10.96.0.77");
   await world.pass(20_000);
   assert.equal(readyOf(c2).trim(), "");
-  await world.stop();
 });
 
 test("an export that adopts an import with a refused VIP keeps it, and is not ready", async () => {
   const { world, c1, c2 } = worldWith();
   world.start();
   write(c2, "198.51.100.7");
-  c1.serve(KEY, ["10.1.0.7"]);
-  c1.export(KEY);
+  c1.offer(KEY, ["10.1.0.7"]);
   await world.pass(20_000);
   assert.match(readyOf(c2), /^False VIPNotAllowed vip-not-allowed: 198\.51\.100\.7 /);
   assert.deepEqual(c2.imported(), { [KEY]: "vip 10.1.0.7" });
-  await world.stop();
 });

@@ -39,8 +39,7 @@ function addressesOf(object: unknown): string[] {
 async function publish(world: ControllerWorld, names: readonly string[], last: number) {
   for (const [i, cluster] of world.clusters.slice(0, 2).entries()) {
     for (const name of names) {
-      cluster.serve(`shop/${name}`, [`10.${i + 1}.0.1`, `10.${i + 1}.0.${last}`]);
-      cluster.export(`shop/${name}`);
+      cluster.offer(`shop/${name}`, [`10.${i + 1}.0.1`, `10.${i + 1}.0.${last}`]);
     }
   }
   await world.pass(5000);
@@ -75,8 +74,7 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
         await publish(world, later, 3);
         await world.pass(age);
         const before = world.clusters.map((cluster) => cluster.imported());
-        hub.down = true;
-        hub.cut();
+        hub.fail();
         const lost = losses(world.clusters);
         await world.pass(away);
         hub.objects.restore(backup, version + ahead);

@@ -38,8 +38,7 @@ function onHub({ hub }: ControllerWorld, annotations: Record<string, string>): v
 /** The hub stops responding, to controllers that are started later, too. */
 function turnOff(world: ControllerWorld): void {
   assert.ok(world.hub);
-  world.hub.down = true;
-  world.hub.cut();
+  world.hub.fail();
 }
 
 /** Two members of a hub, of which c1 exports shop/web; `flags` of both. */
@@ -50,8 +49,7 @@ async function open(...flags: readonly string[]) {
     cluster.flags = flags;
     cluster.namespace("shop");
   }
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", ["10.1.0.7"]);
   world.start();
   await world.pass(40_000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
@@ -110,7 +108,6 @@ test("a tenant's slice does not decide how a cluster is used after a start", asy
     await world.pass(MINUTE);
     assert.deepEqual(shiftsOf(c2), []);
     assert.deepEqual(slicesAfter(c2, writes), []);
-    await world.stop();
   }
 });
 
@@ -126,7 +123,6 @@ test("a cluster that was stale before a start is stale after it, whatever a tena
     await world.pass(1000);
     assert.equal(c2.imported()["shop/web"], LAST["shop/web"]);
   }
-  await world.stop();
 });
 
 test("a change of the leader writes no slice, however long the cluster was out of rotation by each replica's clock", async () => {
@@ -150,15 +146,13 @@ test("a change of the leader writes no slice, however long the cluster was out o
     assert.deepEqual(slicesAfter(c2, writes), []);
     assert.deepEqual(shiftsOf(c2), shifts);
   }
-  await world.stop();
 });
 
 test("own endpoints that were held back before a start are used when they are ready again, while the hub is down, and do not return node by node", async () => {
   const { world, c1 } = await open();
   // All are unready, as after an outage.
   c1.serve("shop/web", ["10.1.0.7"], ["10.1.0.7"]);
-  c1.server.down = true;
-  c1.server.cut();
+  c1.server.fail();
   await world.pass(60_000);
   c1.server.down = false;
   await world.pass(20_000);
@@ -180,7 +174,6 @@ test("own endpoints that were held back before a start are used when they are re
   await world.pass(30_000);
   assert.deepEqual(c1.imported(), USED);
   assert.deepEqual(shiftsOf(c1), []);
-  await world.stop();
 });
 
 test("a drain whose object cannot be read after a start ends at its time, and is shown until then", async () => {
@@ -200,7 +193,6 @@ test("a drain whose object cannot be read after a start ends at its time, and is
   await world.pass(2 * MINUTE);
   assert.deepEqual(c1.imported(), USED);
   assert.doesNotMatch(messageOf(c1), /Drained/);
-  await world.stop();
 });
 
 test("a peer's drain that cannot be read after a start is known until its end, and over when the peer can be read", async () => {
@@ -210,8 +202,7 @@ test("a peer's drain that cannot be read after a start is known until its end, a
   annotate(c1, drainOf(world, 10));
   await world.pass(5000);
   assert.deepEqual(c2.imported(), LAST);
-  c1.server.down = true;
-  c1.server.cut();
+  c1.server.fail();
   c2.kill();
   c2.start();
   const drainIn = ({ controller }: MemoryCluster) => controller?.members.drains.inForce("c1");
@@ -224,7 +215,6 @@ test("a peer's drain that cannot be read after a start is known until its end, a
   c1.server.down = false;
   await world.pass(MINUTE);
   assert.deepEqual(c2.imported(), USED);
-  await world.stop();
 });
 
 test("what is recorded is a property of no cluster, and is deleted with its cluster", async () => {
@@ -238,7 +228,6 @@ test("what is recorded is a property of no cluster, and is deleted with its clus
   world.hub?.objects.delete("namespaces", registryNamespace("c1"));
   await world.pass(MINUTE);
   assert.equal(c2.server.objects.get("clusterproperties", RECORD), undefined);
-  await world.stop();
 });
 
 test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged once", async () => {
@@ -252,7 +241,6 @@ test("a drain that cannot be recorded takes effect and ends all the same, and th
   onHub(world, {});
   await world.pass(2 * MINUTE);
   assert.deepEqual(c2.imported(), USED);
-  await world.stop();
 });
 
 test("the own drain that was removed while controller and hub were down is over at the start", async () => {
@@ -266,7 +254,6 @@ test("the own drain that was removed while controller and hub were down is over 
   c1.start();
   await world.pass(30_000);
   assert.deepEqual(c1.imported(), USED);
-  await world.stop();
 });
 
 test("a drain that was removed on the hub while the controller was down ends when the hub is listed", async () => {
@@ -284,5 +271,4 @@ test("a drain that was removed on the hub while the controller was down ends whe
   world.hub.down = false;
   await world.pass(MINUTE);
   for (const cluster of [c1, c2]) assert.deepEqual(cluster.imported(), USED);
-  await world.stop();
 });

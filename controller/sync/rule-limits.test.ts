@@ -22,17 +22,14 @@ test("a cluster over its share of an import is cut, and takes nothing from the o
   c1.serve("shop/web", addresses("10.1.0", 3));
   await world.pass(20_000);
   assert.match(await c2.metrics.text(), new RegExp(`${REFUSED} 0\n`));
-  await world.stop();
 });
 
 test("a cluster over its limit keeps what was admitted, and the rest comes when there is room", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
-  c1.serve("shop/api", addresses("10.1.0", 4));
-  c1.export("shop/api");
+  c1.offer("shop/api", addresses("10.1.0", 4));
   world.start();
   await world.pass(20_000);
-  c1.serve("shop/web", addresses("10.1.1", 3));
-  c1.export("shop/web");
+  c1.offer("shop/web", addresses("10.1.1", 3));
   await world.pass(20_000);
   const api = "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4";
   assert.deepEqual(c2.imported(), { "shop/api": api, "shop/web": "vip" });
@@ -43,5 +40,4 @@ test("a cluster over its limit keeps what was admitted, and the rest comes when 
     "shop/api": "vip 10.1.0.1",
     "shop/web": "vip 10.1.1.1 10.1.1.2 10.1.1.3",
   });
-  await world.stop();
 });

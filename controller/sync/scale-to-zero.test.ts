@@ -33,12 +33,10 @@ test("scaling to zero and back is never handled as a mass loss, in any order wit
     fc.asyncProperty(ends, random, async (parts, stream) => {
       const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
-      assert.ok(c1 && c2);
       for (const cluster of world.clusters) cluster.namespace("shop");
       const counts = new Map<string, number>(NAMES.map((name) => [name, 130]));
       for (const name of NAMES) {
-        c1.serve(name, addresses(130));
-        c1.export(name);
+        c1.offer(name, addresses(130));
       }
       world.start();
       await world.pass(15_000);
@@ -66,7 +64,6 @@ test("scaling to zero and back is never handled as a mass loss, in any order wit
         assert.deepEqual(cluster.imported(), wanted(), cluster.log.slice(-20).join("\n"));
         assert.doesNotMatch(await cluster.metrics.text(), /reason="doubtful"} [1-9]/);
       }
-      await world.stop();
     }),
     { numRuns: RUNS },
   );

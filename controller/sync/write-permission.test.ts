@@ -28,8 +28,7 @@ test("a reconcile whose clock passes the end of the Lease between two writes doe
     }
     return response;
   };
-  c1.serve("shop/web", ["10.1.0.7"]);
-  c1.export("shop/web");
+  c1.offer("shop/web", ["10.1.0.7"]);
   for (let ms = 0; ms < 5000 && !hasPaused; ms++) await world.pass(1);
   assert.ok(hasPaused);
   const status = () => server.objects.get("serviceimports", "shop/web")?.status;
@@ -37,5 +36,4 @@ test("a reconcile whose clock passes the end of the Lease between two writes doe
   assert.equal(status(), undefined);
   await world.pass(60_000);
   assert.deepEqual(at(status(), ["clusters"]), [{ cluster: "c1" }], "written after re-election");
-  await world.stop();
 });

@@ -117,6 +117,12 @@ export class MemoryCluster {
     await Promise.all([this.#replicas.shift()?.controller.stop(), this.#world.pass(30_000)]);
   }
 
+  /** Stops the oldest replica, and starts another one. */
+  async restart(): Promise<void> {
+    await this.stop();
+    this.start();
+  }
+
   /** Kills the oldest replica. */
   kill(): void {
     this.#replicas.shift()?.life.kill();
@@ -165,6 +171,12 @@ export class MemoryCluster {
   export(key: string): void {
     const [namespace = "", name = ""] = key.split("/");
     this.apply({ kind: "ServiceExport", metadata: { namespace, name } });
+  }
+
+  /** A Service with these endpoints, and its export. */
+  offer(key: string, addresses: readonly string[]): void {
+    this.serve(key, addresses);
+    this.export(key);
   }
 
   /** Introduces another cluster; `way`: how it is reached, `scope`: annotations that limit what it may export. */
@@ -238,11 +250,14 @@ export class MemoryCluster {
   }
 }
 
+/** A cluster for each name, in the same order. */
+type Clusters<Names extends readonly string[]> = { readonly [I in keyof Names]: MemoryCluster };
+
 /** Clusters in memory that know each other, each with a controller, on one clock that a test moves on. */
-export class ControllerWorld {
+export class ControllerWorld<const Names extends readonly string[] = readonly string[]> {
   readonly clock = new FakeClock();
   readonly random: () => number;
-  clusters: readonly MemoryCluster[];
+  readonly clusters: Clusters<Names>;
   /** Clusters without a Secret that names them. */
   readonly misguided = new Set<string>();
   /** How long a cluster may be silent (`--lease-duration`). */
@@ -250,38 +265,27 @@ export class ControllerWorld {
   /** Undefined: each cluster publishes on its own API server. */
   hub: MemoryApiServer | undefined;
 
-  constructor(ids: readonly string[], random: () => number = () => 0.5) {
+  constructor(names: Names, random: () => number = () => 0.5, onHub = false) {
     this.random = random;
-    this.clusters = ids.map((id) => new MemoryCluster(this, id));
-    for (const cluster of this.clusters) {
-      for (const id of ids) if (id !== cluster.id) cluster.introduce(id);
-    }
+    const made = names.map((name) => new MemoryCluster(this, name, name.split("-")[0]));
+    this.clusters = made as unknown as Clusters<Names>;
+    if (onHub) this.hub = this.#newHub();
+    else for (const { id } of made) for (const one of made) if (one.id !== id) one.introduce(id);
   }
 
   /** Clusters in step, the first of which exports shop/web with one endpoint, 10.1.0.7; all have the namespace. */
-  static async withExport(ids: readonly string[], random?: () => number): Promise<ControllerWorld> {
+  static async withExport<const Ids extends readonly string[]>(ids: Ids, random?: () => number) {
     const world = new ControllerWorld(ids, random);
     for (const cluster of world.clusters) cluster.namespace("shop");
-    world.clusters[0]?.serve("shop/web", ["10.1.0.7"]);
-    world.clusters[0]?.export("shop/web");
+    world.clusters[0]?.offer("shop/web", ["10.1.0.7"]);
     world.start();
     await world.pass(5000);
     return world;
   }
 
   /** Clusters that publish on a hub, by name; each calls itself what is before a hyphen: `c1-other` is another c1. */
-  static withHub(names: readonly string[], random?: () => number): ControllerWorld {
-    const world = new ControllerWorld([], random);
-    const hub = new MemoryApiServer("hub", world.clock, world.random);
-    world.hub = hub;
-    world.clusters = names.map((name) => new MemoryCluster(world, name, name.split("-")[0]));
-    for (const { id } of world.clusters) {
-      const name = registryNamespace(id);
-      const labels = { "clusterset-proxy.io/registry": id };
-      const metadata = { name, labels, annotations: POD_RANGES };
-      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
-    }
-    return world;
+  static withHub<const Names extends readonly string[]>(names: Names, random?: () => number) {
+    return new ControllerWorld(names, random, true);
   }
 
   cluster(id: string): MemoryCluster {
@@ -319,6 +323,18 @@ export class ControllerWorld {
   /** Stops all controllers. */
   async stop(): Promise<void> {
     for (const cluster of this.clusters) while (cluster.replicas > 0) await cluster.stop();
+  }
+
+  /** A hub with the registry of each cluster. */
+  #newHub(): MemoryApiServer {
+    const hub = new MemoryApiServer("hub", this.clock, this.random);
+    for (const { id } of this.clusters) {
+      const name = registryNamespace(id);
+      const labels = { "clusterset-proxy.io/registry": id };
+      const metadata = { name, labels, annotations: POD_RANGES };
+      hub.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
+    }
+    return hub;
   }
 
   /** Lets all that can happen without time happen. */

@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { debugView } from "../../controller/observe/debug.ts";
 import { at, type Fields } from "../doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "./controller-world.ts";
@@ -49,12 +48,10 @@ export function reasonOf({ controller }: MemoryCluster): string | undefined {
 export async function open(...flags: readonly string[]) {
   const world = new ControllerWorld(["c1", "c2", "c3"]);
   const [c1, c2, c3] = world.clusters;
-  assert.ok(c1 && c2 && c3);
   for (const [i, cluster] of world.clusters.entries()) {
     cluster.flags = ["--region", i === 2 ? "us" : "eu"];
     cluster.namespace("shop");
-    cluster.serve(KEY, [`10.${i + 1}.0.7`]);
-    cluster.export(KEY);
+    cluster.offer(KEY, [`10.${i + 1}.0.7`]);
   }
   c1.flags = ["--region", "eu", ...flags];
   ask(c1, "true");

@@ -105,6 +105,12 @@ export class MemoryApiServer implements ApiServer {
 
   async close(): Promise<void> {}
 
+  /** It is unreachable from now on, and all connections break. */
+  fail(): void {
+    this.down = true;
+    this.cut();
+  }
+
   /** Open watches. */
   get watches(): number {
     return this.#watches.size;
