@@ -7,7 +7,7 @@ import { TimeSlice } from "./event-loop.ts";
 
 for (const initialEvents of ["sent", "refused"] as const) {
   test(`a reflector yields to the event loop while it reports a long list, initial events ${initialEvents}`, async () => {
-    const it = new ReflectorStage();
+    await using it = new ReflectorStage();
     for (let i = 0; i < 40; i++) it.things.put(`o${i}`, i);
     it.server.initialEvents = initialEvents;
     it.server.page = 100;
@@ -22,7 +22,6 @@ for (const initialEvents of ["sent", "refused"] as const) {
       reported.push(it.believed.size - before);
     }
     assert.equal(Math.max(...reported), 2);
-    await it.stop();
   });
 }
 

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 test("the version of a server is requested by a list of one object of any label, since searching for a label could take long", async () => {
-  const it = new ReflectorStage({ labelSelector: "colour", fieldSelector: "metadata.name=o1" });
+  await using it = new ReflectorStage({
+    labelSelector: "colour",
+    fieldSelector: "metadata.name=o1",
+  });
   it.things.put("o1", 1);
   await it.start();
   await it.pass(20_000);
@@ -19,5 +22,4 @@ test("the version of a server is requested by a list of one object of any label,
     ],
   );
   assert.equal(again?.searchParams.get("labelSelector"), "colour");
-  await it.stop();
 });

@@ -12,7 +12,7 @@ import { ApiWriter } from "./writer.ts";
 const RESOURCES = ["services", "endpointslices", "namespaces", "leases"] as const;
 
 /** A process that follows some kinds of one API server, and what became of that. */
-class Followers {
+class Followers implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly server: MemoryApiServer;
   /** When each kind was asked for, but for its first time. */
@@ -67,7 +67,7 @@ class Followers {
     return this.clock.now() - began;
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const stopped = Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
     await this.pass(1000);
     await stopped;
@@ -91,7 +91,7 @@ function chance(): () => number {
 
 describe("an API server that was unreachable for minutes", () => {
   test("is watched again by all within 1.5 s after the first success, and within 10 s after its return", async () => {
-    const it = new Followers(chance());
+    await using it = new Followers(chance());
     await it.pass(20_000);
     assert.equal(it.areWatching, true);
     for (let outage = 0; outage < 10; outage++) {
@@ -105,11 +105,10 @@ describe("an API server that was unreachable for minutes", () => {
       assert.ok(rest <= 1500, `the others ${rest} ms later`);
       await it.pass(20_000);
     }
-    await it.stop();
   });
 
   test("gets a request every ten seconds from one client, and from the others as rarely as before", async () => {
-    const it = new Followers(chance());
+    await using it = new Followers(chance());
     await it.pass(20_000);
     it.server.down = true;
     it.server.cut();
@@ -120,11 +119,10 @@ describe("an API server that was unreachable for minutes", () => {
     const [scout = 0, ...others] = counts;
     assert.ok(scout >= 60 && scout <= 120, counts.join(" "));
     for (const count of others) assert.ok(count >= 20 && count <= 40, counts.join(" "));
-    await it.stop();
   });
 
   test("is watched again within seconds after a successful write", async () => {
-    const it = new Followers(chance());
+    await using it = new Followers(chance());
     const { api, clock } = it;
     const writer = new ApiWriter({ api, clock, fieldManager: "test" });
     const leases = {
@@ -152,13 +150,12 @@ describe("an API server that was unreachable for minutes", () => {
     await look();
     const all = await it.pass(60_000, () => it.areWatching);
     assert.ok(all <= 1500, `${all} ms`);
-    await it.stop();
   });
 });
 
 describe("an API server that responds, and immediately closes every connection", () => {
   test("receives fewer and fewer requests: a client whose watch was cut off does not wake others", async () => {
-    const it = new Followers(chance());
+    await using it = new Followers(chance());
     await it.pass(20_000);
     for (let second = 0; second < 120; second++) {
       it.server.cut();
@@ -173,11 +170,10 @@ describe("an API server that responds, and immediately closes every connection",
     for (const count of counts) assert.ok(count <= 80, counts.join(" "));
     await it.pass(60_000);
     assert.equal(it.areWatching, true);
-    await it.stop();
   });
 
   test("is watched again within seconds if it does so once, when it returns after minutes", async () => {
-    const it = new Followers(chance());
+    await using it = new Followers(chance());
     await it.pass(20_000);
     it.server.down = true;
     it.server.cut();
@@ -187,7 +183,6 @@ describe("an API server that responds, and immediately closes every connection",
     it.server.cut();
     const all = await it.pass(60_000, () => it.areWatching);
     assert.ok(all <= 2000, `${all} ms`);
-    await it.stop();
   });
 });
 

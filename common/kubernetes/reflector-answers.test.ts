@@ -5,45 +5,39 @@ import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 
 // Answers to writes and events of a watch have connections of their own: either may be the first to arrive.
 
-/** A reflection of three objects, and of one more that was just written: `web`, and what that write is answered with. */
-async function written(): Promise<{ it: ReflectorStage; answer: Fields }> {
-  const it = await ReflectorStage.of(3);
-  it.things.put("web", 7);
-  const answer = it.things.get("web");
-  assert.ok(answer);
-  return { it, answer };
+/** Writes an object, and returns what that write is answered with. */
+function write({ things }: ReflectorStage, name = "web"): Fields | undefined {
+  things.put(name, 7);
+  return things.get(name);
 }
 
 describe("the response to a write", () => {
   test("is reported immediately, and its watch event is ignored", async () => {
-    const it = await ReflectorStage.of(3);
+    await using it = await ReflectorStage.of(3);
     it.news();
     it.server.disturb("freeze");
-    it.things.put("web", 7);
-    it.reflector.wrote(it.things.get("web"));
+    it.reflector.wrote(write(it));
     assert.deepEqual(it.news(), ["+shop/web"]);
     await it.pass(1_200_000);
     assert.ok(!it.news().includes("+shop/web"));
     assert.deepEqual(it.believed, it.actual);
-    await it.end();
   });
 
   test("does not restore an object that the watch has reported as deleted", async () => {
-    const { it, answer } = await written();
+    await using it = await ReflectorStage.of(3);
+    const answer = write(it);
     it.things.delete("web");
     await it.settle();
     assert.deepEqual(it.news().slice(-2), ["+shop/web", "-shop/web"]);
     it.reflector.wrote(answer);
     assert.deepEqual(it.news(), []);
-    await it.end();
   });
 
   test("does not restore an object that was deleted without a watch, and that the list in progress lacks", async () => {
-    const it = await ReflectorStage.of(3);
+    await using it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
     it.server.disturb("expired");
-    it.things.put("web", 7);
-    const answer = it.things.get("web");
+    const answer = write(it);
     it.things.delete("web");
     it.things.put("o0", 1);
     it.onChanged = () => {
@@ -57,25 +51,22 @@ describe("the response to a write", () => {
       ["+shop/web", "-shop/web"],
     );
     assert.deepEqual(it.believed, it.actual);
-    await it.end();
   });
 
   test("after the version of the list in progress is not missing in that list", async () => {
-    const it = await ReflectorStage.of(3);
+    await using it = await ReflectorStage.of(3);
     it.server.initialEvents = "refused";
     it.server.objects.compact();
     it.server.disturb("expired");
     it.things.put("o0", 1);
     it.onChanged = () => {
       it.onChanged = () => undefined;
-      it.things.put("web", 7);
-      it.reflector.wrote(it.things.get("web"));
+      it.reflector.wrote(write(it));
     };
     it.news();
     await it.pass(2000);
     assert.ok(!it.news().includes("-shop/web"));
     assert.deepEqual(it.believed, it.actual);
-    await it.end();
   });
 
   for (const [name, what] of [
@@ -83,15 +74,14 @@ describe("the response to a write", () => {
     ["web", "an object that is new"],
   ] as const) {
     test(`of ${what} that comes after the list's moment, and before its first byte, is neither an older server nor missing`, async () => {
-      const it = await ReflectorStage.of(3);
+      await using it = await ReflectorStage.of(3);
       const request = it.server.request.bind(it.server);
       let isWritten = false;
       it.server.request = async (asked) => {
         const answer = await request(asked);
         if (!isWritten && asked.path.includes("sendInitialEvents")) {
           isWritten = true;
-          it.things.put(name, 7);
-          it.reflector.wrote(it.things.get(`${name}`));
+          it.reflector.wrote(write(it, name));
         }
         return answer;
       };
@@ -106,22 +96,19 @@ describe("the response to a write", () => {
         ["+shop/o2", `+shop/${name}`, "listing", "watching"],
       );
       assert.deepEqual(it.believed, it.actual);
-      await it.end();
     });
   }
 
   test("of a restored server is reported, although its versions are lower than known ones", async () => {
-    const it = await ReflectorStage.of(20);
+    await using it = await ReflectorStage.of(20);
     it.things.restore(["o0"], it.things.version - 10);
     it.server.disturb("reset");
     await it.pass(2000);
     assert.equal(it.state, "doubtful");
-    it.things.put("web", 7);
     it.news();
-    it.reflector.wrote(it.things.get("web"));
+    it.reflector.wrote(write(it));
     assert.deepEqual(it.news(), ["+shop/web"]);
     await it.pass(30_000);
     assert.deepEqual(it.believed, it.actual);
-    await it.end();
   });
 });

@@ -13,7 +13,7 @@ async function watching(): Promise<ReflectorStage> {
 }
 
 test("after an outage, an expired history is relisted immediately", async () => {
-  const it = await watching();
+  await using it = await watching();
   it.server.disturb("reset");
   for (let i = 0; i < 6; i++) it.server.faults.push({ kind: "refused" });
   await it.pass(10_000);
@@ -24,11 +24,10 @@ test("after an outage, an expired history is relisted immediately", async () => 
   await it.settle();
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
-  await it.stop();
 });
 
 test("a history that expires repeatedly is relisted less and less often", async () => {
-  const it = await watching();
+  await using it = await watching();
   it.server.asked.splice(0);
   for (let second = 0; second < 60; second++) {
     it.server.disturb("expired");
@@ -36,7 +35,6 @@ test("a history that expires repeatedly is relisted less and less often", async 
   }
   const lists = it.server.asked.filter((path) => path.includes("sendInitial")).length;
   assert.ok(lists >= 4 && lists <= 8, `${lists}`);
-  await it.stop();
 });
 
 test("no failed, rejected or invalid response removes anything, and each has its reason", async () => {
@@ -51,7 +49,7 @@ test("no failed, rejected or invalid response removes anything, and each has its
     [{ kind: "half", bytes: 30, clean: true }, "unreachable"],
   ] as const;
   for (const [fault, reason] of cases) {
-    const it = await ReflectorStage.of(4);
+    await using it = await ReflectorStage.of(4);
     it.news();
     it.server.disturb("expired");
     it.server.faults.push(fault, fault, fault);
@@ -64,17 +62,15 @@ test("no failed, rejected or invalid response removes anything, and each has its
       it.news().filter((line) => line.startsWith("-")),
       [],
     );
-    await it.end();
   }
 });
 
 test("a rejected watch-list is retried as pages: only then it is forbidden", async () => {
-  const it = await ReflectorStage.of(1, ({ server }) => {
+  await using it = await ReflectorStage.of(1, ({ server }) => {
     for (let i = 0; i < 2; i++) server.faults.push({ kind: "status", status: 403 });
   });
   assert.equal(it.state, "forbidden");
   assert.equal(it.told.includes("listed"), false);
-  await it.end();
 });
 
 /** What is waited after each of these faults, once the watch has ended. */
@@ -94,59 +90,54 @@ const REFUSED: RequestFault = { kind: "refused" };
 const FORBIDDEN: RequestFault = { kind: "status", status: 403 };
 
 test("failures in a row back off from 0.8 to 30 seconds, and are forgotten after a watch that lasts", async () => {
-  const it = await ReflectorStage.of(1);
+  await using it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const all = await waits(it, ...Array(8).fill(FORBIDDEN));
   assert.deepEqual(all, [1200, 2400, 4800, 9600, 19_200, 22_500, 22_500, 22_500]);
   await it.pass(60_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(await waits(it, REFUSED), [1200]);
-  await it.end();
 });
 
 test("a single client of a server that does not respond retries at least every ten seconds", async () => {
-  const it = await ReflectorStage.of(1);
+  await using it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const all = await waits(it, ...Array(6).fill(REFUSED));
   assert.deepEqual(all, [1200, 2400, 4800, 7500, 7500, 7500]);
   await it.pass(60_000);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("a rejection by a starting server resets the backoff, once", async () => {
-  const it = await ReflectorStage.of(1);
+  await using it = await ReflectorStage.of(1);
   await it.pass(20_000);
   const away = Array(6).fill(REFUSED);
   const all = await waits(it, ...away, FORBIDDEN, FORBIDDEN, REFUSED, FORBIDDEN, FORBIDDEN);
   assert.deepEqual(all.slice(6), [1200, 2400, 4800, 9600, 19_200]);
   await it.pass(60_000);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("Retry-After is respected", async () => {
-  const it = await ReflectorStage.of(1, ({ server }) => {
+  await using it = await ReflectorStage.of(1, ({ server }) => {
     server.faults.push({ kind: "status", status: 429, retryAfter: "20" });
   });
   assert.equal(it.state, "throttled");
   assert.equal(it.clock.next, 22_500);
   await it.pass(22_500);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("a server that closes every watch immediately does not cause a tight loop", async () => {
-  const it = await ReflectorStage.of(1);
+  await using it = await ReflectorStage.of(1);
   for (let i = 0; i < 20; i++) it.server.faults.push({ kind: "body", text: "" });
   it.server.disturb("close");
   await it.pass(60_000);
   assert.ok(it.server.asked.length < 15, String(it.server.asked.length));
-  await it.end();
 });
 
 test("a watch without data is reopened, without a report if the server is healthy", async () => {
-  const it = await ReflectorStage.of(3);
+  await using it = await ReflectorStage.of(3);
   it.news();
   it.server.disturb("freeze");
   it.things.delete("o0");
@@ -154,22 +145,20 @@ test("a watch without data is reopened, without a report if the server is health
   assert.equal(it.believed.size, 3);
   await it.pass(3000);
   assert.deepEqual(it.news(), ["-shop/o0"]);
-  await it.end();
 });
 
 test("a suspended server is reported, and its return is detected", async () => {
-  const it = await ReflectorStage.of(3);
+  await using it = await ReflectorStage.of(3);
   it.server.disturb("freeze");
   for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "silent" });
   await it.pass(185_000);
   assert.equal(it.state, "stalled");
   await it.pass(120_000);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("an optional resource that is missing twice is listed as empty, and requested every 30 seconds", async () => {
-  const it = new ReflectorStage({ optional: true });
+  await using it = new ReflectorStage({ optional: true });
   it.server.served = [];
   await it.start();
   assert.deepEqual(it.news(), ["not-served"]);
@@ -181,11 +170,10 @@ test("an optional resource that is missing twice is listed as empty, and request
   assert.deepEqual(it.news(), []);
   await it.pass(1000);
   assert.deepEqual(it.news(), ["listing", "+shop/late", "watching"]);
-  await it.end();
 });
 
 test("a required resource is retried until it is served", async () => {
-  const it = new ReflectorStage();
+  await using it = new ReflectorStage();
   it.server.served = [];
   await it.start();
   await it.pass(300_000);
@@ -193,11 +181,10 @@ test("a required resource is retried until it is served", async () => {
   it.server.served = ["v1"];
   await it.pass(30_000);
   assert.deepEqual(it.news(), ["listing", "listed", "watching"]);
-  await it.end();
 });
 
 test("the known objects of a resource that is no longer served stay", async () => {
-  const it = new ReflectorStage({ optional: true });
+  await using it = new ReflectorStage({ optional: true });
   for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
   await it.start();
   it.server.served = [];
@@ -205,5 +192,4 @@ test("the known objects of a resource that is no longer served stay", async () =
   await it.pass(300_000);
   assert.equal(it.state, "not-served");
   assert.equal(it.believed.size, 3);
-  await it.end();
 });

@@ -4,7 +4,7 @@ import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { Untaken } from "./reflector-events.ts";
 
 test("it lists by a watch, then reports every change", async () => {
-  const it = await ReflectorStage.of(2);
+  await using it = await ReflectorStage.of(2);
   assert.deepEqual(it.news(), ["listing", "+shop/o0", "+shop/o1", "listed", "watching"]);
   it.things.put("o1", 7);
   it.things.put("new", 8);
@@ -13,12 +13,11 @@ test("it lists by a watch, then reports every change", async () => {
   assert.deepEqual(it.news(), ["+shop/o1", "+shop/new", "-shop/o0"]);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.server.asked.length, 1);
-  await it.end();
 });
 
 for (const initialEvents of ["refused", "failed", "ignored"] as const) {
   test(`it lists in pages where initial events are ${initialEvents}`, async () => {
-    const it = await ReflectorStage.of(7, ({ server }) => {
+    await using it = await ReflectorStage.of(7, ({ server }) => {
       server.initialEvents = initialEvents;
     });
     await it.pass(10_000);
@@ -33,12 +32,11 @@ for (const initialEvents of ["refused", "failed", "ignored"] as const) {
     await it.pass(2000);
     assert.equal(it.state, "watching");
     assert.equal(it.server.asked.filter((path) => path.includes("sendInitial")).length, 0);
-    await it.end();
   });
 }
 
 test("a closed or broken watch resumes where it ended, and reports nothing twice", async () => {
-  const it = await ReflectorStage.of(3);
+  await using it = await ReflectorStage.of(3);
   for (const fault of ["close", "reset", "half-line", "repeat"] as const) {
     await it.pass(20_000);
     it.news();
@@ -49,11 +47,10 @@ test("a closed or broken watch resumes where it ended, and reports nothing twice
     assert.deepEqual(objects, ["+shop/o1"], fault);
     assert.equal(it.state ?? "watching", "watching");
   }
-  await it.end();
 });
 
 test("an object that was deleted without a watch, and is no longer in the history, is removed by the next list", async () => {
-  const it = await ReflectorStage.of(5);
+  await using it = await ReflectorStage.of(5);
   it.server.disturb("expired");
   it.things.delete("o2");
   it.server.objects.compact();
@@ -62,11 +59,10 @@ test("an object that was deleted without a watch, and is no longer in the histor
   assert.ok(it.told.includes("expired"));
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.believed.size, 4);
-  await it.end();
 });
 
 test("a list that would remove most objects is applied after a second list, ten seconds later", async () => {
-  const it = await ReflectorStage.of(5);
+  await using it = await ReflectorStage.of(5);
   it.server.disturb("expired");
   it.things.restore(["o4"], 50);
   it.server.objects.compact();
@@ -76,11 +72,10 @@ test("a list that would remove most objects is applied after a second list, ten 
   await it.pass(10_000);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("a list that was incomplete once removes nothing", async () => {
-  const it = await ReflectorStage.of(5);
+  await using it = await ReflectorStage.of(5);
   const empty = {
     kind: "ThingList",
     apiVersion: "example.io/v1",
@@ -96,11 +91,10 @@ test("a list that was incomplete once removes nothing", async () => {
   assert.equal(it.state, "watching");
   assert.equal(it.told.filter((line) => line.startsWith("-")).length, 0);
   assert.deepEqual(it.believed, it.actual);
-  await it.end();
 });
 
 test("a server that was restored from a backup is detected, although its watch reports no error", async () => {
-  const it = await ReflectorStage.of(30);
+  await using it = await ReflectorStage.of(30);
   await it.pass(20_000);
   it.server.disturb("reset");
   it.server.faults.push({ kind: "refused" });
@@ -114,11 +108,10 @@ test("a server that was restored from a backup is detected, although its watch r
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.believed.size, 29);
-  await it.end();
 });
 
 test("no object of a server that was restored and has caught up is missed with listsAfterLoss", async () => {
-  const it = new ReflectorStage({ listsAfterLoss: true });
+  await using it = new ReflectorStage({ listsAfterLoss: true });
   for (let i = 0; i < 30; i++) it.things.put(`o${i}`, i);
   await it.start();
   const backup = it.things.version;
@@ -135,11 +128,10 @@ test("no object of a server that was restored and has caught up is missed with l
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.believed.get("shop/o0"), 1000);
-  await it.end();
 });
 
 test("no object of a server that was restored and has caught up is missed once another client finds the restore", async () => {
-  const it = await ReflectorStage.of(30);
+  await using it = await ReflectorStage.of(30);
   const backup = it.things.version;
   for (let i = 30; i < 35; i++) it.things.put(`o${i}`, i);
   await it.pass(20_000);
@@ -157,11 +149,10 @@ test("no object of a server that was restored and has caught up is missed once a
   assert.equal(it.told.filter((line) => line === "rewound").length, 1);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
-  await it.end();
 });
 
 test("a restore that a response shows while the connection is lost is reported before the next list", async () => {
-  const it = await ReflectorStage.of(30);
+  await using it = await ReflectorStage.of(30);
   let told = 0;
   it.server.recovery.onRestored({}, () => told++);
   for (let i = 0; i < 3; i++) it.server.faults.push({ kind: "refused" });
@@ -175,11 +166,10 @@ test("a restore that a response shows while the connection is lost is reported b
   await it.pass(60_000);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(told, 1);
-  await it.end();
 });
 
 test("a reflector that finds a restore tells the other clients of the server once, and never answers another", async () => {
-  const it = await ReflectorStage.of(30);
+  await using it = await ReflectorStage.of(30);
   let told = 0;
   it.server.recovery.onRestored({}, () => told++);
   it.server.recovery.restored({});
@@ -190,12 +180,11 @@ test("a reflector that finds a restore tells the other clients of the server onc
   await it.pass(60_000);
   assert.equal(told, 2);
   assert.deepEqual(it.believed, it.actual);
-  await it.end();
 });
 
 test("ERROR, garbage and a row of failures in the middle of a watch lead to a new list", async () => {
   for (const fault of ["expired", "garbage"] as const) {
-    const it = await ReflectorStage.of(3);
+    await using it = await ReflectorStage.of(3);
     it.things.delete("o1");
     it.server.disturb(fault);
     await it.settle();
@@ -204,12 +193,11 @@ test("ERROR, garbage and a row of failures in the middle of a watch lead to a ne
     await it.pass(2000);
     assert.ok(it.server.asked.at(-1)?.includes("sendInitialEvents"));
     assert.deepEqual(it.believed, it.actual);
-    await it.end();
   }
 });
 
 test("the first served version is used, and another one once it is not served any more", async () => {
-  const it = new ReflectorStage({ versions: ["v1beta1", "v1alpha1"] });
+  await using it = new ReflectorStage({ versions: ["v1beta1", "v1alpha1"] });
   for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
   it.server.served = ["v1alpha1"];
   await it.start();
@@ -226,35 +214,27 @@ test("the first served version is used, and another one once it is not served an
     [],
   );
   assert.equal(it.state ?? "watching", "watching");
-  await it.end();
 });
 
-test("a failed handler gets the object again when the watch ends; other objects are reported in any case", async () => {
-  const it = await ReflectorStage.of(3, (of) => {
-    of.throwing = 1;
+for (const [thrown, name, logged] of [
+  [new Error("not taken"), "fails", 1],
+  [new Untaken("full"), "takes no more", 0],
+] as const) {
+  test(`a handler that ${name} gets the object again when the watch ends, with ${logged} line logged; other objects are reported in any case`, async () => {
+    await using it = await ReflectorStage.of(3, (of) => {
+      of.throwing = 1;
+      of.thrown = thrown;
+    });
+    assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
+    assert.equal(it.errors.length, logged);
+    assert.equal(it.state, "watching");
+    await it.pass(600_000);
+    assert.deepEqual(it.believed, it.actual);
   });
-  assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
-  assert.equal(it.errors.length, 1);
-  assert.equal(it.state, "watching");
-  await it.pass(600_000);
-  assert.deepEqual(it.believed, it.actual);
-  await it.end();
-});
-
-test("a handler that takes no more gets the object again when the watch ends, and nothing is logged", async () => {
-  const it = await ReflectorStage.of(3, (of) => {
-    of.throwing = 1;
-    of.thrown = new Untaken("full");
-  });
-  assert.deepEqual([...it.believed.keys()], ["shop/o1", "shop/o2"]);
-  assert.deepEqual(it.errors, []);
-  await it.pass(600_000);
-  assert.deepEqual(it.believed, it.actual);
-  await it.end();
-});
+}
 
 test("an unconfirmed list is repeated, although a watch could resume from before it", async () => {
-  const it = await ReflectorStage.of(3, (of) => void of.throwing++);
+  await using it = await ReflectorStage.of(3, (of) => void of.throwing++);
   it.things.restore(["o0"], 50);
   it.server.disturb("close");
   await it.settle();
@@ -262,11 +242,10 @@ test("an unconfirmed list is repeated, although a watch could resume from before
   await it.pass(10_000);
   assert.equal(it.state, "watching");
   assert.deepEqual(it.believed, it.actual);
-  await it.end();
 });
 
 test("a watch resumes after the last event, and reports its state only once it has recovered", async () => {
-  const it = await ReflectorStage.of(
+  await using it = await ReflectorStage.of(
     3,
     ({ server }) => void server.faults.push({ kind: "refused" }),
   );
@@ -276,45 +255,41 @@ test("a watch resumes after the last event, and reports its state only once it h
   it.server.disturb("close");
   await it.settle();
   assert.match(it.server.asked[2] ?? "", /resourceVersion=104$/);
-  await it.end();
 });
 
 test("a bookmark among initial events does not end them: it lists by pages", async () => {
-  const it = await ReflectorStage.of(3, ({ server }) => {
+  await using it = await ReflectorStage.of(3, ({ server }) => {
     const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "103" } } };
     server.faults.push({ kind: "body", text: `${JSON.stringify(bookmark)}\n` });
   });
   assert.deepEqual(it.believed, it.actual);
   assert.match(it.server.asked[1] ?? "", /limit=500/);
   assert.equal(it.state, "watching");
-  await it.end();
 });
 
 test("a list of another kind is garbage", async () => {
   const list = { apiVersion: "other.io/v1", metadata: { resourceVersion: "900" }, items: [] };
-  const it = await ReflectorStage.of(3, ({ server }) => {
+  await using it = await ReflectorStage.of(3, ({ server }) => {
     server.faults.push({ kind: "status", status: 400 });
     server.faults.push({ kind: "body", text: JSON.stringify(list) });
   });
   assert.equal(it.state, "garbage");
   assert.equal(it.told.includes("listed"), false);
-  await it.end();
 });
 
 test("a handler may stop it, and gets no events that have already arrived", async () => {
-  const it = new ReflectorStage();
+  await using it = new ReflectorStage();
   for (let i = 0; i < 3; i++) it.things.put(`o${i}`, i);
   it.server.chunk = 10_000;
   it.onChanged = () => void it.stop();
   await it.start();
   await it.stop();
   assert.deepEqual(it.news(), ["listing", "+shop/o0"]);
-  await it.end();
 });
 
 test("stop ends it at any point, and no event follows", async () => {
   for (const when of ["connecting", "listing", "watching", "waiting"] as const) {
-    const it = new ReflectorStage();
+    await using it = new ReflectorStage();
     it.things.put("o0", 0);
     it.server.chunk = 1;
     if (when === "connecting") it.server.faults.push({ kind: "silent" });
@@ -326,7 +301,6 @@ test("stop ends it at any point, and no event follows", async () => {
     it.things.put("o1", 1);
     await stopped;
     await it.pass(400_000);
-    await it.end();
     assert.equal(it.server.watches, 0, when);
   }
 });

@@ -21,7 +21,7 @@ function ebb(it: ReflectorStage, prefix: string, count: number): void {
 }
 
 test("a flood during a watch stops the reader, and nothing that is known is removed", async () => {
-  const it = await small();
+  await using it = await small();
   flood(it, "flood-", 40);
   await it.pass(600_000);
   const news = it.news();
@@ -35,12 +35,11 @@ test("a flood during a watch stops the reader, and nothing that is known is remo
   await it.pass(60_000);
   assert.deepEqual(it.believed, it.actual);
   assert.equal(it.news().at(-1), "watching");
-  await it.end();
 });
 
 for (const initialEvents of ["sent", "refused"] as const) {
   test(`a first list with too many objects is never complete, and its end recovers (initial events ${initialEvents})`, async () => {
-    const it = new ReflectorStage({ most: 5 });
+    await using it = new ReflectorStage({ most: 5 });
     it.server.initialEvents = initialEvents;
     flood(it, "flood-", 12);
     await it.start();
@@ -51,12 +50,11 @@ for (const initialEvents of ["sent", "refused"] as const) {
     await it.pass(60_000);
     assert.deepEqual(it.believed, it.actual);
     assert.equal(it.told.at(-1), "watching");
-    await it.end();
   });
 }
 
 test("all objects may be replaced by as many as are allowed", async () => {
-  const it = await small();
+  await using it = await small();
   flood(it, "flood-", 9);
   await it.pass(60_000);
   ebb(it, "flood-", 9);
@@ -64,7 +62,6 @@ test("all objects may be replaced by as many as are allowed", async () => {
   flood(it, "new-", 5);
   await it.pass(120_000);
   assert.deepEqual(it.believed, it.actual);
-  await it.end();
 });
 
 test("in any history of floods, known objects are bounded, a complete list's stay, and the end recovers", async () => {
@@ -76,7 +73,7 @@ test("in any history of floods, known objects are bounded, a complete list's sta
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
-      const it = await small();
+      await using it = await small();
       for (const { prefix, count, clears, fault } of steps) {
         flood(it, prefix, count);
         if (fault !== null) it.server.disturb(fault);
@@ -88,7 +85,6 @@ test("in any history of floods, known objects are bounded, a complete list's sta
       for (const prefix of ["p", "q", "r", "s"]) ebb(it, prefix, 14);
       await it.pass(120_000);
       assert.deepEqual(it.believed, it.actual);
-      await it.stop();
     }),
     { numRuns: 40 },
   );

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { field, textField } from "../../api/parse/fields.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
@@ -19,7 +20,7 @@ export interface Weather {
 export const FINE: Weather = { delay: 5, lost: 0, error: 0 };
 
 /** Replicas that elect a leader by one Lease, on clocks of their own, over ways that delay and lose. */
-export class LeaseWorld {
+export class LeaseWorld implements AsyncDisposable {
   /** True time. */
   readonly clock = new FakeClock();
   readonly server = new LeaseServer();
@@ -56,6 +57,14 @@ export class LeaseWorld {
   async settle(): Promise<void> {
     await setImmediate();
     for (const replica of this.replicas) replica.ask();
+  }
+
+  /** All replicas end; there must never have been two leaders, and nothing may be pending. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const one of this.replicas) if (!one.stopped) void one.stop();
+    await this.pass(30_000);
+    assert.deepEqual(this.wrong, []);
+    assert.equal(this.clock.pending, 0);
   }
 
   /** Those that say they lead. */

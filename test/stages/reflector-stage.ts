@@ -12,7 +12,7 @@ import { Things } from "../doubles/things.ts";
 const QUERY: ResourceQuery = { group: "example.io", versions: ["v1"], resource: "things" };
 
 /** A reflector, its API server in memory, and everything that it has reported. */
-export class ReflectorStage {
+export class ReflectorStage implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly server = new MemoryApiServer("one", this.clock, () => 0.5);
   readonly things = new Things(this.server.objects);
@@ -98,7 +98,7 @@ export class ReflectorStage {
   }
 
   /** Stops it; every report must have been right, and nothing may be pending. */
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     assert.deepEqual(this.wrong, []);
     assert.equal(this.clock.pending, 0);
