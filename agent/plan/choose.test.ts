@@ -5,13 +5,11 @@ import type { Candidate } from "./candidates.ts";
 import { type ChoicePolicy, choose } from "./choose.ts";
 
 interface Case {
-  readonly name: string;
+  /** Each endpoint, and what becomes of it: `+` if it takes traffic, else why not. */
   readonly endpoints: string;
   readonly policy?: Partial<ChoicePolicy>;
   /** Index of the tier in use before. */
   readonly inUse?: number;
-  /** For each endpoint: `+` if it takes traffic, else why not. */
-  readonly fates: string;
   readonly reason?: string;
 }
 
@@ -31,327 +29,221 @@ const NINE_TO_ONE = {
 const TWO = { minReady: { endpoints: 2 } };
 const FOUR = { minReady: { endpoints: 4 } };
 
-const CASES: readonly Case[] = [
-  {
-    name: "nobody outside of a wall, in any condition, although nobody inside is ready",
-    endpoints: "0n 2r| 2s| 2t| 2r!|",
-    fates: "not-ready unselected unselected unselected unselected",
+const CASES: Readonly<Record<string, Case>> = {
+  "nobody outside of a wall, in any condition, although nobody inside is ready": {
+    endpoints: "0n not-ready, 2r| unselected, 2s| unselected, 2t| unselected, 2r!| unselected",
     reason: "no-selected-endpoint",
   },
-  {
-    name: "one inside that only serves before ready ones outside",
-    endpoints: "0t 1r!! 2r|",
-    fates: "+ farther-tier unselected",
+  "one inside that only serves before ready ones outside": {
+    endpoints: "0t +, 1r!! farther-tier, 2r| unselected",
     reason: SERVING,
   },
-  {
-    name: "nobody where nobody outside could take a connection either",
-    endpoints: "0n 2n|",
-    fates: "not-ready unselected",
+  "nobody where nobody outside could take a connection either": {
+    endpoints: "0n not-ready, 2n| unselected",
     reason: "no-endpoint",
   },
-  {
-    name: "clusters with a weight, and no others",
-    endpoints: "1r 1rb 0n 2r",
+  "clusters with a weight, and no others": {
+    endpoints: "1r +, 1rb +, 0n not-ready, 2r farther-tier",
     policy: NINE_TO_ONE,
-    fates: "+ + not-ready farther-tier",
   },
-  {
-    name: "clusters without a weight when no other of the tier is left",
-    endpoints: "1n 0r 0rb 2r",
+  "clusters without a weight when no other of the tier is left": {
+    endpoints: "1n not-ready, 0r +, 0rb +, 2r farther-tier",
     policy: NINE_TO_ONE,
-    fates: "not-ready + + farther-tier",
   },
-  {
-    name: "nobody without a weight beside one that has one",
-    endpoints: "1r 1rb 1r",
+  "nobody without a weight beside one that has one": {
+    endpoints: "1r zero-weight, 1rb +, 1r zero-weight",
     policy: { clusterWeights: new Map([["c2b", 1]]) },
-    fates: "zero-weight + zero-weight",
   },
-  {
-    name: "the zone inside each cluster that has a weight",
-    endpoints: "1rz 1r 1rb 1rb",
+  "the zone inside each cluster that has a weight": {
+    endpoints: "1rz +, 1r other-zone, 1rb +, 1rb +",
     policy: { ...NINE_TO_ONE, ...ZONE },
-    fates: "+ other-zone + +",
   },
-  {
-    name: "the next tier while the nearest has too few",
-    endpoints: "0r 0n 0s 1r 1r 2r",
+  "the next tier while the nearest has too few": {
+    endpoints: "0r too-few-ready, 0n not-ready, 0s serving, 1r +, 1r +, 2r farther-tier",
     policy: TWO,
-    fates: "too-few-ready not-ready serving + + farther-tier",
     reason: FEW,
   },
-  {
-    name: "the nearest ready one if no tier has enough",
-    endpoints: "0r 0n 1r 2r",
+  "the nearest ready one if no tier has enough": {
+    endpoints: "0r +, 0n not-ready, 1r farther-tier, 2r farther-tier",
     policy: TWO,
-    fates: "+ not-ready farther-tier farther-tier",
   },
-  {
-    name: "ready ones that do not answer as none",
-    endpoints: "0r!! 0r!! 0r 1r 1r",
+  "ready ones that do not answer as none": {
+    endpoints: "0r!! unanswering, 0r!! unanswering, 0r too-few-ready, 1r +, 1r +",
     policy: TWO,
-    fates: "unanswering unanswering too-few-ready + +",
     reason: FEW,
   },
-  {
-    name: "the tier in use while it has three quarters of enough",
-    endpoints: "0r 0r 0r 0n 1r 1r 1r 1r 1r",
+  "the tier in use while it has three quarters of enough": {
+    endpoints:
+      "0r +, 0r +, 0r +, 0n not-ready, 1r farther-tier, 1r farther-tier, 1r farther-tier, 1r farther-tier, 1r farther-tier",
     policy: FOUR,
     inUse: 0,
-    fates: "+ + + not-ready farther-tier farther-tier farther-tier farther-tier farther-tier",
   },
-  {
-    name: "another than the tier in use that has less than three quarters of enough",
-    endpoints: "0r 0r 0n 0n 1r 1r 1r 1r",
+  "another than the tier in use that has less than three quarters of enough": {
+    endpoints:
+      "0r too-few-ready, 0r too-few-ready, 0n not-ready, 0n not-ready, 1r +, 1r +, 1r +, 1r +",
     policy: FOUR,
     inUse: 0,
-    fates: "too-few-ready too-few-ready not-ready not-ready + + + +",
     reason: FEW,
   },
-  {
-    name: "another nearer tier only when it has enough",
-    endpoints: "0r 0r 0r 0n 1r 1r 1r 1r",
+  "another nearer tier only when it has enough": {
+    endpoints:
+      "0r too-few-ready, 0r too-few-ready, 0r too-few-ready, 0n not-ready, 1r +, 1r +, 1r +, 1r +",
     policy: FOUR,
     inUse: 1,
-    fates: "too-few-ready too-few-ready too-few-ready not-ready + + + +",
     reason: FEW,
   },
-  {
-    name: "another nearer tier as soon as it has enough",
-    endpoints: "0r 0r 0r 0r 0n 1r 1r 1r 1r",
+  "another nearer tier as soon as it has enough": {
+    endpoints:
+      "0r +, 0r +, 0r +, 0r +, 0n not-ready, 1r farther-tier, 1r farther-tier, 1r farther-tier, 1r farther-tier",
     policy: FOUR,
     inUse: 1,
-    fates: "+ + + + not-ready farther-tier farther-tier farther-tier farther-tier",
   },
-  {
-    name: "the farther tier in use while it has three quarters and the nearer has too few",
-    endpoints: "0r 0r 0r 0n 1r 1r 1r 1n 2r 2r 2r 2r",
+  "the farther tier in use while it has three quarters and the nearer has too few": {
+    endpoints:
+      "0r too-few-ready, 0r too-few-ready, 0r too-few-ready, 0n not-ready, 1r +, 1r +, 1r +, 1n not-ready, 2r farther-tier, 2r farther-tier, 2r farther-tier, 2r farther-tier",
     policy: FOUR,
     inUse: 1,
-    fates:
-      "too-few-ready too-few-ready too-few-ready not-ready + + + not-ready farther-tier farther-tier farther-tier farther-tier",
     reason: FEW,
   },
-  {
-    name: "the tier in use although one of two does not answer for a moment",
-    endpoints: "0r 0r!! 1r 1r",
+  "the tier in use although one of two does not answer for a moment": {
+    endpoints: "0r +, 0r!! unanswering, 1r farther-tier, 1r farther-tier",
     policy: TWO,
     inUse: 0,
-    fates: "+ unanswering farther-tier farther-tier",
   },
-  {
-    name: "a part of what the tier lists, but for those that terminate",
-    endpoints: "0r 0r 0n 0t 1r 1r",
+  "a part of what the tier lists, but for those that terminate": {
+    endpoints: "0r +, 0r +, 0n not-ready, 0t terminating, 1r farther-tier, 1r farther-tier",
     policy: { minReady: { percent: 66 } },
-    fates: "+ + not-ready terminating farther-tier farther-tier",
   },
-  {
-    name: "others of the tier before one that does not answer",
-    endpoints: "1r! 1r 2r",
-    fates: "unanswering + farther-tier",
+  "others of the tier before one that does not answer": {
+    endpoints: "1r! unanswering, 1r +, 2r farther-tier",
   },
-  {
-    name: "the next tier before one that is alone and does not answer",
-    endpoints: "1n 1r! 2r",
-    fates: "not-ready unanswering +",
+  "the next tier before one that is alone and does not answer": {
+    endpoints: "1n not-ready, 1r! unanswering, 2r +",
   },
-  {
-    name: "half of a tier although none of it answers: those that were found last",
-    endpoints: "1r! 1r! 1r! 2r",
-    fates: "unanswering + + farther-tier",
+  "half of a tier although none of it answers: those that were found last": {
+    endpoints: "1r! unanswering, 1r! +, 1r! +, 2r farther-tier",
   },
-  {
-    name: "half of the ready ones although none of them answers, however many others the tier has",
-    endpoints: "1r! 1r! 1t 1s 2r",
-    fates: "unanswering + terminating serving farther-tier",
+  "half of the ready ones although none of them answers, however many others the tier has": {
+    endpoints: "1r! unanswering, 1r! +, 1t terminating, 1s serving, 2r farther-tier",
   },
-  {
-    name: "half of those with a weight although none of them answers, however many have none",
-    endpoints: "1r! 1r! 1rb 1rb 2r",
+  "half of those with a weight although none of them answers, however many have none": {
+    endpoints: "1r! unanswering, 1r! +, 1rb zero-weight, 1rb zero-weight, 2r farther-tier",
     policy: { clusterWeights: new Map([["c2", 1]]) },
-    fates: "unanswering + zero-weight zero-weight farther-tier",
   },
-  {
-    name: "nothing of a cluster that does not answer",
-    endpoints: "1r!! 1r!! 2r",
-    fates: "unanswering unanswering +",
+  "nothing of a cluster that does not answer": {
+    endpoints: "1r!! unanswering, 1r!! unanswering, 2r +",
   },
-  {
-    name: "a serving one before those that do not answer",
-    endpoints: "1r!! 2t",
-    fates: "unanswering +",
+  "a serving one before those that do not answer": {
+    endpoints: "1r!! unanswering, 2t +",
     reason: SERVING,
   },
-  {
-    name: "the nearest when none answers, ready ones first",
-    endpoints: "1t!! 1r!! 2r!!",
-    fates: "terminating + farther-tier",
+  "the nearest when none answers, ready ones first": {
+    endpoints: "1t!! terminating, 1r!! +, 2r!! farther-tier",
     reason: UNANSWERING,
   },
-  {
-    name: "a farther one that does not answer is farther",
-    endpoints: "0r 1r!",
-    fates: "+ farther-tier",
+  "a farther one that does not answer is farther": { endpoints: "0r +, 1r! farther-tier" },
+  "all ready ones of the nearest tier": {
+    endpoints: "0r +, 0r +, 1r farther-tier, 2r farther-tier",
   },
-  {
-    name: "all ready ones of the nearest tier",
-    endpoints: "0r 0r 1r 2r",
-    fates: "+ + farther-tier farther-tier",
+  "the regional tier when the local has none": { endpoints: "1r +, 2r farther-tier" },
+  "the global tier when it is all there is": { endpoints: "2r +, 2r +" },
+  "the next tier's ready before the nearest's serving": {
+    endpoints: "0t terminating, 0s serving, 0n not-ready, 1r +, 2r farther-tier",
   },
-  {
-    name: "the regional tier when the local has none",
-    endpoints: "1r 2r",
-    fates: "+ farther-tier",
+  "the last tier's ready before any serving": { endpoints: "0t terminating, 1s serving, 2r +" },
+  "ready ones alone where others serve": {
+    endpoints: "0r +, 0t terminating, 0s serving, 0n not-ready",
   },
-  { name: "the global tier when it is all there is", endpoints: "2r 2r", fates: "+ +" },
-  {
-    name: "the next tier's ready before the nearest's serving",
-    endpoints: "0t 0s 0n 1r 2r",
-    fates: "terminating serving not-ready + farther-tier",
-  },
-  {
-    name: "the last tier's ready before any serving",
-    endpoints: "0t 1s 2r",
-    fates: "terminating serving +",
-  },
-  {
-    name: "ready ones alone where others serve",
-    endpoints: "0r 0t 0s 0n",
-    fates: "+ terminating serving not-ready",
-  },
-  {
-    name: "serving ones, nearest first, when none is ready",
-    endpoints: "0t 0s 0n 1s 2t",
-    fates: "+ + not-ready farther-tier farther-tier",
+  "serving ones, nearest first, when none is ready": {
+    endpoints: "0t +, 0s +, 0n not-ready, 1s farther-tier, 2t farther-tier",
     reason: SERVING,
   },
-  {
-    name: "a farther tier's serving when the nearer has none",
-    endpoints: "0n 1n 2t 2s",
-    fates: "not-ready not-ready + +",
+  "a farther tier's serving when the nearer has none": {
+    endpoints: "0n not-ready, 1n not-ready, 2t +, 2s +",
     reason: SERVING,
   },
-  {
-    name: "nobody when all are not ready",
-    endpoints: "0n 1n 2n",
-    fates: "not-ready not-ready not-ready",
+  "nobody when all are not ready": {
+    endpoints: "0n not-ready, 1n not-ready, 2n not-ready",
     reason: "no-endpoint",
   },
-  { name: "nobody when there is none", endpoints: "", fates: "", reason: "no-endpoint" },
+  "nobody when there is none": { endpoints: "", reason: "no-endpoint" },
 
-  {
-    name: "this node's under internalTrafficPolicy Local",
-    endpoints: "0r@ 0r 1r",
+  "this node's under internalTrafficPolicy Local": {
+    endpoints: "0r@ +, 0r other-node, 1r other-node",
     policy: LOCAL,
-    fates: "+ other-node other-node",
   },
-  {
-    name: "nobody under Local when this node has none",
-    endpoints: "0r 1r 0n@",
+  "nobody under Local when this node has none": {
+    endpoints: "0r other-node, 1r other-node, 0n@ not-ready",
     policy: LOCAL,
-    fates: "other-node other-node not-ready",
     reason: "no-endpoint-on-node",
   },
-  {
-    name: "this node's terminating one under Local",
-    endpoints: "0t@ 0r",
+  "this node's terminating one under Local": {
+    endpoints: "0t@ +, 0r other-node",
     policy: LOCAL,
-    fates: "+ other-node",
     reason: SERVING,
   },
-  {
-    name: "nobody under Local when there is none at all",
+  "nobody under Local when there is none at all": {
     endpoints: "",
     policy: LOCAL,
-    fates: "",
     reason: "no-endpoint-on-node",
   },
 
-  {
-    name: "this zone's under PreferSameZone",
-    endpoints: "0rz 0r 1rz",
+  "this zone's under PreferSameZone": {
+    endpoints: "0rz +, 0r other-zone, 1rz farther-tier",
     policy: ZONE,
-    fates: "+ other-zone farther-tier",
   },
-  {
-    name: "all of the tier when the zone has none",
-    endpoints: "0r 0r 1rz",
+  "all of the tier when the zone has none": {
+    endpoints: "0r +, 0r +, 1rz farther-tier",
     policy: ZONE,
-    fates: "+ + farther-tier",
   },
-  {
-    name: "all of the tier when the zone's is not ready",
-    endpoints: "0tz 0nz 0r",
+  "all of the tier when the zone's is not ready": {
+    endpoints: "0tz terminating, 0nz not-ready, 0r +",
     policy: ZONE,
-    fates: "terminating not-ready +",
   },
-  {
-    name: "this zone's of a farther tier",
-    endpoints: "1rz 1r 2rz",
+  "this zone's of a farther tier": {
+    endpoints: "1rz +, 1r other-zone, 2rz farther-tier",
     policy: ZONE,
-    fates: "+ other-zone farther-tier",
   },
-  {
-    name: "no preference for the node under PreferSameZone",
-    endpoints: "0r@ 0rz 0r",
+  "no preference for the node under PreferSameZone": {
+    endpoints: "0r@ +, 0rz +, 0r other-zone",
     policy: ZONE,
-    fates: "+ + other-zone",
   },
-  {
-    name: "this node's under PreferSameNode",
-    endpoints: "0r@ 0rz 0r",
+  "this node's under PreferSameNode": {
+    endpoints: "0r@ +, 0rz other-node, 0r other-node",
     policy: NODE,
-    fates: "+ other-node other-node",
   },
-  {
-    name: "this zone's under PreferSameNode without one on the node",
-    endpoints: "0rz 0r",
+  "this zone's under PreferSameNode without one on the node": {
+    endpoints: "0rz +, 0r other-zone",
     policy: NODE,
-    fates: "+ other-zone",
   },
-  {
-    name: "all under PreferSameNode with neither",
-    endpoints: "0r 0r 1r",
+  "all under PreferSameNode with neither": {
+    endpoints: "0r +, 0r +, 1r farther-tier",
     policy: NODE,
-    fates: "+ + farther-tier",
   },
-  {
-    name: "this zone's among those that only serve",
-    endpoints: "0sz 0t 0nz",
+  "this zone's among those that only serve": {
+    endpoints: "0sz +, 0t other-zone, 0nz not-ready",
     policy: ZONE,
-    fates: "+ other-zone not-ready",
     reason: SERVING,
   },
-  {
-    name: "the node's own under Local and PreferSameZone",
-    endpoints: "0r@ 0rz",
+  "the node's own under Local and PreferSameZone": {
+    endpoints: "0r@ +, 0rz other-node",
     policy: { ...LOCAL, ...ZONE },
-    fates: "+ other-node",
   },
 
-  {
-    name: "an address once, though a cluster lists it twice",
-    endpoints: "0r 0r=1#",
-    fates: "+ duplicate-endpoint",
+  "an address once, though a cluster lists it twice": {
+    endpoints: "0r +, 0r=1# duplicate-endpoint",
   },
-  {
-    name: "the better condition of a cluster's two claims",
-    endpoints: "0n=2 0r=2#",
-    fates: "duplicate-endpoint +",
+  "the better condition of a cluster's two claims": {
+    endpoints: "0n=2 duplicate-endpoint, 0r=2# +",
   },
-  {
-    name: "the nearer cluster's claim to an address",
-    endpoints: "2r=1 1r=1 0r=1",
-    fates: "duplicate-address duplicate-address +",
+  "the nearer cluster's claim to an address": {
+    endpoints: "2r=1 duplicate-address, 1r=1 duplicate-address, 0r=1 +",
   },
-  {
-    name: "nobody at an address that is not ready here, whatever a farther cluster says",
-    endpoints: "0n=1 1r=1",
-    fates: "not-ready duplicate-address",
+  "nobody at an address that is not ready here, whatever a farther cluster says": {
+    endpoints: "0n=1 not-ready, 1r=1 duplicate-address",
     reason: "no-endpoint",
   },
-];
+};
 
 /** What became of each candidate, in the order in which they were given. */
 function fates(
@@ -367,12 +259,18 @@ function fates(
 }
 
 describe("takes", () => {
-  for (const one of CASES) {
-    const { name, endpoints, policy, inUse, fates: expected, reason = "nearest-ready" } = one;
+  for (const [name, { endpoints, policy, inUse, reason = "nearest-ready" }] of Object.entries(
+    CASES,
+  )) {
     test(name, () => {
-      const candidates = endpoints.split(" ").filter(Boolean).map(candidate);
+      const pairs = endpoints
+        .split(", ")
+        .filter(Boolean)
+        .map((pair) => pair.split(" "));
+      const candidates = pairs.map(([word = ""], i) => candidate(word, i));
+      const expected = pairs.map(([, fate]) => fate);
       const whole = { nodeLocal: false, ...policy };
-      assert.equal(fates(candidates, whole, inUse).join(" "), expected);
+      assert.deepEqual(fates(candidates, whole, inUse), expected);
       const choice = choose(candidates, whole, inUse);
       assert.equal(choice.reason, reason);
       assert.equal(choose([...candidates].reverse(), whole, inUse).reason, reason);
