@@ -40,203 +40,115 @@ function reasonFor(services: readonly VirtualService[], changes: EntryChanges) {
   return new StaleCheck(state).reasonFor(entry(changes));
 }
 
-const CASES: readonly {
-  readonly name: string;
-  readonly services: readonly VirtualService[];
-  readonly entry: EntryChanges;
-  readonly reason: string | undefined;
-}[] = [
-  {
-    name: "UDP to an endpoint that takes traffic",
-    services: [udpService([A, B])],
-    entry: { at: `${B}:5353` },
-    reason: undefined,
-  },
-  {
-    name: "UDP to an endpoint that takes none",
-    services: [udpService([A])],
-    entry: { at: `${B}:5353` },
-    reason: "endpoint-left",
-  },
-  {
-    name: "UDP to a ready endpoint of another tier",
-    services: [udpService([A], { keeps: [`${B}:5353`] })],
-    entry: { at: `${B}:5353` },
-    reason: undefined,
-  },
-  {
-    name: "UDP to another port of an endpoint",
-    services: [udpService([A])],
-    entry: { at: `${A}:53` },
-    reason: "endpoint-left",
-  },
-  {
-    name: "UDP without any endpoint",
-    services: [udpService([])],
-    entry: { at: `${A}:5353` },
-    reason: "endpoint-left",
-  },
-  {
-    name: "UDP that was not translated",
-    services: [udpService([A])],
-    entry: {},
-    reason: "vip-live",
-  },
-  {
-    name: "UDP to an endpoint at the VIP's own address, translated to another port",
-    services: [udpService([VIP])],
-    entry: { at: `${VIP}:5353` },
-    reason: undefined,
-  },
-  {
-    name: "UDP to a ClusterSetIP without an import",
-    services: [],
-    entry: { at: `${A}:5353` },
-    reason: "vip-gone",
-  },
-  {
-    name: "UDP to a port that the import does not have",
-    services: [udpService([A])],
-    entry: { to: `${VIP}:54`, at: `${A}:5353` },
-    reason: "vip-gone",
-  },
-  {
-    name: "half-open TCP to a port that only UDP has",
-    services: [udpService([A])],
-    entry: { protocol: "TCP", replied: false, tcp: "SYN_SENT" },
-    reason: "vip-gone",
-  },
-  {
-    name: "UDP to a foreign Service",
-    services: [udpService([A])],
-    entry: { to: "10.96.0.10:53", at: `${B}:5353` },
-    reason: undefined,
-  },
-  {
-    name: "UDP to a pod",
-    services: [udpService([A])],
-    entry: { to: `${B}:5353` },
-    reason: undefined,
-  },
-  {
-    name: "TCP to a removed endpoint, without the annotation",
-    services: [tcpService([A])],
-    entry: { ...TCP, at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "TCP to an endpoint in no slice, with the annotation",
-    services: [tcpService([A], [A])],
-    entry: { ...TCP, at: `${B}:8080` },
-    reason: "endpoint-gone",
-  },
-  {
-    name: "unanswered TCP to an endpoint in no slice, with the annotation",
-    services: [tcpService([A], [A])],
-    entry: { ...TCP, at: `${B}:8080`, replied: false, tcp: "SYN_SENT" },
-    reason: "unanswered",
-  },
-  {
-    name: "TCP without any endpoint, with the annotation",
-    services: [tcpService([], [])],
-    entry: { ...TCP, at: `${B}:8080` },
-    reason: "endpoint-gone",
-  },
-  {
-    name: "TCP to an endpoint in a slice that takes no traffic, with the annotation",
-    services: [tcpService([A], [A, B])],
-    entry: { ...TCP, at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "TCP that has ended, with the annotation",
-    services: [tcpService([A], [A])],
-    entry: { ...TCP, at: `${B}:8080`, tcp: "TIME_WAIT" },
-    reason: undefined,
-  },
-  {
-    name: "unanswered TCP to an endpoint that takes connections",
-    services: [tcpService([A, B])],
-    entry: { ...UNANSWERED, at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "unanswered TCP to an endpoint in a slice that takes none",
-    services: [tcpService([A], [A, B])],
-    entry: { ...UNANSWERED, at: `${B}:8080` },
-    reason: "unanswered",
-  },
-  {
-    name: "unanswered TCP without any endpoint",
-    services: [tcpService([])],
-    entry: { ...UNANSWERED, at: `${B}:8080` },
-    reason: "unanswered",
-  },
-  {
-    name: "unanswered TCP whose import is deleted",
-    services: [],
-    entry: { ...UNANSWERED, at: `${B}:8080` },
-    reason: "unanswered",
-  },
-  {
-    name: "a TCP handshake with a removed endpoint",
-    services: [tcpService([A])],
-    entry: { ...UNANSWERED, at: `${B}:8080`, replied: true, tcp: "SYN_RECV" },
-    reason: undefined,
-  },
-  {
-    name: "TCP with a reply that opened no connection",
-    services: [tcpService([A])],
-    entry: { ...UNANSWERED, at: `${B}:8080`, replied: true },
-    reason: undefined,
-  },
-  {
-    name: "unanswered TCP to a foreign Service",
-    services: [tcpService([A])],
-    entry: { ...UNANSWERED, to: "10.96.0.10:80", at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "established TCP whose import is deleted",
-    services: [],
-    entry: { ...TCP, at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "unanswered TCP that was not translated",
-    services: [tcpService([A])],
-    entry: { ...TCP, replied: false, tcp: "SYN_SENT" },
-    reason: "vip-live",
-  },
-  {
-    name: "untranslated TCP with a reply that opened no connection",
-    services: [tcpService([A])],
-    entry: { ...TCP, replied: true, tcp: "SYN_SENT" },
-    reason: "vip-live",
-  },
-  {
-    name: "established TCP that was not translated",
-    services: [tcpService([A], [A])],
-    entry: TCP,
-    reason: undefined,
-  },
-  {
-    name: "SCTP to a removed endpoint",
-    services: [tcpService([A], undefined, { protocol: "SCTP" })],
-    entry: { protocol: "SCTP", to: HTTP, at: `${B}:8080` },
-    reason: undefined,
-  },
-  {
-    name: "unanswered SCTP that was not translated",
-    services: [tcpService([A], undefined, { protocol: "SCTP" })],
-    entry: { protocol: "SCTP", to: HTTP, replied: false },
-    reason: "vip-live",
-  },
-];
+const UDP_A = { at: `${A}:5353` };
+const UDP_B = { at: `${B}:5353` };
+const TCP_B = { ...TCP, at: `${B}:8080` };
+const TRIES_B = { ...UNANSWERED, at: `${B}:8080` };
+
+/** The services of the import, an entry, and why it is deleted. */
+type Case = readonly [readonly VirtualService[], EntryChanges, string];
+
+const CASES: Readonly<Record<string, Case>> = {
+  "UDP to an endpoint that takes traffic": [[udpService([A, B])], UDP_B, "kept"],
+  "UDP to an endpoint that takes none": [[udpService([A])], UDP_B, "endpoint-left"],
+  "UDP to a ready endpoint of another tier": [
+    [udpService([A], { keeps: [`${B}:5353`] })],
+    UDP_B,
+    "kept",
+  ],
+  "UDP to another port of an endpoint": [[udpService([A])], { at: `${A}:53` }, "endpoint-left"],
+  "UDP without any endpoint": [[udpService([])], UDP_A, "endpoint-left"],
+  "UDP that was not translated": [[udpService([A])], {}, "vip-live"],
+  "UDP to an endpoint at the VIP's own address, translated to another port": [
+    [udpService([VIP])],
+    { at: `${VIP}:5353` },
+    "kept",
+  ],
+  "UDP to a ClusterSetIP without an import": [[], UDP_A, "vip-gone"],
+  "UDP to a port that the import does not have": [
+    [udpService([A])],
+    { to: `${VIP}:54`, at: `${A}:5353` },
+    "vip-gone",
+  ],
+  "half-open TCP to a port that only UDP has": [
+    [udpService([A])],
+    { protocol: "TCP", replied: false, tcp: "SYN_SENT" },
+    "vip-gone",
+  ],
+  "UDP to a foreign Service": [[udpService([A])], { to: "10.96.0.10:53", at: `${B}:5353` }, "kept"],
+  "UDP to a pod": [[udpService([A])], { to: `${B}:5353` }, "kept"],
+  "TCP to a removed endpoint, without the annotation": [[tcpService([A])], TCP_B, "kept"],
+  "TCP to an endpoint in no slice, with the annotation": [
+    [tcpService([A], [A])],
+    TCP_B,
+    "endpoint-gone",
+  ],
+  "unanswered TCP to an endpoint in no slice, with the annotation": [
+    [tcpService([A], [A])],
+    { ...TCP_B, replied: false, tcp: "SYN_SENT" },
+    "unanswered",
+  ],
+  "TCP without any endpoint, with the annotation": [[tcpService([], [])], TCP_B, "endpoint-gone"],
+  "TCP to an endpoint in a slice that takes no traffic, with the annotation": [
+    [tcpService([A], [A, B])],
+    TCP_B,
+    "kept",
+  ],
+  "TCP that has ended, with the annotation": [
+    [tcpService([A], [A])],
+    { ...TCP_B, tcp: "TIME_WAIT" },
+    "kept",
+  ],
+  "unanswered TCP to an endpoint that takes connections": [[tcpService([A, B])], TRIES_B, "kept"],
+  "unanswered TCP to an endpoint in a slice that takes none": [
+    [tcpService([A], [A, B])],
+    TRIES_B,
+    "unanswered",
+  ],
+  "unanswered TCP without any endpoint": [[tcpService([])], TRIES_B, "unanswered"],
+  "unanswered TCP whose import is deleted": [[], TRIES_B, "unanswered"],
+  "a TCP handshake with a removed endpoint": [
+    [tcpService([A])],
+    { ...TRIES_B, replied: true, tcp: "SYN_RECV" },
+    "kept",
+  ],
+  "TCP with a reply that opened no connection": [
+    [tcpService([A])],
+    { ...TRIES_B, replied: true },
+    "kept",
+  ],
+  "unanswered TCP to a foreign Service": [
+    [tcpService([A])],
+    { ...UNANSWERED, to: "10.96.0.10:80", at: `${B}:8080` },
+    "kept",
+  ],
+  "established TCP whose import is deleted": [[], TCP_B, "kept"],
+  "unanswered TCP that was not translated": [
+    [tcpService([A])],
+    { ...TCP, replied: false, tcp: "SYN_SENT" },
+    "vip-live",
+  ],
+  "untranslated TCP with a reply that opened no connection": [
+    [tcpService([A])],
+    { ...TCP, replied: true, tcp: "SYN_SENT" },
+    "vip-live",
+  ],
+  "established TCP that was not translated": [[tcpService([A], [A])], TCP, "kept"],
+  "SCTP to a removed endpoint": [
+    [tcpService([A], undefined, { protocol: "SCTP" })],
+    { protocol: "SCTP", to: HTTP, at: `${B}:8080` },
+    "kept",
+  ],
+  "unanswered SCTP that was not translated": [
+    [tcpService([A], undefined, { protocol: "SCTP" })],
+    { protocol: "SCTP", to: HTTP, replied: false },
+    "vip-live",
+  ],
+};
 
 describe("StaleCheck:", () => {
-  for (const { name, services, entry: changes, reason } of CASES) {
-    test(`${name}: ${reason ?? "kept"}`, () => assert.equal(reasonFor(services, changes), reason));
+  for (const [name, [services, changes, reason]] of Object.entries(CASES)) {
+    test(`${name}: ${reason}`, () => assert.equal(reasonFor(services, changes) ?? "kept", reason));
   }
 });
 
@@ -273,7 +185,6 @@ test("a released explicit VIP stays known until its translated entries are delet
 });
 
 describe("while a transaction is under way", () => {
-  const [UDP_A, UDP_B] = [{ at: `${A}:5353` }, { at: `${B}:5353` }];
   const reasonsOf = (state: ProgrammedState, ...changes: readonly EntryChanges[]) =>
     changes.map((one) => new StaleCheck(state).reasonFor(entry(one)));
 
@@ -295,10 +206,9 @@ describe("while a transaction is under way", () => {
   test("a connection to an endpoint that it lists again is kept", () => {
     const state = new ProgrammedState(RANGE);
     accept(state, [["demo/serve", [tcpService([A], [A])]]], true);
-    const established = { ...TCP, at: `${B}:8080` };
-    assert.deepEqual(reasonsOf(state, established), ["endpoint-gone"]);
+    assert.deepEqual(reasonsOf(state, TCP_B), ["endpoint-gone"]);
     propose(state, [["demo/serve", [tcpService([A], [A, B])]]]);
-    assert.deepEqual(reasonsOf(state, established), [undefined]);
+    assert.deepEqual(reasonsOf(state, TCP_B), [undefined]);
   });
 
   test("an entry to a VIP that it adds is kept", () => {

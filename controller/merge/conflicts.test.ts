@@ -7,7 +7,6 @@ import { merge } from "./merge.ts";
 
 /** Fields of the younger export that differ from the oldest one, and the resulting reasons. */
 interface Case {
-  readonly name: string;
   readonly oldest?: Partial<ExportRecord>;
   readonly younger: Partial<ExportRecord>;
   readonly reasons: readonly string[];
@@ -15,100 +14,81 @@ interface Case {
 
 const CLIENT_IP = { sessionAffinity: "ClientIP" } as const;
 
-const CASES: readonly Case[] = [
-  { name: "the same", younger: {}, reasons: [] },
-  {
-    name: "C08: one port more",
+const CASES: Readonly<Record<string, Case>> = {
+  "the same": { younger: {}, reasons: [] },
+  "C08: one port more": {
     younger: { ports: [servicePort("http 80"), servicePort("more 81")] },
     reasons: ["PortConflict"],
   },
-  {
-    name: "C09: another number",
+  "C09: another number": {
     younger: { ports: [servicePort("http 81")] },
     reasons: ["PortConflict"],
   },
-  {
-    name: "another application protocol",
+  "another application protocol": {
     younger: { ports: [{ ...servicePort("http 80"), appProtocol: "h2c" }] },
     reasons: ["PortConflict"],
   },
-  {
-    name: "the ports in another order",
+  "the ports in another order": {
     oldest: { ports: [servicePort("a 80"), servicePort("b 81")] },
     younger: { ports: [servicePort("b 81"), servicePort("a 80")] },
     reasons: [],
   },
-  { name: "C13: headless", younger: { headless: true }, reasons: ["TypeConflict"] },
-  { name: "other affinity", younger: CLIENT_IP, reasons: ["SessionAffinityConflict"] },
-  {
-    name: "other affinity with a timeout: one reason for one mistake",
+  "C13: headless": { younger: { headless: true }, reasons: ["TypeConflict"] },
+  "other affinity": { younger: CLIENT_IP, reasons: ["SessionAffinityConflict"] },
+  "other affinity with a timeout: one reason for one mistake": {
     younger: { ...CLIENT_IP, affinitySeconds: 10 },
     reasons: ["SessionAffinityConflict"],
   },
-  {
-    name: "another timeout",
+  "another timeout": {
     oldest: { ...CLIENT_IP, affinitySeconds: 10 },
     younger: { ...CLIENT_IP, affinitySeconds: 20 },
     reasons: ["SessionAffinityConfigConflict"],
   },
-  {
-    name: "the default timeout, said and not said",
+  "the default timeout, said and not said": {
     oldest: { ...CLIENT_IP, affinitySeconds: 10800 },
     younger: CLIENT_IP,
     reasons: [],
   },
-  {
-    name: "other internal policy",
+  "other internal policy": {
     younger: { internalTrafficPolicy: "Local" },
     reasons: ["InternalTrafficPolicyConflict"],
   },
-  {
-    name: "the default internal policy, said and not said",
+  "the default internal policy, said and not said": {
     younger: { internalTrafficPolicy: "Cluster" },
     reasons: [],
   },
-  {
-    name: "other distribution",
+  "other distribution": {
     younger: { trafficDistribution: "PreferSameNode" },
     reasons: ["TrafficDistributionConflict"],
   },
-  {
-    name: "two names of one distribution",
+  "two names of one distribution": {
     oldest: { trafficDistribution: "PreferSameZone" },
     younger: { trafficDistribution: "PreferClose" },
     reasons: [],
   },
-  {
-    name: "C16: other labels and annotations",
+  "C16: other labels and annotations": {
     younger: { metadata: { labels: { a: "1" }, annotations: { b: "2" } } },
     reasons: ["LabelsConflict", "AnnotationsConflict"],
   },
-  {
-    name: "the same labels in another order",
+  "the same labels in another order": {
     oldest: { metadata: { labels: { a: "1", b: "2" }, annotations: {} } },
     younger: { metadata: { labels: { b: "2", a: "1" }, annotations: {} } },
     reasons: [],
   },
-  {
-    name: "a family of the VIPs that the younger lacks",
+  "a family of the VIPs that the younger lacks": {
     oldest: { families: ["IPv4", "IPv6"] },
     younger: { families: ["IPv4"] },
     reasons: ["IPFamilyConflict"],
   },
-  {
-    name: "a family that only the younger has gets no VIP",
+  "a family that only the younger has gets no VIP": {
     younger: { families: ["IPv6", "IPv4"] },
     reasons: [],
   },
-  {
-    name: "no family in common",
-    younger: { families: ["IPv6"] },
-    reasons: ["IPFamilyConflict"],
-  },
-];
+  "no family in common": { younger: { families: ["IPv6"] }, reasons: ["IPFamilyConflict"] },
+};
 
 describe("a younger export with", () => {
-  for (const { name, oldest, younger, reasons } of CASES) {
+  for (const [name, { oldest, younger, reasons }] of Object.entries(CASES)) {
     test(name, () => {
       const merged = merge([
         exportRecord({ ...younger, cluster: "a", exported: 2 }),
