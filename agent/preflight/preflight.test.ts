@@ -15,7 +15,7 @@ const ROUTE = '[{"dev":"eth0","prefsrc":"192.0.2.2"}]';
 const LINK = "7: veth@if2: <UP> mtu 1500 link-netns pod-1";
 
 /** A fake node; `answers` by the beginning of the command. */
-class Stage {
+class Stage implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly answers = new Map<string, string>([
     ["ip -4 -j route", ROUTE],
@@ -66,6 +66,17 @@ class Stage {
     return count;
   }
 
+  /** Starts preflight, and waits until its first run has ended. */
+  async start(): Promise<void> {
+    this.preflight.start();
+    await this.settle();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.preflight.stop();
+    assert.equal(this.clock.pending, 0);
+  }
+
   /** Waits until the run under way has ended. */
   async settle(): Promise<void> {
     for (let i = 0; i < 50; i++) await turn();
@@ -94,13 +105,12 @@ class Stage {
 const PROBE = "nsenter --net=/var/run/netns/pod-1 -- probe";
 
 test("with IPVS, nft is checked, and neither iptables, extensions nor routes are", async () => {
-  const stage = new Stage("none");
+  await using stage = new Stage("none");
   stage.answers.set("nft -v", "nftables v1.0.6 (Lester Gooch #5)");
   stage.answers.set("ip -4 -j route", '[{"dev":"eth0","prefsrc":"127.0.0.1"}]');
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
   stage.listedServiceCidrs = [cidr("241.0.0.0/16")];
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   const [findings = []] = stage.reports;
   assert.deepEqual(
     findings.map((one) => `${findingName(one)} ${one.reason ?? one.state}`),
@@ -115,14 +125,12 @@ test("with IPVS, nft is checked, and neither iptables, extensions nor routes are
   );
   assert.doesNotMatch(JSON.stringify(findings), /iptables/);
   assert.equal(stage.ran("iptables") + stage.ran("ip6tables") + stage.ran("env"), 0);
-  await stage.preflight.stop();
 });
 
 test("checks run at the start and a minute after each run", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   assert.deepEqual(stage.preflight.findings, []);
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.reports.length, 1);
   stage.clock.advance(59_999);
   await stage.settle();
@@ -130,28 +138,23 @@ test("checks run at the start and a minute after each run", async () => {
   stage.clock.advance(1);
   await stage.settle();
   assert.equal(stage.reports.length, 2);
-  await stage.preflight.stop();
-  assert.equal(stage.clock.pending, 0);
 });
 
 test("a fault and its repair are found within a minute", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   const file = "/proc/sys/net/ipv4/ip_forward";
   stage.files.set(file, "0\n");
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.reason("forwarding-IPv4"), "forwarding-off");
   stage.files.set(file, "1\n");
   await stage.minute();
   assert.equal(stage.reason("forwarding-IPv4"), undefined);
-  await stage.preflight.stop();
 });
 
 test("no pod is probed before the guard is programmed; then one probe, at once", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.guarded = false;
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.ran("nsenter"), 0);
   stage.guarded = true;
   stage.preflight.again();
@@ -161,24 +164,21 @@ test("no pod is probed before the guard is programmed; then one probe, at once",
   assert.equal(stage.reason("pods-IPv4"), undefined);
   await stage.minute();
   assert.equal(stage.ran("nsenter"), 0);
-  await stage.preflight.stop();
 });
 
 test("requests made during a run cause one more run", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.preflight.start();
   stage.preflight.again();
   stage.preflight.again();
   await stage.settle();
   assert.equal(stage.reports.length, 2);
-  await stage.preflight.stop();
 });
 
 test("no pod is probed while its packets would not reach the guard", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   stage.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");
   stage.answers.delete("ip -4 -j route");
   await stage.minute();
@@ -186,38 +186,32 @@ test("no pod is probed while its packets would not reach the guard", async () =>
   stage.answers.set("ip -4 -j route", ROUTE);
   await stage.minute();
   assert.equal(stage.ran(PROBE), 1);
-  await stage.preflight.stop();
 });
 
 test("a pod without a route of the family is not probed", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.answers.delete("nsenter --net=/var/run/netns/pod-1 -- ip");
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.ran(PROBE), 0);
   assert.equal(stage.reason("pods-IPv4"), "not-tested");
-  await stage.preflight.stop();
 });
 
 test("without answers, one pod is probed per minute, in turn", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.answers.set(PROBE, "silence");
   stage.answers.set("ip -o link", `${LINK}\n8: v@if2: <UP> link-netns pod-2`);
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.ran(PROBE), 1);
   await stage.minute();
   assert.equal(stage.ran("nsenter --net=/var/run/netns/pod-2"), 1, "another pod");
   assert.equal(stage.ran(PROBE), 0);
-  await stage.preflight.stop();
 });
 
 test("a check that could not run is repeated in the next run", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.answers.delete("env");
   stage.answers.delete("iptables-nft --version");
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   assert.equal(stage.reason("tools"), "not-tested");
   assert.equal(stage.reason("extensions-IPv4"), "not-tested");
   stage.answers.set("env", "");
@@ -225,14 +219,12 @@ test("a check that could not run is repeated in the next run", async () => {
   await stage.minute();
   assert.equal(stage.reason("tools"), undefined);
   assert.equal(stage.reason("extensions-IPv4"), undefined);
-  await stage.preflight.stop();
 });
 
 test("extensions are tested once if all are supported, and every minute while one is missing", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.answers.set("env", "recent: no such module\n");
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   await stage.minute();
   assert.equal(stage.ran("env"), 2);
   assert.equal(stage.reason("extensions-IPv4"), "extension-missing");
@@ -241,14 +233,12 @@ test("extensions are tested once if all are supported, and every minute while on
   await stage.minute();
   assert.equal(stage.ran("env"), 1);
   assert.equal(stage.reason("extensions-IPv4"), undefined);
-  await stage.preflight.stop();
 });
 
 test("a run that is stopped ends and reports nothing", async () => {
-  const stage = new Stage();
+  await using stage = new Stage();
   stage.hangs = true;
-  stage.preflight.start();
-  await stage.settle();
+  await stage.start();
   await stage.preflight.stop();
   assert.deepEqual(stage.reports, []);
   assert.equal(stage.clock.pending, 0);
@@ -258,9 +248,8 @@ test("a run that is stopped ends and reports nothing", async () => {
 });
 
 test("a Service range of the API server is checked from the next run on", async () => {
-  const stage = new Stage();
-  stage.preflight.start();
-  await stage.settle();
+  await using stage = new Stage();
+  await stage.start();
   assert.equal(stage.reason("service-range-IPv4"), "not-tested");
   stage.listedServiceCidrs = [cidr("10.96.0.0/12"), cidr("241.96.0.0/12")];
   await stage.minute();
@@ -268,5 +257,4 @@ test("a Service range of the API server is checked from the next run on", async 
   stage.listedServiceCidrs = [cidr("10.96.0.0/12")];
   await stage.minute();
   assert.equal(stage.reason("service-range-IPv4"), undefined);
-  await stage.preflight.stop();
 });

@@ -52,6 +52,15 @@ export class ManifestsStage implements Disposable {
     });
   }
 
+  /** A directory with these files, by name, which the source has reported. */
+  static async of(files: Readonly<Record<string, string>>): Promise<ManifestsStage> {
+    const stage = new ManifestsStage();
+    for (const [name, content] of Object.entries(files)) stage.place(name, content);
+    await stage.start();
+    stage.told.news();
+    return stage;
+  }
+
   /** Starts the source and lets it look for the first time. */
   async start(): Promise<void> {
     this.source.start(this.told);

@@ -7,10 +7,7 @@ import { REST_MS } from "./settling.ts";
 
 describe("a broken file", () => {
   it("keeps its last valid content, is logged once, and recovers", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
     stage.place("a.yaml", `${importText("serve", "241.0.0.2")}  oops\n`);
     await stage.settle();
     assert.deepEqual(stage.told.news(), []);
@@ -50,11 +47,10 @@ describe("a broken file", () => {
   };
   for (const [fault, make] of Object.entries(BROKEN)) {
     it(`may have the fault ${fault}`, async () => {
-      using stage = new ManifestsStage();
-      stage.place("a.yaml", importText("serve"));
-      stage.place("b.yaml", importText("other"));
-      await stage.start();
-      stage.told.news();
+      using stage = await ManifestsStage.of({
+        "a.yaml": importText("serve"),
+        "b.yaml": importText("other"),
+      });
       rmSync(stage.path("a.yaml"));
       make(stage.path("a.yaml"));
       stage.raise("renamed", "a.yaml");

@@ -11,11 +11,7 @@ import { REST_MS } from "./settling.ts";
 
 describe("the directory", () => {
   it("may be deleted: its objects are kept until it exists again", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("a"));
-    stage.place("b.yaml", importText("b"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "a.yaml": importText("a"), "b.yaml": importText("b") });
     rmSync(stage.directory, { recursive: true });
     for (const name of ["a.yaml", "b.yaml", "manifests"]) stage.raise("renamed", name);
     for (let i = 0; i < 5; i++) await stage.wait(RETRY_MS);
@@ -29,10 +25,7 @@ describe("the directory", () => {
   });
 
   it("may be unreadable for a while: changes with events in the meantime are not lost", async () => {
-    using stage = new ManifestsStage();
-    stage.place("z.yaml", "# none");
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "z.yaml": "# none" });
     chmodSync(stage.root, 0o755);
     chmodSync(stage.directory, 0o311);
     stage.place("z.yaml", importText("a"));
@@ -45,10 +38,7 @@ describe("the directory", () => {
   });
 
   it("may be another one under the same path", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("a"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "a.yaml": importText("a") });
     renameSync(stage.directory, join(stage.root, "old"));
     mkdirSync(stage.directory);
     writeFileSync(stage.path("a.yaml"), importText("a", "241.0.0.2"));

@@ -122,10 +122,9 @@ describe("the first listing", () => {
 
 describe("a file that changes", () => {
   it("is reported immediately after an atomic replacement, and only the differences", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}---\n${sliceText("y")}`);
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({
+      "a.yaml": `${importText("serve")}---\n${sliceText("x")}---\n${sliceText("y")}`,
+    });
     stage.clock.advance(7);
     stage.place(
       "a.yaml",
@@ -156,10 +155,7 @@ describe("a file that changes", () => {
   });
 
   it("does not count as deleted while an editor rewrites it", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
     stage.rename("a.yaml", "a.yaml~");
     await stage.wait(REST_MS - 1);
     stage.rewrite("a.yaml", "");
@@ -170,20 +166,16 @@ describe("a file that changes", () => {
   });
 
   it("is deleted with its objects", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}`);
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({
+      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
+    });
     stage.remove("a.yaml");
     await stage.wait(REST_MS);
     assert.deepEqual(stage.told.news(), ["no import demo/serve", "no slice demo/x"]);
   });
 
   it("may be renamed: nothing changes, nothing is a duplicate", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("serve"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "a.yaml": importText("serve") });
     stage.rename("a.yaml", "b.yaml");
     await stage.settle();
     assert.deepEqual(stage.told.news(), []);
@@ -193,11 +185,10 @@ describe("a file that changes", () => {
   });
 
   it("may lose an object to another file: the object is never reported as removed", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", `${importText("serve")}---\n${sliceText("x")}`);
-    stage.place("b.yaml", sliceText("y"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({
+      "a.yaml": `${importText("serve")}---\n${sliceText("x")}`,
+      "b.yaml": sliceText("y"),
+    });
     stage.place("a.yaml", importText("serve"));
     stage.place("b.yaml", `${sliceText("y")}---\n${sliceText("x", "10.0.0.9")}`);
     await stage.look();
@@ -205,12 +196,11 @@ describe("a file that changes", () => {
   });
 
   it("is found without any event", async () => {
-    using stage = new ManifestsStage();
-    stage.place("a.yaml", importText("a"));
-    stage.place("b.yaml", importText("b"));
-    stage.place("c.yaml", importText("c"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({
+      "a.yaml": importText("a"),
+      "b.yaml": importText("b"),
+      "c.yaml": importText("c"),
+    });
     stage.deaf = true;
     stage.place("a.yaml", importText("a", "241.0.0.2"));
     stage.remove("b.yaml");
@@ -226,10 +216,7 @@ describe("a file that changes", () => {
   });
 
   it("is found to be deleted or new by the first resync without an event", async () => {
-    using stage = new ManifestsStage();
-    stage.place("z.yaml", importText("old"));
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({ "z.yaml": importText("old") });
     stage.deaf = true;
     stage.remove("z.yaml");
     stage.place("y.yaml", importText("new"));
@@ -238,9 +225,7 @@ describe("a file that changes", () => {
   });
 
   it("is found after an event without a name", async () => {
-    using stage = new ManifestsStage();
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({});
     stage.deaf = true;
     stage.place("a.yaml", importText("a"));
     stage.deaf = false;
@@ -343,9 +328,7 @@ describe("two files with the same object", () => {
 
 describe("stop", () => {
   it("reports nothing after stop", async () => {
-    using stage = new ManifestsStage();
-    await stage.start();
-    stage.told.news();
+    using stage = await ManifestsStage.of({});
     stage.place("a.yaml", importText("a"));
     await stage.source.stop();
     assert.equal(stage.clock.pending, 0);
