@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Fields } from "../../api/parse/fields.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { parseExport } from "./parse-export.ts";
 
 function serviceExport(spec: Fields | undefined, metadata: Fields = {}): unknown {
@@ -31,10 +32,9 @@ const PLAIN = {
 };
 
 describe("a ServiceExport", () => {
-  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
-    ["without a spec carries nothing, least of all its own labels", serviceExport(undefined), {}],
-    [
-      "carries labels and annotations that it names, in order of their keys",
+  const cases: ParseCases = {
+    "without a spec carries nothing, least of all its own labels": [serviceExport(undefined), {}],
+    "carries labels and annotations that it names, in order of their keys": [
       serviceExport({
         exportedLabels: { b: "", a: "1" },
         exportedAnnotations: { "example.com/note": "any\ntext \u{1f600}" },
@@ -46,8 +46,7 @@ describe("a ServiceExport", () => {
         },
       },
     ],
-    [
-      "carries no key of Kubernetes, and none of ours",
+    "carries no key of Kubernetes, and none of ours": [
       serviceExport({
         exportedLabels: { "kubernetes.io/service-name": "x" },
         exportedAnnotations: {
@@ -60,53 +59,45 @@ describe("a ServiceExport", () => {
       "reserved-key spec.exportedAnnotations",
       "reserved-key spec.exportedAnnotations",
     ],
-    [
-      "carries no half of a character",
+    "carries no half of a character": [
       serviceExport({ exportedAnnotations: { a: "\ud800" } }),
       {},
       "invalid-label spec.exportedAnnotations[a]",
     ],
-    [
-      "carries none of a list",
+    "carries none of a list": [
       serviceExport({ exportedLabels: ["a"] }),
       {},
       "invalid-object spec.exportedLabels",
     ],
-    [
-      "of no generation is of the first",
+    "of no generation is of the first": [
       serviceExport({}, { generation: undefined }),
       { generation: 0 },
     ],
-    [
-      "that is being deleted is withdrawn, whoever else is waited for",
+    "that is being deleted is withdrawn, whoever else is waited for": [
       serviceExport({}, { deletionTimestamp: "2026-01-02T00:00:00Z", finalizers: ["a/b"] }),
       undefined,
     ],
-    ["of no uid is none", serviceExport({}, { uid: "" }), undefined, "invalid-object metadata"],
-    [
-      "of no age is none",
+    "of no uid is none": [serviceExport({}, { uid: "" }), undefined, "invalid-object metadata"],
+    "of no age is none": [
       serviceExport({}, { creationTimestamp: undefined }),
       undefined,
       "invalid-object metadata",
     ],
-    [
-      "of an age that is none is none",
+    "of an age that is none is none": [
       serviceExport({}, { creationTimestamp: "yesterday" }),
       undefined,
       "invalid-object metadata.creationTimestamp",
     ],
-  ];
-  for (const [name, object, fact, ...problems] of cases) {
-    test(name, () => {
+  };
+  testCases(
+    cases,
+    (object) => {
       const parsed = parseExport(object);
-      assert.deepEqual(parsed.fact, fact && { ...PLAIN, ...fact });
       assert.equal(parsed.key, "demo/serve");
-      assert.deepEqual(
-        parsed.problems.map(({ reason, field }) => `${reason} ${field}`),
-        problems,
-      );
-    });
-  }
+      return parsed;
+    },
+    PLAIN,
+  );
 
   test("with an invalid name has no key", () => {
     assert.equal(parseExport(serviceExport({}, { name: "a.b" })).key, undefined);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import {
   LABEL_MANAGED_BY,
   LABEL_RECORD,
@@ -8,6 +8,7 @@ import {
 } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
 import { cidr } from "../../test/generators/facts.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { parseServiceSlice } from "./parse-service-slice.ts";
 
 const SERVICE = "kubernetes.io/service-name";
@@ -44,11 +45,10 @@ describe("a slice of a Service", () => {
     { addresses: ["10.1.0.4"], conditions: { ready: false, serving: true, terminating: true } },
     { addresses: ["10.1.0.5"], conditions: { ready: true, serving: true, terminating: true } },
   ];
-  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
-    ["is read", slice({}), {}],
-    ["is read, whoever manages it", slice({ [LABEL_MANAGED_BY]: "somebody" }), {}],
-    [
-      "keeps all endpoints, ready or not, and what is said of them",
+  const cases: ParseCases = {
+    "is read": [slice({}), {}],
+    "is read, whoever manages it": [slice({ [LABEL_MANAGED_BY]: "somebody" }), {}],
+    "keeps all endpoints, ready or not, and what is said of them": [
       slice({}, { endpoints }),
       {
         endpoints: [
@@ -59,9 +59,8 @@ describe("a slice of a Service", () => {
         ],
       },
     ],
-    ["names its source cluster", slice({ [LABEL_SOURCE_CLUSTER]: "c2" }), { source: "c2" }],
-    [
-      "that Karmada's MultiClusterService copied names its source cluster by an annotation",
+    "names its source cluster": [slice({ [LABEL_SOURCE_CLUSTER]: "c2" }), { source: "c2" }],
+    "that Karmada's MultiClusterService copied names its source cluster by an annotation": [
       {
         ...(slice({
           [LABEL_MANAGED_BY]: "endpointslice-dispatch-controller.karmada.io",
@@ -79,43 +78,37 @@ describe("a slice of a Service", () => {
       },
       { source: "member2" },
     ],
-    ["without a Service is nobody's", slice({ [SERVICE]: undefined }), undefined],
-    ["that was imported is not the Service's", slice({ [LABEL_SERVICE_NAME]: "serve" }), undefined],
-    ["that is published is not the Service's", slice({ [LABEL_RECORD]: "serve.demo" }), undefined],
-    [
-      "that we manage is not the Service's",
+    "without a Service is nobody's": [slice({ [SERVICE]: undefined }), undefined],
+    "that was imported is not the Service's": [slice({ [LABEL_SERVICE_NAME]: "serve" }), undefined],
+    "that is published is not the Service's": [slice({ [LABEL_RECORD]: "serve.demo" }), undefined],
+    "that we manage is not the Service's": [
       slice({ [LABEL_MANAGED_BY]: "clusterset-controller" }),
       undefined,
     ],
-    [
-      "of a name that is none",
+    "of a name that is none": [
       slice({ [SERVICE]: "a.b" }),
       undefined,
       `invalid-label metadata.labels[${SERVICE}]`,
     ],
-    ["of names", slice({}, { addressType: "FQDN" }), undefined, "fqdn-slice addressType"],
-    [
-      "with an endpoint in the ClusterSet CIDR has the others",
+    "of names": [slice({}, { addressType: "FQDN" }), undefined, "fqdn-slice addressType"],
+    "with an endpoint in the ClusterSet CIDR has the others": [
       slice({}, { endpoints: [{ addresses: ["241.0.0.1"] }, { addresses: ["10.1.0.1"] }] }),
       {},
       "in-clusterset-cidr endpoints[0].addresses[0]",
     ],
-    [
-      "lists a thousand endpoints at most",
+    "lists a thousand endpoints at most": [
       slice({}, { endpoints: Array.from({ length: 1001 }, () => ({ addresses: ["10.1.0.1"] })) }),
       { endpoints: Array.from({ length: 1000 }, () => READY) },
       "too-many-endpoints endpoints",
     ],
-  ];
-  for (const [name, object, fact, ...problems] of cases) {
-    test(name, () => {
+  };
+  testCases(
+    cases,
+    (object) => {
       const parsed = parseServiceSlice(object, [cidr("241.0.0.0/8")]);
-      assert.deepEqual(parsed.fact, fact && { ...PLAIN, ...fact });
       assert.equal(parsed.key, "demo/serve-x7");
-      assert.deepEqual(
-        parsed.problems.map(({ reason, field }) => `${reason} ${field}`),
-        problems,
-      );
-    });
-  }
+      return parsed;
+    },
+    PLAIN,
+  );
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Fields } from "../../api/parse/fields.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { parseService } from "./parse-service.ts";
 
 function service(spec: Fields, metadata: Fields = {}): unknown {
@@ -29,47 +30,40 @@ const PLAIN = {
 };
 
 describe("a Service", () => {
-  const cases: readonly [string, Fields, Fields | undefined, ...string[]][] = [
-    ["of type ClusterIP is exported", {}, {}],
-    ["without a type is a ClusterIP", { type: undefined }, {}],
-    ["of type NodePort is exported as a ClusterIP is", { type: "NodePort" }, {}],
-    ["of type LoadBalancer is exported as a ClusterIP is", { type: "LoadBalancer" }, {}],
-    ["without an IP is headless", { clusterIP: "None" }, { headless: true }],
-    ["of an unknown type is none", { type: "Ingress" }, undefined, "invalid-object spec.type"],
-    [
-      "keeps the order of its families",
+  const cases: ParseCases = {
+    "of type ClusterIP is exported": [{}, {}],
+    "without a type is a ClusterIP": [{ type: undefined }, {}],
+    "of type NodePort is exported as a ClusterIP is": [{ type: "NodePort" }, {}],
+    "of type LoadBalancer is exported as a ClusterIP is": [{ type: "LoadBalancer" }, {}],
+    "without an IP is headless": [{ clusterIP: "None" }, { headless: true }],
+    "of an unknown type is none": [{ type: "Ingress" }, undefined, "invalid-object spec.type"],
+    "keeps the order of its families": [
       { ipFamilies: ["IPv6", "IPv4"] },
       { families: ["IPv6", "IPv4"] },
     ],
-    [
-      "without families is none",
+    "without families is none": [
       { ipFamilies: undefined },
       undefined,
       "invalid-object spec.ipFamilies",
     ],
-    [
-      "of an unknown family has the others",
+    "of an unknown family has the others": [
       { ipFamilies: ["IPv4", "IPX"] },
       {},
       "invalid-object spec.ipFamilies",
     ],
-    [
-      "keeps affinity and its time",
+    "keeps affinity and its time": [
       { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 10 } } },
       { sessionAffinity: "ClientIP", affinitySeconds: 10 },
     ],
-    [
-      "has no timeout without session affinity",
+    "has no timeout without session affinity": [
       { sessionAffinityConfig: { clientIP: { timeoutSeconds: 10 } } },
       {},
     ],
-    [
-      "keeps the spelling of its policies",
+    "keeps the spelling of its policies": [
       { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
       { internalTrafficPolicy: "Local", trafficDistribution: "PreferClose" },
     ],
-    [
-      "keeps ports of any protocol, by default TCP, and application protocols",
+    "keeps ports of any protocol, by default TCP, and application protocols": [
       {
         ports: [
           { name: "dns", port: 53, protocol: "UDP" },
@@ -85,20 +79,20 @@ describe("a Service", () => {
         ],
       },
     ],
-    ["may have no ports", { ports: undefined, clusterIP: "None" }, { ports: [], headless: true }],
-  ];
-  for (const [name, spec, properties, ...problems] of cases) {
-    test(name, () => {
-      const parsed = parseService(service(spec));
-      const fact = properties && { key: "demo/serve", properties: { ...PLAIN, ...properties } };
-      assert.deepEqual(parsed.fact, fact);
-      assert.deepEqual(
-        parsed.problems.map(({ reason, field }) => `${reason} ${field}`),
-        problems,
-      );
-      assert.equal(parsed.key, "demo/serve");
-    });
-  }
+    "may have no ports": [
+      { ports: undefined, clusterIP: "None" },
+      { ports: [], headless: true },
+    ],
+  };
+  testCases(
+    cases,
+    (spec) => {
+      const { fact, problems, key } = parseService(service(spec as Fields));
+      assert.equal(key, "demo/serve");
+      return { fact: fact?.properties, problems };
+    },
+    PLAIN,
+  );
 
   test("of type ExternalName has a fact without properties", () => {
     const { fact, problems } = parseService(

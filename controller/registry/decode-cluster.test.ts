@@ -1,5 +1,4 @@
-import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import {
   ANNOTATION_COMPLETE,
   ANNOTATION_VERSION,
@@ -7,8 +6,8 @@ import {
   LABEL_REGION,
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
-import type { Fields } from "../../api/parse/fields.ts";
-import { lease, REGISTRY, told } from "../../test/generators/registry-objects.ts";
+import { lease, REGISTRY } from "../../test/generators/registry-objects.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { decodeCluster } from "./decode-cluster.ts";
 
 const SOURCE_LABEL = `metadata.labels[${LABEL_SOURCE_CLUSTER}]`;
@@ -23,77 +22,60 @@ describe("a cluster's Lease", () => {
     complete: false,
   };
   const REGION_PATH = `metadata.labels[${LABEL_REGION}]`;
-  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
-    ["that is plain", lease({}), {}],
-    ["of another name, so somebody's own", lease({ name: "x" }), undefined],
-    [
-      "in another namespace",
+  const cases: ParseCases = {
+    "that is plain": [lease({}), {}],
+    "of another name, so somebody's own": [lease({ name: "x" }), undefined],
+    "in another namespace": [
       lease({ namespace: "demo" }),
       undefined,
       "misplaced metadata.namespace",
     ],
-    [
-      "that claims another cluster",
+    "that claims another cluster": [
       lease({ labels: { [LABEL_SOURCE_CLUSTER]: "c1" } }),
       undefined,
       `foreign-cluster ${SOURCE_LABEL}`,
     ],
-    [
-      "of a member",
+    "of a member": [
       lease({ labels: { [LABEL_CLUSTER_SET]: "prod", [LABEL_REGION]: "eu" } }),
       { clusterSet: "prod", region: "eu" },
     ],
-    [
-      "of a registry that holds all that is exported",
+    "of a registry that holds all that is exported": [
       lease({ annotations: { [ANNOTATION_COMPLETE]: "true" } }),
       { complete: true },
     ],
-    [
-      "of a newer release",
+    "of a newer release": [
       lease({ annotations: { [ANNOTATION_VERSION]: "9.0.0-rc.1" } }),
       { version: "9.0.0-rc.1" },
     ],
-    [
-      "of a release that is none",
+    "of a release that is none": [
       lease({ annotations: { [ANNOTATION_VERSION]: "v".repeat(64) } }),
       {},
       `invalid-object metadata.annotations[${ANNOTATION_VERSION}]`,
     ],
-    [
-      "that says something else of it",
+    "that says something else of it": [
       lease({ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }),
       {},
     ],
-    [
-      "of a region that is none",
+    "of a region that is none": [
       lease({ labels: { [LABEL_REGION]: "a b" } }),
       {},
       `invalid-label ${REGION_PATH}`,
     ],
-    [
-      "of nobody",
+    "of nobody": [
       lease({}, { holderIdentity: "" }),
       undefined,
       "invalid-object spec.holderIdentity",
     ],
-    [
-      "that was never renewed",
+    "that was never renewed": [
       lease({}, { renewTime: null }),
       undefined,
       "invalid-object spec.renewTime",
     ],
-    [
-      "for ever",
+    "for ever": [
       lease({}, { leaseDurationSeconds: 2 ** 31 - 1 }),
       undefined,
       "invalid-object spec.leaseDurationSeconds",
     ],
-  ];
-  for (const [name, object, fact, ...problems] of cases) {
-    test(`${name}: ${fact === undefined ? "rejected" : "accepted"}`, () => {
-      const parsed = decodeCluster(object, REGISTRY);
-      assert.deepEqual(parsed.fact, fact && { ...READ, ...fact });
-      assert.deepEqual(told(parsed.problems), problems);
-    });
-  }
+  };
+  testCases(cases, (object) => decodeCluster(object, REGISTRY), READ);
 });

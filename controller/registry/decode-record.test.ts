@@ -1,5 +1,4 @@
-import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe } from "node:test";
 import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
@@ -7,8 +6,8 @@ import {
   LABEL_RECORD,
   LABEL_SOURCE_CLUSTER,
 } from "../../api/keys.ts";
-import type { Fields } from "../../api/parse/fields.ts";
-import { REGISTRY, record, told } from "../../test/generators/registry-objects.ts";
+import { REGISTRY, record } from "../../test/generators/registry-objects.ts";
+import { type ParseCases, testCases } from "../../test/stages/parse-cases.ts";
 import { decodeRecord } from "./decode-record.ts";
 
 const PLAIN_RECORD = {
@@ -41,73 +40,62 @@ const carried = (labels: object, annotations: object = {}) => ({
 });
 
 describe("a record", () => {
-  const cases: readonly [string, unknown, Fields | undefined, ...string[]][] = [
-    ["that is plain", record({}), {}],
-    ["of a headless Service", record({}, { type: "Headless" }), { headless: true }],
-    [
-      "without the label, so somebody's own",
+  const cases: ParseCases = {
+    "that is plain": [record({}), {}],
+    "of a headless Service": [record({}, { type: "Headless" }), { headless: true }],
+    "without the label, so somebody's own": [
       record({ labels: { [LABEL_RECORD]: null } }),
       undefined,
     ],
-    [
-      "in another namespace",
+    "in another namespace": [
       record({ namespace: "demo" }),
       undefined,
       "misplaced metadata.namespace",
     ],
-    ["under a name of no Service", record({ name: "serve" }), undefined, "misplaced metadata.name"],
-    [
-      "under a name of three parts",
+    "under a name of no Service": [record({ name: "serve" }), undefined, "misplaced metadata.name"],
+    "under a name of three parts": [
       record({ name: "a.b.c" }),
       undefined,
       "misplaced metadata.name",
     ],
-    ["labelled as another", record(OTHER_LABEL), undefined, `misplaced ${RECORD_LABEL}`],
-    ["that claims its own cluster", record({ labels: { [LABEL_SOURCE_CLUSTER]: "c2" } }), {}],
-    [
-      "that claims another cluster",
+    "labelled as another": [record(OTHER_LABEL), undefined, `misplaced ${RECORD_LABEL}`],
+    "that claims its own cluster": [record({ labels: { [LABEL_SOURCE_CLUSTER]: "c2" } }), {}],
+    "that claims another cluster": [
       record({ labels: { [LABEL_SOURCE_CLUSTER]: "c1" } }),
       undefined,
       `foreign-cluster ${SOURCE_LABEL}`,
     ],
-    [
-      "of another type",
+    "of another type": [
       record({}, { type: "ExternalName" }),
       undefined,
       "invalid-object spec.type",
     ],
-    [
-      "of no age",
+    "of no age": [
       record({ annotations: { [ANNOTATION_EXPORTED_AT]: null } }),
       undefined,
       `invalid-object ${AT_PATH}`,
     ],
-    [
-      "of 2019, before the API existed",
+    "of 2019, before the API existed": [
       record({ annotations: { [ANNOTATION_EXPORTED_AT]: "2019-12-31T23:59:59Z" } }),
       { exported: 8.64e15 },
       `implausible-age ${AT_PATH}`,
     ],
-    [
-      "of 2020",
+    "of 2020": [
       record({ annotations: { [ANNOTATION_EXPORTED_AT]: "2020-01-01T00:00:00Z" } }),
       { exported: Date.UTC(2020) },
     ],
-    [
-      "without families",
+    "without families": [
       record({}, { ipFamilies: [] }),
       undefined,
       "invalid-object spec.ipFamilies",
     ],
-    [
-      "of a family twice",
+    "of a family twice": [
       record({}, { ipFamilies: ["IPv6", "IPv6"] }),
       { families: ["IPv6"] },
       "invalid-object spec.ipFamilies",
     ],
-    ["of IPv6 first", record({}, { ipFamilies: ["IPv6", "IPv4"] }), { families: ["IPv6", "IPv4"] }],
-    [
-      "with keys that pass for somebody else's",
+    "of IPv6 first": [record({}, { ipFamilies: ["IPv6", "IPv4"] }), { families: ["IPv6", "IPv4"] }],
+    "with keys that pass for somebody else's": [
       record(
         labelled({
           "kubernetes.io/a": "1",
@@ -121,8 +109,7 @@ describe("a record", () => {
       carried({ "app.kubernetes.io/name": "1", "notkubernetes.io/a": "1" }),
       ...Array.from({ length: 4 }, () => `reserved-key ${LABELS_PATH}`),
     ],
-    [
-      "with keys of deployment tools",
+    "with keys of deployment tools": [
       record(
         labelled({
           "app.kubernetes.io/instance": "1",
@@ -137,8 +124,7 @@ describe("a record", () => {
       carried({}),
       ...Array.from({ length: 7 }, () => `reserved-key ${LABELS_PATH}`),
     ],
-    [
-      "with annotations that say how the import is to be served",
+    "with annotations that say how the import is to be served": [
       record(
         annotated({
           "clusterset-proxy.io/cluster-selectors": "[]",
@@ -159,41 +145,35 @@ describe("a record", () => {
         },
       ),
     ],
-    [
-      "with labels that are none",
+    "with labels that are none": [
       record(labelled({ "a b": "1", b: "x y", c: 5, d: "", e: "e" })),
       carried({ d: "", e: "e" }),
       `invalid-name ${LABELS_PATH}`,
       `invalid-label ${LABELS_PATH}[b]`,
       `invalid-label ${LABELS_PATH}[c]`,
     ],
-    [
-      "with more than 64 labels",
+    "with more than 64 labels": [
       record(labelled(many(65))),
       carried(many(64)),
       `too-many-keys ${LABELS_PATH}`,
     ],
-    ["with 64 annotations", record(annotated(many(64))), carried({}, many(64))],
-    [
-      "with more than 32,768 characters of annotations",
+    "with 64 annotations": [record(annotated(many(64))), carried({}, many(64))],
+    "with more than 32,768 characters of annotations": [
       record(annotated({ a: "x".repeat(30_000), b: "x".repeat(3000), c: "x" })),
       carried({}, { a: "x".repeat(30_000) }),
       `too-many-keys ${ANNOTATIONS_PATH}`,
     ],
-    [
-      "with labels that are no JSON object",
+    "with labels that are no JSON object": [
       record({ annotations: { [ANNOTATION_EXPORTED_LABELS]: "[]" } }),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
-    [
-      "that says a key twice",
+    "that says a key twice": [
       record({ annotations: { [ANNOTATION_EXPORTED_LABELS]: '{"a":"1","a":"2"}' } }),
       {},
       `invalid-object ${LABELS_PATH}`,
     ],
-    [
-      "with more than 100 ports",
+    "with more than 100 ports": [
       record(
         {},
         { ports: Array.from({ length: 101 }, (_, i) => ({ name: `p${i}`, port: i + 1 })) },
@@ -207,22 +187,19 @@ describe("a record", () => {
       },
       "too-many-ports spec.ports",
     ],
-    [
-      "with an application protocol that is none",
+    "with an application protocol that is none": [
       record({}, { ports: [{ name: "http", port: 80, appProtocol: "a b" }] }),
       {},
       "invalid-name spec.ports[0].appProtocol",
     ],
-    [
-      "with policies that are none",
+    "with policies that are none": [
       record({}, { sessionAffinity: "x", internalTrafficPolicy: "x", trafficDistribution: "x y" }),
       {},
       "invalid-policy spec.sessionAffinity",
       "invalid-policy spec.internalTrafficPolicy",
       "invalid-policy spec.trafficDistribution",
     ],
-    [
-      "with an affinity of more than a day",
+    "with an affinity of more than a day": [
       record(
         {},
         {
@@ -233,12 +210,6 @@ describe("a record", () => {
       { sessionAffinity: "ClientIP" },
       "invalid-policy spec.sessionAffinityConfig.clientIP.timeoutSeconds",
     ],
-  ];
-  for (const [name, object, fact, ...problems] of cases) {
-    test(`${name}: ${fact === undefined ? "rejected" : "accepted"}`, () => {
-      const parsed = decodeRecord(object, REGISTRY);
-      assert.deepEqual(parsed.fact, fact && { ...PLAIN_RECORD, ...fact });
-      assert.deepEqual(told(parsed.problems), problems);
-    });
-  }
+  };
+  testCases(cases, (object) => decodeRecord(object, REGISTRY), PLAIN_RECORD);
 });

@@ -1,6 +1,5 @@
 import { ANNOTATION_EXPORTED_AT, LABEL_RECORD } from "../../api/keys.ts";
 import type { Fields } from "../../api/parse/fields.ts";
-import type { Problem } from "../../api/problem.ts";
 import { registryNamespace } from "../../controller/registry/names.ts";
 import { cidr } from "./facts.ts";
 
@@ -67,9 +66,4 @@ export function lease({ labels, ...metadata }: Metadata, spec: Fields = {}): unk
       ...spec,
     },
   };
-}
-
-/** `reason field` of each problem, in order. */
-export function told(problems: readonly Problem[]): string[] {
-  return problems.map(({ reason, field }) => `${reason} ${field}`);
 }

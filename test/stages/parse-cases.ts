@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Problem } from "../../api/problem.ts";
+
+/**
+ * By name: an object, what its fact has besides that of the plain object (undefined: it has no fact), and each
+ * problem as `reason field`.
+ */
+export type ParseCases = Readonly<
+  Record<string, readonly [object: unknown, fact: object | undefined, ...problems: string[]]>
+>;
+
+interface Parsed {
+  readonly fact?: object | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** One test for each case; `plain`: the fact of the plain object. */
+export function testCases(
+  cases: ParseCases,
+  parse: (object: unknown) => Parsed,
+  plain: object,
+): void {
+  for (const [name, [object, fact, ...problems]] of Object.entries(cases)) {
+    test(`${name}: ${fact === undefined ? "rejected" : "accepted"}`, () => {
+      const parsed = parse(object);
+      assert.deepEqual(parsed.fact, fact && { ...plain, ...fact });
+      const found = parsed.problems.map(({ reason, field }) => `${reason} ${field}`);
+      assert.deepEqual(found, problems);
+    });
+  }
+}
