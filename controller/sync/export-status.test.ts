@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+
+const QUOTA =
+  'serviceimports.multicluster.x-k8s.io "api.shop" is forbidden: exceeded quota: registry, requested: count=1, used: count=1, limited: count=1';
+
+/** The numbers of an import's ports. */
+function portsOf(cluster: MemoryCluster, key: string): unknown[] {
+  const object = cluster.server.objects.get("serviceimports", key);
+  const ports = at(object, ["spec", "ports"]);
+  return Array.isArray(ports) ? ports.map((port) => at(port, ["port"])) : [];
+}
+
+test("an export that a ResourceQuota rejects does not block the other exports for a restarted peer", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.server.denied.set("clusterset-registry-c1/api.shop", QUOTA);
+  for (const name of ["shop/web", "shop/api"]) {
+    c1.offer(name, ["10.1.0.7"]);
+  }
+  world.start();
+  await world.pass(20_000);
+  assert.deepEqual(Object.keys(c2.imported()), ["shop/web"]);
+  for (const cluster of world.clusters) {
+    await cluster.restart();
+  }
+  await world.pass(60_000);
+  c1.serve("shop/web", ["10.1.0.7"], [], 8080);
+  await world.pass(20_000);
+  for (const cluster of world.clusters) assert.deepEqual(portsOf(cluster, "shop/web"), [8080]);
+});
+
+/** The condition Conflict of the export shop/web. */
+function conflictOf({ server }: MemoryCluster): unknown {
+  const conditions = at(server.objects.get("serviceexports", "shop/web"), ["status", "conditions"]);
+  const list: unknown[] = Array.isArray(conditions) ? conditions : [];
+  return at(
+    list.find((one) => at(one, ["type"]) === "Conflict"),
+    ["reason"],
+  );
+}
+
+test("conflicts and their end are reported while a member was never synced", async () => {
+  const world = new ControllerWorld(["c1", "c2", "c3"]);
+  const [c1, c2] = world.clusters;
+  const serve = (port: number) => c2.serve("shop/web", ["10.2.0.7"], [], port);
+  c1.serve("shop/web", ["10.1.0.7"]);
+  serve(8080);
+  for (const cluster of [c1, c2]) {
+    cluster.namespace("shop");
+    cluster.start();
+  }
+  await world.pass(5000);
+  for (const cluster of [c1, c2]) cluster.export("shop/web");
+  const told = () => [c1, c2].map(conflictOf);
+  for (const [port, reason] of [
+    [8080, "PortConflict"],
+    [80, "NoConflicts"],
+    [8080, "PortConflict"],
+  ] as const) {
+    serve(port);
+    await world.pass(10_000);
+    assert.deepEqual(told(), [reason, reason]);
+  }
+});
+
+const NAMES = ["shop/api", "shop/cart", "shop/web"];
+/** Milliseconds by which answers are later than events. */
+const LATE_MS = 50;
+
+test("an export deleted right after its status write is withdrawn, even if the watch reports it before the answer", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) {
+    cluster.namespace("shop");
+    for (const key of NAMES) {
+      cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
+    }
+  }
+  world.start();
+  await world.pass(20_000);
+  const request = c1.server.request.bind(c1.server);
+  c1.server.request = async (asked) => {
+    const answer = await request(asked);
+    const isStatus = asked.write !== undefined && asked.path.includes("/serviceexports/");
+    if (isStatus) await new Promise<void>((resolve) => world.clock.after(LATE_MS, resolve));
+    return answer;
+  };
+  const unlisten = c1.server.objects.listen(({ kind, key, type }) => {
+    if (kind === "serviceexports" && type === "MODIFIED") c1.delete("ServiceExport", key);
+  });
+  for (const key of NAMES) c2.serve(key, ["10.2.0.7"], [], 8080);
+  await world.pass(60_000);
+  unlisten();
+  assert.deepEqual(c1.server.objects.list("serviceexports"), []);
+  const theirs = Object.fromEntries(NAMES.map((key) => [key, "vip 10.2.0.7"]));
+  for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), theirs);
+});

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import { TASK_KINDS } from "../model/task.ts";
+
+test("backoff applies to another controller that reverts an import after each write", async () => {
+  const world = await ControllerWorld.withExport(["c1"]);
+  const [c1] = world.clusters;
+  const theirs = {
+    kind: "ServiceImport",
+    metadata: { namespace: "shop", name: "web" },
+    spec: { type: "Headless" },
+  };
+  const { objects } = c1.server;
+  let isAtPeace = false;
+  objects.listen(({ kind, key, object }) => {
+    if (isAtPeace || kind !== "serviceimports" || key !== "shop/web") return;
+    if (at(object, ["spec", "type"]) === "Headless") return;
+    world.clock.after(5, () => objects.apply(kind, key, theirs, "another"));
+  });
+  objects.apply("serviceimports", "shop/web", theirs, "another");
+  const { length } = c1.server.writes;
+  await world.pass(60_000);
+  const writes = c1.writesAfter(length).length;
+  assert.ok(writes < 30, String(writes));
+  isAtPeace = true;
+  await world.pass(120_000);
+  assert.equal(at(objects.get("serviceimports", "shop/web"), ["spec", "type"]), "ClusterSetIP");
+});
+
+test("backoff applies to another controller that reverts the status of an export after each write", async () => {
+  const world = await ControllerWorld.withExport(["c1"]);
+  const [c1] = world.clusters;
+  const { objects } = c1.server;
+  const theirs = {
+    kind: "ServiceExport",
+    metadata: { namespace: "shop", name: "web" },
+    status: { conditions: [{ type: "Valid", status: "False", reason: "NoService" }] },
+  };
+  const said = JSON.stringify(theirs.status);
+  objects.listen(({ kind, key, object }) => {
+    if (kind !== "serviceexports" || JSON.stringify(object?.status) === said) return;
+    world.clock.after(5, () => objects.apply(kind, key, theirs, "another", "status"));
+  });
+  objects.apply("serviceexports", "shop/web", theirs, "another", "status");
+  const { length } = c1.server.writes;
+  await world.pass(60_000);
+  const writes = c1.writesAfter(length).filter(({ kind }) => kind === "serviceexports").length;
+  assert.ok(writes > 3 && writes < 30, String(writes));
+});
+
+const WRITTEN = {
+  kind: "ServiceImport",
+  metadata: { namespace: "shop", name: "web" },
+  spec: { type: "ClusterSetIP", ips: ["241.0.0.77"], ports: [{ port: 8443, protocol: "TCP" }] },
+};
+
+/** Calls `appear` right before the first creation of an object reaches the API server. */
+function beforeCreation({ server }: MemoryCluster, kind: string, appear: () => void): void {
+  const request = server.request.bind(server);
+  let isFirst = true;
+  server.request = (asked) => {
+    const creates = asked.write?.method === "PATCH" && asked.path.includes(`/${kind}/`);
+    if (creates && !asked.path.includes("/status") && isFirst) {
+      isFirst = false;
+      appear();
+    }
+    return request(asked);
+  };
+}
+
+test("an import that a user creates while the controller creates it is adopted with its VIP, and released when the export is gone", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.offer("shop/web", ["10.1.0.7"]);
+  beforeCreation(c2, "serviceimports", () => c2.apply(WRITTEN));
+  world.start();
+  await world.pass(20_000);
+  const { objects } = c2.server;
+  const adopted = objects.get("serviceimports", "shop/web");
+  assert.deepEqual(at(adopted, ["spec", "ips"]), ["241.0.0.77"]);
+  assert.equal(at(adopted, ["metadata", "annotations", "clusterset-proxy.io/import"]), "adopted");
+  c1.delete("ServiceExport", "shop/web");
+  await world.pass(20_000);
+  assert.deepEqual(objects.get("serviceimports", "shop/web")?.spec, WRITTEN.spec);
+});
+
+test("a slice under the name of an imported one, without its labels, is taken over", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [, c2] = world.clusters;
+  const { objects } = c2.server;
+  const [slice] = objects.list("endpointslices").filter((object) => isImported(object));
+  assert.ok(slice);
+  const { name } = slice.metadata as { name: string };
+  const labels = { "endpointslice.kubernetes.io/managed-by": "another" };
+  objects.apply(
+    "endpointslices",
+    `shop/${name}`,
+    { kind: "EndpointSlice", metadata: { namespace: "shop", name, labels } },
+    "another",
+  );
+  await world.pass(20_000);
+  assert.ok(isImported(objects.get("endpointslices", `shop/${name}`)));
+});
+
+test("a record that lost its label is published again", async () => {
+  const world = await ControllerWorld.withExport(["c1", "c2"]);
+  const [c1] = world.clusters;
+  const { objects } = c1.server;
+  const key = "clusterset-registry-c1/web.shop";
+  const record = objects.get("serviceimports", key);
+  assert.ok(record);
+  const bare = structuredClone(record);
+  (bare.metadata as Record<string, unknown>).labels = {};
+  objects.replace("serviceimports", key, bare, "another");
+  await world.pass(20_000);
+  const label = ["metadata", "labels", "clusterset-proxy.io/record"];
+  assert.equal(at(objects.get("serviceimports", key), label), "web.shop");
+});
+
+function isImported(slice: unknown): boolean {
+  const label = (name: string) => at(slice, ["metadata", "labels", name]);
+  return (
+    label("endpointslice.kubernetes.io/managed-by") === "clusterset-controller" &&
+    label("multicluster.kubernetes.io/source-cluster") === "c1"
+  );
+}
+
+/** Number of reconciles of a cluster's controller, by kind. */
+async function tasksOf({ metrics }: MemoryCluster): Promise<Record<string, number>> {
+  const text = await metrics.text();
+  const counts = TASK_KINDS.map((kind) => {
+    const line = new RegExp(`change_duration_seconds_count\\{task="${kind}"\\} (\\d+)`).exec(text);
+    return [kind, Number(line?.[1] ?? 0)] as const;
+  });
+  return Object.fromEntries(counts);
+}
+
+/** Reconciles that an action causes, until the queue is empty. */
+async function tasksAfter(
+  world: ControllerWorld,
+  act: () => void,
+): Promise<Readonly<Record<string, number>>> {
+  const c1 = world.cluster("c1");
+  const before = await tasksOf(c1);
+  act();
+  await world.pass(5000);
+  const after = await tasksOf(c1);
+  return Object.fromEntries(
+    TASK_KINDS.map((kind) => [kind, Number(after[kind]) - Number(before[kind])]),
+  );
+}
+
+test("a write of our own queues only the reconciles that depend on it", async () => {
+  const world = await ControllerWorld.withExport(["c1"]);
+  const c1 = world.cluster("c1");
+  await world.pass(60_000);
+  const endpoints = await tasksAfter(world, () => c1.serve("shop/web", ["10.1.0.8"]));
+  // The import is reconciled at once, and when the registry has the slice: its name and packing are the registry's.
+  assert.deepEqual(endpoints, { export: 1, import: 2, status: 0, failover: 0 });
+  await tasksAfter(world, () => c1.export("shop/api"));
+  // The status depends on the publication, and on the clusters in the status of the import.
+  const service = await tasksAfter(world, () => c1.serve("shop/api", ["10.1.0.9"]));
+  assert.deepEqual(service, { export: 1, import: 2, status: 2, failover: 0 });
+});
+
+test("a write of another writer to an import queues a reconcile", async () => {
+  const world = await ControllerWorld.withExport(["c1"]);
+  const c1 = world.cluster("c1");
+  await world.pass(60_000);
+  const counts = await tasksAfter(world, () =>
+    c1.apply({
+      kind: "ServiceImport",
+      metadata: { namespace: "shop", name: "web", labels: { other: "writer" } },
+    }),
+  );
+  assert.deepEqual(counts, { export: 0, import: 1, status: 0, failover: 0 });
+});

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { Chance } from "../../test/generators/chance.ts";
+import { ControllerWorld } from "../../test/stages/controller-world.ts";
+import { LEASE_CHOICE, leaseTimes } from "../liveness/lease-times.ts";
+
+const SERVICES: Readonly<Record<string, readonly string[]>> = {
+  "shop/api": ["10.1.0.1", "10.1.0.2"],
+  "shop/web": ["10.1.0.3"],
+};
+
+/** Two clusters; the first one exports both Services, and no readiness is held back any more. */
+class Outage {
+  readonly world = new ControllerWorld(["c1", "c2"]);
+  readonly c1 = this.world.cluster("c1");
+  readonly c2 = this.world.cluster("c2");
+
+  static async begin(): Promise<Outage> {
+    const it = new Outage();
+    for (const cluster of it.world.clusters) cluster.namespace("shop");
+    for (const [key, addresses] of Object.entries(SERVICES)) {
+      it.c1.serve(key, addresses);
+      it.c1.export(key);
+    }
+    it.world.start();
+    await it.world.pass(60_000);
+    assert.deepEqual(it.imported(), all(""));
+    return it;
+  }
+
+  /** The API server of the first cluster does not answer for `seconds`; its watches stay open without events. */
+  async standsStill(ms: number): Promise<void> {
+    this.c1.server.weather = { delay: 1e12, lost: 0 };
+    await this.world.pass(ms);
+    this.c1.server.weather = FINE;
+  }
+
+  /** Sets the state of all endpoints. */
+  turn(state: "dead" | "ready"): void {
+    for (const [key, addresses] of Object.entries(SERVICES)) {
+      this.c1.serve(key, addresses, state === "dead" ? addresses : []);
+    }
+  }
+
+  imported(): Record<string, string> {
+    return this.c2.imported();
+  }
+}
+
+/** The imports if all endpoints have this state. */
+function all(state: "" | "(dead)" | "(serving)"): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(SERVICES).map(([key, addresses]) => [
+      key,
+      ["vip", ...addresses.map((address) => `${address}${state}`)].join(" "),
+    ]),
+  );
+}
+
+for (const seconds of [8, 20, 60]) {
+  test(`after a pause of the API server of ${seconds} s, endpoints that it reports unready are serving until they are ready`, async () => {
+    const it = await Outage.begin();
+    await it.standsStill(seconds * 1000);
+    it.turn("dead");
+    await it.world.pass(10_000);
+    assert.deepEqual(it.imported(), all("(serving)"));
+    it.turn("ready");
+    await it.world.pass(1000);
+    assert.deepEqual(it.imported(), all(""));
+  });
+}
+
+test("endpoints that another product adds for other clusters do not count as ready after a pause", async () => {
+  const it = await Outage.begin();
+  it.c1.apply({
+    kind: "EndpointSlice",
+    metadata: {
+      namespace: "shop",
+      name: "web-of-c9",
+      labels: {
+        "kubernetes.io/service-name": "web",
+        "multicluster.kubernetes.io/source-cluster": "c9",
+      },
+    },
+    addressType: "IPv4",
+    ports: [{ name: "http", protocol: "TCP", port: 80 }],
+    endpoints: [1, 2, 3, 4].map((n) => ({
+      addresses: [`10.9.0.${n}`],
+      conditions: { ready: true },
+    })),
+  });
+  await it.world.pass(1000);
+  await it.standsStill(20_000);
+  it.turn("dead");
+  await it.world.pass(10_000);
+  assert.deepEqual(it.imported(), all("(serving)"));
+});
+
+test("without an outage endpoints become unready at once", async () => {
+  const it = await Outage.begin();
+  it.turn("dead");
+  await it.world.pass(1000);
+  assert.deepEqual(it.imported(), all("(dead)"));
+});
+
+test("endpoints that stay unready after an outage are published unready after 30 s", async () => {
+  const it = await Outage.begin();
+  await it.standsStill(20_000);
+  it.turn("dead");
+  await it.world.pass(45_000);
+  assert.deepEqual(it.imported(), all("(dead)"));
+});
+
+const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true }));
+
+/** Milliseconds until a peer that returned has written its Lease, and is read here. */
+const SOON_MS = 15_000;
+
+test("a cluster whose API server was unavailable for minutes is alive again for its peers within 15 seconds", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 60, max: 240 }), numbers, async (seconds, stream) => {
+      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
+      const [c1, c2] = world.clusters;
+      await world.pass(15_000);
+      c1.server.fail();
+      await world.pass(seconds * 1000);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+      c1.server.down = false;
+      await world.pass(SOON_MS);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+    }),
+    { numRuns: Number(process.env.RUNS ?? 4) },
+  );
+});
+
+test("a cluster that returns has its present endpoints, never those from before its failure", async () => {
+  await fc.assert(
+    fc.asyncProperty(numbers, async (stream) => {
+      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
+      const [c1, c2] = world.clusters;
+      await world.pass(15_000);
+      c1.server.fail();
+      c1.kill();
+      await world.pass(60_000);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+      c1.server.down = false;
+      // Kubelets restart pods before a controller is the leader.
+      c1.serve("shop/web", ["10.1.0.9"]);
+      c1.start();
+      const seen = new Set<string | undefined>();
+      for (let ms = 0; ms < 20_000; ms += 20) {
+        await world.pass(20);
+        seen.add(c2.imported()["shop/web"]);
+      }
+      await world.pass(30_000);
+      seen.add(c2.imported()["shop/web"]);
+      assert.equal([...seen].at(-1), "vip 10.1.0.9");
+      assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
+    }),
+    { numRuns: Number(process.env.RUNS ?? 16) },
+  );
+});
+
+for (const seed of [1, 2, 3, 4, 5]) {
+  test(`after an outage of its own API server, a cluster never uses its own endpoints as a last resort (seed ${seed})`, async () => {
+    const chance = new Chance(seed);
+    const world = await ControllerWorld.withExport(["c1", "c2"], () => chance.next());
+    const c1 = world.cluster("c1");
+    await world.pass(10_000);
+    c1.server.fail();
+    await world.pass(45_000);
+    const seen = new Set<string | undefined>();
+    c1.server.objects.listen(() => seen.add(c1.imported()["shop/web"]));
+    c1.server.down = false;
+    await world.pass(60_000);
+    assert.deepEqual([...seen], ["vip 10.1.0.7"]);
+  });
+}
+
+/** The Lease of c1 in its registry. */
+const CLUSTER_LEASE = "clusterset-registry-c1/cluster";
+test("after a leader is killed right before a renewal, another replica takes over before the cluster is stale, for any --lease-duration", async () => {
+  const seconds = fc.oneof(
+    fc.constantFrom(LEASE_CHOICE.least, 7, 30),
+    fc.integer({ min: 6, max: 60 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(seconds, fc.nat(999), numbers, async (leaseSeconds, part, stream) => {
+      const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
+      const [c1, c2] = world.clusters;
+      world.leaseSeconds = leaseSeconds;
+      for (const cluster of world.clusters) cluster.namespace("shop");
+      c1.offer("shop/web", ["10.1.0.7"]);
+      world.start();
+      await world.pass(5000);
+      c1.start();
+      await world.pass(leaseSeconds * (1000 + part));
+      const renewals = () => c1.server.writes.filter(({ key }) => key === CLUSTER_LEASE).length;
+      for (const before = renewals(); renewals() === before; ) await world.pass(10);
+      await world.pass(leaseTimes(leaseSeconds).renewEvery - 50);
+      c1.kill();
+      c1.serve("shop/web", ["10.1.0.8"]);
+      await world.pass(leaseSeconds * 1000);
+      assert.equal(c1.controller?.permission.isGranted, true);
+      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.8" });
+      await world.pass(leaseSeconds * 500);
+      const stale = c2.log.filter((line) => line.includes("Cluster is stale"));
+      assert.deepEqual(stale, []);
+    }),
+    { numRuns: Number(process.env.RUNS ?? 5) },
+  );
+});
+
+test("a leader with the shortest Lease can write even if answers take a second", async () => {
+  const world = new ControllerWorld(["c1"]);
+  const [c1] = world.clusters;
+  world.leaseSeconds = LEASE_CHOICE.least;
+  c1.namespace("shop");
+  world.start();
+  await world.pass(5000);
+  c1.server.weather = { delay: 500, lost: 0 };
+  await world.pass(20_000);
+  c1.offer("shop/web", ["10.1.0.7"]);
+  await world.pass(20_000);
+  assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7" });
+});
