@@ -1,29 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../test/generators/for-all.ts";
 import { type Problem, problemText, shown } from "./problem.ts";
 
 describe("shown", () => {
-  test("is one short line of visible ASCII, whatever the value", () => {
-    fc.assert(
-      fc.property(fc.anything({ maxDepth: 3 }), fc.string({ unit: "binary" }), (value, text) => {
-        for (const one of [value, text, [text], { [text]: value }]) {
-          assert.match(shown(one), /^[\x20-\x7e]{0,83}$/);
-        }
-      }),
-    );
-  });
+  test("is one short line of visible ASCII, whatever the value", () =>
+    forAll([fc.anything({ maxDepth: 3 }), fc.string({ unit: "binary" })], (value, text) => {
+      for (const one of [value, text, [text], { [text]: value }]) {
+        assert.match(shown(one), /^[\x20-\x7e]{0,83}$/);
+      }
+    }));
 
-  test("is a prefix of the JSON of JSON.stringify", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const json = JSON.stringify(value).replace(/[^\x20-\x7e]/g, (c) => {
-          return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
-        });
-        assert.equal(shown(value), json.length > 80 ? `${json.slice(0, 80)}...` : json);
-      }),
-    );
-  });
+  test("is a prefix of the JSON of JSON.stringify", () =>
+    forAll([fc.jsonValue()], (value) => {
+      const json = JSON.stringify(value).replace(/[^\x20-\x7e]/g, (c) => {
+        return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+      });
+      assert.equal(shown(value), json.length > 80 ? `${json.slice(0, 80)}...` : json);
+    }));
 
   test("costs nothing for hidden parts: a hundred thousand levels, a value that contains itself", () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);

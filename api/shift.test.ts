@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../test/generators/for-all.ts";
 import { ANNOTATION_SHIFT } from "./keys.ts";
 import { Complaints } from "./parse/complaints.ts";
 import { MOST_SHIFT_SECONDS, parseShift, shiftText } from "./shift.ts";
@@ -14,18 +15,16 @@ function parse(value: unknown) {
   return { shift, reasons: complaints.problems.map(({ reason }) => reason) };
 }
 
-test("a shift that the controller writes is parsed to the same shift", () => {
+test("a shift that the controller writes is parsed to the same shift", async () => {
   const shifts = fc.record({
     direction: fc.constantFrom("draining" as const, "returning" as const),
     from: fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }),
     length: fc.integer({ min: 1, max: MOST_SHIFT_SECONDS }).map((seconds) => seconds * 1000),
   });
-  fc.assert(
-    fc.property(shifts, (given) => {
-      const shift = { ...given };
-      assert.deepEqual(parse(shiftText(shift)), { shift, reasons: [] });
-    }),
-  );
+  await forAll([shifts], (given) => {
+    const shift = { ...given };
+    assert.deepEqual(parse(shiftText(shift)), { shift, reasons: [] });
+  });
 });
 
 test("a shift of more than an hour, without a direction or with another text is a problem and no shift", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../test/generators/for-all.ts";
 import type { ObjectKey } from "./names.ts";
 import { VipHolders } from "./vip-holders.ts";
 
@@ -68,51 +69,45 @@ const WRITE = fc.record({
   restart: fc.boolean(),
 });
 
-test("no sequence of a rival's writes, and no restart, moves a VIP from its holder", () => {
-  fc.assert(
-    fc.property(fc.array(WRITE), fc.boolean(), (writes, isRecorded) => {
-      const claims = new Map<ObjectKey, readonly string[]>([["shop/web", [VIP]]]);
-      const start = (first?: ObjectKey): VipHolders => {
-        const holders = new VipHolders();
-        // The order of a list depends on names.
-        for (const [key, vips] of [...claims].sort(([a], [b]) => (a < b ? -1 : 1)))
-          holders.claim(key, vips);
-        if (isRecorded) holders.record(VIP, "shop/web");
-        holders.listed();
-        if (first !== undefined) holders.settle(VIP, first);
-        return holders;
-      };
-      let holders = start();
-      for (const { rival, vips, restart } of writes) {
-        claims.set(rival, vips);
-        const affected = holders.claim(rival, vips);
-        assert.ok(!affected.includes("shop/web"));
-        if (restart) {
-          const holder = holders.holder(VIP);
-          assert.equal(isRecorded ? start().holder(VIP) : holder, "shop/web");
-          holders = start(isRecorded || holder === "contested" ? undefined : holder);
-        }
-        assert.equal(holders.holder(VIP), "shop/web");
+test("no sequence of a rival's writes, and no restart, moves a VIP from its holder", () =>
+  forAll([fc.array(WRITE), fc.boolean()], (writes, isRecorded) => {
+    const claims = new Map<ObjectKey, readonly string[]>([["shop/web", [VIP]]]);
+    const start = (first?: ObjectKey): VipHolders => {
+      const holders = new VipHolders();
+      // The order of a list depends on names.
+      for (const [key, vips] of [...claims].sort(([a], [b]) => (a < b ? -1 : 1)))
+        holders.claim(key, vips);
+      if (isRecorded) holders.record(VIP, "shop/web");
+      holders.listed();
+      if (first !== undefined) holders.settle(VIP, first);
+      return holders;
+    };
+    let holders = start();
+    for (const { rival, vips, restart } of writes) {
+      claims.set(rival, vips);
+      const affected = holders.claim(rival, vips);
+      assert.ok(!affected.includes("shop/web"));
+      if (restart) {
+        const holder = holders.holder(VIP);
+        assert.equal(isRecorded ? start().holder(VIP) : holder, "shop/web");
+        holders = start(isRecorded || holder === "contested" ? undefined : holder);
       }
-    }),
-  );
-});
+      assert.equal(holders.holder(VIP), "shop/web");
+    }
+  }));
 
-test("all nodes agree on the holder of each VIP that an IPAddress names, whenever they started", () => {
-  fc.assert(
-    fc.property(fc.array(WRITE), fc.constantFrom(...RIVALS, "shop/web"), (writes, recorded) => {
-      const claims = new Map<ObjectKey, readonly string[]>();
-      const old = running();
-      old.record(VIP, recorded);
-      for (const { rival, vips } of writes) {
-        claims.set(rival, vips);
-        old.claim(rival, vips);
-      }
-      const fresh = new VipHolders();
-      for (const [key, vips] of claims) fresh.claim(key, vips);
-      fresh.record(VIP, recorded);
-      fresh.listed();
-      assert.equal(fresh.holder(VIP), old.holder(VIP));
-    }),
-  );
-});
+test("all nodes agree on the holder of each VIP that an IPAddress names, whenever they started", () =>
+  forAll([fc.array(WRITE), fc.constantFrom(...RIVALS, "shop/web")], (writes, recorded) => {
+    const claims = new Map<ObjectKey, readonly string[]>();
+    const old = running();
+    old.record(VIP, recorded);
+    for (const { rival, vips } of writes) {
+      claims.set(rival, vips);
+      old.claim(rival, vips);
+    }
+    const fresh = new VipHolders();
+    for (const [key, vips] of claims) fresh.claim(key, vips);
+    fresh.record(VIP, recorded);
+    fresh.listed();
+    assert.equal(fresh.holder(VIP), old.holder(VIP));
+  }));

@@ -10,6 +10,7 @@ import {
   udpService,
   VIP,
 } from "../../test/doubles/fake-conntrack.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import { programmedPort } from "./programmed-port.ts";
 import { ProgrammedState } from "./programmed-state.ts";
@@ -269,7 +270,7 @@ const anyEntry = fc.record({
   tcp: fc.constantFrom("SYN_SENT" as const, "ESTABLISHED" as const),
 });
 
-test("after any history, the reasons are those of a process that has just started", () => {
+test("after any history, the reasons are those of a process that has just started", async () => {
   const proposal = ({ imports, swapped }: World): Proposal =>
     (["demo/a", "demo/b"] as const).map((key, i) => {
       const { udp, tcp, keeps } = imports[key] ?? {};
@@ -281,19 +282,17 @@ test("after any history, the reasons are those of a process that has just starte
       ];
       return [key, ports];
     });
-  fc.assert(
-    fc.property(fc.array(world, { minLength: 1 }), fc.array(anyEntry), (worlds, changes) => {
-      const [old, young] = [new ProgrammedState(RANGE), new ProgrammedState(RANGE)];
-      for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
-      for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
-      for (const { at, tcp, ...rest } of changes) {
-        const port = rest.protocol === "UDP" ? 5353 : 8080;
-        const state = rest.protocol === "TCP" && { tcp };
-        const one = entry({ ...rest, ...state, ...(at && { at: `${at}:${port}` }) });
-        const reason = new StaleCheck(old).reasonFor(one);
-        assert.equal(reason, new StaleCheck(young).reasonFor(one));
-        if (rest.to.startsWith("10.")) assert.equal(reason, undefined);
-      }
-    }),
-  );
+  await forAll([fc.array(world, { minLength: 1 }), fc.array(anyEntry)], (worlds, changes) => {
+    const [old, young] = [new ProgrammedState(RANGE), new ProgrammedState(RANGE)];
+    for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
+    for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
+    for (const { at, tcp, ...rest } of changes) {
+      const port = rest.protocol === "UDP" ? 5353 : 8080;
+      const state = rest.protocol === "TCP" && { tcp };
+      const one = entry({ ...rest, ...state, ...(at && { at: `${at}:${port}` }) });
+      const reason = new StaleCheck(old).reasonFor(one);
+      assert.equal(reason, new StaleCheck(young).reasonFor(one));
+      if (rest.to.startsWith("10.")) assert.equal(reason, undefined);
+    }
+  });
 });

@@ -6,6 +6,7 @@ import { addressFromHex, type Family, isAddress, parseAddress } from "../../api/
 import { cidrOf, contains } from "../../api/cidr.ts";
 import { Interner } from "../../api/parse/interner.ts";
 import { address, cidr } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { type EndpointCondition, type EndpointFact, Endpoints } from "./endpoints.ts";
 
 const CONDITIONS: readonly EndpointCondition[] = ["ready", "serving", "terminating", "not-ready"];
@@ -34,32 +35,28 @@ function anyEndpoint(family: Family): fc.Arbitrary<EndpointFact> {
 
 for (const family of ["IPv4", "IPv6"] as const) {
   describe(`${family} endpoints`, () => {
-    test("are read as they were packed, in order", () => {
+    test("are read as they were packed, in order", async () => {
       const interner = new Interner();
-      fc.assert(
-        fc.property(fc.array(anyEndpoint(family), { maxLength: 40 }), (list) => {
-          const endpoints = Endpoints.of(family, list, interner);
-          assert.deepEqual([...endpoints], list);
-          assert.equal(endpoints.length, list.length);
-          for (const [i, endpoint] of list.entries()) assert.deepEqual(endpoints.at(i), endpoint);
-          assert.equal(endpoints.at(list.length), undefined);
-          assert.equal(endpoints.at(-1), undefined);
-        }),
-      );
+      await forAll([fc.array(anyEndpoint(family), { maxLength: 40 })], (list) => {
+        const endpoints = Endpoints.of(family, list, interner);
+        assert.deepEqual([...endpoints], list);
+        assert.equal(endpoints.length, list.length);
+        for (const [i, endpoint] of list.entries()) assert.deepEqual(endpoints.at(i), endpoint);
+        assert.equal(endpoints.at(list.length), undefined);
+        assert.equal(endpoints.at(-1), undefined);
+      });
     });
 
-    test("are equal exactly if they have the same content, packed with one interner or each with its own", () => {
+    test("are equal exactly if they have the same content, packed with one interner or each with its own", async () => {
       const few = fc.array(anyEndpoint(family), { maxLength: 3 });
       const shared = new Interner();
-      fc.assert(
-        fc.property(few, few, fc.boolean(), fc.boolean(), (one, other, same, share) => {
-          const second = same ? structuredClone(one) : other;
-          const packed = [one, second].map((list) =>
-            Endpoints.of(family, list, share ? shared : new Interner()),
-          );
-          assert.equal(isDeepStrictEqual(packed[0], packed[1]), isDeepStrictEqual(one, second));
-        }),
-      );
+      await forAll([few, few, fc.boolean(), fc.boolean()], (one, other, same, share) => {
+        const second = same ? structuredClone(one) : other;
+        const packed = [one, second].map((list) =>
+          Endpoints.of(family, list, share ? shared : new Interner()),
+        );
+        assert.equal(isDeepStrictEqual(packed[0], packed[1]), isDeepStrictEqual(one, second));
+      });
     });
   });
 }
@@ -102,29 +99,27 @@ test("a full table of places is followed by another; endpoints packed before sta
   for (const [n, endpoints] of packed.entries()) assert.deepEqual([...endpoints], slice(n));
 });
 
-test("endpoints in ranges are those that each address shows to be in one", () => {
+test("endpoints in ranges are those that each address shows to be in one", async () => {
   for (const [family, width, other] of [
     ["IPv4", 32, cidr("::/0")],
     ["IPv6", 128, cidr("0.0.0.0/0")],
   ] as const) {
     const texts = fc.array(anyAddress(family), { maxLength: 20 });
-    fc.assert(
-      fc.property(texts, fc.array(fc.nat(width)), (list, bits) => {
-        const facts = list.map((text) => ({
-          ...{ address: address(text).text, condition: "serving" as const, zone: "z" },
-        }));
-        // Ranges around every second address, or no range would contain one.
-        const ranges = bits.flatMap((length, i) => {
-          const base = list[2 * i];
-          return base === undefined ? [] : [cidrOf(address(base), length)];
-        });
-        const { inside, outside } = Endpoints.of(family, facts).within([...ranges, other]);
-        const isIn = (fact: EndpointFact) =>
-          ranges.some((range) => contains(range, address(fact.address)));
-        assert.deepEqual([...inside], facts.filter(isIn));
-        const others = facts.filter((fact) => !isIn(fact)).map((fact) => fact.address);
-        assert.deepEqual(outside, others);
-      }),
-    );
+    await forAll([texts, fc.array(fc.nat(width))], (list, bits) => {
+      const facts = list.map((text) => ({
+        ...{ address: address(text).text, condition: "serving" as const, zone: "z" },
+      }));
+      // Ranges around every second address, or no range would contain one.
+      const ranges = bits.flatMap((length, i) => {
+        const base = list[2 * i];
+        return base === undefined ? [] : [cidrOf(address(base), length)];
+      });
+      const { inside, outside } = Endpoints.of(family, facts).within([...ranges, other]);
+      const isIn = (fact: EndpointFact) =>
+        ranges.some((range) => contains(range, address(fact.address)));
+      assert.deepEqual([...inside], facts.filter(isIn));
+      const others = facts.filter((fact) => !isIn(fact)).map((fact) => fact.address);
+      assert.deepEqual(outside, others);
+    });
   }
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { OPERATORS } from "../../api/tiers/cluster-selector.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { annotated } from "../../test/generators/hostile-selectors.ts";
 import { anySelectors } from "../../test/generators/selectors.ts";
 import { parseImport } from "./parse-import.ts";
@@ -48,37 +49,31 @@ function written(selectors: readonly (readonly object[])[]): string {
   return JSON.stringify(list);
 }
 
-test("any text of the annotation results in valid selectors or one problem", () => {
-  fc.assert(
-    fc.property(hostile, (text) => {
-      const { fact, problems } = parseImport(annotated(text));
-      const selectors = fact?.selectors;
-      assert.equal(problems.length, selectors === undefined ? 1 : 0);
-      for (const { reason, field, value } of problems) {
-        assert.equal(reason, "invalid-selector");
-        assert.match(`${field} ${value}`, /^[\x20-\x7e]{1,700}$/);
-      }
-      for (const { key, operator, values } of (selectors ?? []).flat()) {
-        assert.match(key, /^[a-z0-9./-]{1,253}$/);
-        assert.ok(OPERATORS.includes(operator));
-        assert.equal(values.length > 0, operator === "In" || operator === "NotIn");
-      }
-    }),
-  );
-});
+test("any text of the annotation results in valid selectors or one problem", () =>
+  forAll([hostile], (text) => {
+    const { fact, problems } = parseImport(annotated(text));
+    const selectors = fact?.selectors;
+    assert.equal(problems.length, selectors === undefined ? 1 : 0);
+    for (const { reason, field, value } of problems) {
+      assert.equal(reason, "invalid-selector");
+      assert.match(`${field} ${value}`, /^[\x20-\x7e]{1,700}$/);
+    }
+    for (const { key, operator, values } of (selectors ?? []).flat()) {
+      assert.match(key, /^[a-z0-9./-]{1,253}$/);
+      assert.ok(OPERATORS.includes(operator));
+      assert.equal(values.length > 0, operator === "In" || operator === "NotIn");
+    }
+  }));
 
 test("a selector with several errors has one problem", () => {
   const text = '[{"propertySelector":{"matchProperties":"In","matchExpressions":[[]]}}]';
   assert.equal(parseImport(annotated(text)).problems.length, 1);
 });
 
-test("valid selectors are parsed unchanged", () => {
-  fc.assert(
-    fc.property(anySelectors, (selectors) => {
-      assert.deepEqual(parseImport(annotated(written(selectors))).fact?.selectors, selectors);
-    }),
-  );
-});
+test("valid selectors are parsed unchanged", () =>
+  forAll([anySelectors], (selectors) => {
+    assert.deepEqual(parseImport(annotated(written(selectors))).fact?.selectors, selectors);
+  }));
 
 test("a problem names the invalid part of the list, and shows it", () => {
   const list = [{ propertySelector: { matchProperties: { region: "eu", "my region": "eu" } } }];

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
 import { importFact, sliceFact } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { Model } from "./model.ts";
 import { NO_LIMITS, RuleBudget } from "./rule-budget.ts";
 
@@ -63,54 +64,48 @@ describe("what imports may cost", () => {
     cost: fc.nat(20),
   });
 
-  test("after any history they depend only on the imports, and every change is reported", () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        const budget = new RuleBudget(LIMITS);
-        const now = new Map<ObjectKey, { created: number; cost: number }>();
-        let before = new Map<ObjectKey, string | undefined>();
-        for (const { namespace, name, created, cost } of steps) {
-          const key: ObjectKey = `${namespace}/${name}`;
-          budget.set(key, created, cost);
-          if (cost === 0) now.delete(key);
-          else now.set(key, { created, cost });
-          const scratch = new RuleBudget(LIMITS);
-          for (const [one, claim] of now) scratch.set(one, claim.created, claim.cost);
-          const keys = [...now.keys()];
-          assert.deepEqual(allowances(budget, ...keys), allowances(scratch, ...keys));
-          const changed = budget.takeChanged();
-          const after = new Map(keys.map((one) => [one, allowances(budget, one)[0]]));
-          for (const [one, was] of before) {
-            if (one !== key && !changed.has(one)) assert.equal(after.get(one), was, one);
-          }
-          before = after;
+  test("after any history they depend only on the imports, and every change is reported", () =>
+    forAll([fc.array(step, { maxLength: 30 })], (steps) => {
+      const budget = new RuleBudget(LIMITS);
+      const now = new Map<ObjectKey, { created: number; cost: number }>();
+      let before = new Map<ObjectKey, string | undefined>();
+      for (const { namespace, name, created, cost } of steps) {
+        const key: ObjectKey = `${namespace}/${name}`;
+        budget.set(key, created, cost);
+        if (cost === 0) now.delete(key);
+        else now.set(key, { created, cost });
+        const scratch = new RuleBudget(LIMITS);
+        for (const [one, claim] of now) scratch.set(one, claim.created, claim.cost);
+        const keys = [...now.keys()];
+        assert.deepEqual(allowances(budget, ...keys), allowances(scratch, ...keys));
+        const changed = budget.takeChanged();
+        const after = new Map(keys.map((one) => [one, allowances(budget, one)[0]]));
+        for (const [one, was] of before) {
+          if (one !== key && !changed.has(one)) assert.equal(after.get(one), was, one);
         }
-      }),
-    );
-  });
+        before = after;
+      }
+    }));
 
-  test("never exceed the limits in sum", () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        const budget = new RuleBudget(LIMITS);
-        const costs = new Map<ObjectKey, number>();
-        for (const { namespace, name, created, cost } of steps) {
-          const key: ObjectKey = `${namespace}/${name}`;
-          budget.set(key, created, cost);
-          costs.set(key, cost);
-        }
-        const used = [...costs].map(
-          ([key, cost]) => [key, Math.min(cost, budget.allowance(key).rules)] as const,
-        );
-        const sum = (of: typeof used) => of.reduce((total, [, cost]) => total + cost, 0);
-        assert.ok(sum(used) <= LIMITS.maxRules);
-        for (const namespace of ["a/", "b/", "c/"]) {
-          const own = used.filter(([key]) => key.startsWith(namespace));
-          assert.ok(sum(own) <= LIMITS.maxRulesPerNamespace);
-        }
-      }),
-    );
-  });
+  test("never exceed the limits in sum", () =>
+    forAll([fc.array(step, { maxLength: 30 })], (steps) => {
+      const budget = new RuleBudget(LIMITS);
+      const costs = new Map<ObjectKey, number>();
+      for (const { namespace, name, created, cost } of steps) {
+        const key: ObjectKey = `${namespace}/${name}`;
+        budget.set(key, created, cost);
+        costs.set(key, cost);
+      }
+      const used = [...costs].map(
+        ([key, cost]) => [key, Math.min(cost, budget.allowance(key).rules)] as const,
+      );
+      const sum = (of: typeof used) => of.reduce((total, [, cost]) => total + cost, 0);
+      assert.ok(sum(used) <= LIMITS.maxRules);
+      for (const namespace of ["a/", "b/", "c/"]) {
+        const own = used.filter(([key]) => key.startsWith(namespace));
+        assert.ok(sum(own) <= LIMITS.maxRulesPerNamespace);
+      }
+    }));
 });
 
 describe("a model with limits", () => {

@@ -5,6 +5,7 @@ import { PROPERTY_CLUSTER_ID, PROPERTY_REGION } from "../../api/keys.ts";
 import type { ClusterSelector } from "../../api/tiers/cluster-selector.ts";
 import { tierIndex, tiersOf } from "../../api/tiers/tiers.ts";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { anyHistory, applyEvent } from "../../test/generators/histories.ts";
 import { anyProperties, anySelectors } from "../../test/generators/selectors.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
@@ -56,48 +57,40 @@ function renamed(plan: ImportPlan): unknown {
   );
 }
 
-test("the built-in tiers, written as selectors, result in the same plan except for their names", () => {
-  fc.assert(
-    fc.property(anyViews, anyNode, (views, node) => {
-      for (const view of views) {
-        const builtIn = planImport(withSelectors(view, undefined), node);
-        const written = planImport(withSelectors(view, BUILT_IN), node);
-        assert.deepEqual(renamed(written), JSON.parse(JSON.stringify(builtIn)));
-      }
-    }),
-  );
-});
+test("the built-in tiers, written as selectors, result in the same plan except for their names", () =>
+  forAll([anyViews, anyNode], (views, node) => {
+    for (const view of views) {
+      const builtIn = planImport(withSelectors(view, undefined), node);
+      const written = planImport(withSelectors(view, BUILT_IN), node);
+      assert.deepEqual(renamed(written), JSON.parse(JSON.stringify(builtIn)));
+    }
+  }));
 
-test("every endpoint has one tier, and takes connections or has a reason why not, with any selectors", () => {
-  fc.assert(
-    fc.property(anyViews, anySelectors, anyNode, (views, selectors, node) => {
-      const tiers = tiersOf({ selectors }, importerOf(node));
-      const names = tiers.map(({ name }) => name);
-      for (const view of views) {
-        const plan = planImport(withSelectors(view, selectors), node);
-        for (const slice of view.slices) {
-          const origin = originOf(slice, node);
-          const tier = tierIndex(origin, tiers);
-          assert.ok(names[tier] !== undefined);
-          assert.ok(tiers.slice(0, tier).every(({ matches }) => !matches(origin)));
-          if (slice.cluster === undefined) assert.equal(names[tier], "remainder");
-        }
-        for (const service of plan.services) {
-          const losers = plan.excluded.filter(
-            (e) => e.address && e.servicePort === portOf(service),
-          );
-          for (const { tier } of losers) assert.ok(names.includes(tier ?? ""));
-          if (service.endpoints.length > 0) assert.ok(names.includes(service.tier ?? ""));
-          // One import has one plan for each port and family; names tell the families apart no more than rules do.
-          const total = plan.services
-            .filter((other) => portOf(other) === portOf(service))
-            .reduce((sum, other) => sum + other.endpoints.length, losers.length);
-          assert.equal(total, listening(view.slices, plan, service));
-        }
+test("every endpoint has one tier, and takes connections or has a reason why not, with any selectors", () =>
+  forAll([anyViews, anySelectors, anyNode], (views, selectors, node) => {
+    const tiers = tiersOf({ selectors }, importerOf(node));
+    const names = tiers.map(({ name }) => name);
+    for (const view of views) {
+      const plan = planImport(withSelectors(view, selectors), node);
+      for (const slice of view.slices) {
+        const origin = originOf(slice, node);
+        const tier = tierIndex(origin, tiers);
+        assert.ok(names[tier] !== undefined);
+        assert.ok(tiers.slice(0, tier).every(({ matches }) => !matches(origin)));
+        if (slice.cluster === undefined) assert.equal(names[tier], "remainder");
       }
-    }),
-  );
-});
+      for (const service of plan.services) {
+        const losers = plan.excluded.filter((e) => e.address && e.servicePort === portOf(service));
+        for (const { tier } of losers) assert.ok(names.includes(tier ?? ""));
+        if (service.endpoints.length > 0) assert.ok(names.includes(service.tier ?? ""));
+        // One import has one plan for each port and family; names tell the families apart no more than rules do.
+        const total = plan.services
+          .filter((other) => portOf(other) === portOf(service))
+          .reduce((sum, other) => sum + other.endpoints.length, losers.length);
+        assert.equal(total, listening(view.slices, plan, service));
+      }
+    }
+  }));
 
 function portOf(service: { importKey: string; portName: string; port: number }): string {
   return `${service.importKey}:${service.portName || service.port}`;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import fc from "fast-check";
 import type { ObjectKey } from "../../api/names.ts";
 import { type Fault, quiet } from "../../test/doubles/fake-backend.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ReconcilerStage } from "../../test/stages/reconciler-stage.ts";
 
 const A = "demo/a";
@@ -114,25 +115,22 @@ test("after any failures, the kernel reaches the desired state", async () => {
     { weight: 2, arbitrary: fc.constant("rest" as const) },
     { weight: 1, arbitrary: fc.constant("hold" as const) },
   );
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-      const bench = new ReconcilerStage();
-      let release = (): void => undefined;
-      bench.reconciler.start();
-      for (const one of steps) {
-        if (one === "rest") await quiet();
-        else if (one === "hold") {
-          release();
-          release = bench.backend.hold();
-        } else if (typeof one === "string") bench.backend.faults.push(one);
-        else bench.want(one.key, one.port);
-      }
-      release();
-      await bench.settle();
-      bench.assertAsWanted();
-      assert.equal(bench.reconciler.oldestWaiting, undefined);
-      await bench.reconciler.stop();
-    }),
-    { numRuns: 150 },
-  );
+  await forMany(150, [fc.array(step, { maxLength: 25 })], async (steps) => {
+    const bench = new ReconcilerStage();
+    let release = (): void => undefined;
+    bench.reconciler.start();
+    for (const one of steps) {
+      if (one === "rest") await quiet();
+      else if (one === "hold") {
+        release();
+        release = bench.backend.hold();
+      } else if (typeof one === "string") bench.backend.faults.push(one);
+      else bench.want(one.key, one.port);
+    }
+    release();
+    await bench.settle();
+    bench.assertAsWanted();
+    assert.equal(bench.reconciler.oldestWaiting, undefined);
+    await bench.reconciler.stop();
+  });
 });

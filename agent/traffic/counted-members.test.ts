@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { contains } from "../../api/cidr.ts";
 import { cidr, nodeFact } from "../../test/generators/facts.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { NodeFact } from "../model/facts.ts";
 import { countedMembers } from "./counted-members.ts";
 
@@ -86,44 +87,42 @@ describe("ranges that overlap", () => {
     assert.equal(countedMembers(node, "IPv6").rest, "c1");
   });
 
-  test("any ranges become disjoint ones, in which each address has the cluster of its narrowest range", () => {
+  test("any ranges become disjoint ones, in which each address has the cluster of its narrowest range", async () => {
     const octet = fc.integer({ min: 0, max: 255 });
     const range = fc.record({
       cluster: fc.constantFrom("c2", "c3", "c4"),
       bits: fc.integer({ min: 20, max: 32 }),
       octets: fc.tuple(fc.integer({ min: 0, max: 3 }), octet),
     });
-    fc.assert(
-      fc.property(fc.array(range, { maxLength: 12 }), octet, (declared, last) => {
-        const texts = declared.map(({ cluster, bits, octets: [third, fourth] }) => {
-          const address = (((10 << 24) | (third << 8) | fourth) & (-1 << (32 - bits))) >>> 0;
-          const text = [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
-          return { cluster, range: `${text}/${bits}` };
-        });
-        const of = (id: string) =>
-          texts.flatMap(({ cluster, range }) => (cluster === id ? [range] : []));
-        const node = counted({ c2: of("c2"), c3: of("c3"), c4: of("c4") });
-        const numberOf = (text: string) => {
-          const address = parseAddress(text);
-          assert.ok(isAddress(address));
-          return { address, number: Number.parseInt(address.hex, 16) };
-        };
-        const found = countedMembers(node, "IPv4").ranges.map(({ text, member }) => {
-          const [from = "", to = from] = text.split("-");
-          return { from: numberOf(from).number, to: numberOf(to).number, member };
-        });
-        for (const [i, { from, to }] of found.entries()) {
-          assert.ok(from <= to);
-          assert.ok(from > (found[i - 1]?.to ?? -1));
-        }
-        const { address, number } = numberOf(`10.0.${last % 4}.${last}`);
-        const [narrowest] = texts
-          .map(({ cluster, range }) => ({ cluster, cidr: cidr(range) }))
-          .filter(({ cidr }) => contains(cidr, address))
-          .toSorted((a, b) => b.cidr.bits - a.cidr.bits || (a.cluster < b.cluster ? -1 : 1));
-        const at = found.find(({ from, to }) => from <= number && number <= to);
-        assert.equal(at?.member, narrowest?.cluster);
-      }),
-    );
+    await forAll([fc.array(range, { maxLength: 12 }), octet], (declared, last) => {
+      const texts = declared.map(({ cluster, bits, octets: [third, fourth] }) => {
+        const address = (((10 << 24) | (third << 8) | fourth) & (-1 << (32 - bits))) >>> 0;
+        const text = [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
+        return { cluster, range: `${text}/${bits}` };
+      });
+      const of = (id: string) =>
+        texts.flatMap(({ cluster, range }) => (cluster === id ? [range] : []));
+      const node = counted({ c2: of("c2"), c3: of("c3"), c4: of("c4") });
+      const numberOf = (text: string) => {
+        const address = parseAddress(text);
+        assert.ok(isAddress(address));
+        return { address, number: Number.parseInt(address.hex, 16) };
+      };
+      const found = countedMembers(node, "IPv4").ranges.map(({ text, member }) => {
+        const [from = "", to = from] = text.split("-");
+        return { from: numberOf(from).number, to: numberOf(to).number, member };
+      });
+      for (const [i, { from, to }] of found.entries()) {
+        assert.ok(from <= to);
+        assert.ok(from > (found[i - 1]?.to ?? -1));
+      }
+      const { address, number } = numberOf(`10.0.${last % 4}.${last}`);
+      const [narrowest] = texts
+        .map(({ cluster, range }) => ({ cluster, cidr: cidr(range) }))
+        .filter(({ cidr }) => contains(cidr, address))
+        .toSorted((a, b) => b.cidr.bits - a.cidr.bits || (a.cluster < b.cluster ? -1 : 1));
+      const at = found.find(({ from, to }) => from <= number && number <= to);
+      assert.equal(at?.member, narrowest?.cluster);
+    });
   });
 });

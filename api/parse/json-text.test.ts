@@ -1,29 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { parseJsonText } from "./json-text.ts";
 
-test("valid JSON is parsed like JSON.parse does", () => {
-  fc.assert(
-    fc.property(fc.json({ maxDepth: 6 }), (text) => {
-      assert.deepEqual(parseJsonText(text, 1_000_000, 20), JSON.parse(text));
-    }),
-  );
-});
+test("valid JSON is parsed like JSON.parse does", () =>
+  forAll([fc.json({ maxDepth: 6 })], (text) => {
+    assert.deepEqual(parseJsonText(text, 1_000_000, 20), JSON.parse(text));
+  }));
 
-test("a duplicate key rejects the text, wherever and however it is spelled", () => {
+test("a duplicate key rejects the text, wherever and however it is spelled", async () => {
   const twice = fc
     .tuple(fc.string(), fc.jsonValue(), fc.jsonValue(), fc.nat(4))
     .map(([name, a, b, depth]) => {
       const object = `{${JSON.stringify(name)}:${JSON.stringify(a)}, "${escaped(name)}" :${JSON.stringify(b)}}`;
       return `${"[".repeat(depth)}${object}${"]".repeat(depth)}`;
     });
-  fc.assert(
-    fc.property(twice, (text) => {
-      assert.doesNotThrow(() => JSON.parse(text));
-      assert.equal(parseJsonText(text, 1_000_000, 100), undefined);
-    }),
-  );
+  await forAll([twice], (text) => {
+    assert.doesNotThrow(() => JSON.parse(text));
+    assert.equal(parseJsonText(text, 1_000_000, 100), undefined);
+  });
 });
 
 test("a text that is too long, too deep or invalid JSON is undefined, quickly", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { mutated } from "../../test/generators/mutations.ts";
 import { ipAddress } from "../../test/generators/objects.ts";
 import { parseIpAddress } from "./parse-ip-address.ts";
@@ -56,11 +56,8 @@ test("a name that is no canonical address is rejected", () => {
   }
 });
 
-test("no object makes the parser throw, and a fact names an import", () => {
-  fc.assert(
-    fc.property(mutated(ipAddress("241.0.0.7", "shop/web")), (object) => {
-      const { fact } = parseIpAddress(object);
-      if (fact !== undefined) assert.match(fact.holder, /^[a-z0-9-]+\/[a-z0-9-]+$/);
-    }),
-  );
-});
+test("no object makes the parser throw, and a fact names an import", () =>
+  forAll([mutated(ipAddress("241.0.0.7", "shop/web"))], (object) => {
+    const { fact } = parseIpAddress(object);
+    if (fact !== undefined) assert.match(fact.holder, /^[a-z0-9-]+\/[a-z0-9-]+$/);
+  }));

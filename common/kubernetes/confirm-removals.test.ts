@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { confirmRemovals } from "./confirm-removals.ts";
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, i) => `shop/${i}`);
@@ -44,26 +45,19 @@ test("after a lower resourceVersion, no object is removed by the first list", ()
   });
 });
 
-test("every missing object is either removed or unconfirmed, and no other object is", () => {
+test("every missing object is either removed or unconfirmed, and no other object is", async () => {
   const lists = fc.array(fc.uniqueArray(fc.nat(30)));
-  fc.assert(
-    fc.property(fc.uniqueArray(fc.nat(30)), lists, fc.boolean(), (all, seen, rewound) => {
-      let known = new Set(all.map(String));
-      let unconfirmed: ReadonlySet<string> | undefined;
-      for (const list of seen) {
-        const missing = [...known].filter((key) => !list.map(String).includes(key));
-        const before = unconfirmed;
-        const { remove, unconfirmed: after } = confirmRemovals(
-          missing,
-          known.size,
-          before,
-          rewound,
-        );
-        assert.deepEqual([...remove, ...(after ?? [])].sort(), [...missing].sort());
-        if (remove.length === known.size) assert.ok(remove.every((key) => before?.has(key)));
-        known = new Set([...known].filter((key) => !remove.includes(key)));
-        unconfirmed = after;
-      }
-    }),
-  );
+  await forAll([fc.uniqueArray(fc.nat(30)), lists, fc.boolean()], (all, seen, rewound) => {
+    let known = new Set(all.map(String));
+    let unconfirmed: ReadonlySet<string> | undefined;
+    for (const list of seen) {
+      const missing = [...known].filter((key) => !list.map(String).includes(key));
+      const before = unconfirmed;
+      const { remove, unconfirmed: after } = confirmRemovals(missing, known.size, before, rewound);
+      assert.deepEqual([...remove, ...(after ?? [])].sort(), [...missing].sort());
+      if (remove.length === known.size) assert.ok(remove.every((key) => before?.has(key)));
+      known = new Set([...known].filter((key) => !remove.includes(key)));
+      unconfirmed = after;
+    }
+  });
 });

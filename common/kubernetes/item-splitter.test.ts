@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { ItemSplitter } from "./item-splitter.ts";
 import { parseJson } from "./json.ts";
 
@@ -16,7 +17,7 @@ function split(text: string, size = 7, longest = 1_000_000): { items: unknown[];
   return { items, frame: splitter.end() };
 }
 
-test("items and frame equal those of a JSON parser, wherever the chunks end", () => {
+test("items and frame equal those of a JSON parser, wherever the chunks end", async () => {
   const value = fc.jsonValue({ maxDepth: 4 });
   const around = fc.dictionary(
     fc.string().filter((key) => key !== "items" && key !== "__proto__"),
@@ -24,12 +25,13 @@ test("items and frame equal those of a JSON parser, wherever the chunks end", ()
   );
   const size = fc.integer({ min: 1, max: 40 });
   const space = fc.constantFrom(undefined, 1);
-  fc.assert(
-    fc.property(around, fc.array(value), around, size, space, (before, items, after, n, indent) => {
+  await forAll(
+    [around, fc.array(value), around, size, space],
+    (before, items, after, n, indent) => {
       const text = JSON.stringify({ ...before, items, ...after }, null, indent);
       const whole: { items: unknown[] } = JSON.parse(text);
       assert.deepEqual(split(text, n), { items: whole.items, frame: { ...whole, items: [] } });
-    }),
+    },
   );
 });
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { RequestFault, WatchFault } from "../../test/doubles/memory/faults.ts";
 import type { Fields } from "../../test/doubles/memory/fields.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ReflectorStage } from "../../test/stages/reflector-stage.ts";
 import { LONGEST_WRITE_MS } from "./writer.ts";
 
@@ -136,30 +137,26 @@ const world = fc.record({
   random: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
 });
 
-test("through any faults, it ends in the server's state, and removes nothing else", async () => {
-  await fc.assert(
-    fc.asyncProperty(world, async ({ steps, page, cut, random }) => {
-      const it = new ReflectorStage({ versions: ["v1", "v1beta1"] }, () => random);
-      it.server.page = page;
-      it.server.chunk = cut;
-      for (let i = 0; i < 12; i++) it.things.put(`o${i}`, i);
-      await it.start();
-      const answers: Answers = [];
-      for (const one of steps) await take(it, one, answers);
-      it.throwing = 0;
-      it.server.faults.splice(0);
-      it.server.served = ["v1"];
-      // All that it waits for is over by then: a Retry-After, a silent watch, the end of the next one.
-      await it.pass(1_200_000);
-      assert.deepEqual(it.wrong, []);
-      assert.equal(it.state, "watching");
-      const sorted = (map: Map<string, number>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-      assert.deepEqual(sorted(it.believed), sorted(it.actual));
-      assert.equal(it.told.filter((line) => line === "listed").length, 1);
-      await it.stop();
-      await it.pass(100_000);
-      assert.deepEqual(it.wrong, []);
-    }),
-    { numRuns: Number(process.env.RUNS ?? 80) },
-  );
-});
+test("through any faults, it ends in the server's state, and removes nothing else", () =>
+  forMany(Number(process.env.RUNS ?? 80), [world], async ({ steps, page, cut, random }) => {
+    const it = new ReflectorStage({ versions: ["v1", "v1beta1"] }, () => random);
+    it.server.page = page;
+    it.server.chunk = cut;
+    for (let i = 0; i < 12; i++) it.things.put(`o${i}`, i);
+    await it.start();
+    const answers: Answers = [];
+    for (const one of steps) await take(it, one, answers);
+    it.throwing = 0;
+    it.server.faults.splice(0);
+    it.server.served = ["v1"];
+    // All that it waits for is over by then: a Retry-After, a silent watch, the end of the next one.
+    await it.pass(1_200_000);
+    assert.deepEqual(it.wrong, []);
+    assert.equal(it.state, "watching");
+    const sorted = (map: Map<string, number>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+    assert.deepEqual(sorted(it.believed), sorted(it.actual));
+    assert.equal(it.told.filter((line) => line === "listed").length, 1);
+    await it.stop();
+    await it.pass(100_000);
+    assert.deepEqual(it.wrong, []);
+  }));

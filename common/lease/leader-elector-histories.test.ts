@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forMany } from "../../test/generators/for-all.ts";
 import { FINE, LeaseWorld, type Weather } from "../../test/stages/lease-world.ts";
 
 type Step =
@@ -77,32 +78,32 @@ async function take(world: LeaseWorld, step: Step, rates: readonly number[]): Pr
 
 test("in any history, no two replicas lead at the same time; without faults, one leads", async () => {
   let led = 0;
-  await fc.assert(
-    fc.asyncProperty(
+  await forMany(
+    RUNS,
+    [
       fc.array(step, { minLength: 5, maxLength: 40 }),
       fc.array(rate, { minLength: 3, maxLength: 3 }),
       fc.integer(),
-      async (steps, rates, seed) => {
-        const world = new LeaseWorld(randomOf(seed));
-        for (const one of rates) world.join(one);
-        await world.pass(3000);
-        for (const one of steps) await take(world, one, rates);
-        led += world.replicas.filter(({ states }) => states.includes("leader")).length;
-        assert.deepEqual(world.wrong, []);
-        world.weather = FINE;
-        for (const one of world.replicas) {
-          one.cut = false;
-          if (!one.stopped && one.paused) one.resume();
-        }
-        await world.pass(60_000);
-        assert.deepEqual(world.wrong, []);
-        assert.equal(world.leaders.length, 1);
-        for (const one of world.replicas) if (!one.stopped) void one.stop();
-        await world.pass(60_000);
-        assert.deepEqual(world.leaders, []);
-      },
-    ),
-    { numRuns: RUNS },
+    ],
+    async (steps, rates, seed) => {
+      const world = new LeaseWorld(randomOf(seed));
+      for (const one of rates) world.join(one);
+      await world.pass(3000);
+      for (const one of steps) await take(world, one, rates);
+      led += world.replicas.filter(({ states }) => states.includes("leader")).length;
+      assert.deepEqual(world.wrong, []);
+      world.weather = FINE;
+      for (const one of world.replicas) {
+        one.cut = false;
+        if (!one.stopped && one.paused) one.resume();
+      }
+      await world.pass(60_000);
+      assert.deepEqual(world.wrong, []);
+      assert.equal(world.leaders.length, 1);
+      for (const one of world.replicas) if (!one.stopped) void one.stop();
+      await world.pass(60_000);
+      assert.deepEqual(world.leaders, []);
+    },
   );
   assert.ok(led >= RUNS, `only ${led} ever led`);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { FairQueue } from "./fair-queue.ts";
 
 const ANY = () => true;
@@ -59,26 +60,24 @@ test("keys that cannot be taken wait, and delay no other", () => {
   assert.equal(queue.take(ANY)?.key, "a");
 });
 
-test("in any history every key is taken once for each time that it began to wait", () => {
+test("in any history every key is taken once for each time that it began to wait", async () => {
   const step = fc.oneof(
     fc.record({ key: fc.nat(5), source: fc.constantFrom("", "c2", "c3") }),
     fc.constant("take" as const),
   );
-  fc.assert(
-    fc.property(fc.array(step), (steps) => {
-      const queue = new FairQueue<number>();
-      const waiting = new Set<number>();
-      for (const one of steps) {
-        if (one === "take") {
-          const next = queue.take(ANY);
-          assert.equal(next === undefined, waiting.size === 0);
-          if (next !== undefined) assert.ok(waiting.delete(next.key));
-        } else {
-          queue.add(one.key, one.source, 0);
-          waiting.add(one.key);
-        }
-        assert.equal(queue.size, waiting.size);
+  await forAll([fc.array(step)], (steps) => {
+    const queue = new FairQueue<number>();
+    const waiting = new Set<number>();
+    for (const one of steps) {
+      if (one === "take") {
+        const next = queue.take(ANY);
+        assert.equal(next === undefined, waiting.size === 0);
+        if (next !== undefined) assert.ok(waiting.delete(next.key));
+      } else {
+        queue.add(one.key, one.source, 0);
+        waiting.add(one.key);
       }
-    }),
-  );
+      assert.equal(queue.size, waiting.size);
+    }
+  });
 });

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -106,41 +107,33 @@ function inOrder(counts: ReadonlyMap<number, number>): (readonly [number, number
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-test("in any history, no change is lost, and no key has two reconciles at the same time", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { maxLength: 60 }),
-      fc.integer({ min: 1, max: 3 }),
-      async (steps, workers) => {
-        const it = new History(workers);
-        for (const one of steps) await it.take(one);
-        await it.drain();
-        assert.deepEqual(it.wrong, []);
-        assert.deepEqual(inOrder(it.seen), inOrder(it.changes));
-        assert.deepEqual([it.queue.depth, it.queue.working, it.queue.failing], [0, 0, 0]);
-        assert.equal(it.clock.pending, 0);
-      },
-    ),
-    { numRuns: 200 },
-  );
-});
-
-test("in any history, stop resolves when the work has ended, and nothing begins after it", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const it = new History(2);
+test("in any history, no change is lost, and no key has two reconciles at the same time", () =>
+  forMany(
+    200,
+    [fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 3 })],
+    async (steps, workers) => {
+      const it = new History(workers);
       for (const one of steps) await it.take(one);
-      let over = false;
-      void it.queue.stop().then(() => {
-        over = true;
-      });
-      it.stopped = true;
-      await it.settle();
-      assert.equal(over, it.work.size === 0);
       await it.drain();
-      assert.ok(over);
       assert.deepEqual(it.wrong, []);
-    }),
-    { numRuns: 100 },
-  );
-});
+      assert.deepEqual(inOrder(it.seen), inOrder(it.changes));
+      assert.deepEqual([it.queue.depth, it.queue.working, it.queue.failing], [0, 0, 0]);
+      assert.equal(it.clock.pending, 0);
+    },
+  ));
+
+test("in any history, stop resolves when the work has ended, and nothing begins after it", () =>
+  forMany(100, [fc.array(step, { maxLength: 40 })], async (steps) => {
+    const it = new History(2);
+    for (const one of steps) await it.take(one);
+    let over = false;
+    void it.queue.stop().then(() => {
+      over = true;
+    });
+    it.stopped = true;
+    await it.settle();
+    assert.equal(over, it.work.size === 0);
+    await it.drain();
+    assert.ok(over);
+    assert.deepEqual(it.wrong, []);
+  }));

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { Address, Family } from "../../api/address.ts";
 import { type Cidr, cidrOf, contains, isCidr, parseCidr, widthOf } from "../../api/cidr.ts";
 import { objectKey } from "../../api/names.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { allocate } from "./allocate.ts";
 import { addressAt, spanOf } from "./pool.ts";
 
@@ -66,43 +67,34 @@ const OCCUPIED = SMALL.chain((range) => {
   return fc.tuple(fc.constant(range), fc.subarray(all), fc.array(inner, { maxLength: 3 }), KEYS);
 });
 
-test("allocates a free address if there is one", () => {
-  fc.assert(
-    fc.property(OCCUPIED, ([range, taken, reserved, key]) => {
-      const free = usable(range).filter(
-        (one) => !taken.includes(one.text) && !reserved.some((wall) => contains(wall, one)),
-      );
-      const given = allocate(key, range.family, range, new Set(taken), reserved);
-      if (given === "exhausted") assert.deepEqual(free, []);
-      else assert.ok(free.some(({ text }) => text === given.text));
-    }),
-  );
-});
+test("allocates a free address if there is one", () =>
+  forAll([OCCUPIED], ([range, taken, reserved, key]) => {
+    const free = usable(range).filter(
+      (one) => !taken.includes(one.text) && !reserved.some((wall) => contains(wall, one)),
+    );
+    const given = allocate(key, range.family, range, new Set(taken), reserved);
+    if (given === "exhausted") assert.deepEqual(free, []);
+    else assert.ok(free.some(({ text }) => text === given.text));
+  }));
 
-test("a taken address is replaced by the next free one, with wraparound at the end of the range", () => {
-  fc.assert(
-    fc.property(OCCUPIED, ([range, taken, reserved, key]) => {
-      const all = usable(range);
-      const home = allocate(key, range.family, range, NONE, []);
-      const start = all.findIndex(({ text }) => home !== "exhausted" && text === home.text);
-      const next = [...all.slice(start), ...all.slice(0, Math.max(start, 0))].find(
-        (one) => !taken.includes(one.text) && !reserved.some((wall) => contains(wall, one)),
-      );
-      const given = allocate(key, range.family, range, new Set(taken), reserved);
-      assert.deepEqual(given, all.length === 0 ? "exhausted" : (next ?? "exhausted"));
-    }),
-  );
-});
+test("a taken address is replaced by the next free one, with wraparound at the end of the range", () =>
+  forAll([OCCUPIED], ([range, taken, reserved, key]) => {
+    const all = usable(range);
+    const home = allocate(key, range.family, range, NONE, []);
+    const start = all.findIndex(({ text }) => home !== "exhausted" && text === home.text);
+    const next = [...all.slice(start), ...all.slice(0, Math.max(start, 0))].find(
+      (one) => !taken.includes(one.text) && !reserved.some((wall) => contains(wall, one)),
+    );
+    const given = allocate(key, range.family, range, new Set(taken), reserved);
+    assert.deepEqual(given, all.length === 0 ? "exhausted" : (next ?? "exhausted"));
+  }));
 
-test("taken addresses outside the range do not change the allocation", () => {
-  fc.assert(
-    fc.property(OCCUPIED, ([range, taken, , key]) => {
-      const home = allocate(key, range.family, range, NONE, []);
-      fc.pre(home !== "exhausted" && !taken.includes(home.text));
-      assert.deepEqual(allocate(key, range.family, range, new Set(taken), []), home);
-    }),
-  );
-});
+test("taken addresses outside the range do not change the allocation", () =>
+  forAll([OCCUPIED], ([range, taken, , key]) => {
+    const home = allocate(key, range.family, range, NONE, []);
+    fc.pre(home !== "exhausted" && !taken.includes(home.text));
+    assert.deepEqual(allocate(key, range.family, range, new Set(taken), []), home);
+  }));
 
 test("each address of a range is allocated once, then the range is exhausted", () => {
   for (const range of ["241.0.0.0/24", "fd00::/120"].map(cidr)) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { forMany } from "../../test/generators/for-all.ts";
 import type { EndpointFact, ServicePort, SliceFact } from "../model/facts.ts";
 import { sameEndpoints } from "../model/same-endpoints.ts";
 import { type EndpointGroup, groupKey } from "./endpoint-groups.ts";
@@ -238,55 +239,47 @@ describe("packSlices", () => {
       ),
     );
 
-  test("holds each endpoint once, in slices of its group, after any history", () => {
-    fc.assert(
-      fc.property(fc.array(groups, { minLength: 1, maxLength: 5 }), (history) => {
-        let slices: SliceFact[] = [];
-        for (const wanted of history) {
-          slices = packSlices(slices, wanted, PACKING);
-          const used = slices.filter(({ endpoints }) => endpoints.length > 0);
-          const held = Map.groupBy(used, ({ family, ports }) => groupKey(family, ports));
-          assert.equal(new Set(slices.map(({ key }) => key)).size, slices.length);
-          assert.ok(slices.every(({ endpoints }) => endpoints.length <= 100));
-          // A family without endpoints has an empty slice.
-          assert.ok(slices.some(({ family }) => family === "IPv4"));
-          for (const { family } of slices.filter(({ endpoints }) => endpoints.length === 0)) {
-            assert.equal(family, "IPv4");
-            assert.ok(!used.some((slice) => slice.family === family));
-          }
-          for (const { family, ports, endpoints } of wanted) {
-            const mine = held.get(groupKey(family, ports)) ?? [];
-            held.delete(groupKey(family, ports));
-            const all = mine.flatMap((slice) => slice.endpoints);
-            assert.ok(sameEndpoints(all.toSorted(byAddress), endpoints.toSorted(byAddress)));
-            assert.ok(mine.length <= 2 * Math.ceil(endpoints.length / 100) + 1);
-          }
-          assert.equal(held.size, 0);
-          assert.deepEqual(packSlices(slices, wanted, PACKING), slices);
+  test("holds each endpoint once, in slices of its group, after any history", () =>
+    forMany(300, [fc.array(groups, { minLength: 1, maxLength: 5 })], (history) => {
+      let slices: SliceFact[] = [];
+      for (const wanted of history) {
+        slices = packSlices(slices, wanted, PACKING);
+        const used = slices.filter(({ endpoints }) => endpoints.length > 0);
+        const held = Map.groupBy(used, ({ family, ports }) => groupKey(family, ports));
+        assert.equal(new Set(slices.map(({ key }) => key)).size, slices.length);
+        assert.ok(slices.every(({ endpoints }) => endpoints.length <= 100));
+        // A family without endpoints has an empty slice.
+        assert.ok(slices.some(({ family }) => family === "IPv4"));
+        for (const { family } of slices.filter(({ endpoints }) => endpoints.length === 0)) {
+          assert.equal(family, "IPv4");
+          assert.ok(!used.some((slice) => slice.family === family));
         }
-      }),
-      { numRuns: 300 },
-    );
-  });
+        for (const { family, ports, endpoints } of wanted) {
+          const mine = held.get(groupKey(family, ports)) ?? [];
+          held.delete(groupKey(family, ports));
+          const all = mine.flatMap((slice) => slice.endpoints);
+          assert.ok(sameEndpoints(all.toSorted(byAddress), endpoints.toSorted(byAddress)));
+          assert.ok(mine.length <= 2 * Math.ceil(endpoints.length / 100) + 1);
+        }
+        assert.equal(held.size, 0);
+        assert.deepEqual(packSlices(slices, wanted, PACKING), slices);
+      }
+    }));
 
-  test("one added, removed or changed endpoint writes one slice while no slice is too sparse", () => {
-    fc.assert(
-      fc.property(fc.array(groups, { minLength: 1, maxLength: 3 }), fc.nat(700), (history, n) => {
-        let slices: SliceFact[] = [];
-        for (const wanted of history) slices = packSlices(slices, wanted, PACKING);
-        const [first, ...others] = history.at(-1) ?? [];
-        if (first === undefined || first.endpoints.length < 2) return;
-        const mine = slices.filter(
-          (s) => groupKey(s.family, s.ports) === groupKey(first.family, first.ports),
-        );
-        const rest = first.endpoints.filter(({ address }) => address !== endpoint(n).address);
-        if (mine.length > 2 * Math.ceil(rest.length / 100) + 1) return;
-        for (const endpoints of [rest, [...rest, endpoint(n)], [...rest, endpoint(n, false)]]) {
-          const after = packSlices(slices, [{ ...first, endpoints }, ...others], PACKING);
-          assert.ok(touched(slices, after).length <= 1);
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
+  test("one added, removed or changed endpoint writes one slice while no slice is too sparse", () =>
+    forMany(300, [fc.array(groups, { minLength: 1, maxLength: 3 }), fc.nat(700)], (history, n) => {
+      let slices: SliceFact[] = [];
+      for (const wanted of history) slices = packSlices(slices, wanted, PACKING);
+      const [first, ...others] = history.at(-1) ?? [];
+      if (first === undefined || first.endpoints.length < 2) return;
+      const mine = slices.filter(
+        (s) => groupKey(s.family, s.ports) === groupKey(first.family, first.ports),
+      );
+      const rest = first.endpoints.filter(({ address }) => address !== endpoint(n).address);
+      if (mine.length > 2 * Math.ceil(rest.length / 100) + 1) return;
+      for (const endpoints of [rest, [...rest, endpoint(n)], [...rest, endpoint(n, false)]]) {
+        const after = packSlices(slices, [{ ...first, endpoints }, ...others], PACKING);
+        assert.ok(touched(slices, after).length <= 1);
+      }
+    }));
 });

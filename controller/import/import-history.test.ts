@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { anyRecord, CLUSTERS, KEY } from "../../test/generators/export-records.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { merge } from "../merge/merge.ts";
 import type { ExportRecord, ImportFact } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
@@ -99,62 +100,48 @@ const END: readonly Event[] = [
 ];
 const HISTORY = fc.array(EVENT, { maxLength: 12 });
 
-test("a created import is deleted with its last export", () => {
-  fc.assert(
-    fc.property(HISTORY, (events) => {
-      assert.equal(live([...events, ...END], {}).at(-1)?.seen, undefined);
-    }),
-  );
-});
+test("a created import is deleted with its last export", () =>
+  forAll([HISTORY], (events) => {
+    assert.equal(live([...events, ...END], {}).at(-1)?.seen, undefined);
+  }));
 
-test("the same exports give the same import, after any history and restarts", () => {
-  fc.assert(
-    fc.property(HISTORY, (events) => {
-      const last = live([...events, HEAR], {}).at(-1)?.seen;
-      const state = new Map<string, Event>();
-      for (const event of events) {
-        if (event.kind === "export") state.set(event.record.cluster, event);
-        if (event.kind === "unexport") state.delete(event.cluster);
-      }
-      const straight = live([...state.values()].reverse(), {}).at(-1)?.seen;
-      assert.deepEqual(last, straight);
-    }),
-  );
-});
+test("the same exports give the same import, after any history and restarts", () =>
+  forAll([HISTORY], (events) => {
+    const last = live([...events, HEAR], {}).at(-1)?.seen;
+    const state = new Map<string, Event>();
+    for (const event of events) {
+      if (event.kind === "export") state.set(event.record.cluster, event);
+      if (event.kind === "unexport") state.delete(event.cluster);
+    }
+    const straight = live([...state.values()].reverse(), {}).at(-1)?.seen;
+    assert.deepEqual(last, straight);
+  }));
 
-test("a user-managed import keeps its VIPs after all exports", () => {
+test("a user-managed import keeps its VIPs after all exports", async () => {
   const ips = fc.constantFrom(["1.2.3.4"], ["fd00::1:1", "1.2.3.4"], ["1.2.3.4", "5.6.7.8"], []);
-  fc.assert(
-    fc.property(HISTORY, ips, (events, explicit) => {
-      const spec = { type: "ClusterSetIP", ports: [{ port: 80 }], ips: explicit };
-      const seen = parseImport({ metadata: { namespace: "demo", name: "serve" }, spec }).fact;
-      assert.ok(seen !== undefined);
-      const states = live([...events, HEAR, ...END], { seen });
-      for (const { seen: after } of states) {
-        assert.ok(after !== undefined);
-        if (after.headless) assert.deepEqual(after.ips, []);
-        else for (const ip of explicit) assert.ok(after.ips.includes(ip), ip);
-      }
-      const last = states.at(-1)?.seen;
-      if (explicit.length > 0) assert.deepEqual(last, seen);
-      else
-        assert.deepEqual(
-          [last?.origin, last?.headless, last?.ports],
-          [undefined, false, seen.ports],
-        );
-    }),
-  );
+  await forAll([HISTORY, ips], (events, explicit) => {
+    const spec = { type: "ClusterSetIP", ports: [{ port: 80 }], ips: explicit };
+    const seen = parseImport({ metadata: { namespace: "demo", name: "serve" }, spec }).fact;
+    assert.ok(seen !== undefined);
+    const states = live([...events, HEAR, ...END], { seen });
+    for (const { seen: after } of states) {
+      assert.ok(after !== undefined);
+      if (after.headless) assert.deepEqual(after.ips, []);
+      else for (const ip of explicit) assert.ok(after.ips.includes(ip), ip);
+    }
+    const last = states.at(-1)?.seen;
+    if (explicit.length > 0) assert.deepEqual(last, seen);
+    else
+      assert.deepEqual([last?.origin, last?.headless, last?.ports], [undefined, false, seen.ports]);
+  });
 });
 
-test("while a contributing cluster is unknown, its import keeps ports and VIPs", () => {
-  fc.assert(
-    fc.property(HISTORY, fc.subarray([...CLUSTERS]), HISTORY, (before, deafTo, during) => {
-      const happens = during.filter(({ kind }) => kind === "export" || kind === "unexport");
-      const states = live([...before, HEAR, { kind: "restart", deafTo }, ...happens], {});
-      const start = states[before.length]?.seen;
-      const deaf: readonly string[] = deafTo;
-      fc.pre(start?.clusters.some((cluster) => deaf.includes(cluster)) === true);
-      for (const { seen } of states.slice(before.length + 1)) assert.deepEqual(seen, start);
-    }),
-  );
-});
+test("while a contributing cluster is unknown, its import keeps ports and VIPs", () =>
+  forAll([HISTORY, fc.subarray([...CLUSTERS]), HISTORY], (before, deafTo, during) => {
+    const happens = during.filter(({ kind }) => kind === "export" || kind === "unexport");
+    const states = live([...before, HEAR, { kind: "restart", deafTo }, ...happens], {});
+    const start = states[before.length]?.seen;
+    const deaf: readonly string[] = deafTo;
+    fc.pre(start?.clusters.some((cluster) => deaf.includes(cluster)) === true);
+    for (const { seen } of states.slice(before.length + 1)) assert.deepEqual(seen, start);
+  }));

@@ -9,6 +9,7 @@ import {
   KEY,
   servicePort,
 } from "../../test/generators/export-records.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import { merge } from "../merge/merge.ts";
 import type { EndpointFact, ExportRecord, ServicePort, SliceFact } from "../model/facts.ts";
 import { importedSliceName } from "./imported-slice-name.ts";
@@ -186,26 +187,24 @@ test("an empty slice that is left out is no problem", () => {
   assert.deepEqual({ slices, omitted }, { slices: [], omitted: [] });
 });
 
-test("ready endpoints of a stale cluster become serving, and recover", () => {
+test("ready endpoints of a stale cluster become serving, and recover", async () => {
   const conditions = fc.record({
     ready: fc.boolean(),
     serving: fc.boolean(),
     terminating: fc.boolean(),
   });
-  fc.assert(
-    fc.property(fc.array(conditions), (all) => {
-      const endpoints = all.map((one) => ({ ...READY, ...one }));
-      const of = (state: Contribution["state"]) =>
-        imported([contribution({ state, slices: [slice({ endpoints })] })]).slices.map(
-          (object) => object.endpoints,
-        );
-      const told = (one: object) => ({ addresses: ["10.0.0.1"], conditions: { ...one } });
-      assert.deepEqual(of("alive"), [all.map(told)]);
-      assert.deepEqual(of("stale"), [
-        all.map((one) => told(one.ready ? { ...one, ready: false, serving: true } : one)),
-      ]);
-    }),
-  );
+  await forAll([fc.array(conditions)], (all) => {
+    const endpoints = all.map((one) => ({ ...READY, ...one }));
+    const of = (state: Contribution["state"]) =>
+      imported([contribution({ state, slices: [slice({ endpoints })] })]).slices.map(
+        (object) => object.endpoints,
+      );
+    const told = (one: object) => ({ addresses: ["10.0.0.1"], conditions: { ...one } });
+    assert.deepEqual(of("alive"), [all.map(told)]);
+    assert.deepEqual(of("stale"), [
+      all.map((one) => told(one.ready ? { ...one, ready: false, serving: true } : one)),
+    ]);
+  });
 });
 
 test("names of slices are stable and unique", () => {
@@ -231,32 +230,26 @@ function contributionsOf(records: readonly ExportRecord[]): Contribution[] {
   );
 }
 
-test("each imported port is one that its cluster's Service has with the import's number", () => {
-  fc.assert(
-    fc.property(ANY_RECORDS, (records) => {
-      fc.pre(records.length > 0);
-      const ports = merge(records)?.ports ?? [];
-      for (const object of imported(contributionsOf(records)).slices) {
-        const { fact } = parseSlice(object);
-        for (const { name, protocol } of fact?.ports ?? []) {
-          const same = (one: ServicePort) => one.name === name && one.protocol === protocol;
-          const own = records.find(({ cluster }) => cluster === fact?.cluster)?.ports.find(same);
-          assert.ok(own !== undefined);
-          assert.equal(own.port, ports.find(same)?.port);
-        }
+test("each imported port is one that its cluster's Service has with the import's number", () =>
+  forAll([ANY_RECORDS], (records) => {
+    fc.pre(records.length > 0);
+    const ports = merge(records)?.ports ?? [];
+    for (const object of imported(contributionsOf(records)).slices) {
+      const { fact } = parseSlice(object);
+      for (const { name, protocol } of fact?.ports ?? []) {
+        const same = (one: ServicePort) => one.name === name && one.protocol === protocol;
+        const own = records.find(({ cluster }) => cluster === fact?.cluster)?.ports.find(same);
+        assert.ok(own !== undefined);
+        assert.equal(own.port, ports.find(same)?.port);
       }
-    }),
-  );
-});
+    }
+  }));
 
-test("a cluster's slices depend on the import's ports, not on other exporters", () => {
-  fc.assert(
-    fc.property(ANY_RECORDS, (records) => {
-      const merged = merge(records);
-      fc.pre(merged !== undefined);
-      const all = contributionsOf(records);
-      const one = all.flatMap((contribution) => importedSlices(merged, [contribution]).slices);
-      assert.deepEqual(one, importedSlices(merged, all).slices);
-    }),
-  );
-});
+test("a cluster's slices depend on the import's ports, not on other exporters", () =>
+  forAll([ANY_RECORDS], (records) => {
+    const merged = merge(records);
+    fc.pre(merged !== undefined);
+    const all = contributionsOf(records);
+    const one = all.flatMap((contribution) => importedSlices(merged, [contribution]).slices);
+    assert.deepEqual(one, importedSlices(merged, all).slices);
+  }));

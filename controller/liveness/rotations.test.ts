@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { Rotations } from "./rotations.ts";
 
 const SECOND = 1000;
@@ -102,7 +103,7 @@ test("a standby takes the window that the leader recorded, unless it sees anothe
   assert.equal(rotations.adopt("c9", { state: "alive", shift }), false);
 });
 
-test("in any history a cluster is in rotation if it is neither stale nor drained, and a window is of its direction, has begun, and follows no running one", () => {
+test("in any history a cluster is in rotation if it is neither stale nor drained, and a window is of its direction, has begun, and follows no running one", async () => {
   const turns = fc.array(
     fc.tuple(
       fc.constantFrom("alive" as const, "drained" as const, "stale" as const),
@@ -111,28 +112,25 @@ test("in any history a cluster is in rotation if it is neither stale nor drained
     ),
     { maxLength: 20 },
   );
-  fc.assert(
-    fc.property(turns, (history) => {
-      const { clock, now, rotations, turn } = bench();
-      let before = rotations.of("c1");
-      for (const [to, seconds, restarts] of history) {
-        const after = turn(to);
-        assert.equal(after?.state, to);
-        const { shift } = after ?? {};
-        if (shift !== undefined) {
-          assert.equal(shift.direction, after?.state === "alive" ? "returning" : "draining");
-          assert.ok(shift.from <= now());
-        }
-        const old = before?.shift;
-        const isRunning = old !== undefined && now() < old.from + old.length;
-        if (isRunning && after?.state !== before?.state) assert.equal(shift, undefined);
-        if (after?.state === before?.state && to !== "stale") assert.deepEqual(shift, old);
-        if (restarts && after !== undefined) rotations.begin("c1", after);
-        assert.deepEqual(rotations.of("c1"), after, "a restart changes nothing");
-        before = after;
-        clock.advance(seconds * SECOND);
+  await forMany(Number(process.env.RUNS ?? 300), [turns], (history) => {
+    const { clock, now, rotations, turn } = bench();
+    let before = rotations.of("c1");
+    for (const [to, seconds, restarts] of history) {
+      const after = turn(to);
+      assert.equal(after?.state, to);
+      const { shift } = after ?? {};
+      if (shift !== undefined) {
+        assert.equal(shift.direction, after?.state === "alive" ? "returning" : "draining");
+        assert.ok(shift.from <= now());
       }
-    }),
-    { numRuns: Number(process.env.RUNS ?? 300) },
-  );
+      const old = before?.shift;
+      const isRunning = old !== undefined && now() < old.from + old.length;
+      if (isRunning && after?.state !== before?.state) assert.equal(shift, undefined);
+      if (after?.state === before?.state && to !== "stale") assert.deepEqual(shift, old);
+      if (restarts && after !== undefined) rotations.begin("c1", after);
+      assert.deepEqual(rotations.of("c1"), after, "a restart changes nothing");
+      before = after;
+      clock.advance(seconds * SECOND);
+    }
+  });
 });

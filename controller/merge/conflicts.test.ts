@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import fc from "fast-check";
 import { ANY_RECORDS, exportRecord, servicePort } from "../../test/generators/export-records.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { merge } from "./merge.ts";
 
@@ -122,20 +122,17 @@ test("exports that agree with the oldest are not counted", () => {
   ]);
 });
 
-test("a conflict has the oldest export as winner and at least one that disagrees; a single export has no conflict", () => {
-  fc.assert(
-    fc.property(ANY_RECORDS, (records) => {
-      const merged = merge(records);
-      for (const { winner, disagree, of, value } of merged?.conflicts ?? []) {
-        assert.equal(winner, merged?.contributors[0]);
-        assert.equal(of, records.length);
-        assert.ok(disagree > 0 && disagree < of);
-        assert.ok(value.length < 100);
-      }
-      for (const record of records) assert.deepEqual(merge([record])?.conflicts, []);
-    }),
-  );
-});
+test("a conflict has the oldest export as winner and at least one that disagrees; a single export has no conflict", () =>
+  forAll([ANY_RECORDS], (records) => {
+    const merged = merge(records);
+    for (const { winner, disagree, of, value } of merged?.conflicts ?? []) {
+      assert.equal(winner, merged?.contributors[0]);
+      assert.equal(of, records.length);
+      assert.ok(disagree > 0 && disagree < of);
+      assert.ok(value.length < 100);
+    }
+    for (const record of records) assert.deepEqual(merge([record])?.conflicts, []);
+  }));
 
 test("the message of a condition is one printable line for any export", () => {
   const merged = merge([

@@ -8,6 +8,7 @@ import {
   exportRecord,
   servicePort,
 } from "../../test/generators/export-records.ts";
+import { forAll } from "../../test/generators/for-all.ts";
 import type { ExportRecord } from "../model/facts.ts";
 import { merge } from "./merge.ts";
 import type { MergedService } from "./merged.ts";
@@ -21,13 +22,10 @@ const SHUFFLED = ANY_RECORDS.chain((records) =>
   fc.tuple(fc.constant(records), fc.shuffledSubarray(records, { minLength: records.length })),
 );
 
-test("the order of the records does not matter", () => {
-  fc.assert(
-    fc.property(SHUFFLED, ([records, shuffled]) => {
-      assert.equal(bytesOf(shuffled), bytesOf(records));
-    }),
-  );
-});
+test("the order of the records does not matter", () =>
+  forAll([SHUFFLED], ([records, shuffled]) => {
+    assert.equal(bytesOf(shuffled), bytesOf(records));
+  }));
 
 /** A change of a registry: its record from now on; undefined: none. */
 type RegistryChange = readonly [cluster: string, record: ExportRecord | undefined];
@@ -50,58 +48,46 @@ function after(history: readonly RegistryChange[]): ExportRecord[] {
   return [...records.values()];
 }
 
-test("histories that end in the same records end in the same service, in whatever order clusters change", () => {
-  fc.assert(
-    fc.property(HISTORY, (history) => {
-      const oneByOne = CLUSTERS.toReversed().flatMap((cluster) =>
-        history.filter(([of]) => of === cluster),
-      );
-      assert.equal(bytesOf(after(oneByOne)), bytesOf(after(history)));
-    }),
-  );
-});
+test("histories that end in the same records end in the same service, in whatever order clusters change", () =>
+  forAll([HISTORY], (history) => {
+    const oneByOne = CLUSTERS.toReversed().flatMap((cluster) =>
+      history.filter(([of]) => of === cluster),
+    );
+    assert.equal(bytesOf(after(oneByOne)), bytesOf(after(history)));
+  }));
 
-test("a removed export leaves no trace in the merged service", () => {
-  fc.assert(
-    fc.property(HISTORY, fc.constantFrom(...CLUSTERS), (history, gone) => {
-      const text = bytesOf(after([...history, [gone, undefined]]));
-      assert.ok(!text.includes(gone), text);
-      assert.equal(text, bytesOf(after(history.filter(([cluster]) => cluster !== gone))));
-    }),
-  );
-});
+test("a removed export leaves no trace in the merged service", () =>
+  forAll([HISTORY, fc.constantFrom(...CLUSTERS)], (history, gone) => {
+    const text = bytesOf(after([...history, [gone, undefined]]));
+    assert.ok(!text.includes(gone), text);
+    assert.equal(text, bytesOf(after(history.filter(([cluster]) => cluster !== gone))));
+  }));
 
-test("an export younger than all changes nothing for clients", () => {
-  fc.assert(
-    fc.property(ANY_RECORDS, anyRecord("newcomer"), (records, newcomer) => {
-      const before = merge(records);
-      fc.pre(before !== undefined);
-      const merged = merge([...records, { ...newcomer, exported: 10 }]);
-      assert.ok(merged !== undefined);
-      assert.deepEqual(propertiesOf(merged), propertiesOf(before));
-      const kept = merged.ports.slice(0, before.ports.length);
-      assert.deepEqual(kept, before.ports);
-    }),
-  );
-});
+test("an export younger than all changes nothing for clients", () =>
+  forAll([ANY_RECORDS, anyRecord("newcomer")], (records, newcomer) => {
+    const before = merge(records);
+    fc.pre(before !== undefined);
+    const merged = merge([...records, { ...newcomer, exported: 10 }]);
+    assert.ok(merged !== undefined);
+    assert.deepEqual(propertiesOf(merged), propertiesOf(before));
+    const kept = merged.ports.slice(0, before.ports.length);
+    assert.deepEqual(kept, before.ports);
+  }));
 
 /** The merged service without ports, exporters and conflicts. */
 function propertiesOf(merged: MergedService): unknown {
   return { ...merged, ports: [], contributors: [], conflicts: [] };
 }
 
-test("merged names and numbers are unique", () => {
-  fc.assert(
-    fc.property(ANY_RECORDS, (records) => {
-      const ports = merge(records)?.ports ?? [];
-      assert.equal(new Set(ports.map(({ name }) => name)).size, ports.length);
-      assert.equal(
-        new Set(ports.map(({ protocol, port }) => `${protocol} ${port}`)).size,
-        ports.length,
-      );
-    }),
-  );
-});
+test("merged names and numbers are unique", () =>
+  forAll([ANY_RECORDS], (records) => {
+    const ports = merge(records)?.ports ?? [];
+    assert.equal(new Set(ports.map(({ name }) => name)).size, ports.length);
+    assert.equal(
+      new Set(ports.map(({ protocol, port }) => `${protocol} ${port}`)).size,
+      ports.length,
+    );
+  }));
 
 /** Ports of c1 (the oldest), c2 and c3 as words, and the merged ports. */
 const UNIONS: readonly (readonly [string, readonly string[][], readonly string[]])[] = [

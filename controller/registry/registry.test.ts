@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { FAMILIES } from "../../api/address.ts";
 import { isLabelName, isSubdomainName, objectKey } from "../../api/names.ts";
 import { PROTOCOLS } from "../../api/protocol.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { endpointGroups } from "../export/endpoint-groups.ts";
 import { exportOf } from "../export/export-of.ts";
 import { packSlices } from "../export/pack-slices.ts";
@@ -95,62 +96,55 @@ function stored(manifest: unknown): unknown {
   return JSON.parse(JSON.stringify(manifest));
 }
 
-test("decoding a record and its slices gives what was encoded", () => {
-  fc.assert(
-    fc.property(world, (w) => {
-      const [namespace, name] = w.names;
-      const metadata = { namespace, name, uid: "u1", creationTimestamp: w.created.toISOString() };
-      const { exportedLabels, exportedAnnotations } = w;
-      const exported = exportOf({
-        cluster: CLUSTER,
-        export: accepted(
-          parseExport({ metadata, spec: { exportedLabels, exportedAnnotations } }).fact,
-        ),
-        service: accepted(parseService({ metadata, spec: w.service }).fact),
-        slices: w.slices.map((slice, i) => {
-          const labels = { "kubernetes.io/service-name": name };
-          const object = {
-            metadata: { namespace, name: `s${i}`, labels },
-            addressType: "IPv4",
-            ...slice,
-          };
-          return accepted(parseServiceSlice(object).fact);
-        }),
-      });
-      assert.ok(exported.valid === "Valid");
-      const { record, endpoints } = exported;
-      const read = decodeRecord(stored(encodeRecord(record, NAMESPACE)), REGISTRY);
-      assert.deepEqual(read.problems, []);
-      assert.deepEqual(read.fact, record);
-      const slices = packSlices([], endpoints, {
-        service: record.key,
-        families: record.families,
-        keyOf: (family, index) => objectKey(NAMESPACE, sliceName(record.key, family, index)),
-      });
-      const again = slices.map((slice) => {
-        const { fact, problems } = decodeSlice(stored(encodeSlice(slice, CLUSTER)), REGISTRY);
-        assert.deepEqual(problems, []);
-        assert.deepEqual(fact, slice);
-        return accepted(fact);
-      });
-      // A second reconcile writes nothing.
-      assert.deepEqual(
-        endpointGroups({ ...record, headless: true }, again).length,
-        endpoints.length,
-      );
-      for (const { metadata: written } of [
-        encodeRecord(record, NAMESPACE),
-        ...slices.map((s) => encodeSlice(s, CLUSTER)),
-      ]) {
-        assert.ok(isSubdomainName(written.name));
-        for (const value of Object.values(written.labels ?? {})) assert.ok(value.length <= 63);
-      }
-    }),
-    { numRuns: 100 },
-  );
-});
+test("decoding a record and its slices gives what was encoded", () =>
+  forMany(100, [world], (w) => {
+    const [namespace, name] = w.names;
+    const metadata = { namespace, name, uid: "u1", creationTimestamp: w.created.toISOString() };
+    const { exportedLabels, exportedAnnotations } = w;
+    const exported = exportOf({
+      cluster: CLUSTER,
+      export: accepted(
+        parseExport({ metadata, spec: { exportedLabels, exportedAnnotations } }).fact,
+      ),
+      service: accepted(parseService({ metadata, spec: w.service }).fact),
+      slices: w.slices.map((slice, i) => {
+        const labels = { "kubernetes.io/service-name": name };
+        const object = {
+          metadata: { namespace, name: `s${i}`, labels },
+          addressType: "IPv4",
+          ...slice,
+        };
+        return accepted(parseServiceSlice(object).fact);
+      }),
+    });
+    assert.ok(exported.valid === "Valid");
+    const { record, endpoints } = exported;
+    const read = decodeRecord(stored(encodeRecord(record, NAMESPACE)), REGISTRY);
+    assert.deepEqual(read.problems, []);
+    assert.deepEqual(read.fact, record);
+    const slices = packSlices([], endpoints, {
+      service: record.key,
+      families: record.families,
+      keyOf: (family, index) => objectKey(NAMESPACE, sliceName(record.key, family, index)),
+    });
+    const again = slices.map((slice) => {
+      const { fact, problems } = decodeSlice(stored(encodeSlice(slice, CLUSTER)), REGISTRY);
+      assert.deepEqual(problems, []);
+      assert.deepEqual(fact, slice);
+      return accepted(fact);
+    });
+    // A second reconcile writes nothing.
+    assert.deepEqual(endpointGroups({ ...record, headless: true }, again).length, endpoints.length);
+    for (const { metadata: written } of [
+      encodeRecord(record, NAMESPACE),
+      ...slices.map((s) => encodeSlice(s, CLUSTER)),
+    ]) {
+      assert.ok(isSubdomainName(written.name));
+      for (const value of Object.values(written.labels ?? {})) assert.ok(value.length <= 63);
+    }
+  }));
 
-test("decoding a cluster's Lease gives what was encoded", () => {
+test("decoding a cluster's Lease gives what was encoded", async () => {
   const clusters: fc.Arbitrary<ClusterFact> = fc.record(
     {
       id: fc.oneof(label, fc.constant("eu.c1")),
@@ -176,17 +170,14 @@ test("decoding a cluster's Lease gives what was encoded", () => {
       noNullPrototype: true,
     },
   );
-  fc.assert(
-    fc.property(clusters, (cluster) => {
-      const namespace = registryNamespace(cluster.id);
-      assert.ok(isLabelName(namespace));
-      const read = decodeCluster(stored(encodeCluster(cluster, namespace)), {
-        cluster: cluster.id,
-        namespace,
-      });
-      assert.deepEqual(read.problems, []);
-      assert.deepEqual(read.fact, cluster);
-    }),
-    { numRuns: 100 },
-  );
+  await forMany(100, [clusters], (cluster) => {
+    const namespace = registryNamespace(cluster.id);
+    assert.ok(isLabelName(namespace));
+    const read = decodeCluster(stored(encodeCluster(cluster, namespace)), {
+      cluster: cluster.id,
+      namespace,
+    });
+    assert.deepEqual(read.problems, []);
+    assert.deepEqual(read.fact, cluster);
+  });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../test/generators/for-all.ts";
 import { Quota } from "./quota.ts";
 
 /** At most `most` texts, with at most `characters` characters in total. */
@@ -47,28 +48,26 @@ test("places of earlier objects are reserved during a list", () => {
   assert.equal(quota.take("x", "1", undefined), false);
 });
 
-test("no history exceeds the limit or leaks weight", () => {
+test("no history exceeds the limit or leaks weight", async () => {
   const change = fc.tuple(
     fc.constantFrom("a", "b", "c", "d", "e"),
     fc.option(fc.string({ maxLength: 6 }), { nil: undefined }),
   );
-  fc.assert(
-    fc.property(fc.array(change, { maxLength: 60 }), (changes) => {
-      const quota = texts(3, 8);
-      const taken = new Map<string, string>();
-      const rejected = new Set<string>();
-      for (const [key, next] of changes) {
-        const isTaken = quota.take(key, next, taken.get(key));
-        taken.delete(key);
-        rejected.delete(key);
-        if (!isTaken) rejected.add(key);
-        else if (next !== undefined) taken.set(key, next);
-        assert.ok(taken.size <= 3);
-        assert.ok([...taken.values()].join("").length <= 8);
-        assert.equal(quota.reason !== undefined, rejected.size > 0);
-      }
-      for (const [key, text] of taken) quota.take(key, undefined, text);
-      for (const key of ["a", "b", "c"]) assert.ok(quota.take(key, "12", undefined));
-    }),
-  );
+  await forAll([fc.array(change, { maxLength: 60 })], (changes) => {
+    const quota = texts(3, 8);
+    const taken = new Map<string, string>();
+    const rejected = new Set<string>();
+    for (const [key, next] of changes) {
+      const isTaken = quota.take(key, next, taken.get(key));
+      taken.delete(key);
+      rejected.delete(key);
+      if (!isTaken) rejected.add(key);
+      else if (next !== undefined) taken.set(key, next);
+      assert.ok(taken.size <= 3);
+      assert.ok([...taken.values()].join("").length <= 8);
+      assert.equal(quota.reason !== undefined, rejected.size > 0);
+    }
+    for (const [key, text] of taken) quota.take(key, undefined, text);
+    for (const key of ["a", "b", "c"]) assert.ok(quota.take(key, "12", undefined));
+  });
 });

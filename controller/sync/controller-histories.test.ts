@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 // Three controllers on API servers in memory, with users, other writers, faults and restarts in any order: in the end
@@ -242,35 +243,31 @@ function endpointsOf(slice: unknown): string[] {
   );
 }
 
-test("after any history all clusters converge to the exports, and nothing is written any more", async () => {
-  await fc.assert(
-    fc.asyncProperty(steps, numbers, async (history, stream) => {
-      const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
-      populate(world);
-      world.start();
-      for (const step of history) await step(world);
-      for (const { server } of world.clusters) {
-        server.down = false;
-        server.weather = FINE;
-      }
-      for (const cluster of world.clusters) {
-        for (const { id } of world.clusters) if (id !== cluster.id) cluster.introduce(id);
-      }
-      await world.pass(180_000);
-      const counts = world.clusters.map(({ server }) => server.writes.length);
-      await world.pass(60_000);
-      world.clusters.forEach((cluster, i) => {
-        const log = cluster.log.slice(-30).join("\n");
-        assert.deepEqual(cluster.imported(), expected(world, cluster), `${cluster.id}\n${log}`);
-        assert.deepEqual(failover(cluster), expectedFailover(world, cluster), cluster.id);
-        assert.deepEqual(cluster.orphans(), [], cluster.id);
-        assert.deepEqual(cluster.sharedVips(), [], cluster.id);
-        assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), [], `${cluster.id}\n${log}`);
-      });
-    }),
-    { numRuns: RUNS },
-  );
-});
+test("after any history all clusters converge to the exports, and nothing is written any more", () =>
+  forMany(RUNS, [steps, numbers], async (history, stream) => {
+    const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+    populate(world);
+    world.start();
+    for (const step of history) await step(world);
+    for (const { server } of world.clusters) {
+      server.down = false;
+      server.weather = FINE;
+    }
+    for (const cluster of world.clusters) {
+      for (const { id } of world.clusters) if (id !== cluster.id) cluster.introduce(id);
+    }
+    await world.pass(180_000);
+    const counts = world.clusters.map(({ server }) => server.writes.length);
+    await world.pass(60_000);
+    world.clusters.forEach((cluster, i) => {
+      const log = cluster.log.slice(-30).join("\n");
+      assert.deepEqual(cluster.imported(), expected(world, cluster), `${cluster.id}\n${log}`);
+      assert.deepEqual(failover(cluster), expectedFailover(world, cluster), cluster.id);
+      assert.deepEqual(cluster.orphans(), [], cluster.id);
+      assert.deepEqual(cluster.sharedVips(), [], cluster.id);
+      assert.deepEqual(cluster.writesAfter(counts[i] ?? 0), [], `${cluster.id}\n${log}`);
+    });
+  }));
 
 test("faults and restarts alone remove no import, VIP or endpoint", async () => {
   const trouble = fc.array(fc.oneof(faults, faults, replicas, passing), {
@@ -278,32 +275,28 @@ test("faults and restarts alone remove no import, VIP or endpoint", async () => 
     maxLength: 25,
     size: "max",
   });
-  await fc.assert(
-    fc.asyncProperty(trouble, numbers, async (history, stream) => {
-      const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
-      populate(world);
-      world.start();
-      await world.pass(10_000);
-      const lost: string[] = [];
-      for (const { id, server } of world.clusters) {
-        server.objects.listen(({ type, kind, key, before, object }) => {
-          const importedBefore = JSON.stringify(at(before, ["spec", "ips"]));
-          const imported = JSON.stringify(at(object, ["spec", "ips"]));
-          const addressesBefore = JSON.stringify(addressesOf(before));
-          if (!["serviceimports", "endpointslices"].includes(kind)) return;
-          if (type === "DELETED") lost.push(`${id} ${kind} ${key}`);
-          else if (before !== undefined && importedBefore !== imported)
-            lost.push(`${id} VIP ${key}`);
-          else if (before !== undefined && addressesBefore !== JSON.stringify(addressesOf(object)))
-            lost.push(`${id} endpoints ${key}`);
-        });
-      }
-      for (const step of history) await step(world);
-      await world.stop();
-      assert.deepEqual(lost, []);
-    }),
-    { numRuns: RUNS },
-  );
+  await forMany(RUNS, [trouble, numbers], async (history, stream) => {
+    const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+    populate(world);
+    world.start();
+    await world.pass(10_000);
+    const lost: string[] = [];
+    for (const { id, server } of world.clusters) {
+      server.objects.listen(({ type, kind, key, before, object }) => {
+        const importedBefore = JSON.stringify(at(before, ["spec", "ips"]));
+        const imported = JSON.stringify(at(object, ["spec", "ips"]));
+        const addressesBefore = JSON.stringify(addressesOf(before));
+        if (!["serviceimports", "endpointslices"].includes(kind)) return;
+        if (type === "DELETED") lost.push(`${id} ${kind} ${key}`);
+        else if (before !== undefined && importedBefore !== imported) lost.push(`${id} VIP ${key}`);
+        else if (before !== undefined && addressesBefore !== JSON.stringify(addressesOf(object)))
+          lost.push(`${id} endpoints ${key}`);
+      });
+    }
+    for (const step of history) await step(world);
+    await world.stop();
+    assert.deepEqual(lost, []);
+  });
 });
 
 function addressesOf(slice: unknown): unknown {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
 import { Chance } from "../../test/generators/chance.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ControllerWorld } from "../../test/stages/controller-world.ts";
 import { LEASE_CHOICE, leaseTimes } from "../liveness/lease-times.ts";
 
@@ -118,9 +119,11 @@ const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true })
 /** Milliseconds until a peer that returned has written its Lease, and is read here. */
 const SOON_MS = 15_000;
 
-test("a cluster whose API server was unavailable for minutes is alive again for its peers within 15 seconds", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 60, max: 240 }), numbers, async (seconds, stream) => {
+test("a cluster whose API server was unavailable for minutes is alive again for its peers within 15 seconds", () =>
+  forMany(
+    Number(process.env.RUNS ?? 4),
+    [fc.integer({ min: 60, max: 240 }), numbers],
+    async (seconds, stream) => {
       const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
       await world.pass(15_000);
@@ -130,38 +133,32 @@ test("a cluster whose API server was unavailable for minutes is alive again for 
       c1.server.down = false;
       await world.pass(SOON_MS);
       assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
-    }),
-    { numRuns: Number(process.env.RUNS ?? 4) },
-  );
-});
+    },
+  ));
 
-test("a cluster that returns has its present endpoints, never those from before its failure", async () => {
-  await fc.assert(
-    fc.asyncProperty(numbers, async (stream) => {
-      const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
-      const [c1, c2] = world.clusters;
-      await world.pass(15_000);
-      c1.server.fail();
-      c1.kill();
-      await world.pass(60_000);
-      assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
-      c1.server.down = false;
-      // Kubelets restart pods before a controller is the leader.
-      c1.serve("shop/web", ["10.1.0.9"]);
-      c1.start();
-      const seen = new Set<string | undefined>();
-      for (let ms = 0; ms < 20_000; ms += 20) {
-        await world.pass(20);
-        seen.add(c2.imported()["shop/web"]);
-      }
-      await world.pass(30_000);
+test("a cluster that returns has its present endpoints, never those from before its failure", () =>
+  forMany(Number(process.env.RUNS ?? 16), [numbers], async (stream) => {
+    const world = await ControllerWorld.withExport(["c1", "c2"], () => stream.next().value ?? 0);
+    const [c1, c2] = world.clusters;
+    await world.pass(15_000);
+    c1.server.fail();
+    c1.kill();
+    await world.pass(60_000);
+    assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7(serving)" });
+    c1.server.down = false;
+    // Kubelets restart pods before a controller is the leader.
+    c1.serve("shop/web", ["10.1.0.9"]);
+    c1.start();
+    const seen = new Set<string | undefined>();
+    for (let ms = 0; ms < 20_000; ms += 20) {
+      await world.pass(20);
       seen.add(c2.imported()["shop/web"]);
-      assert.equal([...seen].at(-1), "vip 10.1.0.9");
-      assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
-    }),
-    { numRuns: Number(process.env.RUNS ?? 16) },
-  );
-});
+    }
+    await world.pass(30_000);
+    seen.add(c2.imported()["shop/web"]);
+    assert.equal([...seen].at(-1), "vip 10.1.0.9");
+    assert.ok(!seen.has("vip 10.1.0.7"), [...seen].join(", "));
+  }));
 
 for (const seed of [1, 2, 3, 4, 5]) {
   test(`after an outage of its own API server, a cluster never uses its own endpoints as a last resort (seed ${seed})`, async () => {
@@ -186,8 +183,10 @@ test("after a leader is killed right before a renewal, another replica takes ove
     fc.constantFrom(LEASE_CHOICE.least, 7, 30),
     fc.integer({ min: 6, max: 60 }),
   );
-  await fc.assert(
-    fc.asyncProperty(seconds, fc.nat(999), numbers, async (leaseSeconds, part, stream) => {
+  await forMany(
+    Number(process.env.RUNS ?? 5),
+    [seconds, fc.nat(999), numbers],
+    async (leaseSeconds, part, stream) => {
       const world = new ControllerWorld(["c1", "c2"], () => stream.next().value ?? 0);
       const [c1, c2] = world.clusters;
       world.leaseSeconds = leaseSeconds;
@@ -208,8 +207,7 @@ test("after a leader is killed right before a renewal, another replica takes ove
       await world.pass(leaseSeconds * 500);
       const stale = c2.log.filter((line) => line.includes("Cluster is stale"));
       assert.deepEqual(stale, []);
-    }),
-    { numRuns: Number(process.env.RUNS ?? 5) },
+    },
   );
 });
 

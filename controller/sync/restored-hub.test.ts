@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { at } from "../../test/doubles/memory/fields.ts";
+import { forMany } from "../../test/generators/for-all.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
 // A hub returns with an older state or with only its namespaces, after any time; publishers and readers reconnect in
@@ -57,39 +58,36 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
     away: fc.constantFrom(100, 3000, 45_000),
     delay: fc.constantFrom(3, 1400),
   });
-  await fc.assert(
-    fc.asyncProperty(
-      outages,
-      numbers,
-      async ({ isEmpty, later, age, ahead, away, delay }, stream) => {
-        const world = ControllerWorld.withHub(["c1", "c2", "c3"], () => stream.next().value ?? 0);
-        const { hub } = world;
-        assert.ok(hub);
-        for (const cluster of world.clusters) cluster.namespace("shop");
-        world.start();
-        await world.pass(15_000);
-        await publish(world, ["web", "cache"], 2);
-        const backup = hub.objects.save(isEmpty ? ["namespaces"] : undefined);
-        const version = isEmpty ? 50 : backup.version;
-        await publish(world, later, 3);
-        await world.pass(age);
-        const before = world.clusters.map((cluster) => cluster.imported());
-        hub.fail();
-        const lost = losses(world.clusters);
-        await world.pass(away);
-        hub.objects.restore(backup, version + ahead);
-        hub.weather = { delay, lost: 0 };
-        hub.down = false;
-        await world.pass(180_000);
-        assert.deepEqual(lost, []);
-        for (const [i, cluster] of world.clusters.entries()) {
-          assert.deepEqual(cluster.imported(), before[i], cluster.log.slice(-30).join("\n"));
-        }
-        await publish(world, ["web"], 9);
-        assert.match(world.clusters[2]?.imported()["shop/web"] ?? "", /10\.2\.0\.9/);
-        await world.stop();
-      },
-    ),
-    { numRuns: RUNS },
+  await forMany(
+    RUNS,
+    [outages, numbers],
+    async ({ isEmpty, later, age, ahead, away, delay }, stream) => {
+      const world = ControllerWorld.withHub(["c1", "c2", "c3"], () => stream.next().value ?? 0);
+      const { hub } = world;
+      assert.ok(hub);
+      for (const cluster of world.clusters) cluster.namespace("shop");
+      world.start();
+      await world.pass(15_000);
+      await publish(world, ["web", "cache"], 2);
+      const backup = hub.objects.save(isEmpty ? ["namespaces"] : undefined);
+      const version = isEmpty ? 50 : backup.version;
+      await publish(world, later, 3);
+      await world.pass(age);
+      const before = world.clusters.map((cluster) => cluster.imported());
+      hub.fail();
+      const lost = losses(world.clusters);
+      await world.pass(away);
+      hub.objects.restore(backup, version + ahead);
+      hub.weather = { delay, lost: 0 };
+      hub.down = false;
+      await world.pass(180_000);
+      assert.deepEqual(lost, []);
+      for (const [i, cluster] of world.clusters.entries()) {
+        assert.deepEqual(cluster.imported(), before[i], cluster.log.slice(-30).join("\n"));
+      }
+      await publish(world, ["web"], 9);
+      assert.match(world.clusters[2]?.imported()["shop/web"] ?? "", /10\.2\.0\.9/);
+      await world.stop();
+    },
   );
 });

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { isAddress, parseAddress } from "../../../api/address.ts";
 import { cidrOf } from "../../../api/cidr.ts";
 import { PROTOCOLS } from "../../../api/protocol.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import * as names from "./chain-name.ts";
 import { prefixChain, rangeOf, serviceChain } from "./chain-name.ts";
 
@@ -26,34 +27,30 @@ const range = fc
 const NAME = /^CSP-[-A-Za-z0-9./]{1,24}$/;
 
 describe("names of chains", () => {
-  test("have at most 28 characters, none of them a colon", () => {
-    fc.assert(
-      fc.property(service, range, (one, { text }) => {
-        assert.match(serviceChain(one), NAME);
-        for (const infix of ["", "X-", "M-", "G-"]) assert.match(prefixChain(infix, text), NAME);
-      }),
-    );
-  });
+  test("have at most 28 characters, none of them a colon", () =>
+    forAll([service, range], (one, { text }) => {
+      assert.match(serviceChain(one), NAME);
+      for (const infix of ["", "X-", "M-", "G-"]) assert.match(prefixChain(infix, text), NAME);
+    }));
 
-  test("are unique for services, ranges and trees", () => {
-    fc.assert(
-      fc.property(
+  test("are unique for services, ranges and trees", () =>
+    forAll(
+      [
         fc.uniqueArray(service, { selector: (s) => JSON.stringify(s), maxLength: 40 }),
         fc.uniqueArray(range, { selector: ({ text }) => text, maxLength: 40 }),
-        (services, ranges) => {
-          const fixed = Object.values(names).filter((name) => typeof name === "string");
-          const all = [
-            ...fixed,
-            ...services.map(serviceChain),
-            ...["", "X-", "M-", "G-"].flatMap((infix) =>
-              ranges.map(({ text }) => prefixChain(infix, text)),
-            ),
-          ];
-          assert.equal(new Set(all).size, all.length);
-        },
-      ),
-    );
-  });
+      ],
+      (services, ranges) => {
+        const fixed = Object.values(names).filter((name) => typeof name === "string");
+        const all = [
+          ...fixed,
+          ...services.map(serviceChain),
+          ...["", "X-", "M-", "G-"].flatMap((infix) =>
+            ranges.map(({ text }) => prefixChain(infix, text)),
+          ),
+        ];
+        assert.equal(new Set(all).size, all.length);
+      },
+    ));
 
   // The kernel keeps these over a restart and an upgrade: a name that changes rewrites everything.
   test("are stable", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { finished } from "../backend.ts";
 import { diff } from "./diff.ts";
 import { type ChainKey, type Changes, digestOf, type Jump, type KernelState } from "./state.ts";
@@ -188,27 +189,27 @@ COMMIT
   });
 });
 
-test("after a transaction is settled, the same changes give an empty one", () => {
+test("after a transaction is settled, the same changes give an empty one", async () => {
   const key = fc.constantFrom<ChainKey>(A, B, GUARD, "filter CSP-A");
   const rules = fc.array(fc.constantFrom("-A CSP-A -j RETURN", "-A CSP-A -j DROP"), {
     maxLength: 2,
   });
   const jumps = fc.uniqueArray(fc.constantFrom<Jump>(TO_A, TO_GUARD, "nat INPUT -j CSP-A"));
-  fc.assert(
-    fc.property(
+  await forAll(
+    [
       fc.dictionary(key, rules),
       fc.array(fc.constantFrom<Jump>(TO_A, TO_GUARD, "nat OUTPUT -j CSP-B")),
       fc.dictionary(key, fc.option(rules, { nil: undefined })),
       jumps,
       fc.boolean(),
-      (kernel, present, wanted, jumpsWanted, complete) => {
-        const state = stateOf(kernel, present);
-        const change = changes(wanted, jumpsWanted, complete);
-        finished(diff(state, change)).settle(state);
-        const again = finished(diff(state, change));
-        assert.equal(again.toString(), "");
-        assert.equal(again.empty, true);
-      },
-    ),
+    ],
+    (kernel, present, wanted, jumpsWanted, complete) => {
+      const state = stateOf(kernel, present);
+      const change = changes(wanted, jumpsWanted, complete);
+      finished(diff(state, change)).settle(state);
+      const again = finished(diff(state, change));
+      assert.equal(again.toString(), "");
+      assert.equal(again.empty, true);
+    },
   );
 });

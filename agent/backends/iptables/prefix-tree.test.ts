@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 
 const vip = fc
@@ -24,63 +25,57 @@ function treeOf(vips: Iterable<string>): PrefixTree {
   return tree;
 }
 
-test("every VIP is reached from the root, through nodes of at most 16 parts", () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(vip, { maxLength: 300 }), (vips) => {
-      const tree = treeOf(vips);
-      const reached: string[] = [];
-      for (const prefix of tree.prefixes()) {
-        const parts = tree.node(prefix) ?? assert.fail(`${prefix} is listed, but no node`);
-        assert.ok(parts.length <= 16);
-        for (const part of parts) {
-          assert.ok((part.kind === "vip" ? part.vip : part.prefix).startsWith(prefix));
-          if (part.kind === "vip") reached.push(part.vip);
-        }
+test("every VIP is reached from the root, through nodes of at most 16 parts", () =>
+  forAll([fc.uniqueArray(vip, { maxLength: 300 })], (vips) => {
+    const tree = treeOf(vips);
+    const reached: string[] = [];
+    for (const prefix of tree.prefixes()) {
+      const parts = tree.node(prefix) ?? assert.fail(`${prefix} is listed, but no node`);
+      assert.ok(parts.length <= 16);
+      for (const part of parts) {
+        assert.ok((part.kind === "vip" ? part.vip : part.prefix).startsWith(prefix));
+        if (part.kind === "vip") reached.push(part.vip);
       }
-      assert.deepEqual(reached.sort(), [...vips].sort());
-    }),
-  );
-});
+    }
+    assert.deepEqual(reached.sort(), [...vips].sort());
+  }));
 
-test("add and delete record all changed nodes, and the shape does not depend on the order", () => {
-  fc.assert(
-    fc.property(
+test("add and delete record all changed nodes, and the shape does not depend on the order", () =>
+  forAll(
+    [
       fc.oneof(
         fc.uniqueArray(vip, { maxLength: 120 }),
         fc.uniqueArray(near, { minLength: 12, maxLength: 40 }),
       ),
       fc.oneof(fc.array(vip, { maxLength: 60 }), fc.array(fc.oneof(near, vip), { maxLength: 12 })),
-      (start, toggles) => {
-        const tree = treeOf(start);
-        const present = new Set(start);
-        tree.takeTouched();
-        const kept = contents(tree);
-        for (const v of toggles.flatMap((v, i) => (i % 3 === 0 ? [v, start[i] ?? v] : [v]))) {
-          if (present.delete(v)) tree.delete(v);
-          else {
-            present.add(v);
-            tree.add(v);
-          }
-          for (const prefix of tree.takeTouched()) {
-            const node = tree.node(prefix);
-            if (node === undefined) kept.delete(prefix);
-            else kept.set(prefix, JSON.stringify(node));
-          }
-          assert.deepEqual(kept, contents(tree));
+    ],
+    (start, toggles) => {
+      const tree = treeOf(start);
+      const present = new Set(start);
+      tree.takeTouched();
+      const kept = contents(tree);
+      for (const v of toggles.flatMap((v, i) => (i % 3 === 0 ? [v, start[i] ?? v] : [v]))) {
+        if (present.delete(v)) tree.delete(v);
+        else {
+          present.add(v);
+          tree.add(v);
         }
-        assert.deepEqual(contents(treeOf([...present].sort().reverse())), contents(tree));
-      },
-    ),
-  );
-});
+        for (const prefix of tree.takeTouched()) {
+          const node = tree.node(prefix);
+          if (node === undefined) kept.delete(prefix);
+          else kept.set(prefix, JSON.stringify(node));
+        }
+        assert.deepEqual(kept, contents(tree));
+      }
+      assert.deepEqual(contents(treeOf([...present].sort().reverse())), contents(tree));
+    },
+  ));
 
-test("only leaves have a single part: the root, too, branches where its VIPs differ", () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(vip, { minLength: 17, maxLength: 80 }), (vips) => {
-      const tree = treeOf(vips);
-      for (const prefix of tree.prefixes()) assert.ok((tree.node(prefix)?.length ?? 0) > 1, prefix);
-    }),
-  );
+test("only leaves have a single part: the root, too, branches where its VIPs differ", async () => {
+  await forAll([fc.uniqueArray(vip, { minLength: 17, maxLength: 80 })], (vips) => {
+    const tree = treeOf(vips);
+    for (const prefix of tree.prefixes()) assert.ok((tree.node(prefix)?.length ?? 0) > 1, prefix);
+  });
   const spread = Array.from({ length: 17 }, (_, i) => `f1${i.toString(16).padStart(2, "0")}0001`);
   assert.deepEqual(
     [...treeOf(spread).prefixes()],

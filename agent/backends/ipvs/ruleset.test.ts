@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { ObjectKey } from "../../../api/names.ts";
 import { SCHEDULERS } from "../../../api/scheduler.ts";
 import { cidr } from "../../../test/generators/facts.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { finished } from "../backend.ts";
@@ -63,28 +64,25 @@ function desiredServers(ruleset: IpvsRuleset): DesiredServer[] {
 }
 
 describe("the desired state of IPVS", () => {
-  test("after any history the kernel holds the same as with a newly started agent", () => {
-    fc.assert(
-      fc.property(fc.array(wish, { maxLength: 12 }), (history) => {
-        const steps = settled(history);
-        const lived = holding((state, ruleset) => {
-          for (const [key, services] of steps) {
-            ruleset.set(key, services);
-            settle(state, ruleset);
-          }
-          if (steps.length === 0) settle(state, ruleset);
-        });
-        const fresh = holding((state, ruleset) => {
-          for (const [key, services] of new Map(steps)) ruleset.set(key, services);
+  test("after any history the kernel holds the same as with a newly started agent", () =>
+    forAll([fc.array(wish, { maxLength: 12 })], (history) => {
+      const steps = settled(history);
+      const lived = holding((state, ruleset) => {
+        for (const [key, services] of steps) {
+          ruleset.set(key, services);
           settle(state, ruleset);
-        });
-        assert.deepEqual(lived, fresh);
-        const again = new IpvsRuleset("rr");
-        for (const [key, services] of new Map(steps)) again.set(key, services);
-        assert.equal(String(finished(diff(lived, finished(again.take()), OPTIONS))), "");
-      }),
-    );
-  });
+        }
+        if (steps.length === 0) settle(state, ruleset);
+      });
+      const fresh = holding((state, ruleset) => {
+        for (const [key, services] of new Map(steps)) ruleset.set(key, services);
+        settle(state, ruleset);
+      });
+      assert.deepEqual(lived, fresh);
+      const again = new IpvsRuleset("rr");
+      for (const [key, services] of new Map(steps)) again.set(key, services);
+      assert.equal(String(finished(diff(lived, finished(again.take()), OPTIONS))), "");
+    }));
 
   test("a VIP that passes from one import to another is never deleted in between", () => {
     const ruleset = new IpvsRuleset("rr");

@@ -1,27 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { forMany } from "../../../test/generators/for-all.ts";
 import { virtualService } from "../../../test/generators/services.ts";
 import { anyShared } from "../../../test/generators/shared-services.ts";
 import { weightsOf } from "./weights.ts";
 
-test("weights are integers in the ratio of the shares: exact, or rounded to the nearest where one would be beyond 65,535", () => {
-  fc.assert(
-    fc.property(anyShared, ({ service, shareOf }) => {
-      const weights = weightsOf(service);
-      const most = Math.max(...weights.values());
-      const perShare = most / Math.max(...service.endpoints.map(shareOf));
-      const tolerance = most === 65_535 ? 0.5 : 0;
-      for (const [endpoint, weight] of weights) {
-        assert.ok(Number.isInteger(weight) && weight >= 1 && weight <= 65_535, `${weight}`);
-        const exact = Math.max(1, shareOf(endpoint) * perShare);
-        assert.ok(Math.abs(weight - exact) <= tolerance + exact * 1e-12, `${weight} ${exact}`);
-      }
-      assert.equal(weights.size, service.endpoints.length);
-    }),
-    { numRuns: 1000 },
-  );
-});
+test("weights are integers in the ratio of the shares: exact, or rounded to the nearest where one would be beyond 65,535", () =>
+  forMany(1000, [anyShared], ({ service, shareOf }) => {
+    const weights = weightsOf(service);
+    const most = Math.max(...weights.values());
+    const perShare = most / Math.max(...service.endpoints.map(shareOf));
+    const tolerance = most === 65_535 ? 0.5 : 0;
+    for (const [endpoint, weight] of weights) {
+      assert.ok(Number.isInteger(weight) && weight >= 1 && weight <= 65_535, `${weight}`);
+      const exact = Math.max(1, shareOf(endpoint) * perShare);
+      assert.ok(Math.abs(weight - exact) <= tolerance + exact * 1e-12, `${weight} ${exact}`);
+    }
+    assert.equal(weights.size, service.endpoints.length);
+  }));
 
 test("small integers stay small", () => {
   const endpoint = (address: string, cluster: string) => ({

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { stringify } from "yaml";
+import { forMany } from "../../../test/generators/for-all.ts";
 import { MOST_YAML, parseDocuments } from "./document.ts";
 import type { FileFault } from "./mistake.ts";
 
@@ -168,47 +169,36 @@ describe("parseDocuments of any text", () => {
     )
     .map((parts) => parts.join(""));
 
-  it("returns values or a mistake with its position, and never throws", () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(yaml, fc.string({ unit: "binary", maxLength: 200 }), fc.json()),
-        (text) => {
-          const { mistake } = { mistake: undefined, ...parseDocuments(text) };
-          if (mistake === undefined) return;
-          assert.ok(known.includes(mistake.fault), mistake.fault);
-          assert.match(mistake.detail, /^[\x20-\x7e]{1,160}$/);
-          const lines = text.split("\n");
-          assert.ok((lines[(mistake.line ?? 1) - 1]?.length ?? -1) + 2 >= (mistake.column ?? 1));
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
+  it("returns values or a mistake with its position, and never throws", () =>
+    forMany(
+      300,
+      [fc.oneof(yaml, fc.string({ unit: "binary", maxLength: 200 }), fc.json())],
+      (text) => {
+        const { mistake } = { mistake: undefined, ...parseDocuments(text) };
+        if (mistake === undefined) return;
+        assert.ok(known.includes(mistake.fault), mistake.fault);
+        assert.match(mistake.detail, /^[\x20-\x7e]{1,160}$/);
+        const lines = text.split("\n");
+        assert.ok((lines[(mistake.line ?? 1) - 1]?.length ?? -1) + 2 >= (mistake.column ?? 1));
+      },
+    ));
 
-  it("needs time in proportion to the text's length, whatever repeats", () => {
-    fc.assert(
-      fc.property(yaml, (unit) => {
-        if (unit === "") return;
-        const started = performance.now();
-        parseDocuments(unit.repeat(Math.ceil(20_000 / unit.length)));
-        // Some 40 ms are usual. A square of the length would take minutes.
-        assert.ok(performance.now() - started < 5000);
-      }),
-      { numRuns: 50 },
-    );
-  });
+  it("needs time in proportion to the text's length, whatever repeats", () =>
+    forMany(50, [yaml], (unit) => {
+      if (unit === "") return;
+      const started = performance.now();
+      parseDocuments(unit.repeat(Math.ceil(20_000 / unit.length)));
+      // Some 40 ms are usual. A square of the length would take minutes.
+      assert.ok(performance.now() - started < 5000);
+    }));
 
-  it("reads the output of YAML and JSON writers", () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (object) => {
-        const text = JSON.stringify(object);
-        // The writer does not quote it, and then it is a merge key, which is refused.
-        fc.pre(!text.includes('"<<":'));
-        const plain = JSON.parse(text);
-        assert.deepEqual(values(text), [plain]);
-        assert.deepEqual(values(stringify(plain, { aliasDuplicateObjects: false })), [plain]);
-      }),
-      { numRuns: 100 },
-    );
-  });
+  it("reads the output of YAML and JSON writers", () =>
+    forMany(100, [fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }))], (object) => {
+      const text = JSON.stringify(object);
+      // The writer does not quote it, and then it is a merge key, which is refused.
+      fc.pre(!text.includes('"<<":'));
+      const plain = JSON.parse(text);
+      assert.deepEqual(values(text), [plain]);
+      assert.deepEqual(values(stringify(plain, { aliasDuplicateObjects: false })), [plain]);
+    }));
 });

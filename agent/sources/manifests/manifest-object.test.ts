@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { importObject, sliceObject } from "../../../test/generators/objects.ts";
 import { manifestObjects } from "./manifest-object.ts";
 
@@ -102,7 +103,7 @@ describe("manifestObjects", () => {
     assert.match(line ?? "", /^ServiceImport .* \| - \| invalid-name metadata.namespace/);
   });
 
-  it("returns objects with printable names for any value, and never throws", () => {
+  it("returns objects with printable names for any value, and never throws", async () => {
     const key = fc.constantFrom(
       "kind",
       "apiVersion",
@@ -131,13 +132,11 @@ describe("manifestObjects", () => {
         fc.dictionary(fc.oneof(key, fc.string()), tie("value"), { maxKeys: 5 }),
       ),
     }));
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.array(value), (file, documents) => {
-        for (const { object, place } of manifestObjects(file, documents)) {
-          assert.match(object, /^[\x20-\x7e]+$/);
-          assert.match(place, /^[\x20-\x7e]+$/);
-        }
-      }),
-    );
+    await forAll([fc.string({ unit: "binary" }), fc.array(value)], (file, documents) => {
+      for (const { object, place } of manifestObjects(file, documents)) {
+        assert.match(object, /^[\x20-\x7e]+$/);
+        assert.match(place, /^[\x20-\x7e]+$/);
+      }
+    });
   });
 });

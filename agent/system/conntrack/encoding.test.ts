@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { PROTOCOLS } from "../../../api/protocol.ts";
 import { encodeEntry } from "../../../test/conntrack/encode-entry.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { decodeEntry, encodeEverything, encodeFilter } from "./encoding.ts";
 import { type Entry, TCP_STATES } from "./entry.ts";
 
@@ -54,31 +55,24 @@ const entries = fc.constantFrom("IPv4" as const, "IPv6" as const).chain((family)
     .map((one) => lean(one) as Entry);
 });
 
-test("an entry is read as it was written", () => {
-  fc.assert(
-    fc.property(entries, (entry) => assert.deepEqual(decodeEntry(encodeEntry(entry)), entry)),
-  );
-});
+test("an entry is read as it was written", () =>
+  forAll([entries], (entry) => assert.deepEqual(decodeEntry(encodeEntry(entry)), entry)));
 
-test("reading ends for any bytes", () => {
-  fc.assert(fc.property(fc.uint8Array(), (some) => void decodeEntry(Buffer.from(some))));
-});
+test("reading ends for any bytes", () =>
+  forAll([fc.uint8Array()], (some) => void decodeEntry(Buffer.from(some))));
 
-test("an entry with a byte changed or cut off is another entry or none, and reading ends", () => {
-  fc.assert(
-    fc.property(entries, fc.nat(), fc.nat(255), fc.boolean(), (entry, at, value, cut) => {
-      const bytes = encodeEntry(entry);
-      const index = at % bytes.length;
-      bytes.writeUInt8(value, index);
-      const read = decodeEntry(cut ? bytes.subarray(0, index) : bytes);
-      if (read === undefined) return;
-      const digits = read.family === "IPv4" ? 8 : 32;
-      for (const { source, destination } of [read.original, read.reply]) {
-        assert.match(source + destination, new RegExp(`^[0-9a-f]{${2 * digits}}$`));
-      }
-    }),
-  );
-});
+test("an entry with a byte changed or cut off is another entry or none, and reading ends", () =>
+  forAll([entries, fc.nat(), fc.nat(255), fc.boolean()], (entry, at, value, cut) => {
+    const bytes = encodeEntry(entry);
+    const index = at % bytes.length;
+    bytes.writeUInt8(value, index);
+    const read = decodeEntry(cut ? bytes.subarray(0, index) : bytes);
+    if (read === undefined) return;
+    const digits = read.family === "IPv4" ? 8 : 32;
+    for (const { source, destination } of [read.original, read.reply]) {
+      assert.match(source + destination, new RegExp(`^[0-9a-f]{${2 * digits}}$`));
+    }
+  }));
 
 test("a filter is encoded for the kernel", () => {
   const hex = (bytes: Buffer) => bytes.toString("hex");

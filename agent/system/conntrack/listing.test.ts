@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { deleteArguments, listArguments, parseLine } from "./listing.ts";
 
 // As conntrack 1.4.7 prints them.
@@ -38,16 +39,14 @@ test("other lines are ignored", () => {
   assert.equal(parseLine(UDP, "IPv6"), undefined);
 });
 
-test("parsing ends for any line", () => {
+test("parsing ends for any line", async () => {
   const word = fc.oneof(
     fc.string(),
     fc.constantFrom(...UDP.split(" "), ...TCP.split(" "), "src=", "id=x"),
   );
-  fc.assert(
-    fc.property(fc.array(word), fc.constantFrom("IPv4", "IPv6"), (words, family) => {
-      parseLine(["udp", ...words].join(" "), family);
-    }),
-  );
+  await forAll([fc.array(word), fc.constantFrom("IPv4", "IPv6")], (words, family) => {
+    parseLine(["udp", ...words].join(" "), family);
+  });
 });
 
 test("all clients of an endpoint are deleted by one call, and so is untranslated UDP", () => {

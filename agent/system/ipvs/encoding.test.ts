@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { FAMILIES } from "../../../api/address.ts";
 import { PROTOCOLS } from "../../../api/protocol.ts";
+import { forAll } from "../../../test/generators/for-all.ts";
 import { attribute, nested } from "../netlink/attributes.ts";
 import { genericPayload } from "../netlink/generic.ts";
 import {
@@ -106,7 +107,7 @@ describe("messages of IPVS", () => {
     fc.record({ family: fc.constant(one), address: hex(one === "IPv4" ? 8 : 32) }),
   );
 
-  test("any server is read as it was written", () => {
+  test("any server is read as it was written", async () => {
     const terms = fc.record({
       protocol: fc.constantFrom(...PROTOCOLS),
       port,
@@ -115,41 +116,34 @@ describe("messages of IPVS", () => {
       flags: fc.nat(0x7fffffff).map((bits) => bits & ~2),
       timeout: fc.nat(86400),
     });
-    fc.assert(
-      fc.property(addressed, terms, (name, rest) => {
-        const any: Server = { ...name, ...rest };
-        assert.deepEqual(decodeServer(encodeCommand({ kind: "set-server", server: any })), any);
-      }),
-    );
+    await forAll([addressed, terms], (name, rest) => {
+      const any: Server = { ...name, ...rest };
+      assert.deepEqual(decodeServer(encodeCommand({ kind: "set-server", server: any })), any);
+    });
   });
 
-  test("any destination of the kernel is read", () => {
+  test("any destination of the kernel is read", async () => {
     const counts = fc.record({
       active: fc.nat(),
       inactive: fc.nat(),
       total: fc.bigInt(0n, 2n ** 64n - 1n),
     });
     const place = fc.record({ port, weight: fc.nat(65535) });
-    fc.assert(
-      fc.property(addressed, place, counts, (name, rest, { active, inactive, total }) => {
-        const one: Destination = { address: name.address, ...rest };
-        const reply = destinationReply({ ...server, ...name }, one, { active, inactive, total });
-        const told: ListedDestination = { ...one, plain: true, active, inactive, total };
-        assert.deepEqual(decodeDestination(reply, name.family), told);
-        const other = name.family === "IPv4" ? "IPv6" : "IPv4";
-        assert.equal(decodeDestination(reply, other), undefined);
-      }),
-    );
+    await forAll([addressed, place, counts], (name, rest, { active, inactive, total }) => {
+      const one: Destination = { address: name.address, ...rest };
+      const reply = destinationReply({ ...server, ...name }, one, { active, inactive, total });
+      const told: ListedDestination = { ...one, plain: true, active, inactive, total };
+      assert.deepEqual(decodeDestination(reply, name.family), told);
+      const other = name.family === "IPv4" ? "IPv6" : "IPv4";
+      assert.equal(decodeDestination(reply, other), undefined);
+    });
   });
 
-  test("reading ends for any bytes", () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (some) => {
-        decodeServer(Buffer.from(some));
-        decodeDestination(Buffer.from(some), "IPv6");
-      }),
-    );
-  });
+  test("reading ends for any bytes", () =>
+    forAll([fc.uint8Array({ maxLength: 200 })], (some) => {
+      decodeServer(Buffer.from(some));
+      decodeDestination(Buffer.from(some), "IPv6");
+    }));
 
   test("a truncated message is neither a server nor a destination", () => {
     const whole = encodeCommand({ kind: "new-server", server });
