@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at } from "../../test/doubles/memory/fields.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 import { debugView } from "../observe/debug.ts";
 import { registryNamespace } from "../registry/names.ts";
@@ -41,19 +40,8 @@ async function open(...flags: readonly string[]) {
   return { world, c1, c2, c3 };
 }
 
-function readyOf({ server }: MemoryCluster): string {
-  const object = server.objects.get("serviceimports", "shop/web");
-  const conditions = at(object, ["status", "conditions"]);
-  assert.ok(Array.isArray(conditions));
-  return String(conditions.find(({ type }) => type === "Ready")?.message);
-}
-
-function shiftsOf({ server }: MemoryCluster): unknown[] {
-  return server.objects
-    .list("endpointslices")
-    .filter((slice) => at(slice, ["metadata", "labels", "multicluster.kubernetes.io/service-name"]))
-    .map((slice) => at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]));
-}
+const readyOf = (cluster: MemoryCluster) =>
+  cluster.condition("serviceimports", "shop/web").message ?? "";
 
 const drainedOf = ({ controller }: MemoryCluster, id: string) =>
   controller && debugView(controller, () => ({})).clusters.find(({ cluster }) => cluster === id);
@@ -155,23 +143,23 @@ test("slices show nodes the windows in which they leave and return, also when th
   const { world, c1, c2 } = await open("--drain-window", "600s", "--return-window", "60s");
   annotate(c1, drainOf(world, 20));
   await world.pass(5000);
-  const [draining] = shiftsOf(c2);
+  const [draining] = c2.shifts();
   assert.match(String(draining), /^from=2026-06-01T00:00:\S+; for=600s; direction=draining$/);
   c2.kill();
   c2.start();
   const writes = c2.server.writes.length;
   await world.pass(15 * MINUTE);
-  assert.deepEqual(shiftsOf(c2), [draining]);
+  assert.deepEqual(c2.shifts(), [draining]);
   const slices = () => c2.writesAfter(writes).filter(({ kind }) => kind === "endpointslices");
   assert.deepEqual(slices(), []);
   await world.pass(6 * MINUTE);
   assert.deepEqual(c2.imported(), USED);
-  const [returning] = shiftsOf(c2);
+  const [returning] = c2.shifts();
   assert.match(String(returning), /^from=2026-06-01T00:20:\S+; for=60s; direction=returning$/);
   c2.kill();
   c2.start();
   await world.pass(5 * MINUTE);
-  assert.deepEqual(shiftsOf(c2), [returning]);
+  assert.deepEqual(c2.shifts(), [returning]);
   assert.equal(slices().length, 1);
 });
 

@@ -34,14 +34,8 @@ test("an export that a ResourceQuota rejects does not block the other exports fo
 });
 
 /** The condition Conflict of the export shop/web. */
-function conflictOf({ server }: MemoryCluster): unknown {
-  const conditions = at(server.objects.get("serviceexports", "shop/web"), ["status", "conditions"]);
-  const list: unknown[] = Array.isArray(conditions) ? conditions : [];
-  return at(
-    list.find((one) => at(one, ["type"]) === "Conflict"),
-    ["reason"],
-  );
-}
+const conflictOf = (cluster: MemoryCluster) =>
+  cluster.condition("serviceexports", "shop/web", "Conflict").reason;
 
 test("conflicts and their end are reported while a member was never synced", async () => {
   const world = new ControllerWorld(["c1", "c2", "c3"]);

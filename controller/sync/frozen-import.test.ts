@@ -5,20 +5,10 @@ import { ControllerWorld, type MemoryCluster } from "../../test/stages/controlle
 
 const NAMES = Array.from({ length: 10 }, (_, i) => `shop/web-${i}`);
 
-/** Message of the condition Ready of an import. */
-function messageOf({ server }: MemoryCluster, key: string): unknown {
-  const [ready] = list(at(server.objects.get("serviceimports", key), ["status", "conditions"]));
-  return at(ready, ["message"]);
-}
-
 /** The clusters in the status of an import. */
 function clustersOf({ server }: MemoryCluster, key: string): unknown[] {
-  const clusters = list(at(server.objects.get("serviceimports", key), ["status", "clusters"]));
-  return clusters.map((one) => at(one, ["cluster"]));
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+  const clusters = at(server.objects.get("serviceimports", key), ["status", "clusters"]);
+  return Array.isArray(clusters) ? clusters.map((one) => at(one, ["cluster"])) : [];
 }
 
 /** Clusters in sync that both export each of `NAMES`; c1 has no endpoint of the first. */
@@ -55,7 +45,10 @@ test("imports of a cluster that is unreachable since a restart say so once it is
   await world.pass(95_000);
   assert.deepEqual(importsWritten(c2, since), NAMES.toSorted(), "one write each");
   for (const key of NAMES) {
-    assert.match(String(messageOf(c2, key)), /^ClusterSetIP \S+\. Left out: not-heard\.$/);
+    assert.match(
+      String(c2.condition("serviceimports", key).message),
+      /^ClusterSetIP \S+\. Left out: not-heard\.$/,
+    );
     assert.deepEqual(clustersOf(c2, key), ["c1", "c2"]);
   }
   assert.deepEqual(
@@ -69,7 +62,8 @@ test("imports of a cluster that is unreachable since a restart say so once it is
   assert.deepEqual(c2.writesAfter(since), [], "another restart changes nothing");
   c1.server.down = false;
   await world.pass(120_000);
-  for (const key of NAMES) assert.match(String(messageOf(c2, key)), /^ClusterSetIP \S+\.$/);
+  for (const key of NAMES)
+    assert.match(String(c2.condition("serviceimports", key).message), /^ClusterSetIP \S+\.$/);
   assert.deepEqual(importsWritten(c2, since), NAMES.toSorted(), "one write each");
   assert.equal(JSON.stringify(c2.imported()), slices);
 });

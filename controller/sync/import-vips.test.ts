@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at } from "../../test/doubles/memory/fields.ts";
 import { FINE } from "../../test/doubles/memory/memory-api-server.ts";
 import { Chance } from "../../test/generators/chance.ts";
 import {
@@ -21,10 +20,9 @@ function write(cluster: MemoryCluster, ...ips: readonly string[]): void {
 }
 
 /** Status, reason and message of its condition Ready. */
-function readyOf({ server }: MemoryCluster): string {
-  const conditions = at(server.objects.get("serviceimports", KEY), ["status", "conditions"]);
-  const [ready] = Array.isArray(conditions) ? conditions : [];
-  return ["status", "reason", "message"].map((name) => at(ready, [name])).join(" ");
+function readyOf(cluster: MemoryCluster): string {
+  const { status = "", reason = "", message = "" } = cluster.condition("serviceimports", KEY);
+  return `${status} ${reason} ${message}`;
 }
 
 const NOT_ALLOWED = "is neither in --clusterset-cidr nor in --explicit-vip-cidrs.";

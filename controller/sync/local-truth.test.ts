@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { at } from "../../test/doubles/memory/fields.ts";
 import { forMany } from "../../test/generators/for-all.ts";
 import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
 
@@ -34,11 +33,9 @@ async function soon(world: ControllerWorld): Promise<void> {
 }
 
 /** Status and reason of a condition of c1's export. */
-function condition({ server }: MemoryCluster, key: string, type: string): string | undefined {
-  const conditions = at(server.objects.get("serviceexports", key), ["status", "conditions"]);
-  const all = (Array.isArray(conditions) ? conditions : []) as Record<string, string>[];
-  const found = all.find((one) => one.type === type);
-  return found && `${found.status} ${found.reason}`;
+function condition(cluster: MemoryCluster, key: string, type: string): string {
+  const { status, reason } = cluster.condition("serviceexports", key, type);
+  return `${status} ${reason}`;
 }
 
 test("while the hub is down, own endpoints, Services and exports change the own import, and others follow later", async () => {

@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at } from "../../test/doubles/memory/fields.ts";
 import { type MemoryCluster, worldWith } from "../../test/stages/controller-world.ts";
 
 /** Status and message of the condition Ready of an object. */
-function ready(object: unknown): string {
-  const conditions = at(object, ["status", "conditions"]);
-  const list: unknown[] = Array.isArray(conditions) ? conditions : [];
-  const found = list.find((one) => at(one, ["type"]) === "Ready");
-  return `${String(at(found, ["status"]))} ${String(at(found, ["message"]))}`;
-}
-
-/** The same of shop/web. */
-function readyOf({ server }: MemoryCluster, resource: "serviceexports" | "serviceimports"): string {
-  return ready(server.objects.get(resource, "shop/web"));
+function readyOf(
+  cluster: MemoryCluster,
+  resource: "serviceexports" | "serviceimports",
+  key = "shop/web",
+): string {
+  const { status, message } = cluster.condition(resource, key);
+  return `${status} ${message}`;
 }
 
 function addresses(count: number): string[] {
@@ -110,8 +106,7 @@ test("an import says in its condition that slices of a peer are over the limit o
     if (key === "shop/web") world.start();
     await world.pass(20_000);
   }
-  const messageOf = (name: string) =>
-    ready(c2.server.objects.get("serviceimports", `shop/${name}`));
+  const messageOf = (name: string) => readyOf(c2, "serviceimports", `shop/${name}`);
   assert.match(messageOf("web"), /^True ClusterSetIP \S+\.$/);
   assert.match(messageOf("api"), /^True ClusterSetIP \S+\. Left out: too-many-rules\.$/);
   c1.serve("shop/web", addresses(1));

@@ -56,11 +56,8 @@ async function open(...flags: readonly string[]) {
   return { world, c1, c2 };
 }
 
-function messageOf({ server }: MemoryCluster): string {
-  const conditions = at(server.objects.get("serviceimports", "shop/web"), ["status", "conditions"]);
-  assert.ok(Array.isArray(conditions));
-  return String(conditions.find(({ type }) => type === "Ready")?.message);
-}
+const messageOf = (cluster: MemoryCluster) =>
+  cluster.condition("serviceimports", "shop/web").message ?? "";
 
 function shiftsOf({ server }: MemoryCluster): unknown[] {
   return server.objects

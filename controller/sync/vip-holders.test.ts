@@ -29,9 +29,8 @@ function holderOf(cluster: MemoryCluster, vip: string): string | undefined {
 }
 
 function readyOf(cluster: MemoryCluster, key: string): unknown {
-  const list = at(cluster.server.objects.get("serviceimports", key), ["status", "conditions"]);
-  const [ready] = Array.isArray(list) ? list : [];
-  return ready && [at(ready, ["status"]), at(ready, ["reason"])];
+  const { status, reason } = cluster.condition("serviceimports", key);
+  return status && [status, reason];
 }
 
 /** Clusters with shop/web, which c1 exports, the namespace `evil`, and c2, whose imports are looked at. */

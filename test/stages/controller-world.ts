@@ -206,6 +206,24 @@ export class MemoryCluster {
     return all;
   }
 
+  /** Status, reason and message of a condition of an export or import; nothing where there is no condition. */
+  condition(
+    resource: "serviceexports" | "serviceimports",
+    key: string,
+    type = "Ready",
+  ): Partial<Record<"status" | "reason" | "message", string>> {
+    const conditions = at(this.server.objects.get(resource, key), ["status", "conditions"]);
+    const all: unknown[] = Array.isArray(conditions) ? conditions : [];
+    return all.find((one) => at(one, ["type"]) === type) ?? {};
+  }
+
+  /** What imported slices tell nodes of endpoints that leave or return. */
+  shifts(): unknown[] {
+    return this.#importedSlices().map(([, slice]) =>
+      at(slice, ["metadata", "annotations", "clusterset-proxy.io/shift"]),
+    );
+  }
+
   /** Imported slices of names that have no import. */
   orphans(): string[] {
     const imports = this.imported();
