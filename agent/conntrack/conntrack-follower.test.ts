@@ -46,12 +46,17 @@ describe("ConntrackFollower", () => {
     await turn();
   }
 
+  /** Moves time on, and lets what that causes come to rest. */
+  async function pass(ms: number): Promise<void> {
+    clock.advance(ms);
+    await turn();
+  }
+
   /** The same, and waits until the cleanups that follow have ended. */
   async function settled(services: Parameters<typeof follower.proposed>[1], complete = false) {
     await accept(services, complete);
     for (let i = 0; i < 3; i++) {
-      clock.advance(5_000);
-      await turn();
+      await pass(5_000);
     }
     netlink.lists.length = 0;
     cleanedUp.length = 0;
@@ -89,11 +94,9 @@ describe("ConntrackFollower", () => {
     await settled([tcpService([A, B])], true);
     netlink.entries = [waiting(A, 4000), waiting(B, 4001)];
     await accept([tcpService([A])]);
-    clock.advance(799);
-    await turn();
+    await pass(799);
     assert.deepEqual(netlink.lists, []);
-    clock.advance(1);
-    await turn();
+    await pass(1);
     const filter = { family: "IPv4", protocol: "TCP", destination: hex(VIP), unanswered: true };
     assert.deepEqual(netlink.lists, [filter]);
     assert.deepEqual(netlink.entries, [waiting(A, 4000)]);
@@ -113,11 +116,9 @@ describe("ConntrackFollower", () => {
     netlink.entries.push(entry({ at: `${B}:5353`, to: `${VIP}:54` }));
     assert.equal(netlink.lists.length, 1, "of UDP");
     assert.equal(netlink.entries.length, 3);
-    clock.advance(100);
-    await turn();
+    await pass(100);
     assert.deepEqual(netlink.entries.slice(0, 1), [waiting(A, 4000)]);
-    clock.advance(700);
-    await turn();
+    await pass(700);
     assert.ok(!netlink.entries.some(({ protocol }) => protocol === "TCP"));
   });
 
@@ -127,8 +128,7 @@ describe("ConntrackFollower", () => {
     const [removed, added] = [waiting(B, 4000), waiting("10.1.0.13", 4001)];
     netlink.entries = [removed, added];
     follower.proposed("demo/serve", [tcpService([A, "10.1.0.13"])]);
-    clock.advance(800);
-    await turn();
+    await pass(800);
     assert.deepEqual(netlink.entries, [added]);
   });
 
@@ -140,8 +140,7 @@ describe("ConntrackFollower", () => {
     clock.advance(60);
     netlink.entries = [entry({ at: `${B}:5353`, replied: true }), waiting(B, 4001)];
     await accept([udpService([]), tcpService([A])]);
-    clock.advance(40);
-    await turn();
+    await pass(40);
     assert.deepEqual(netlink.lists.at(-1), { family: "IPv4", destination: hex(VIP) });
     assert.deepEqual(netlink.entries, []);
   });
@@ -158,8 +157,7 @@ describe("ConntrackFollower", () => {
     clock.advance(800);
     release();
     await turn();
-    clock.advance(5_000);
-    await turn();
+    await pass(5_000);
     assert.equal(netlink.lists.length, 2, "the first, and one for the rest");
   });
 
@@ -193,8 +191,7 @@ describe("ConntrackFollower", () => {
     test(`does not scan when ${what}`, async () => {
       await settled(before, true);
       await accept(after);
-      clock.advance(5_000);
-      await turn();
+      await pass(5_000);
       assert.deepEqual(netlink.lists, []);
     });
   }
@@ -212,8 +209,7 @@ describe("ConntrackFollower", () => {
       await settled(before, true);
       await accept(after);
       assert.deepEqual(netlink.lists, []);
-      clock.advance(5_000);
-      await turn();
+      await pass(5_000);
       assert.deepEqual(
         netlink.lists.map(({ unanswered }) => unanswered),
         [true],
@@ -264,14 +260,11 @@ describe("ConntrackFollower", () => {
     release();
     await turn();
     assert.equal(cleanedUp[0]?.seconds, 0.04);
-    clock.advance(359);
-    await turn();
+    await pass(359);
     assert.equal(netlink.lists.length, 1, "pauses for nine times its duration");
-    clock.advance(1);
-    await turn();
+    await pass(1);
     assert.equal(netlink.lists.length, 2);
-    clock.advance(10_000);
-    await turn();
+    await pass(10_000);
     assert.equal(netlink.lists.length, 2);
   });
 
@@ -296,12 +289,10 @@ describe("ConntrackFollower", () => {
     for (let i = 0; i < 100; i++) {
       if (i === 99) netlink.entries = [entry({ at: `${A}:5353` })];
       await accept([udpService([i % 2 === 0 ? A : B])]);
-      clock.advance(10);
-      await turn();
+      await pass(10);
     }
     assert.ok(netlink.lists.length <= 11, `${netlink.lists.length} scans`);
-    clock.advance(100);
-    await turn();
+    await pass(100);
     assert.deepEqual(netlink.entries, []);
   });
 
@@ -343,8 +334,7 @@ describe("ConntrackFollower", () => {
     const waits: (number | undefined)[] = [];
     while (cleanedUp.length === 0) {
       waits.push(clock.next);
-      clock.advance(clock.next ?? 0);
-      await turn();
+      await pass(clock.next ?? 0);
     }
     assert.deepEqual(waits, [1_000, 2_000, 4_000]);
     assert.equal(failed.filter(({ last }) => last).length, 3);
@@ -357,8 +347,7 @@ describe("ConntrackFollower", () => {
     const silent = tcpService([B], undefined, { unanswering: [`${A}:8080`] });
     for (let i = 0; i < 6; i++) await accept([i % 2 === 0 ? silent : tcpService([A, B])]);
     assert.deepEqual([failed.length, cleanedUp.length], [2, 0]);
-    clock.advance(1_000);
-    await turn();
+    await pass(1_000);
     assert.equal(cleanedUp.length, 1);
   });
 
@@ -370,8 +359,7 @@ describe("ConntrackFollower", () => {
     release();
     await stopped;
     await accept([udpService([A])]);
-    clock.advance(60_000);
-    await turn();
+    await pass(60_000);
     assert.equal(cleanedUp.length, 1);
     assert.equal(netlink.lists.length, 1);
     assert.equal(clock.pending, 0);

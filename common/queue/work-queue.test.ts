@@ -43,7 +43,11 @@ function stage(workers = 1) {
     clock.advance(ms);
     await settle();
   };
-  return { clock, queue, begun, told, end, pass };
+  const add = async (key: string): Promise<void> => {
+    queue.add(key);
+    await settle();
+  };
+  return { clock, queue, begun, told, end, pass, add };
 }
 
 const FAULT = new Error("no");
@@ -61,11 +65,9 @@ test("a key that is added often is reconciled once; keys are reconciled in the o
 
 test("a key that is added during its reconcile is reconciled again afterwards", async () => {
   const it = stage(2);
+  await it.add("a");
   it.queue.add("a");
-  await settle();
-  it.queue.add("a");
-  it.queue.add("b");
-  await settle();
+  await it.add("b");
   assert.deepEqual(it.begun, ["a", "b"]);
   assert.deepEqual([it.queue.depth, it.queue.working], [1, 2]);
   await it.end("a");
@@ -83,8 +85,7 @@ test("the number of workers limits concurrent reconciles", async () => {
 
 test("a failing key is retried with doubling waits, which a success resets", async () => {
   const it = stage();
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   for (let i = 0; i < 12; i++) {
     await it.end("a", FAULT);
     await it.pass(it.clock.next ?? 0);
@@ -95,8 +96,7 @@ test("a failing key is retried with doubling waits, which a success resets", asy
   assert.equal(it.queue.failing, 1);
   await it.end("a");
   assert.equal(it.queue.failing, 0);
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   await it.end("a", FAULT);
   assert.equal(it.told.at(-1), "a failed: 1, 200");
 });
@@ -104,19 +104,16 @@ test("a failing key is retried with doubling waits, which a success resets", asy
 test("a failing key does not delay other keys", async () => {
   const it = stage();
   it.queue.add("a");
-  it.queue.add("b");
-  await settle();
+  await it.add("b");
   await it.end("a", FAULT);
   assert.deepEqual(it.begun, ["a", "b"]);
 });
 
 test("a failed key that is added is retried immediately, and only once", async () => {
   const it = stage();
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   await it.end("a", FAULT);
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   assert.deepEqual(it.begun, ["a", "a"]);
   await it.end("a");
   assert.equal(it.clock.pending, 0);
@@ -126,8 +123,7 @@ test("a failed key that is added is retried immediately, and only once", async (
 
 test("a Retry-After is respected, even if the key is added before or meanwhile", async () => {
   const it = stage();
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   it.queue.add("a");
   await it.end("a", new ApiFault("throttled", "later", { retryAfter: 5000 }));
   it.queue.add("a");
@@ -137,8 +133,7 @@ test("a Retry-After is respected, even if the key is added before or meanwhile",
   assert.deepEqual(it.begun, ["a", "a"]);
   // That was the server's wish for once.
   await it.end("a", FAULT);
-  it.queue.add("a");
-  await settle();
+  await it.add("a");
   assert.deepEqual(it.begun, ["a", "a", "a"]);
 });
 

@@ -12,6 +12,14 @@ function cluster(): HoldStage {
   return stage;
 }
 
+/** The same cluster, of which contact was lost and is regained. */
+function afterOutage(): HoldStage {
+  const stage = cluster();
+  stage.hold.lost();
+  stage.hold.regained();
+  return stage;
+}
+
 test("without an outage nothing is held back, even if all endpoints become unready at once", () => {
   const stage = cluster();
   stage.hold.regained();
@@ -42,9 +50,7 @@ test("after an outage, endpoints that are all unready are published as serving f
 });
 
 test("an endpoint that is ready again is published at once", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   stage.setAll("unready");
   stage.clock.advance(10_000);
   stage.setAll("ready");
@@ -54,9 +60,7 @@ test("an endpoint that is ready again is published at once", () => {
 });
 
 test("an endpoint that becomes unready alone is unready at once, and serving for two seconds", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   stage.set("demo/a", "10.0.0.1", "unready");
   assert.deepEqual(stage.words(), ["held", "ready", "ready", "ready", "ready"]);
   stage.clock.advance(PATIENCE_MS - 1);
@@ -67,9 +71,7 @@ test("an endpoint that becomes unready alone is unready at once, and serving for
 });
 
 test("endpoints are held back with the others, even after their own two seconds", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   for (const n of [1, 2, 3]) stage.set("demo/a", `10.0.0.${n}`, "unready");
   stage.clock.advance(5000);
   assert.deepEqual(stage.words(), ["unready", "unready", "unready", "ready", "ready"]);
@@ -87,9 +89,7 @@ test("the failure of one Service, or of half of the cluster, is published", () =
   stage.clock.advance(PATIENCE_MS);
   assert.deepEqual(stage.words(), ["unready", "unready", "unready"]);
 
-  const half = cluster();
-  half.hold.lost();
-  half.hold.regained();
+  const half = afterOutage();
   half.set("demo/a", "10.0.0.1", "unready");
   half.set("demo/a", "10.0.0.2", "unready");
   half.set("demo/b", "10.0.0.4", "unready");
@@ -99,9 +99,7 @@ test("the failure of one Service, or of half of the cluster, is published", () =
 
 test("endpoints that are gone or terminating are never held back", () => {
   for (const fate of ["gone", "terminating"] as const) {
-    const stage = cluster();
-    stage.hold.lost();
-    stage.hold.regained();
+    const stage = afterOutage();
     stage.setAll(fate);
     assert.deepEqual([stage.published(), stage.reported], [stage.truth(), []], fate);
   }
@@ -152,9 +150,7 @@ test("if contact is still lost after a window, the endpoints that are ready at i
 });
 
 test("a second outage within the window does not make unready endpoints count as normal", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   stage.setAll("unready");
   stage.clock.advance(5000);
   stage.set("demo/a", "10.0.0.1", "ready");
@@ -169,9 +165,7 @@ test("a second outage within the window does not make unready endpoints count as
 });
 
 test("a controller that restarts within the window holds back the same endpoints", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   stage.setAll("unready");
   const before = publishedAsReady(stage.published());
   const next = new HoldStage();
@@ -206,9 +200,7 @@ test("a new leader also holds back endpoints of unpublished Services", () => {
 });
 
 test("after all endpoints have recovered, a later failure is published", () => {
-  const stage = cluster();
-  stage.hold.lost();
-  stage.hold.regained();
+  const stage = afterOutage();
   stage.setAll("unready");
   stage.clock.advance(5000);
   stage.setAll("ready");

@@ -11,8 +11,7 @@ test("the creation of a ClusterProperty is retried until it succeeds, and the fa
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   c1.server.denied.set(ID, "a webhook is unavailable");
-  world.start();
-  await world.pass(40_000);
+  await world.run(40_000);
   assert.equal(c1.server.objects.get("clusterproperties", ID), undefined);
   assert.equal(c1.log.filter((line) => line.includes("Failed to create")).length, 1);
 
@@ -51,8 +50,7 @@ function published({ server }: MemoryCluster): unknown {
 test("the ranges of a peer are a ClusterProperty that agents accept; changes apply, and it is deleted when the peer leaves", async () => {
   const { world, c1, c2, declare, leave } = start();
   declare("10.1.0.0/16, fd00:10:1::/48");
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   assert.equal(published(c2), "10.1.0.0/16,fd00:10:1::/48");
   assert.equal(published(c1), undefined, "not its own");
   const { problems } = parseClusterProperty(c2.server.objects.get("clusterproperties", PROPERTY));
@@ -71,8 +69,7 @@ test("the ranges of a peer are a ClusterProperty that agents accept; changes app
 test("another program's change is reverted, and a restart writes nothing", async () => {
   const { world, c2, declare } = start();
   declare("10.1.0.0/16");
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   const wrong = { metadata: { name: PROPERTY }, spec: { value: "0.0.0.0/0" } };
   c2.server.objects.apply("clusterproperties", PROPERTY, wrong, "author");
   await world.pass(10_000);
@@ -89,8 +86,7 @@ test("another program's change is reverted, and a restart writes nothing", async
 test("ranges of peers are not published as properties of this cluster", async () => {
   const { world, c2, declare } = start();
   declare("10.1.0.0/16");
-  world.start();
-  await world.pass(30_000);
+  await world.run(30_000);
   assert.ok(published(c2) !== undefined);
   const leases = JSON.stringify([...(world.hub?.objects.list("leases") ?? [])]);
   assert.match(leases, /clusterset-registry-c2/);
@@ -101,8 +97,7 @@ test("a failure to publish is logged once and retried, and nothing else waits fo
   const { world, c2, declare } = start();
   declare("10.1.0.0/16");
   c2.server.denied.set(PROPERTY, "a webhook is unavailable");
-  world.start();
-  await world.pass(40_000);
+  await world.run(40_000);
   assert.equal(published(c2), undefined);
   const failures = c2.log.filter((line) => line.includes("Failed to publish endpoint ranges"));
   assert.equal(failures.length, 1);

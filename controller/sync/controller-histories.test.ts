@@ -278,8 +278,7 @@ test("faults and restarts alone remove no import, VIP or endpoint", async () => 
   await forMany(RUNS, [trouble, numbers], async (history, stream) => {
     const world = new ControllerWorld(["c1", "c2", "c3"], () => stream.next().value ?? 0);
     populate(world);
-    world.start();
-    await world.pass(10_000);
+    await world.run(10_000);
     const lost: string[] = [];
     for (const { id, server } of world.clusters) {
       server.objects.listen(({ type, kind, key, before, object }) => {

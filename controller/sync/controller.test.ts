@@ -71,8 +71,7 @@ test("a user-managed import gets a VIP and no other change", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   c1.namespace("shop");
-  world.start();
-  await world.pass(5000);
+  await world.run(5000);
   const metadata = { namespace: "shop", name: "hand" };
   const ports = [{ name: "http", port: 80, protocol: "TCP" }];
   c1.apply({ kind: "ServiceImport", metadata, spec: { type: "ClusterSetIP", ports } });
@@ -168,8 +167,7 @@ test("a controller that is stopped leaves no timer, whether its peers and its hu
       const [c1] = world.clusters;
       c1.namespace("shop");
       c1.offer("shop/web", ["10.1.0.7"]);
-      world.start();
-      await world.pass(60_000);
+      await world.run(60_000);
       if (isDown) for (const server of [c1.server, world.hub]) server?.fail();
       await world.pass(60_000);
       await world.stop();

@@ -34,8 +34,7 @@ async function open(...flags: readonly string[]) {
   }
   const [c1, c2, c3] = world.clusters;
   c1.offer("shop/web", ["10.1.0.7"]);
-  world.start();
-  await world.pass(40_000);
+  await world.run(40_000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
   return { world, c1, c2, c3 };
 }
@@ -87,8 +86,7 @@ test("a drain on the namespace of a registry takes effect in every cluster of th
   for (const cluster of world.clusters) cluster.namespace("shop");
   world.cluster("c1").serve("shop/web", ["10.1.0.7"]);
   world.cluster("c1").export("shop/web");
-  world.start();
-  await world.pass(10_000);
+  await world.run(10_000);
   const { hub } = world;
   const name = registryNamespace("c1");
   const metadata = { name, annotations: drainOf(world, 5) };

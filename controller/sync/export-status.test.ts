@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
-import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import {
+  ControllerWorld,
+  type MemoryCluster,
+  worldWith,
+} from "../../test/stages/controller-world.ts";
 
 const QUOTA =
   'serviceimports.multicluster.x-k8s.io "api.shop" is forbidden: exceeded quota: registry, requested: count=1, used: count=1, limited: count=1';
@@ -14,15 +18,12 @@ function portsOf(cluster: MemoryCluster, key: string): unknown[] {
 }
 
 test("an export that a ResourceQuota rejects does not block the other exports for a restarted peer", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = worldWith();
   c1.server.denied.set("clusterset-registry-c1/api.shop", QUOTA);
   for (const name of ["shop/web", "shop/api"]) {
     c1.offer(name, ["10.1.0.7"]);
   }
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   assert.deepEqual(Object.keys(c2.imported()), ["shop/web"]);
   for (const cluster of world.clusters) {
     await cluster.restart();
@@ -74,8 +75,7 @@ test("an export deleted right after its status write is withdrawn, even if the w
       cluster.offer(key, [cluster === c1 ? "10.1.0.7" : "10.2.0.7"]);
     }
   }
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   const request = c1.server.request.bind(c1.server);
   c1.server.request = async (asked) => {
     const answer = await request(asked);

@@ -22,8 +22,7 @@ async function stage() {
       cluster.export(key);
     }
   }
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   return { world, c1, c2 };
 }
 

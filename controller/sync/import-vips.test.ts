@@ -88,8 +88,7 @@ for (const seed of SEEDS) {
     const world = new ControllerWorld(["c1", "c2"], () => chance.next());
     const [c1, c2] = world.clusters;
     for (const cluster of world.clusters) cluster.namespace("shop");
-    world.start();
-    await world.pass(20_000);
+    await world.run(20_000);
     c2.server.weather = { delay: 1400, lost: 0.2 };
     for (const [i, key] of NAMES.entries()) {
       c1.offer(key, [`10.1.0.${i + 1}`]);

@@ -18,8 +18,7 @@ async function onHub() {
   for (const cluster of world.clusters) cluster.namespace("shop");
   const c1 = world.cluster("c1");
   c1.offer("shop/web", ["10.1.0.7"]);
-  world.start();
-  await world.pass(60_000);
+  await world.run(60_000);
   assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7" });
   const lose = () => {
     hub.fail();

@@ -27,8 +27,7 @@ async function open() {
     cluster.namespace("shop");
     cluster.offer(KEY, [address]);
   }
-  world.start();
-  await world.pass(40_000);
+  await world.run(40_000);
   return { world, c1, c2 };
 }
 

@@ -19,8 +19,7 @@ function addresses(count: number): string[] {
 test("an import that is over its limit says so in its condition, until it is not", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-import", "5");
   c1.offer("shop/web", addresses(9));
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP .* Left out: too-many-rules\.$/);
   assert.doesNotMatch(readyOf(c1, "serviceimports"), /Left out/);
   c1.serve("shop/web", addresses(3));
@@ -48,8 +47,7 @@ test("an export with endpoints that it does not publish says so in its condition
   c1.serve("shop/web", addresses(3));
   foreign("c9");
   c1.export("shop/web");
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   const published = "True Published to this cluster's registry.";
   assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: foreign-cluster.`);
   foreign("c1");
@@ -61,8 +59,7 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
   const { world, c1, c2 } = worldWith();
   const outside = ["203.0.113.5", "203.0.113.6", "169.254.169.254"];
   c1.offer("shop/web", [...addresses(2), ...outside.slice(0, 2)]);
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.0 10.1.0.1" });
   assert.match(
     readyOf(c2, "serviceimports"),
@@ -81,8 +78,7 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
 test("an export says in its condition why endpoints of its own cluster were rejected, until none is", async () => {
   const { world, c1 } = worldWith();
   c1.offer("shop/web", [...addresses(2), "169.254.169.254", "241.0.0.7"]);
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   const published = "True Published to this cluster's registry.";
   assert.equal(
     readyOf(c1, "serviceexports"),

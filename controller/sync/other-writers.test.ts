@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { at } from "../../test/doubles/memory/fields.ts";
-import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+import {
+  ControllerWorld,
+  type MemoryCluster,
+  worldWith,
+} from "../../test/stages/controller-world.ts";
 import { TASK_KINDS } from "../model/task.ts";
 
 test("backoff applies to another controller that reverts an import after each write", async () => {
@@ -71,13 +75,10 @@ function beforeCreation({ server }: MemoryCluster, kind: string, appear: () => v
 }
 
 test("an import that a user creates while the controller creates it is adopted with its VIP, and released when the export is gone", async () => {
-  const world = new ControllerWorld(["c1", "c2"]);
-  const [c1, c2] = world.clusters;
-  for (const cluster of world.clusters) cluster.namespace("shop");
+  const { world, c1, c2 } = worldWith();
   c1.offer("shop/web", ["10.1.0.7"]);
   beforeCreation(c2, "serviceimports", () => c2.apply(WRITTEN));
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   const { objects } = c2.server;
   const adopted = objects.get("serviceimports", "shop/web");
   assert.deepEqual(at(adopted, ["spec", "ips"]), ["241.0.0.77"]);

@@ -25,8 +25,7 @@ class Outage {
       it.c1.serve(key, addresses);
       it.c1.export(key);
     }
-    it.world.start();
-    await it.world.pass(60_000);
+    await it.world.run(60_000);
     assert.deepEqual(it.imported(), all(""));
     return it;
   }
@@ -192,8 +191,7 @@ test("after a leader is killed right before a renewal, another replica takes ove
       world.leaseSeconds = leaseSeconds;
       for (const cluster of world.clusters) cluster.namespace("shop");
       c1.offer("shop/web", ["10.1.0.7"]);
-      world.start();
-      await world.pass(5000);
+      await world.run(5000);
       c1.start();
       await world.pass(leaseSeconds * (1000 + part));
       const renewals = () => c1.server.writes.filter(({ key }) => key === CLUSTER_LEASE).length;
@@ -216,8 +214,7 @@ test("a leader with the shortest Lease can write even if answers take a second",
   const [c1] = world.clusters;
   world.leaseSeconds = LEASE_CHOICE.least;
   c1.namespace("shop");
-  world.start();
-  await world.pass(5000);
+  await world.run(5000);
   c1.server.weather = { delay: 500, lost: 0 };
   await world.pass(20_000);
   c1.offer("shop/web", ["10.1.0.7"]);

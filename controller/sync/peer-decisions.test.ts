@@ -19,8 +19,7 @@ async function exporting(
     cluster.serve(KEY, [`10.${i + 1}.0.7`]);
     exportAs(cluster, specs[cluster.id]);
   }
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   return world;
 }
 

@@ -25,8 +25,7 @@ function importsOf(cluster: MemoryCluster): string[] {
 test("annotations on a peer's Secret say in which namespaces it may export, and changes apply", async () => {
   const world = new ControllerWorld(["c1", "c2"]);
   const [, c2] = fill(world);
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   assert.deepEqual(importsOf(c2), NAMES);
   const scopes: readonly [Record<string, string>, readonly string[]][] = [
     [{ [ALLOWED]: "shop,team-*" }, ["shop/web", "team-a/api", "team-b/api"]],
@@ -55,8 +54,7 @@ test("on a hub the annotations are on the namespace of the registry", async () =
   const annotations = { ...POD_RANGES, [ALLOWED]: "shop" };
   const metadata = { name, labels, annotations };
   world.hub?.objects.apply("namespaces", name, { kind: "Namespace", metadata }, "author");
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   assert.deepEqual(importsOf(c2), ["shop/web"]);
   // They do not limit what the cluster imports from itself.
   assert.deepEqual(importsOf(c1), NAMES);
@@ -85,8 +83,7 @@ async function start() {
 test("on a hub the ranges declared on a namespace limit endpoints, and changes apply", async () => {
   const { world, c2, declare } = await start();
   declare("10.1.0.0/16");
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
   assert.match(await c2.metrics.text(), new RegExp(`${REFUSED} 1\n`));
   declare("10.1.0.0/16,10.9.0.0/16");
@@ -102,8 +99,7 @@ test("on a hub the ranges declared on a namespace limit endpoints, and changes a
 
 test("a member with invalid ranges after a restart keeps its imports", async () => {
   const { world, c2, declare } = await start();
-  world.start();
-  await world.pass(15_000);
+  await world.run(15_000);
   const imported = { "shop/web": "vip 10.1.0.7 10.9.0.9" };
   assert.deepEqual(c2.imported(), imported);
   declare("everything");

@@ -66,8 +66,7 @@ test("a hub that is restored or rebuilt removes no import, and contains all reco
       const { hub } = world;
       assert.ok(hub);
       for (const cluster of world.clusters) cluster.namespace("shop");
-      world.start();
-      await world.pass(15_000);
+      await world.run(15_000);
       await publish(world, ["web", "cache"], 2);
       const backup = hub.objects.save(isEmpty ? ["namespaces"] : undefined);
       const version = isEmpty ? 50 : backup.version;

@@ -50,8 +50,7 @@ async function open(...flags: readonly string[]) {
     cluster.namespace("shop");
   }
   c1.offer("shop/web", ["10.1.0.7"]);
-  world.start();
-  await world.pass(40_000);
+  await world.run(40_000);
   for (const cluster of world.clusters) assert.deepEqual(cluster.imported(), USED);
   return { world, c1, c2 };
 }

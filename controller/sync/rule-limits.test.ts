@@ -13,8 +13,7 @@ test("a cluster over its share of an import is cut, and takes nothing from the o
   c1.serve("shop/web", addresses("10.1.0", 9));
   c2.serve("shop/web", addresses("10.2.0", 2));
   for (const cluster of world.clusters) cluster.export("shop/web");
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   assert.deepEqual(c2.imported(), {
     "shop/web": "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.2.0.1 10.2.0.2",
   });
@@ -27,8 +26,7 @@ test("a cluster over its share of an import is cut, and takes nothing from the o
 test("a cluster over its limit keeps what was admitted, and the rest comes when there is room", async () => {
   const { world, c1, c2 } = worldWith("--max-rules-per-cluster", "5");
   c1.offer("shop/api", addresses("10.1.0", 4));
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   c1.offer("shop/web", addresses("10.1.1", 3));
   await world.pass(20_000);
   const api = "vip 10.1.0.1 10.1.0.2 10.1.0.3 10.1.0.4";

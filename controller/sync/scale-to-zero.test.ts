@@ -38,8 +38,7 @@ test("scaling to zero and back is never handled as a mass loss, in any order wit
     for (const name of NAMES) {
       c1.offer(name, addresses(130));
     }
-    world.start();
-    await world.pass(15_000);
+    await world.run(15_000);
     const wanted = () =>
       Object.fromEntries(
         NAMES.toSorted().map((name) => {

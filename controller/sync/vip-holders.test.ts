@@ -113,8 +113,7 @@ test("without IPAddresses, before Kubernetes 1.33, imports get VIPs, and a rival
   c2.namespace("evil");
   world.cluster("c1").serve("shop/web", ["10.1.0.7"]);
   world.cluster("c1").export("shop/web");
-  world.start();
-  await world.pass(60_000);
+  await world.run(60_000);
   const vips = vipsOf(c2, "shop/web");
   assert.equal(vips.length, 1);
   write(c2, "evil/old", vips);

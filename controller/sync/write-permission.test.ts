@@ -13,8 +13,7 @@ test("a reconcile whose clock passes the end of the Lease between two writes doe
   const world = new ControllerWorld(["c1"]);
   const c1 = world.cluster("c1");
   c1.namespace("shop");
-  world.start();
-  await world.pass(5000);
+  await world.run(5000);
   const { server } = c1;
   const late: string[] = [];
   let hasPaused = false;

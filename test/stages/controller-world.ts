@@ -296,8 +296,7 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
     const world = new ControllerWorld(ids, random);
     for (const cluster of world.clusters) cluster.namespace("shop");
     world.clusters[0]?.offer("shop/web", ["10.1.0.7"]);
-    world.start();
-    await world.pass(5000);
+    await world.run(5000);
     return world;
   }
 
@@ -325,6 +324,12 @@ export class ControllerWorld<const Names extends readonly string[] = readonly st
   /** Starts all controllers. */
   start(): void {
     for (const cluster of this.clusters) cluster.start();
+  }
+
+  /** Starts all controllers, and moves time on. */
+  async run(ms: number): Promise<void> {
+    this.start();
+    await this.pass(ms);
   }
 
   /** Moves time on, and lets what that causes come to rest, timer by timer. */

@@ -55,7 +55,6 @@ export async function open(...flags: readonly string[]) {
   }
   c1.flags = ["--region", "eu", ...flags];
   ask(c1, "true");
-  world.start();
-  await world.pass(20_000);
+  await world.run(20_000);
   return { world, c1, c2, c3 };
 }

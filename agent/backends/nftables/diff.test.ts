@@ -61,6 +61,13 @@ const web = (...endpoints: VirtualService["endpoints"]) =>
     endpoints,
   });
 
+/** A world that has these services. */
+function worldOf(...services: readonly VirtualService[]): World {
+  const world = new World();
+  world.set(services);
+  return world;
+}
+
 describe("the changes of a service", () => {
   test("a new one: its endpoints by slot, and their number", () => {
     assert.deepEqual(new World().set([web(A, B)]), [
@@ -77,8 +84,7 @@ describe("the changes of a service", () => {
   });
 
   test("another endpoint in place of one changes no number of slots", () => {
-    const world = new World();
-    world.set([web(A)]);
+    const world = worldOf(web(A));
     assert.deepEqual(world.set([web(B)]), [
       "delete element endpoints { 241.0.0.10 . tcp . 80 . none }",
       'add element endpoints { 241.0.0.10 . tcp . 80 . none comment "demo/serve:http local c2" : 10.2.0.11 . 8080 }',
@@ -88,16 +94,14 @@ describe("the changes of a service", () => {
   });
 
   test("the same again is nothing, also for a new process", () => {
-    const world = new World();
-    world.set([web(A, B)]);
+    const world = worldOf(web(A, B));
     assert.deepEqual(world.set([web(A, B)]), []);
     world.restart();
     assert.deepEqual(world.set([web(A, B)]), []);
   });
 
   test("a removed one leaves no element, also if a new process removes it", () => {
-    const world = new World();
-    world.set([web(A, B)]);
+    const world = worldOf(web(A, B));
     world.restart();
     assert.deepEqual(world.set([]), [
       "delete element endpoints { 241.0.0.10 . tcp . 80 . none, 241.0.0.10 . tcp . 80 . 0:1 }",
@@ -106,8 +110,7 @@ describe("the changes of a service", () => {
   });
 
   test("a kept one stays as it is", () => {
-    const world = new World();
-    world.set([web(A)]);
+    const world = worldOf(web(A));
     world.restart();
     assert.deepEqual(world.set([], [web(B)]), []);
   });
@@ -181,8 +184,7 @@ describe("chains for what few services need", () => {
   const many = Array.from({ length: 65 }, (_, i) => ({ ...A, address: `10.1.1.${i}` }));
 
   test("more than 64 slots have a chain of their own, which stays", () => {
-    const world = new World();
-    world.set([web(A)]);
+    const world = worldOf(web(A));
     const lines = world.set([web(...many)]);
     assert.ok(lines.includes("add element picks { 0:41 : goto pick-65 }"), lines.join("\n"));
     assert.ok(world.kernel.chains.has("pick-65"));
@@ -224,8 +226,7 @@ describe("chains for what few services need", () => {
   });
 
   test("those of kept services stay", () => {
-    const world = new World();
-    world.set([web(...many)]);
+    const world = worldOf(web(...many));
     world.restart();
     assert.deepEqual(world.set([], [web(A)]), []);
   });
@@ -253,8 +254,7 @@ describe("chains for what few services need", () => {
 
   test("affinity: a timeout is rounded up to the next power of two, but for the default", () => {
     const chainsFor = (affinitySeconds: number) => {
-      const world = new World();
-      world.set([{ ...web(A, B), affinitySeconds }]);
+      const world = worldOf({ ...web(A, B), affinitySeconds });
       return [...world.kernel.chains.keys()].filter((name) => /^(hash|sticky)-/.test(name));
     };
     assert.deepEqual(chainsFor(10_800), ["hash-2", "sticky-10800"]);
@@ -265,8 +265,7 @@ describe("chains for what few services need", () => {
 
   test("affinity: an endpoint has the same ID whatever endpoints there are beside it", () => {
     const idsOf = (...endpoints: VirtualService["endpoints"]) => {
-      const world = new World();
-      world.set([{ ...web(...endpoints), affinitySeconds: 60 }]);
+      const world = worldOf({ ...web(...endpoints), affinitySeconds: 60 });
       const found = [...(world.kernel.elements.get("endpoints")?.values() ?? [])];
       return new Map(found.map(({ key, value }) => [value, key.split(" ").at(-1)]));
     };
@@ -277,8 +276,7 @@ describe("chains for what few services need", () => {
 
 describe("a table that another program has changed", () => {
   test("rules of another digest are written again, and elements stay", () => {
-    const world = new World();
-    world.set([web(A)]);
+    const world = worldOf(web(A));
     const guard = world.kernel.chains.get("guard");
     assert.ok(guard);
     guard.rules.unshift("accept");
@@ -289,8 +287,7 @@ describe("a table that another program has changed", () => {
   });
 
   test("an element of another form: the table is replaced", () => {
-    const world = new World();
-    world.set([web(A)]);
+    const world = worldOf(web(A));
     const hairpins = world.kernel.elements.get("hairpins");
     hairpins?.set("0a000001 0a000002", { key: "0a000001 0a000002", value: "", comment: "" });
     world.restart();
