@@ -32,7 +32,10 @@ test("the agent becomes ready and follows changes with Debian's etcd 3.4.23", as
 });
 
 test("controllers become ready and import with Debian's etcd 3.4.23", async () => {
-  await using stage = await ControllerStage.open({ clusters: ["c1", "c2"], etcd: kubernetesCommand("debian-etcd") });
+  await using stage = await ControllerStage.open({
+    clusters: ["c1", "c2"],
+    etcd: kubernetesCommand("debian-etcd"),
+  });
   const [c1, c2] = [stage.cluster("c1"), stage.cluster("c2")];
   await c2.namespace("shop");
   await stage.start();

@@ -20,7 +20,11 @@ class Commands {
   /** The only running command with this text. */
   async end(text: string, error?: Error): Promise<void> {
     const [name = "", ...more] = [...this.running.keys()].filter((each) => each.includes(text));
-    assert.deepEqual([name !== "", more], [true, []], `${text}: ${[...this.running.keys()]}`);
+    assert.deepEqual(
+      [name !== "", more],
+      [true, []],
+      `${text}: ${[...this.running.keys()].join()}`,
+    );
     if (error === undefined) this.running.get(name)?.resolve();
     else this.running.get(name)?.reject(error);
     this.running.delete(name);
