@@ -40,7 +40,7 @@ export const STEPS: readonly Step[] = [
   step("api-server", "go", 215, [BUILD, "etcd", "kube-apiserver", "kubectl"]),
   // kube-proxy and the controllers of Kubernetes, too.
   step("kubelets", "go", 120, [BUILD, ...NODE_COMMANDS]),
-  step("coredns", "go", 40, [BUILD, "coredns"]),
+  step("coredns", "go", 30, [BUILD, "coredns"]),
   step("connector", "go", 2, [BUILD, "connector"]),
   step("helm", "go", 89, [BUILD, "helm"]),
   step("envoy", "go", 159, ["test/kubernetes/envoy-gateway/build"]),
