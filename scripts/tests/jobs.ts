@@ -21,7 +21,10 @@ export interface Job {
   /** Slots of the pool. */
   readonly weight: number;
   readonly alone: boolean;
-  readonly guest: boolean;
+  /** True if the files share a process and need no root. */
+  readonly unit: boolean;
+  /** For the virtual machine: which of the files run last there, with none beside them. Undefined: the job runs here. */
+  readonly guest?: { readonly alone: readonly string[] };
   readonly needs: readonly Artefact[];
 }
 
@@ -49,7 +52,7 @@ export function jobsOf(
 
 const CHECK: Job = {
   ...{ name: "make check", files: [], seconds: CHECK_SECONDS },
-  ...{ weight: 1, alone: false, guest: false, needs: [] },
+  ...{ weight: 1, alone: false, unit: false, needs: [] },
 };
 
 /** What needs no root shares processes: each compiles what its files import. */
@@ -59,7 +62,7 @@ function unitJobs(files: readonly string[], shards: number): Job[] {
   return Array.from({ length: shards }, (_, shard) => ({
     ...{ name: `unit tests ${shard + 1}/${shards}`, seconds },
     files: units.filter((_, i) => i % shards === shard),
-    ...{ weight: 1, alone: false, guest: false, needs: [] },
+    ...{ weight: 1, alone: false, unit: true, needs: [] },
   })).filter((job) => job.files.length > 0);
 }
 
@@ -93,25 +96,26 @@ function rooted(files: readonly string[], filter: (row: Row) => Filter | undefin
       const filters = filter(row);
       if (filters === undefined) continue;
       const job: Job = {
-        ...{ name: file, files: [file], ...filters },
+        ...{ name: file, files: [file], ...filters, unit: false },
         ...{ seconds: row.seconds ?? DEFAULT_SECONDS, weight: row.weight ?? 1 },
-        ...{ alone: row.alone ?? false, guest: row.guest ?? false, needs: row.needs ?? [] },
+        ...{ alone: row.alone ?? false, needs: row.needs ?? [] },
       };
-      if (!job.guest) here.push(job);
-      else guests.set(JSON.stringify(filters), together(job, guests.get(JSON.stringify(filters))));
+      const key = JSON.stringify(filters);
+      if (row.guest !== true) here.push(job);
+      else guests.set(key, inGuest(job, guests.get(key)));
     }
   }
   return [...here, ...guests.values()];
 }
 
-/** Two jobs in one guest, which runs two files at a time. */
-function together(job: Job, before: Job | undefined): Job {
-  const name = "the virtual machine";
-  if (before === undefined) return { ...job, name };
+/** A file in the guest that others share. The guest runs two files at a time. */
+function inGuest(job: Job, others: Job | undefined): Job {
+  const alone = job.alone ? job.files : [];
   return {
-    ...{ ...before, name, files: [...before.files, ...job.files] },
-    seconds: before.seconds + Math.ceil(job.seconds / 2),
-    needs: [...new Set([...before.needs, ...job.needs])],
+    ...{ ...job, name: "the virtual machine", alone: false },
+    files: [...(others?.files ?? []), ...job.files],
+    guest: { alone: [...(others?.guest?.alone ?? []), ...alone] },
+    seconds: (others?.seconds ?? 0) + Math.ceil(job.seconds / (others === undefined ? 1 : 2)),
   };
 }
 

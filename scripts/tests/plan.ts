@@ -21,7 +21,7 @@ export interface Row {
   readonly seconds?: number;
   /** Slots of the pool that one file takes. Default: 1. */
   readonly weight?: number;
-  /** True if the file needs the whole machine: it runs last, with nothing beside it. */
+  /** True if the file needs the whole machine, or the whole virtual machine: it runs last, with nothing beside it. */
   readonly alone?: boolean;
   /** True if the file runs in the virtual machine. */
   readonly guest?: boolean;
@@ -40,11 +40,14 @@ const row = (target: Target, files: string, options: Options = {}): Row => ({
 
 /** Names of tests of one flavour or backend, as `test/backends.ts` lists them. */
 const LEGACY = "legacy";
-const NFTABLES = "^nftables";
+const NFTABLES = "nftables";
 
 /** What tests on API servers need, some of them with Kubernetes' controllers or kube-proxy, and those with kubelets. */
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
 const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
+
+/** One guest runs all of a run's files for it; kube-proxy is for two of them. */
+const GUEST: Options = { guest: true, needs: ["vm", "kubelets"], seconds: 100 };
 
 const apiserver = (name: string, seconds: number, target: Target = "test"): Row =>
   row(target, `test/apiserver/${name}.test.ts`, { ...SERVERS, seconds });
@@ -57,10 +60,11 @@ const backends = (name: string, seconds: number, options: Options): Row =>
 export const PLAN: readonly Row[] = [
   // Without root.
   row("check", "test/unit/{architecture,charts,documents,named-paths,plan}.test.ts"),
+  row("all", "bench/connector/connector.test.ts", { needs: ["connector"] }),
   row("unit", "{agent,api,bench,cli,common,controller,demo}/**/*.test.ts"),
   row("unit", "test/{doubles,packets,scenarios,states,unit}/**/*.test.ts"),
   row("unit", "test/cluster/{cut,forget,spec}.test.ts"),
-  row("unit", "test/vm/{mirror,report,watchdog}.test.ts"),
+  row("unit", "test/vm/results.test.ts"),
 
   // Real API servers: the drill, the KEP's cases, faults, rights, and the plugin's commands.
   apiserver("clusterset-drill", 60),
@@ -85,6 +89,11 @@ export const PLAN: readonly Row[] = [
   // Real clusters with kubelets.
   row("test", "test/e2e/journey.test.ts", { ...CLUSTERS, seconds: 130 }),
   row("all", "test/e2e/helm.test.ts", { ...CLUSTERS, needs: ["clusters", "helm"] }),
+  row("all", "test/e2e/{drill,new-clusters}.test.ts", {
+    ...CLUSTERS,
+    needs: ["more-images"],
+    seconds: 400,
+  }),
   row("all", "test/e2e/*.test.ts", {
     ...CLUSTERS,
     needs: ["more-images"],
@@ -93,7 +102,6 @@ export const PLAN: readonly Row[] = [
   row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
 
   // This machine's kernel, with each backend that it has.
-  row("all", "test/backends/storm.test.ts", { guest: true }),
   row("test", "test/backends/storm.test.ts", { only: NFTABLES, alone: true, seconds: 30 }),
   backends("restart", 76, {}),
   backends("packets", 40, {}),
@@ -108,13 +116,15 @@ export const PLAN: readonly Row[] = [
   row("all", "test/kernel/{fake-iptables,net-raw,nft-versions}.test.ts", { seconds: 30 }),
   kernel("*", 10, { skip: LEGACY }),
 
-  // The virtual machine: IPVS, and another kernel.
-  row("test", "test/ipvs/agent.test.ts", { guest: true, needs: ["vm"], seconds: 60 }),
-  row("all", "test/ipvs/*.test.ts", { guest: true, needs: ["vm", "kubelets"], seconds: 60 }),
-  row("all", "test/backends/{packets,histories,restart,check}.test.ts", {
-    guest: true,
-    needs: ["vm"],
-  }),
+  // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.
+  row("test", "test/ipvs/agent.test.ts", { ...GUEST, seconds: 60 }),
+  row("all", "test/{ipvs/pod,backends/storm}.test.ts", { ...GUEST, alone: true }),
+  row("all", "test/{ipvs/*,kernel/silence}.test.ts", GUEST),
+  row(
+    "all",
+    "test/backends/{check,firewalls,held,histories,packets,restart,traffic}.test.ts",
+    GUEST,
+  ),
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),
 
   // Next to kube-proxy, one mode in `make test`.

@@ -81,9 +81,12 @@ export async function runJob(
 /** The program of a job, and its arguments. */
 function commandOf(job: Job, events: string): [string, ...string[]] {
   if (job.files.length === 0) return [process.execPath, "scripts/check.ts"];
+  if (job.guest !== undefined) return guestCommandOf(job, job.guest.alone, events);
   const names = [
     ...(job.only === undefined ? [] : [`--test-name-pattern=${job.only}`]),
     ...(job.skip === undefined ? [] : [`--test-skip-pattern=${job.skip}`]),
+    // For tests of properties that import only fast-check.
+    ...(job.unit ? ["--import", `${ROOT}test/seed.ts`] : []),
   ];
   const [file = ""] = job.files;
   return [
@@ -96,6 +99,22 @@ function commandOf(job: Job, events: string): [string, ...string[]] {
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     ...(job.files.length === 1 ? [file] : ["--test", "--test-isolation=none", ...job.files]),
+  ];
+}
+
+function guestCommandOf(
+  { files, only, skip }: Job,
+  alone: readonly string[],
+  events: string,
+): [string, ...string[]] {
+  const last = files.filter((file) => alone.includes(file));
+  return [
+    "test/vm/run",
+    ...["--results", events, "--command", "kube-proxy"],
+    ...(only === undefined ? [] : ["--only", only]),
+    ...(skip === undefined ? [] : ["--skip", skip]),
+    ...last.flatMap((file) => ["--alone", file]),
+    ...files.filter((file) => !last.includes(file)),
   ];
 }
 

@@ -8,7 +8,7 @@ import type { Failure, Outcome } from "../../scripts/tests/run-job.ts";
 function job(name: string, seconds: number, options: Partial<Job> = {}): Job {
   return {
     ...{ name, files: [`${name}.test.ts`], seconds, weight: 1 },
-    ...{ alone: false, guest: false, needs: [], ...options },
+    ...{ alone: false, unit: false, needs: [], ...options },
   };
 }
 
