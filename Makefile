@@ -36,7 +36,7 @@ test: ## run the tests: 10 minutes on two processors, the first time 20 with all
 	@node scripts/test.ts test
 
 test-all: test ## run all tests, as CI does: 30 minutes, the first time 45; needs root
-	@scripts/prepare kubernetes lab vm all
+	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts rest
 
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds

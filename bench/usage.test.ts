@@ -37,7 +37,10 @@ test("A thread that shares its processor waits for it, and one that sleeps does 
     const untilBothWaited = async (ms: number) => {
       while (both.some((one) => !(waited(one) > ms))) await sleep(20);
     };
-    // It waits while it starts.
+    // It waits while it starts, and then no more: its state is S.
+    const isAsleep = () =>
+      readFileSync(`/proc/${sleeper.pid}/stat`, "latin1").includes("(sleep) S");
+    while (!isAsleep()) await sleep(20);
     await untilBothWaited(100);
     const before = waited(sleeper);
     await untilBothWaited(200);

@@ -53,8 +53,9 @@ async function runSome(
     if (pool.stop.aborted) waiting.length = 0;
     let free = pool.slots - [...running].reduce((sum, { weight }) => sum + weight, 0);
     for (const job of [...waiting]) {
-      const fits = job.weight <= free || running.size === 0;
-      if (!fits || !job.needs.every((artefact) => here.has(artefact))) continue;
+      if (!job.needs.every((artefact) => here.has(artefact))) continue;
+      // Shorter jobs that fit do not go before: they would take each free slot again.
+      if (job.weight > free && running.size > 0) break;
       begin(job);
       free -= job.weight;
     }
