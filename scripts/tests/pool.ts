@@ -45,8 +45,8 @@ async function runSome(
     pool.run(job).then((outcome) => {
       running.delete(job);
       outcomes.push(outcome);
-      pool.progress(outcome, [...running], [...waiting, ...later]);
       next();
+      pool.progress(outcome, [...running], [...waiting, ...later]);
     }, reject);
   };
   const next = (): void => {

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import type { Address, Family } from "../../api/address.ts";
 import { type Exit, Process, type SpawnOptions } from "./process.ts";
+import { SLOWNESS } from "./slowness.ts";
 
 export interface ExecOptions extends SpawnOptions {
-  /** Milliseconds until the program is killed; 30,000 by default. */
+  /** Milliseconds until the program is killed; two minutes by default, which only a fault takes. */
   readonly timeout?: number;
 }
 
@@ -52,7 +53,7 @@ export class Namespace {
 
   /** Runs a program here to its end. Throws only if it did not start, or end in time. */
   async run(argv: readonly string[], options: ExecOptions = {}): Promise<Outcome> {
-    const { timeout = 30_000, stdin = "" } = options;
+    const { timeout = 120_000 * SLOWNESS, stdin = "" } = options;
     const env = { ...process.env, ...this.#env, ...options.env };
     const limits = { timeout, killSignal: "SIGKILL", maxBuffer: MAX_OUTPUT } as const;
     const [command = "", ...args] = this.#enter(argv);

@@ -72,7 +72,7 @@ export class Process {
   }
 
   /** The first line, past or future, that matches. Throws if the program ends or `timeout` ms pass first. */
-  async line(pattern: RegExp, timeout = 5_000 * SLOWNESS): Promise<string> {
+  async line(pattern: RegExp, timeout = 60_000 * SLOWNESS): Promise<string> {
     const found = Promise.withResolvers<string>();
     const listener = (line: string) => {
       if (pattern.test(line)) found.resolve(line);
@@ -99,8 +99,8 @@ export class Process {
     if (name === "SIGSTOP" && this.pid !== undefined) untilStill(this.pid);
   }
 
-  /** Sends SIGTERM, kills the program after `patience` ms, and returns how it ended. */
-  async stop(patience = 5_000): Promise<Exit> {
+  /** Sends SIGTERM, kills the program after `patience` ms (default: as a kubelet does), and returns how it ended. */
+  async stop(patience = 30_000 * SLOWNESS): Promise<Exit> {
     this.signal("SIGTERM");
     const timer = setTimeout(() => this.signal("SIGKILL"), patience);
     try {

@@ -61,7 +61,7 @@ test("the longest job begins first, and a slot that gets free is used at once", 
   const pool = new StagedPool(2);
   const all = runAll([job("short", 1), job("long", 9), job("middle", 5)], pool);
   assert.deepEqual(pool.events, ["long", "middle"]);
-  assert.deepEqual(await pool.end("middle"), ["long", "middle", "middle ended", "short"]);
+  assert.deepEqual(await pool.end("middle"), ["long", "middle", "short", "middle ended"]);
   await pool.end("short");
   await pool.end("long");
   assert.equal((await all).length, 3);
@@ -71,8 +71,8 @@ test("a job takes as many slots as it weighs, and shorter ones that would fit do
   const pool = new StagedPool(2);
   const all = runAll([job("first", 9), job("heavy", 5, { weight: 2 }), job("light", 1)], pool);
   assert.deepEqual(pool.events, ["first"]);
-  assert.deepEqual((await pool.end("first")).slice(1), ["first ended", "heavy"]);
-  assert.deepEqual((await pool.end("heavy")).at(-1), "light");
+  assert.deepEqual((await pool.end("first")).slice(1), ["heavy", "first ended"]);
+  assert.deepEqual((await pool.end("heavy")).slice(3), ["light", "heavy ended"]);
   await pool.end("light");
   await all;
 });
@@ -82,7 +82,7 @@ test("a job that needs the whole machine runs last, with nothing beside it", asy
   const all = runAll([job("alone", 99, { alone: true }), job("a", 1), job("b", 1)], pool);
   assert.deepEqual(pool.events, ["a", "b"]);
   await pool.end("a");
-  assert.deepEqual((await pool.end("b")).at(-1), "alone");
+  assert.deepEqual((await pool.end("b")).slice(2), ["a ended", "b ended", "alone"]);
   await pool.end("alone");
   await all;
 });
