@@ -44,7 +44,8 @@ export function jobsOf(
     (file) => patterns.length === 0 || patterns.some((pattern) => matchesGlob(file, pattern)),
   );
   if (part === "some") return [...unitJobs(chosen, shards), ...rooted(chosen, whole)];
-  const units = part === "rest" ? [] : unitJobs(chosen, shards);
+  const isRandom = (file: string): boolean => rowsOf(file).some(({ random }) => random === true);
+  const units = unitJobs(part === "rest" ? chosen.filter(isRandom) : chosen, shards);
   if (part === "unit") return units;
   const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
   return [...check, ...units, ...rooted(chosen, part === "test" ? inTest : inRest)];
@@ -80,8 +81,8 @@ function inTest({ target, only, skip }: Row): Filter | undefined {
 }
 
 /** Which tests are left for the rest; undefined: none. */
-function inRest({ target, only, skip }: Row): Filter | undefined {
-  if (target === "all") return {};
+function inRest({ target, only, skip, random }: Row): Filter | undefined {
+  if (target === "all" || random === true) return {};
   if (only !== undefined) return { skip: only };
   return skip === undefined ? undefined : { only: skip };
 }

@@ -17,6 +17,8 @@ export interface Row {
   readonly only?: string;
   /** For `test`: runs all tests but those with these names. `make test-all` runs these. */
   readonly skip?: string;
+  /** True if it makes random choices: `make test-all` runs it once more, with a seed of its own. */
+  readonly random?: boolean;
   /** Expected duration of one file with two processors, so that long files begin first. Default: 10. */
   readonly seconds?: number;
   /** Slots of the pool that one file takes. Default: 1. */
@@ -44,7 +46,7 @@ const NFTABLES = "nftables";
 
 /** What tests on API servers need, some of them with Kubernetes' controllers or kube-proxy, and those with kubelets. */
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
-const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
+const CLUSTERS: Options = { needs: ["clusters"], weight: 1.5, seconds: 100 };
 
 /** One guest runs all of a run's files for it; kube-proxy is for two of them. */
 const GUEST: Options = { guest: true, needs: ["vm", "kubelets"], seconds: 100 };
@@ -61,6 +63,14 @@ export const PLAN: readonly Row[] = [
   // Without root.
   row("check", "test/unit/{architecture,charts,documents,named-paths,plan}.test.ts"),
   row("all", "bench/connector/connector.test.ts", { needs: ["connector"] }),
+  row("unit", "test/states/*.test.ts", { random: true }),
+  row(
+    "unit",
+    "{agent,common,controller}/**/*{-faults,histories,properties,random-changes}.test.ts",
+    {
+      random: true,
+    },
+  ),
   row("unit", "{agent,api,bench,cli,common,controller,demo}/**/*.test.ts"),
   row("unit", "test/{doubles,packets,scenarios,states,unit}/**/*.test.ts"),
   row("unit", "test/cluster/{cut,forget,spec}.test.ts"),
@@ -107,9 +117,11 @@ export const PLAN: readonly Row[] = [
   backends("packets", 40, {}),
   backends("mass-loss", 40, { only: NFTABLES }),
   backends("traffic", 20, { only: NFTABLES }),
+  backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
   kernel("{conntrack,unanswered,restore}", 30),
-  kernel("{agent,affinity,preflight,killed,moving,health-table}", 15),
+  kernel("killed", 15, { random: true }),
+  kernel("{agent,affinity,preflight,moving,health-table}", 15),
   kernel("silence", 30, { skip: LEGACY }),
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),

@@ -55,6 +55,8 @@ function environmentOf({ kubeconfig }: Desk): { cwd: string; env: NodeJS.Process
   commands ??= dirname(kubernetesCommand("kubectl"));
   const env = {
     ...process.env,
+    // A login shell has it, a container's does not.
+    USER: process.env.USER ?? "root",
     KUBECONFIG: kubeconfig,
     KUBECACHEDIR: `${dirname(kubeconfig)}/kubectl-cache`,
     PATH: `${commands}:${ROOT}/bin:${process.env.PATH}`,

@@ -18,10 +18,14 @@ test("every row of the plan has a file", () => {
   assert.deepEqual(idleRows([], PLAN.slice(0, 1)), [PLAN[0]?.files]);
 });
 
-/** The files that the jobs of a part run, with their filters. */
+const isRandom = (file: string): boolean => rowsOf(file).some(({ random }) => random === true);
+
+/** The files that the jobs of a part run, with their filters; without those that run again with another seed. */
 function runs(part: Part): string[] {
   const ofJob = ({ files, guest, only, skip }: Job): string[] =>
-    files.map((file) => JSON.stringify({ file, guest: guest !== undefined, only, skip }));
+    files
+      .filter((file) => !isRandom(file))
+      .map((file) => JSON.stringify({ file, guest: guest !== undefined, only, skip }));
   return jobsOf(part, 2, [], files).flatMap(ofJob);
 }
 
@@ -34,7 +38,7 @@ test("make test and the rest run each test once: what a filter leaves out runs i
   const inTest = jobsOf("test", 2, [], files);
   const inRest = jobsOf("rest", 2, [], files);
   for (const job of inTest.filter(({ only, skip }) => only !== undefined || skip !== undefined)) {
-    for (const file of job.files) {
+    for (const file of job.files.filter((file) => !isRandom(file))) {
       const other = inRest.find((rest) => !rest.guest === !job.guest && rest.files.includes(file));
       assert.deepEqual([other?.only, other?.skip], [job.skip, job.only], file);
     }
@@ -42,6 +46,18 @@ test("make test and the rest run each test once: what a filter leaves out runs i
   const run = new Set([...inTest, ...inRest].flatMap((job) => job.files));
   const checked = files.filter((file) => rowsOf(file)[0]?.target === "check");
   assert.deepEqual([...run, ...checked].sort(), files);
+});
+
+test("what makes random choices runs in make test, and again in the rest", () => {
+  const random = files.filter(isRandom);
+  assert.ok(random.includes("test/states/histories.test.ts"));
+  for (const part of ["test", "rest"] as const) {
+    const run = new Set(jobsOf(part, 2, [], files).flatMap((job) => job.files));
+    assert.deepEqual(
+      random.filter((file) => !run.has(file)),
+      [],
+    );
+  }
 });
 
 test("npm test needs no root: it runs what is beside the code, and no file of the kernel", () => {
