@@ -1,5 +1,8 @@
-/** Whose endpoints are watched for silence: nobody's, those of other clusters, or all. */
-export const HEALTH_SCOPES = ["off", "remote", "all"] as const;
+/**
+ * Whose endpoints are watched for silence: no endpoints, those of other clusters, also those of the own cluster but each by itself, or all, with those of
+ * unknown origin.
+ */
+export const HEALTH_SCOPES = ["off", "remote", "endpoints", "all"] as const;
 /** One of `HEALTH_SCOPES`. */
 export type HealthScope = (typeof HEALTH_SCOPES)[number];
 
@@ -9,5 +12,7 @@ export function admits(
   cluster: string | undefined,
   own: string | undefined,
 ): boolean {
-  return scope === "all" || (scope === "remote" && cluster !== undefined && cluster !== own);
+  if (scope === "all") return true;
+  if (scope === "off" || cluster === undefined) return false;
+  return scope === "endpoints" || cluster !== own;
 }

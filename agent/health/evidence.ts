@@ -1,6 +1,6 @@
-/** What the kernel knows of a family's endpoints, and where the verdicts are kept. */
+/** The kernel's evidence about endpoints of one family or several, and where verdicts are kept. */
 
-/** Milliseconds between two looks at it. */
+/** Milliseconds between two checks of the evidence. */
 export const LOOK_MS = 500;
 
 /** An endpoint that accepts TCP connections. */
@@ -10,14 +10,26 @@ export interface TcpEndpoint {
   readonly port: number;
 }
 
-/** An endpoint whose last SYNs have no answer. */
-export interface Waiting extends TcpEndpoint {
-  /** Those that were recorded: a sample. */
+/** An endpoint that has answered nobody since the first of these SYNs. */
+export interface Overdue extends TcpEndpoint {
+  /** First SYNs of connections: a sample. */
   readonly syns: number;
-  /** Milliseconds since the first of them. */
+  /** SYNs that were sent again, because there was no answer for a second. */
+  readonly repeats: number;
+  /** Milliseconds since the first SYN of either kind. */
   readonly age: number;
-  /** True if these were sent again, because others had no answer for a second. */
-  readonly areRepeated: boolean;
+  /** Milliseconds since the first repeated SYN; 0 if there is none. */
+  readonly repeatedAge: number;
+  /** Addresses of clients that sent some of these SYNs. */
+  readonly clients: readonly string[];
+}
+
+/** An endpoint that has accepted a client's connection. */
+export interface Answered extends TcpEndpoint {
+  /** The client's address. */
+  readonly client: string;
+  /** Milliseconds since the last accepted connection of this client. */
+  readonly age: number;
 }
 
 /** An endpoint that was found silent, and has not answered since. */
@@ -26,7 +38,7 @@ export interface SilentEndpoint extends TcpEndpoint {
   readonly cluster: string;
   /** True if all of the cluster was found silent. */
   readonly isWhole: boolean;
-  /** Milliseconds until clients try it again, whatever a probe says. */
+  /** Milliseconds until clients try it again. */
   readonly expires: number;
 }
 
@@ -36,13 +48,15 @@ export interface Evidence {
   install(stop: AbortSignal): Promise<boolean>;
   /** Makes sure that the kernel does not, and returns the number of rules that were removed. Rejects with a coded error. */
   uninstall(): Promise<number>;
-  /** None if the kernel does not collect it any more. Rejects with a coded error. */
-  waiting(): Promise<Waiting[]>;
+  /** Empty if the kernel does not collect it any more. Rejects with a coded error. */
+  overdue(): Promise<Overdue[]>;
+  /** Clients that were answered in the last minutes, by endpoint. */
+  answered(): Promise<Answered[]>;
   silent(): Promise<SilentEndpoint[]>;
-  /** Endpoints that have accepted a client's connection within these milliseconds, two seconds at most: a sample. */
-  answering(within: number): Promise<TcpEndpoint[]>;
   /** Keeps verdicts until they expire, or their endpoints answer. */
   add(endpoints: readonly SilentEndpoint[]): Promise<void>;
-  /** Drops verdicts; those that are gone already do not matter. */
+  /** Forgets unanswered SYNs to these endpoints: a verdict has used them, and the next one needs others. */
+  forget(endpoints: readonly TcpEndpoint[]): Promise<void>;
+  /** Drops verdicts. It is no error if one is gone already. */
   remove(endpoints: readonly TcpEndpoint[]): Promise<void>;
 }

@@ -1,8 +1,5 @@
-import type { ProbeResult } from "./judge.ts";
-import type { Verdict } from "./verdict.ts";
-
-/** Why a verdict ends: something answered, it has lasted so long that clients try again, or all of the cluster is silent. */
-export type VerdictEnd = "answered" | "expired" | "cluster-silent";
+import type { ProbeResult } from "./evaluate.ts";
+import type { Verdict, VerdictEnd } from "./verdict.ts";
 
 /** Receives what the health monitor finds. */
 export interface HealthEvents {
@@ -16,6 +13,8 @@ export interface HealthEvents {
   probed(result: ProbeResult): void;
   /** Whether nothing of any other cluster answers, so that this node's own uplink may be at fault. */
   uplink(isSilent: boolean): void;
+  /** Clusters that answer clients, but not the probes of this node: their endpoints are watched by client traffic alone. */
+  blind(clusters: ReadonlySet<string>): void;
   /** The kernel's evidence is not available; undefined: it is again. */
   unavailable(error: unknown): void;
 }

@@ -8,17 +8,20 @@ import type { SetLayout } from "../system/nftables/element.ts";
 export const HEALTH_TABLE = "clusterset-health";
 
 const ENDPOINT = ["address", "port"] as const;
+const WITH_CLIENT = ["address", "port", "address"] as const;
 
-/** The sets, with address and TCP port of endpoints. */
+/** The sets, with address and TCP port of endpoints, and some with the address of a client. */
 export const HEALTH_SETS = {
-  /** Endpoints that owe an answer to one of the SYNs that are recorded: the kernel counts these, and deletes the endpoint when it answers. */
+  /** Endpoints that owe an answer to a first SYN. The kernel counts these, and deletes the endpoint when it answers anybody. */
   waiting: { name: "waiting", key: ENDPOINT },
-  /** The same for SYNs that are sent again, because there was no answer for a second. */
+  /** Endpoints that owe an answer to a repeated SYN, in the same way. */
   repeated: { name: "repeated", key: ENDPOINT },
-  /** Endpoints that the agent has found silent; the kernel deletes them when they accept a connection. */
+  /** Endpoints, each with a client whose SYNs it has not answered. */
+  callers: { name: "callers", key: WITH_CLIENT },
+  /** Endpoints, each with a client whose connection it has accepted. */
+  accepted: { name: "accepted", key: WITH_CLIENT },
+  /** Endpoints that the agent has found silent. The kernel deletes them when they accept a connection. */
   silent: { name: "silent", key: ENDPOINT },
-  /** A sample of the endpoints that have just accepted a connection of a client. */
-  answering: { name: "answering", key: ENDPOINT },
 } as const satisfies Record<string, SetLayout>;
 
 /**
@@ -26,17 +29,21 @@ export const HEALTH_SETS = {
  * between two SYNs of its first five.
  */
 export const WAITING_MS = 30_000;
-/** Milliseconds for which an endpoint is known to have accepted a connection. Longer than an examination. */
-export const ANSWERING_MS = 2_000;
-/** Most endpoints in a set: what is beyond is not watched. */
+/** Milliseconds for which a client is known to have been answered. */
+export const ACCEPTED_MS = 120_000;
+/** Most elements of a set. Endpoints beyond it are not watched. */
 const MOST = 65_536;
 /**
- * SYNs that are recorded in a second, first ones and repeated ones. Each that is answered leaves a dead element in the same bucket, for up to a second: with
- * all SYNs recorded, 300 connections a second to one endpoint took 20 us more each (6.18). First ones matter for clients that give up before they repeat one.
+ * SYNs that are recorded in a second: first ones, and repeated ones of endpoints and clients that are not recorded yet. Each that is answered leaves a dead
+ * element in the same bucket, for up to a second: with all SYNs recorded, 300 connections a second to one endpoint took 20 us more each (6.18). First
+ * ones matter for clients that give up before they repeat one.
  */
-const RECORDED = { waiting: 10, repeated: 100 } as const;
-/** Accepted connections that are recorded in a second. An update in place leaves no dead element. */
-const ANSWERS = 100;
+const RECORDED = { first: 10, repeated: 100 } as const;
+/**
+ * Endpoints with a client that are added to `accepted` in a second; those that it has already are updated in place, which leaves no dead element. So it
+ * has 12,000 elements at most.
+ */
+const ACCEPTED = 100;
 
 /** What the rules depend on. */
 export interface HealthRulesOptions {
@@ -48,51 +55,68 @@ export interface HealthRulesOptions {
 /**
  * The chains, which decide about no packet.
  *
- * - sent: after translation, by DNAT or IPVS, the destination of a SYN is the endpoint. The connection of a SYN that is sent again is confirmed already. `add` counts a SYN and leaves the
- *   timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` would restart it. Of SYNs that are sent again, one of each endpoint is enough: clients
- *   of an endpoint that does not exist must not use up what is recorded in a second.
+ * - sent: after translation, by DNAT or IPVS, the destination of a SYN is the endpoint. The connection of a repeated SYN is confirmed already. `add` counts a
+ *   SYN and leaves the timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` restarts it. Once an endpoint is recorded,
+ *   further repeated SYNs to it only count: clients of an endpoint that does not exist must not use up what is recorded in a second.
  * - answered: before translation, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
- *   is an answer, too, but only a connection ends a verdict. A packet that answers nothing, such as one that a pod sends in the name of an endpoint, is none.
+ *   is an answer, too, but only a connection ends a verdict. An answer must belong to a tracked connection, and arrive by the link by which this node would send to
+ *   the endpoint: a pod can send any packet in the name of an endpoint, and the SYN before it, but only by its own link.
  */
 export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
   const { ip } = WORDS[family];
   const own = ranges.filter((range) => range.family === family);
-  const forget = (set: string) => `delete @${set} { ${ip} saddr . tcp sport }`;
-  const record = (set: keyof typeof RECORDED) => {
-    const most = RECORDED[set];
-    return `limit rate ${most}/second burst ${most} packets add @${set} { ${ip} daddr . tcp dport }`;
-  };
+  const limit = (most: number) => `limit rate ${most}/second burst ${most} packets`;
+  const to = `${ip} daddr . tcp dport`;
+  const toOf = `${to} . ct original ${ip} saddr`;
+  const from = `${ip} saddr . tcp sport`;
+  const fromOf = `${from} . ct original ${ip} saddr`;
+  const isRepeated = "ct status confirmed";
+  const isAnswer = "ct direction reply fib saddr . iif oif exists";
   return [
     {
       name: "sent",
       hook: "filter hook postrouting priority 200",
-      rules: own.flatMap(({ text }) => {
-        const isSyn = `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text}`;
-        return [
-          `${isSyn} ct status confirmed ${ip} daddr . tcp dport != @repeated ${record("repeated")}`,
-          `${isSyn} ${record("waiting")}`,
-        ];
-      }),
+      rules: own.map(
+        ({ text }) =>
+          `tcp flags & (fin|syn|rst|ack) == syn ct original ${ip} daddr ${text} goto record`,
+      ),
+    },
+    {
+      name: "record",
+      rules: [
+        `${isRepeated} ${to} @repeated add @repeated { ${to} }`,
+        `${isRepeated} ${to} != @repeated ${limit(RECORDED.repeated)} add @repeated { ${to} }`,
+        `${isRepeated} ${toOf} @callers update @callers { ${toOf} }`,
+        `${isRepeated} ${toOf} != @callers ${limit(RECORDED.repeated)} update @callers { ${toOf} }`,
+        `ct status ! confirmed ${limit(RECORDED.first)} add @waiting { ${to} } update @callers { ${toOf} }`,
+      ],
     },
     {
       name: "answered",
       hook: "filter hook prerouting priority -190",
       rules: [
-        "tcp flags & (syn|ack) == (syn|ack) ct direction reply goto accepted",
-        "tcp flags & rst == rst ct direction reply goto refused",
+        `tcp flags & (syn|ack) == (syn|ack) ${isAnswer} goto accept-of`,
+        `tcp flags & rst == rst ${isAnswer} goto refusal-of`,
       ],
     },
     {
-      name: "accepted",
+      name: "accept-of",
       rules: [
-        ...["waiting", "repeated", "silent"].map(forget),
-        ...own.map(
-          ({ text }) =>
-            `ct original ${ip} daddr ${text} limit rate ${ANSWERS}/second burst ${ANSWERS} packets update @answering { ${ip} saddr . tcp sport }`,
-        ),
+        ...["waiting", "repeated", "silent"].map((set) => `delete @${set} { ${from} }`),
+        `delete @callers { ${fromOf} }`,
+        ...own.flatMap(({ text }) => [
+          `ct original ${ip} daddr ${text} ${fromOf} @accepted update @accepted { ${fromOf} } return`,
+          `ct original ${ip} daddr ${text} ${limit(ACCEPTED)} update @accepted { ${fromOf} }`,
+        ]),
       ],
     },
-    { name: "refused", rules: ["waiting", "repeated"].map(forget) },
+    {
+      name: "refusal-of",
+      rules: [
+        ...["waiting", "repeated"].map((set) => `delete @${set} { ${from} }`),
+        `delete @callers { ${fromOf} }`,
+      ],
+    },
   ];
 }
 
@@ -104,10 +128,15 @@ export function healthComments(options: HealthRulesOptions): string[] {
 /** Input of nft that replaces the table by one with empty sets. PURE. */
 export function healthText(options: HealthRulesOptions): string {
   const { ip, type } = WORDS[options.family];
-  const endpoint = `${type} . inet_service; flags dynamic,timeout; size ${MOST}`;
+  const rest = `flags dynamic,timeout; size ${MOST}`;
+  const endpoint = `${type} . inet_service; ${rest}`;
+  const withClient = `${type} . inet_service . ${type}; ${rest}`;
   const unanswered = `${endpoint}; timeout ${WAITING_MS / 1000}s; counter`;
-  const answering = `${endpoint}; timeout ${ANSWERING_MS / 1000}s`;
-  const sets = { waiting: unanswered, repeated: unanswered, silent: endpoint, answering };
+  const sets = {
+    ...{ waiting: unanswered, repeated: unanswered, silent: endpoint },
+    callers: `${withClient}; timeout ${WAITING_MS / 1000}s`,
+    accepted: `${withClient}; timeout ${ACCEPTED_MS / 1000}s`,
+  };
   const lines = replaceTable(
     `${ip} ${HEALTH_TABLE}`,
     sets,

@@ -2,11 +2,12 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/sleep.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
+import { calibrate } from "./calibration.ts";
+import { Detector, isLate } from "./detector.ts";
 import { type Evidence, LOOK_MS } from "./evidence.ts";
-import { isLate } from "./examiner.ts";
 import type { HealthEvents } from "./health-events.ts";
-import { type Probe, Prober } from "./prober.ts";
-import { Suspicion } from "./suspicion.ts";
+import { type Probe, ProbeLog } from "./probe-log.ts";
+import { checkUplink, UPLINK_MS } from "./uplink.ts";
 import { elementsOf, expiryOf } from "./verdict.ts";
 import { VerdictEnds } from "./verdict-ends.ts";
 import { Verdicts } from "./verdicts.ts";
@@ -23,49 +24,57 @@ export interface HealthOptions {
   readonly events: HealthEvents;
 }
 
-/** Milliseconds between two looks at the kernel's evidence while an answer is late. */
+/** Milliseconds between two checks of the kernel's evidence while an answer is late. */
 const SOON_MS = 200;
-/** Milliseconds between two looks whether the kernel still collects it, and after failures. */
+/** Milliseconds: a check that begins later than this was delayed by load on the node, */
+const DELAYED_MS = 500;
+/** and answers get so many more to arrive before the evidence counts. */
+const SETTLE_MS = 250;
+/** Milliseconds between two checks whether the kernel still collects evidence, and after failures. */
 const INSTALL_MS = 5_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Verdicts of one cluster that are probed at once. */
 const MOST_PROBED = 4;
 
 /**
- * Finds endpoints that stop answering, and tells them as a fact: the kernel's evidence shows suspects, an examination finds what is silent, and an answer to any
- * connection, or to a probe, ends that. The kernel's set `silent` is its memory: a restart forgets no verdict.
+ * Finds endpoints that stop answering, and reports them as a fact: the kernel shows which clients wait, `evaluate` decides, and an answer to any
+ * connection, or to a probe, ends a verdict. The kernel's set `silent` is its memory: a restart forgets no verdict.
  */
 export class HealthSource implements Source {
   readonly name = "health";
   readonly #options: HealthOptions;
   readonly #verdicts = new Verdicts();
-  readonly #prober: Prober;
-  readonly #suspicion: Suspicion;
+  readonly #probes: ProbeLog;
+  readonly #detector: Detector;
   readonly #ends: VerdictEnds;
   readonly #stop = new AbortController();
-  /** Examinations and probes under way. */
+  /** Aborted when a probe ends, so that its result is evaluated at once. */
+  #pause = new AbortController();
+  /** Probes in progress. */
   readonly #underWay = new Set<Promise<void>>();
   #report: () => void = () => undefined;
   #running: Promise<void> | undefined;
   #installAt = Number.NEGATIVE_INFINITY;
+  #calibrateAt = Number.NEGATIVE_INFINITY;
+  #uplinkAt = Number.NEGATIVE_INFINITY;
+  #isUplinkSilent = false;
   #isWatching = false;
   #failures = 0;
 
   constructor(options: HealthOptions) {
     this.#options = options;
-    this.#prober = new Prober(options.probe, options.events);
+    const { clock, events, probe } = options;
+    this.#probes = new ProbeLog(probe, clock, events);
     const shared = {
       ...options,
       verdicts: this.#verdicts,
-      prober: this.#prober,
+      probes: this.#probes,
       report: () => this.#report(),
     };
     this.#ends = new VerdictEnds({ ...shared, install: () => this.#install() });
-    this.#suspicion = new Suspicion({
-      ...shared,
-      ends: this.#ends,
+    this.#detector = new Detector({
+      ...{ ...shared, ends: this.#ends, stop: this.#stop.signal },
       follow: (work) => this.#follow(work),
-      stop: this.#stop.signal,
     });
   }
 
@@ -91,11 +100,14 @@ export class HealthSource implements Source {
     events.listed();
     while (!signal.aborted) {
       const pause = await this.#look().catch((error) => this.#failed(error));
-      await sleep(clock, pause, signal);
+      const due = clock.now() + pause;
+      this.#pause = new AbortController();
+      await sleep(clock, pause, AbortSignal.any([signal, this.#pause.signal]));
+      if (clock.now() - due > DELAYED_MS) await sleep(clock, SETTLE_MS, signal);
     }
   }
 
-  /** Returns the milliseconds until the next look. */
+  /** Returns the milliseconds until the next check. */
   async #look(): Promise<number> {
     const { clock, evidence, events } = this.#options;
     const watched = this.#options.watched();
@@ -107,19 +119,51 @@ export class HealthSource implements Source {
       else await this.#uninstall();
     }
     if (!this.#isWatching) return LOOK_MS;
-    const waiting = await evidence.waiting();
+    const overdue = await evidence.overdue();
     await this.#ends.endDropped(watched);
     if (this.#failures > 0) events.unavailable(undefined);
     this.#failures = 0;
-    await this.#suspicion.suspect(waiting, watched);
+    await this.#evaluate(overdue, watched);
     for (const verdict of this.#verdicts.due(clock.now(), MOST_PROBED)) {
       verdict.probeAt = Number.POSITIVE_INFINITY;
       this.#follow(this.#ends.revisit(verdict, watched));
     }
-    return waiting.some(isLate) ? SOON_MS : LOOK_MS;
+    return overdue.some(isLate) ? SOON_MS : LOOK_MS;
   }
 
-  /** True if the table was not there, such as after `nft flush ruleset`, or another one: it has the verdicts again. */
+  /** Decides about what is overdue, and now and then whether probes reach what clients reach. */
+  async #evaluate(
+    overdue: Awaited<ReturnType<Evidence["overdue"]>>,
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { clock, evidence, events } = this.#options;
+    const now = clock.now();
+    const isCalibration = now >= this.#calibrateAt;
+    const isUplink = this.#verdicts.any && now >= this.#uplinkAt;
+    const isNeeded = isCalibration || isUplink || this.#detector.needsAnswers(overdue);
+    const answered = isNeeded ? await evidence.answered() : [];
+    const [verdicts, probes] = [this.#verdicts, this.#probes];
+    const follow = (work: Promise<unknown>) => this.#follow(work);
+    probes.observe(answered);
+    if (isCalibration) {
+      this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
+      events.blind(probes.blind);
+    }
+    await this.#detector.look(overdue, answered, watched);
+    if (!verdicts.any) this.#setUplink(false);
+    else if (isUplink) {
+      this.#uplinkAt = now + UPLINK_MS;
+      this.#setUplink(checkUplink({ now, answered, watched, verdicts, probes, follow }));
+    }
+  }
+
+  #setUplink(isSilent: boolean): void {
+    if (isSilent === this.#isUplinkSilent) return;
+    this.#isUplinkSilent = isSilent;
+    this.#options.events.uplink(isSilent);
+  }
+
+  /** True if the table was missing or changed, for example after `nft flush ruleset`: it has the verdicts again. */
   async #install(): Promise<boolean> {
     const { clock, evidence } = this.#options;
     if (!(await evidence.install(this.#stop.signal))) return false;
@@ -133,7 +177,8 @@ export class HealthSource implements Source {
   /** Nothing is watched: there is nothing to remember. A table that stays, because it cannot be accessed, does no harm. */
   async #uninstall(): Promise<void> {
     for (const verdict of this.#verdicts.all) this.#ends.ended(verdict, "expired");
-    this.#prober.setUplink(false);
+    this.#setUplink(false);
+    this.#options.events.blind(new Set());
     await this.#options.evidence.uninstall().catch(() => 0);
   }
 
@@ -143,17 +188,21 @@ export class HealthSource implements Source {
     if (this.#stop.signal.aborted) return 0;
     this.#installAt = Number.NEGATIVE_INFINITY;
     events.unavailable(error);
-    // The kernel cannot be asked which have expired.
+    // The kernel cannot report which have expired.
     for (const verdict of this.#verdicts.all) {
       if (expiryOf(verdict) <= clock.now()) this.#ends.ended(verdict, "expired");
     }
     return backoff(++this.#failures, RETRY, random());
   }
 
-  #follow(work: Promise<void>): void {
+  #follow(work: Promise<unknown>): void {
     const followed = work
+      .then(() => undefined)
       .catch((error) => void this.#failed(error))
-      .finally(() => this.#underWay.delete(followed));
+      .finally(() => {
+        this.#underWay.delete(followed);
+        this.#pause.abort();
+      });
     this.#underWay.add(followed);
   }
 }

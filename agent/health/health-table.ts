@@ -13,15 +13,19 @@ import { NftElements } from "../system/nftables/nft-elements.ts";
 import { removeTable } from "../system/nftables/remove-table.ts";
 import { ruleComments } from "../system/nftables/rule-comments.ts";
 import { execLines } from "../system/run-program.ts";
-import type { Evidence, SilentEndpoint, TcpEndpoint, Waiting } from "./evidence.ts";
+import type { Answered, Evidence, Overdue, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import {
-  ANSWERING_MS,
+  ACCEPTED_MS,
   HEALTH_SETS,
   HEALTH_TABLE,
   healthComments,
   healthText,
   WAITING_MS,
 } from "./health-rules.ts";
+import { endpointName } from "./verdict.ts";
+
+/** Milliseconds by which the clocks of two sets may differ: they are read one after the other. */
+const SKEW_MS = 250;
 
 /** The comment of a verdict: on the endpoint alone, or on all of its cluster. */
 const COMMENT = /^(endpoint of|cluster) (\S*)$/;
@@ -60,28 +64,47 @@ export class HealthTable implements Evidence {
     return rules;
   }
 
-  async waiting(): Promise<Waiting[]> {
-    const { waiting, repeated } = HEALTH_SETS;
+  async overdue(): Promise<Overdue[]> {
+    const { waiting, repeated, callers } = HEALTH_SETS;
     const read = (set: SetLayout) =>
-      this.#list(set, (endpoint, { packets = 0, expires = WAITING_MS }) => ({
-        ...{ ...endpoint, syns: packets, age: WAITING_MS - expires },
-        areRepeated: set === repeated,
-      }));
-    return [...(await read(waiting)), ...(await read(repeated))];
+      this.#list(set, ({ endpoint }, { packets = 0, expires = WAITING_MS }) => {
+        return { endpoint, syns: packets, age: WAITING_MS - expires };
+      });
+    const first = await read(waiting);
+    const again = await read(repeated);
+    if (first.length + again.length === 0) return [];
+    const clients = await this.#list(callers, (found, { expires = WAITING_MS }) => {
+      return { ...found, age: WAITING_MS - expires };
+    });
+    const byEndpoint = Map.groupBy(clients, ({ endpoint }) => endpointName(endpoint));
+    const all = new Map<string, Overdue>();
+    for (const { endpoint, syns, age } of first) {
+      const found = { syns, repeats: 0, age, repeatedAge: 0, clients: [] };
+      all.set(endpointName(endpoint), { ...endpoint, ...found });
+    }
+    for (const { endpoint, syns, age } of again) {
+      const known = all.get(endpointName(endpoint));
+      const found = { syns: known?.syns ?? 0, repeats: syns, age: Math.max(age, known?.age ?? 0) };
+      all.set(endpointName(endpoint), { ...endpoint, ...found, repeatedAge: age, clients: [] });
+    }
+    return [...all].map(([name, one]) => {
+      // An older SYN was sent before the endpoint's last answer.
+      const since = (byEndpoint.get(name) ?? []).filter(({ age }) => age <= one.age + SKEW_MS);
+      return { ...one, clients: since.map(({ client }) => client) };
+    });
+  }
+
+  async answered(): Promise<Answered[]> {
+    return this.#list(HEALTH_SETS.accepted, ({ endpoint, client }, { expires = 0 }) => {
+      return { ...endpoint, client, age: ACCEPTED_MS - expires };
+    });
   }
 
   async silent(): Promise<SilentEndpoint[]> {
-    return this.#list(HEALTH_SETS.silent, (endpoint, { comment, expires = 0 }) => {
+    return this.#list(HEALTH_SETS.silent, ({ endpoint }, { comment, expires = 0 }) => {
       const [, scope, cluster = ""] = COMMENT.exec(comment) ?? [];
       return { ...endpoint, expires, cluster, isWhole: scope === "cluster" };
     });
-  }
-
-  async answering(within: number): Promise<TcpEndpoint[]> {
-    const all = await this.#list(HEALTH_SETS.answering, (endpoint, { expires = 0 }) => {
-      return { endpoint, age: ANSWERING_MS - expires };
-    });
-    return all.filter(({ age }) => age < within).map(({ endpoint }) => endpoint);
   }
 
   async add(endpoints: readonly SilentEndpoint[]): Promise<void> {
@@ -92,27 +115,34 @@ export class HealthTable implements Evidence {
     }
   }
 
+  async forget(endpoints: readonly TcpEndpoint[]): Promise<void> {
+    for (const set of [HEALTH_SETS.waiting, HEALTH_SETS.repeated])
+      for (const endpoint of endpoints) await this.#delete(set, endpoint);
+  }
+
   async remove(endpoints: readonly TcpEndpoint[]): Promise<void> {
-    // An element may be deleted by an answer at any moment, and its deletion fails then: one transaction for each.
-    for (const endpoint of endpoints) {
-      const elements = this.#elements.get(familyOf(endpoint));
-      const keys = [keyOf(endpoint)];
-      try {
-        if (elements) await write(elements, { kind: "delete", set: HEALTH_SETS.silent, keys });
-      } catch (error) {
-        const found = await this.silent();
-        if (found.some((one) => keyOf(one) === keyOf(endpoint))) throw error;
-      }
+    for (const endpoint of endpoints) await this.#delete(HEALTH_SETS.silent, endpoint);
+  }
+
+  /** An answer may delete an element at any moment, and its deletion fails then: one transaction for each. */
+  async #delete(set: SetLayout, endpoint: TcpEndpoint): Promise<void> {
+    const elements = this.#elements.get(familyOf(endpoint));
+    const key = keyOf(endpoint);
+    try {
+      if (elements) await write(elements, { kind: "delete", set, keys: [key] });
+    } catch (error) {
+      const found = await this.#list(set, (one) => keyOf(one.endpoint));
+      if (found.includes(key)) throw error;
     }
   }
 
   async #list<Found>(
     set: SetLayout,
-    read: (endpoint: TcpEndpoint, element: Element) => Found,
+    read: (key: Key, element: Element) => Found,
   ): Promise<Found[]> {
     const all: Found[] = [];
     for (const elements of this.#elements.values()) {
-      for (const one of await elements.list(set)) if (one) all.push(read(endpointOf(one), one));
+      for (const one of await elements.list(set)) if (one) all.push(read(keyFieldsOf(one), one));
     }
     return all;
   }
@@ -136,9 +166,19 @@ function familyOf({ address }: TcpEndpoint): Family {
   return address.includes(":") ? "IPv6" : "IPv4";
 }
 
-function endpointOf({ key }: Element): TcpEndpoint {
-  const [address = "", port] = key.split(" ");
-  return { address: addressFromHex(address).text, port: Number(port) };
+/** The fields of a key. */
+interface Key {
+  readonly endpoint: TcpEndpoint;
+  /** Empty in a set without clients. */
+  readonly client: string;
+}
+
+function keyFieldsOf({ key }: Element): Key {
+  const [address = "", port, client] = key.split(" ");
+  return {
+    endpoint: { address: addressFromHex(address).text, port: Number(port) },
+    client: client === undefined ? "" : addressFromHex(client).text,
+  };
 }
 
 function keyOf({ address, port }: TcpEndpoint): string {

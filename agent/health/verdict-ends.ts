@@ -1,10 +1,18 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
+import { soleOf } from "./clusters.ts";
 import { type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
-import type { HealthEvents, VerdictEnd } from "./health-events.ts";
-import { soleOf } from "./judge.ts";
-import type { Prober } from "./prober.ts";
-import { elementsOf, endpointName, expiryOf, holdEnd, missingOf, type Verdict } from "./verdict.ts";
+import type { HealthEvents } from "./health-events.ts";
+import type { ProbeLog } from "./probe-log.ts";
+import {
+  elementsOf,
+  endpointName,
+  expiryOf,
+  holdEnd,
+  missingOf,
+  type Verdict,
+  type VerdictEnd,
+} from "./verdict.ts";
 import type { Verdicts } from "./verdicts.ts";
 import type { WatchedEndpoints } from "./watched-endpoints.ts";
 
@@ -12,7 +20,7 @@ import type { WatchedEndpoints } from "./watched-endpoints.ts";
 export interface VerdictEndsOptions {
   readonly verdicts: Verdicts;
   readonly evidence: Evidence;
-  readonly prober: Prober;
+  readonly probes: ProbeLog;
   readonly clock: Clock;
   readonly random: () => number;
   readonly events: HealthEvents;
@@ -23,7 +31,7 @@ export interface VerdictEndsOptions {
 }
 
 /** Milliseconds between two probes of a verdict. */
-export const PROBE: BackoffBounds = { min: 1_000, max: 30_000 };
+export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
 /** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
 export class VerdictEnds {
@@ -58,16 +66,18 @@ export class VerdictEnds {
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
   }
 
-  /** Probes what is silent, of a cluster any endpoint. */
+  /** Probes what is silent: of a cluster or a group any endpoint. */
   async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
-    const { clock, random } = this.#options;
-    const { cluster, scope, endpoints } = verdict;
-    const { except } = verdict;
+    const { clock, probes, random } = this.#options;
+    const { cluster, except, scope, endpoints, members } = verdict;
     const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set(), except) : [];
     const [first] = endpoints.values();
-    const target = sample ?? first;
-    const result = target === undefined ? "unknown" : await this.#options.prober.probe(target);
-    // A refusal does not end it: where a cluster has booted, servers start after the network.
+    const target = sample ?? members[Math.floor(random() * members.length)] ?? first;
+    const mayProbe = target !== undefined && watched.mayProbe(cluster, target);
+    const result = mayProbe
+      ? await probes.probe(target, cluster, watched.groupsOf([target]))
+      : "unknown";
+    // A refusal does not end it: where a cluster boots, servers start after the network.
     if (result === "accepted" && target !== undefined && clock.now() >= holdEnd(verdict)) {
       await this.#answered(verdict, [target], watched);
       return;
@@ -89,14 +99,30 @@ export class VerdictEnds {
     const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
     const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
     const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
-    if (scope === "endpoint" || isTrusted || (listed.size > 0 && sole === "")) {
+    if (scope === "group" && !verdict.isTrial) this.#keep(verdict, endpoints);
+    if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");
+      this.#options.verdicts.hurry(cluster, this.#options.clock.now(), this.#options.random);
       return;
     }
     for (const one of endpoints) verdict.endpoints.delete(endpointName(one));
     verdict.except = sole;
     [verdict.probes, verdict.probeAt] = [0, this.#options.clock.now()];
     this.#options.report();
+  }
+
+  /** Endpoints of a group that clients have called, and that have not answered, get verdicts of their own. */
+  #keep(verdict: Verdict, answered: readonly TcpEndpoint[]): void {
+    const { clock, events, verdicts } = this.#options;
+    const now = clock.now();
+    const rest = new Map(verdict.endpoints);
+    for (const one of answered) rest.delete(endpointName(one));
+    verdict.endpoints.clear();
+    for (const [name, one] of rest) {
+      const proposed = verdicts.propose("endpoint", name, verdict, [one], now);
+      const terms = { ...proposed.terms, expires: expiryOf(verdict) - now };
+      if (verdicts.begin({ ...proposed, terms })) events.silent({ ...proposed, terms });
+    }
   }
 
   /** The other endpoints of a verdict on a cluster are dropped from the kernel with it. */
@@ -109,9 +135,9 @@ export class VerdictEnds {
   ended(verdict: Verdict, why: VerdictEnd): void {
     const { clock, events } = this.#options;
     const now = clock.now();
-    if (!this.#options.verdicts.end(verdict, now)) return;
+    if (!this.#options.verdicts.end(verdict, why, now)) return;
     events.ended(verdict, why, now - verdict.since);
     // What follows is reported with the verdict on the cluster.
-    if (why !== "cluster-silent") this.#options.report();
+    if (why !== "replaced") this.#options.report();
   }
 }

@@ -1,18 +1,22 @@
 import { destination } from "../plan/virtual-service.ts";
 import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 
-/** What was found silent: one endpoint, or all of a cluster. */
+/** What was found silent: an endpoint, all of a group, or all of a cluster. */
 export interface Verdict {
-  /** Unique: `cluster c2` or `endpoint 10.2.0.5:8080`. */
+  /** Unique: `cluster c2`, `group shop/web c2 IPv4 8080` or `endpoint 10.2.0.5:8080`. */
   readonly name: string;
-  readonly scope: "endpoint" | "cluster";
+  readonly scope: "endpoint" | "group" | "cluster";
   readonly cluster: string;
   /** The namespace whose slices list the endpoint, or the only one with slices of the cluster; empty if there are several, and for a verdict of an earlier run. */
   readonly namespace: string;
   /** With a cluster: the namespace whose endpoints answer all the same; empty if there is none. */
   except: string;
-  /** The endpoints that showed it: each ends it by an answer, to whomever. */
+  /** The endpoints that showed it: an answer of each ends it. */
   readonly endpoints: Map<string, TcpEndpoint>;
+  /** With a group: all its endpoints. */
+  readonly members: readonly TcpEndpoint[];
+  /** True if probes may not reach it: they do not end it, and clients try again soon. */
+  readonly isTrial: boolean;
   /** When it was found, in milliseconds of the clock. */
   readonly since: number;
   readonly terms: Terms;
@@ -24,49 +28,76 @@ export interface Verdict {
 
 /** How long a verdict lasts. */
 export interface Terms {
-  /** How many of the same came before it, one soon after the other. */
+  /** Verdicts of this name before it, one soon after the other, that an answer ended. */
   readonly recurrences: number;
-  /** Milliseconds that it is kept although something has answered. */
+  /** Milliseconds for which it is kept although something has answered. */
   readonly hold: number;
   /** Milliseconds until clients try again. */
   readonly expires: number;
 }
 
-/**
- * Milliseconds for which a verdict lasts at most: where this node cannot connect to an endpoint that others can, its probes would never end it.
- */
+/** Why a verdict ends: something answered, clients are to try again, or a verdict on its group or cluster replaces it. */
+export type VerdictEnd = "answered" | "expired" | "replaced";
+
+/** Milliseconds until clients try again where probes work: they end the verdict sooner. Doubled each time. */
 const LONGEST = { min: 300_000, max: 3_600_000 };
-/** Milliseconds that it is held the second time in a row; doubled each time. */
+/** Milliseconds until clients try again where only they can end it. Doubled each time. */
+const TRIAL = { min: 10_000, max: 300_000 };
+/** Milliseconds for which the second verdict in a row is held. Doubled each time. */
 const HOLD = { min: 10_000, max: 300_000 };
 /** Milliseconds without a verdict after which former ones are forgotten. */
-const FORGOTTEN = 600_000;
+const FORGOTTEN_MS = 600_000;
 /** Names that are remembered. */
 const MOST_REMEMBERED = 4_096;
 
-/** How often a name was found silent in a row: endpoints that come and go are used last for longer each time. PURE but for its memory. */
-export class Recurrence {
-  readonly #ends = new Map<string, { readonly times: number; readonly at: number }>();
+/** What is remembered of a name. */
+interface Past {
+  /** Verdicts in a row that an answer ended. */
+  readonly answered: number;
+  /** Verdicts in a row that expired. */
+  readonly expired: number;
+  readonly at: number;
+}
 
-  /** The terms of a verdict that begins now. */
-  terms(name: string, now: number): Terms {
-    const last = this.#ends.get(name);
-    const recurrences = last === undefined || now - last.at > FORGOTTEN ? 0 : last.times;
+/** Remembers verdicts that have ended: endpoints that come and go are used last for longer each time. */
+export class Recurrence {
+  readonly #past = new Map<string, Past>();
+
+  /** The terms of a verdict that begins now. `isTrial`: only clients can end it. */
+  terms(name: string, isTrial: boolean, now: number): Terms {
+    const { answered, expired } = this.#of(name, now);
     const grown = (times: number, { min, max }: typeof HOLD) => Math.min(max, min * 2 ** times);
     return {
-      recurrences,
-      hold: recurrences === 0 ? 0 : grown(recurrences - 1, HOLD),
-      expires: grown(recurrences, LONGEST),
+      recurrences: answered,
+      hold: answered === 0 ? 0 : grown(answered - 1, HOLD),
+      expires: grown(expired, isTrial ? TRIAL : LONGEST),
     };
   }
 
+  /** True if the last verdict of this name expired, and none has begun since. */
+  hasExpired(name: string, now: number): boolean {
+    return this.#of(name, now).expired > 0;
+  }
+
   /** A verdict ends now. */
-  ended({ name, terms }: Pick<Verdict, "name" | "terms">, now: number): void {
-    this.#ends.delete(name);
-    this.#ends.set(name, { times: terms.recurrences + 1, at: now });
-    for (const oldest of this.#ends.keys()) {
-      if (this.#ends.size <= MOST_REMEMBERED) break;
-      this.#ends.delete(oldest);
+  ended({ name }: Pick<Verdict, "name">, why: VerdictEnd, now: number): void {
+    const before = this.#of(name, now);
+    this.#past.delete(name);
+    this.#past.set(name, {
+      answered: before.answered + (why === "answered" ? 1 : 0),
+      expired: why === "expired" ? before.expired + 1 : 0,
+      at: now,
+    });
+    for (const oldest of this.#past.keys()) {
+      if (this.#past.size <= MOST_REMEMBERED) break;
+      this.#past.delete(oldest);
     }
+  }
+
+  #of(name: string, now: number): Past {
+    const past = this.#past.get(name);
+    const isRecent = past !== undefined && now - past.at <= FORGOTTEN_MS;
+    return isRecent ? past : { answered: 0, expired: 0, at: now };
   }
 }
 

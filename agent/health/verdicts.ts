@@ -1,12 +1,17 @@
 import type { Silence } from "../model/silence.ts";
+import { isOnlyOf } from "./clusters.ts";
 import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
-import { isOnlyOf } from "./judge.ts";
-import { endpointName, Recurrence, type Verdict } from "./verdict.ts";
+import { endpointName, Recurrence, type Verdict, type VerdictEnd } from "./verdict.ts";
+
+/** Milliseconds within which verdicts are probed after something has answered. */
+const HURRY_MS = 1_000;
 
 /** The verdicts at present. Times are the clock's, in milliseconds. */
 export class Verdicts {
   readonly #verdicts = new Map<string, Verdict>();
   readonly #recurrence = new Recurrence();
+  /** Verdicts on groups, by the names of all their endpoints. */
+  readonly #byMember = new Map<string, Verdict>();
 
   get all(): readonly Verdict[] {
     return [...this.#verdicts.values()];
@@ -16,41 +21,47 @@ export class Verdicts {
     return this.#verdicts.size > 0;
   }
 
-  /** The verdict on this endpoint, which these namespaces list: alone or with all of its cluster. */
+  /** The verdict on this endpoint, which these namespaces list: alone, with its group, or with all of its cluster. */
   on(endpoint: TcpEndpoint, cluster: string, namespaces: ReadonlySet<string>): Verdict | undefined {
     const whole = this.ofCluster(cluster);
     if (whole !== undefined && !isOnlyOf(namespaces, whole.except)) return whole;
-    return this.#verdicts.get(`endpoint ${endpointName(endpoint)}`);
+    const name = endpointName(endpoint);
+    return this.#verdicts.get(nameOf("endpoint", name)) ?? this.#byMember.get(name);
   }
 
   /** The verdict on all of a cluster. */
   ofCluster(cluster: string): Verdict | undefined {
-    return this.#verdicts.get(`cluster ${cluster}`);
+    return this.#verdicts.get(nameOf("cluster", cluster));
   }
 
-  /** The number of verdicts of each namespace. */
-  byNamespace(of: Verdict["scope"]): Map<string, number> {
+  /** True if the last verdict on this endpoint or group expired. */
+  hasExpired(name: string, now: number): boolean {
+    const names = [nameOf("endpoint", name), nameOf("group", name)];
+    return names.some((one) => this.#recurrence.hasExpired(one, now));
+  }
+
+  /** The number of verdicts of each namespace: on endpoints and groups, or on clusters. */
+  byNamespace(of: "cluster" | "endpoint"): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { scope, namespace } of this.all) {
-      if (scope === of) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+      if ((scope === "cluster") !== (of === "cluster")) continue;
+      counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
     }
     return counts;
   }
 
-  /** What an endpoint, or all of a cluster, would be found silent as; it begins with `begin`. */
+  /** A verdict on these endpoints; it begins with `begin`. `subject`: name of the endpoint, the group or the cluster. */
   propose(
     scope: Verdict["scope"],
-    { cluster, namespace }: Pick<Verdict, "cluster" | "namespace">,
+    subject: string,
+    owner: Pick<Verdict, "cluster" | "namespace" | "isTrial">,
     endpoints: readonly TcpEndpoint[],
     now: number,
   ): Verdict {
-    const [first] = endpoints;
-    const name =
-      scope === "cluster" || first === undefined
-        ? `cluster ${cluster}`
-        : `endpoint ${endpointName(first)}`;
+    const name = nameOf(scope, subject);
     return {
-      ...{ name, scope, cluster, namespace, since: now, terms: this.#recurrence.terms(name, now) },
+      ...{ name, scope, ...owner, since: now, members: [] },
+      terms: this.#recurrence.terms(name, owner.isTrial, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
       ...{ except: "", probes: 0, probeAt: now },
     };
@@ -60,12 +71,24 @@ export class Verdicts {
   begin(verdict: Verdict): boolean {
     if (this.#verdicts.has(verdict.name)) return false;
     this.#verdicts.set(verdict.name, verdict);
+    for (const one of verdict.members) this.#byMember.set(endpointName(one), verdict);
     return true;
   }
 
-  /** The verdicts that one on all of the cluster replaces. */
-  within({ scope, cluster }: Verdict): Verdict[] {
-    return scope === "cluster" ? this.all.filter((one) => one.cluster === cluster) : [];
+  /** The verdicts that a wider one replaces. */
+  within({ scope, cluster, members }: Verdict): Verdict[] {
+    if (scope === "cluster") return this.all.filter((one) => one.cluster === cluster);
+    const names = members.map((one) => nameOf("endpoint", endpointName(one)));
+    return names.flatMap((name) => this.#verdicts.get(name) ?? []);
+  }
+
+  /** Something of this cluster has answered: the rest of it, and other clusters, are probed within a second. */
+  hurry(cluster: string, now: number, random: () => number): void {
+    for (const one of this.all) {
+      if (one.cluster !== cluster && one.scope !== "cluster") continue;
+      if (Number.isFinite(one.probeAt))
+        one.probeAt = Math.min(one.probeAt, now + HURRY_MS * random());
+    }
   }
 
   /** Clusters that are silent, as in a fact. */
@@ -74,19 +97,19 @@ export class Verdicts {
     return new Map(whole.map(({ cluster, except }) => [cluster, except]));
   }
 
-  /** Verdicts of an earlier run, which the kernel has kept. Those that expire first fell first. */
+  /** Verdicts of an earlier run, which the kernel has kept. Whether probes reach them is not known. */
   restore(found: readonly SilentEndpoint[], now: number): void {
-    const longest = Math.max(0, ...found.map(({ expires }) => expires));
     for (const { cluster, isWhole, expires, ...endpoint } of found) {
       const known = isWhole ? this.ofCluster(cluster) : undefined;
       if (known !== undefined) {
         known.endpoints.set(endpointName(endpoint), endpoint);
         continue;
       }
-      const owner = { cluster, namespace: "" };
-      const proposed = this.propose(isWhole ? "cluster" : "endpoint", owner, [endpoint], now);
-      const since = now - (longest - expires);
-      this.begin({ ...proposed, since, terms: { ...proposed.terms, expires: longest } });
+      const scope = isWhole ? "cluster" : "endpoint";
+      const subject = isWhole ? cluster : endpointName(endpoint);
+      const owner = { cluster, namespace: "", isTrial: false };
+      const proposed = this.propose(scope, subject, owner, [endpoint], now);
+      this.begin({ ...proposed, terms: { ...proposed.terms, expires } });
     }
   }
 
@@ -101,10 +124,11 @@ export class Verdicts {
   }
 
   /** Ends a verdict; false if it has ended already. */
-  end(verdict: Verdict, now: number): boolean {
+  end(verdict: Verdict, why: VerdictEnd, now: number): boolean {
     if (this.#verdicts.get(verdict.name) !== verdict) return false;
     this.#verdicts.delete(verdict.name);
-    this.#recurrence.ended(verdict, now);
+    for (const one of verdict.members) this.#byMember.delete(endpointName(one));
+    this.#recurrence.ended(verdict, why, now);
     return true;
   }
 
@@ -123,14 +147,18 @@ export class Verdicts {
 
   /** As a fact. */
   get silence(): Silence {
-    const endpoints = new Map<string, Map<number, number>>();
-    for (const { scope, since, endpoints: all } of this.all) {
+    const endpoints = new Map<string, Set<number>>();
+    for (const { scope, members, endpoints: all } of this.all) {
       if (scope === "cluster") continue;
-      for (const { address, port } of all.values()) {
-        const ports = endpoints.get(address) ?? new Map<number, number>();
-        endpoints.set(address, ports.set(port, since));
+      for (const { address, port } of [...all.values(), ...members]) {
+        const ports = endpoints.get(address) ?? new Set<number>();
+        endpoints.set(address, ports.add(port));
       }
     }
     return { endpoints, clusters: this.clusters };
   }
+}
+
+function nameOf(scope: Verdict["scope"], subject: string): string {
+  return `${scope} ${subject}`;
 }

@@ -28,7 +28,7 @@ const all = (of: WatchedEndpoints, cluster = "c2") =>
 
 test("endpoints of other clusters are watched, with the port that the slice gives", () => {
   assert.deepEqual(all(watched()), ["10.2.0.1:8080", "10.2.0.2:8080"]);
-  assert.deepEqual(watched().others("", 9, new Set()), ["c2"]);
+  assert.deepEqual(watched().neighbours, ["c2"]);
   assert.deepEqual(watched().sample("c2", 2, new Set(["10.2.0.1"])), [
     { address: "10.2.0.2", port: 8080 },
   ]);
@@ -90,29 +90,11 @@ test("endpoints of a family that the node does not have are not watched", () => 
   assert.equal(watched([six], importFact(), { clusterSetCidrs: [cidr("241.0.0.0/8")] }).any, false);
 });
 
-test("other clusters are of as many namespaces as there are, and silent ones only if all are", () => {
-  const many = Array.from({ length: 50 }, (_, i) =>
-    sliceFact({ key: `demo/m${i}`, cluster: `m${i}`, endpoints: ["10.7.0.1"] }),
-  );
-  const key = "shop/web" as const;
-  const shop = { key: "shop/c3", importKey: key, cluster: "c3", endpoints: ["10.3.0.1"] } as const;
-  const facts = {
-    imports: new Map(
-      [importFact(), importFact({ key, vips: ["241.0.0.9"] })].map((one) => [one.key, one]),
-    ),
-    slices: new Map([...many, sliceFact(shop)].map((one) => [one.key, one])),
-    node: nodeFact(),
-  };
-  const all = new WatchedEndpoints(facts, () => 0.5);
-  assert.ok(all.others("c2", 2, new Set()).includes("c3"));
-  assert.deepEqual(all.others("c2", 2, new Set(many.map(({ cluster = "" }) => cluster))), ["c3"]);
-  assert.deepEqual(watched().others("", 2, new Set(["c2"])), ["c2"]);
-});
-
 test("what may be this cluster, or is invented, does not show that the uplink works", () => {
   const others = (slice: Partial<SliceFact>, node: Partial<NodeFact> = {}) => {
     const all = [C2, sliceFact({ key: "demo/x", ...slice, endpoints: ["10.9.0.1"] })];
-    return watched(all, importFact({ health: "all" }), node).others("c2", 9, new Set());
+    const { neighbours } = watched(all, importFact({ health: "all" }), node);
+    return neighbours.filter((cluster) => cluster !== "c2");
   };
   assert.deepEqual(others({ cluster: "c1" }), []);
   assert.deepEqual(others({}), []);
@@ -127,4 +109,35 @@ test("what may be this cluster, or is invented, does not show that the uplink wo
 test("a cluster has an owner if slices of one namespace name it alone", () => {
   assert.equal(watched().ownerOf("c2"), "demo");
   assert.equal(watched().ownerOf("c9"), "");
+});
+
+test("this node connects to addresses within the declared ranges of members; anywhere, if none has declared any", () => {
+  const one = { address: "10.9.0.1", port: 80 };
+  assert.equal(watched().mayProbe("c9", one), true);
+  const endpointRanges = new Map([["c2", [cidr("10.2.0.0/16")]]]);
+  const declared = watched([C2], importFact(), { endpointRanges, podCidrs: [cidr("10.1.0.0/16")] });
+  assert.equal(declared.mayProbe("c2", { address: "10.2.0.1", port: 80 }), true);
+  assert.equal(declared.mayProbe("c2", one), false);
+  assert.equal(declared.mayProbe("c9", one), false);
+  assert.equal(declared.mayProbe("c1", { address: "10.1.0.1", port: 80 }), true);
+  assert.equal(declared.mayProbe("c1", one), false);
+});
+
+test("a group is the ready endpoints of an import in a cluster, on one port", () => {
+  const slices = [
+    { ...C2, ports: [...C2.ports, { name: "admin", protocol: "TCP", port: 9090 }] } as const,
+    sliceFact({ key: "demo/c3", cluster: "c3", endpoints: ["10.3.0.1"] }),
+    sliceFact({
+      ...{ key: "demo/more", cluster: "c2" },
+      endpoints: ["10.2.0.3", { address: "10.2.0.4", condition: "not-ready" }],
+    }),
+  ];
+  const [group, ...others] = watched(slices).groupsOf([{ address: "10.2.0.1", port: 8080 }]);
+  assert.equal(others.length, 0);
+  assert.deepEqual(
+    [group?.name, group?.namespace, group?.isOwn],
+    ["demo/serve c2 IPv4 8080", "demo", false],
+  );
+  const members = [...(group?.members.keys() ?? [])];
+  assert.deepEqual(members, ["10.2.0.1:8080", "10.2.0.2:8080", "10.2.0.3:8080"]);
 });

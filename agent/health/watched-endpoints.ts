@@ -1,7 +1,10 @@
+import { isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, contains } from "../../api/cidr.ts";
 import { admits } from "../../api/health.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import type { TcpEndpoint } from "./evidence.ts";
+import { endpointName } from "./verdict.ts";
 
 /** The facts in which endpoints are looked up. */
 export interface EndpointFacts {
@@ -12,6 +15,25 @@ export interface EndpointFacts {
 
 /** Endpoints that a cluster's slices list; for each, the namespaces of these. */
 export type Listed = ReadonlyMap<TcpEndpoint, ReadonlySet<string>>;
+
+/** An endpoint of a group. */
+export interface Member extends TcpEndpoint {
+  /** True if it certainly runs on this node. */
+  readonly isHere: boolean;
+}
+
+/** The endpoints of one family, import and cluster, on one port. Policies apply to a Service: a group says little about another one. */
+export interface Group {
+  /** Unique: `shop/web c2 IPv4 8080`. */
+  readonly name: string;
+  readonly namespace: string;
+  /** ID of the cluster, or empty. */
+  readonly cluster: string;
+  /** True for this node's cluster. */
+  readonly isOwn: boolean;
+  /** By `endpointName`, without endpoints that are not ready. */
+  readonly members: ReadonlyMap<string, Member>;
+}
 
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
 const MOST_MISSES = 16;
@@ -34,19 +56,49 @@ export class WatchedEndpoints {
     return this.#watched().next().done === false;
   }
 
-  /** Up to `count` clusters besides this one that show whether the node's uplink works, at random, of as many namespaces as there are. If possible, none of `silent`. */
-  others(cluster: string, count: number, silent: Pick<ReadonlySet<string>, "has">): string[] {
-    const slices = [...this.#watched()].filter(
-      (slice) => clusterOf(slice) !== cluster && this.#isBeyondUplink(slice),
+  /** The groups that list any of these endpoints. */
+  groupsOf(endpoints: readonly TcpEndpoint[]): Group[] {
+    const { node } = this.#facts;
+    const addresses = new Set(endpoints.map(({ address }) => address));
+    const wanted = new Set(endpoints.map(endpointName));
+    const lists = Map.groupBy(
+      this.#watched(),
+      (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
     );
-    const audible = slices.filter((slice) => !silent.has(clusterOf(slice)));
-    const namespaces = this.#byNamespace(audible.length > 0 ? audible : slices);
-    const chosen = new Set<string>();
-    for (let i = 0; chosen.size < count && i < count + MOST_MISSES; i++) {
-      const slice = this.#one(namespaces[i % namespaces.length] ?? []);
-      if (slice !== undefined) chosen.add(clusterOf(slice));
+    const groups: Group[] = [];
+    for (const [key, [first, ...rest]] of lists) {
+      if (first === undefined) continue;
+      const slices = [first, ...rest];
+      if (!slices.some((one) => one.endpoints.includeAny(addresses))) continue;
+      const cluster = clusterOf(first);
+      for (const port of new Set(slices.flatMap(portsOf))) {
+        const members = membersOf(slices, port, node);
+        if (!members.keys().some((name) => wanted.has(name))) continue;
+        const isOwn = cluster !== "" && cluster === node.cluster;
+        const namespace = namespaceOf(first);
+        groups.push({ name: `${key} ${port}`, namespace, cluster, isOwn, members });
+      }
     }
-    return [...chosen];
+    return groups;
+  }
+
+  /** Clusters besides this one whose endpoints show whether the node's uplink works. */
+  get neighbours(): string[] {
+    const beyond = [...this.#watched()].filter((slice) => this.#isBeyondUplink(slice));
+    return [...new Set(beyond.map(clusterOf))];
+  }
+
+  /**
+   * Whether this node may connect to an endpoint that a slice lists for a cluster. Where clusters have declared their ranges, only within those
+   * of members: a user of a namespace can write slices with any cluster and address.
+   */
+  mayProbe(cluster: string, { address }: TcpEndpoint): boolean {
+    const { node } = this.#facts;
+    const declared = node.endpointRanges.get(cluster);
+    if (declared !== undefined) return isWithin(declared, address);
+    if (node.endpointRanges.size === 0) return true;
+    const own = [...node.podCidrs, ...node.nodePodCidrs, ...node.network.ranges];
+    return cluster !== "" && cluster === node.cluster && isWithin(own, address);
   }
 
   /** The only namespace with slices of a cluster; empty if there are several. */
@@ -59,6 +111,12 @@ export class WatchedEndpoints {
   /** True if a cluster has declared its ranges, so that what its slices list outside is not watched. */
   isDeclared(cluster: string): boolean {
     return this.#facts.node.endpointRanges.has(cluster);
+  }
+
+  /** Whether all of a cluster may be found silent at once: of the own one only if all endpoints are watched. */
+  hasWhole(cluster: string): boolean {
+    const { node } = this.#facts;
+    return cluster !== node.cluster || node.health === "all";
   }
 
   /** The number of namespaces with slices of a cluster. */
@@ -101,7 +159,8 @@ export class WatchedEndpoints {
       const endpoint = slice?.endpoints.at(Math.floor(this.#random() * slice.endpoints.length));
       if (port === undefined || endpoint === undefined) return [...chosen.values()];
       const { address, condition } = endpoint;
-      if (condition !== "not-ready" && !except.has(address)) chosen.set(address, { address, port });
+      if (condition === "not-ready" || except.has(address)) continue;
+      if (this.mayProbe(cluster, { address, port })) chosen.set(address, { address, port });
     }
     return [...chosen.values()];
   }
@@ -152,6 +211,27 @@ function clusterOf({ cluster = "" }: SliceFact): string {
 
 function namespaceOf({ importKey }: SliceFact): string {
   return namesOf(importKey).namespace;
+}
+
+function membersOf(
+  slices: readonly SliceFact[],
+  port: number,
+  { cluster: own, name: here }: NodeFact,
+): Map<string, Member> {
+  const members = new Map<string, Member>();
+  for (const slice of slices.filter((one) => portsOf(one).includes(port))) {
+    for (const { address, condition, nodeName } of slice.endpoints) {
+      if (condition === "not-ready") continue;
+      const isHere = own !== undefined && slice.cluster === own && nodeName === here;
+      members.set(endpointName({ address, port }), { address, port, isHere });
+    }
+  }
+  return members;
+}
+
+function isWithin(ranges: readonly Cidr[], text: string): boolean {
+  const address = parseAddress(text);
+  return isAddress(address) && ranges.some((range) => contains(range, address));
 }
 
 function portsOf({ ports }: SliceFact): number[] {

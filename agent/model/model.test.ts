@@ -177,7 +177,7 @@ test("what does not answer makes the imports of its endpoints and clusters dirty
   }
   model.takeDirty();
   const dirty = () => [...model.takeDirty().keys()].sort();
-  const endpoints = new Map([["10.2.0.1", new Map([[8080, 1]])]]);
+  const endpoints = new Map([["10.2.0.1", new Set([8080])]]);
   model.setSilence({ endpoints, clusters: new Map([["c3", ""]]) }, 1);
   assert.deepEqual(dirty(), ["demo/a", "demo/b"]);
   model.setSilence(

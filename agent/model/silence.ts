@@ -1,7 +1,7 @@
 /** Endpoints that do not answer this node's connections, as `agent/health` has found. */
 export interface Silence {
-  /** TCP ports by canonical address; for each, when it was found: milliseconds of the clock. */
-  readonly endpoints: ReadonlyMap<string, ReadonlyMap<number, number>>;
+  /** TCP ports by canonical address. */
+  readonly endpoints: ReadonlyMap<string, ReadonlySet<number>>;
   /**
    * IDs of clusters that do not answer; an empty one stands for endpoints of unknown origin. For each, the namespace whose endpoints answer all the same, or an
    * empty text.

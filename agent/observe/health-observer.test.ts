@@ -29,6 +29,8 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
       except: "",
       endpoints: new Map([[name, endpoint]]),
       since: i,
+      members: [],
+      isTrial: false,
     },
     ...{ terms: { recurrences: 0, hold: 0, expires: 300_000 }, probes: 0, probeAt: 0 },
   };

@@ -1,12 +1,27 @@
 import { shown } from "../../api/problem.ts";
 import type { Logger } from "../../common/log.ts";
-import type { HealthEvents, VerdictEnd } from "../health/health-events.ts";
-import type { ProbeResult } from "../health/judge.ts";
-import type { Verdict } from "../health/verdict.ts";
+import type { ProbeResult } from "../health/evaluate.ts";
+import type { HealthEvents } from "../health/health-events.ts";
+import type { Verdict, VerdictEnd } from "../health/verdict.ts";
 import { type AgentMetrics, errorLabel } from "./metrics.ts";
 
 /** Verdicts on single endpoints that are logged one by one: a node with thousands of pods may fail. */
 const MOST_SHOWN = 20;
+
+const MESSAGES = {
+  endpoint: {
+    begins: "Endpoint does not answer; using it last",
+    ends: "Endpoint is used as before",
+  },
+  group: {
+    begins: "No endpoint of an import in a cluster answers; using them last",
+    ends: "Endpoints of an import in a cluster are used as before",
+  },
+  cluster: {
+    begins: "No endpoint of a cluster answers; using the cluster last",
+    ends: "Cluster is used as before",
+  },
+} as const;
 
 /** Turns what is found about endpoints into metrics, log lines and remarks. */
 export class HealthObserver implements HealthEvents {
@@ -16,6 +31,7 @@ export class HealthObserver implements HealthEvents {
   /** Namespaces with more silent endpoints than are remembered; logged once each. */
   readonly #limitedTo = new Set<string>();
   #isUplinkSilent = false;
+  #blind: ReadonlySet<string> = new Set();
   /** The fault that was logged last; absent while the evidence is available. */
   #fault: string | undefined;
 
@@ -29,10 +45,7 @@ export class HealthObserver implements HealthEvents {
     this.#verdicts.set(name, verdict);
     this.#metrics.gauges.unanswering.inc({ scope });
     this.#metrics.counters.unanswered.inc({ scope });
-    const message =
-      scope === "cluster"
-        ? "No endpoint of a cluster answers; using the cluster last"
-        : "Endpoint does not answer; using it last";
+    const message = MESSAGES[scope].begins;
     const fields = { ...fieldsOf(verdict), reason: "unanswering", holdMs: terms.hold };
     if (this.#isShown(scope)) this.#log.warn(message, fields);
     else this.#log.debug(message, fields);
@@ -42,8 +55,7 @@ export class HealthObserver implements HealthEvents {
     const { name, scope } = verdict;
     if (!this.#verdicts.delete(name)) return;
     this.#metrics.gauges.unanswering.dec({ scope });
-    const message =
-      scope === "cluster" ? "Cluster is used as before" : "Endpoint is used as before";
+    const message = MESSAGES[scope].ends;
     const fields = { ...fieldsOf(verdict), why, seconds: Math.round(after / 1000) };
     if (this.#isShown(scope)) this.#log.info(message, fields);
     else this.#log.debug(message, fields);
@@ -64,10 +76,27 @@ export class HealthObserver implements HealthEvents {
     this.#isUplinkSilent = isSilent;
     this.#metrics.gauges.uplinkSilent.set(isSilent ? 1 : 0);
     if (isSilent) {
-      this.#log.warn(
-        "Nothing of any other cluster answers; the node's own uplink may be at fault, so no endpoint is used less",
-      );
+      this.#log.warn("No other cluster answers; the node's own uplink may be at fault");
     } else this.#log.info("Other clusters answer again, or are not called");
+  }
+
+  blind(clusters: ReadonlySet<string>): void {
+    for (const cluster of clusters) {
+      if (this.#blind.has(cluster)) continue;
+      this.#metrics.gauges.blind.set({ member: cluster }, 1);
+      this.#log.warn(
+        "Probes do not reach a cluster; detecting its silent endpoints by clients alone",
+        {
+          cluster,
+        },
+      );
+    }
+    for (const cluster of this.#blind) {
+      if (clusters.has(cluster)) continue;
+      this.#metrics.gauges.blind.remove({ member: cluster });
+      this.#log.info("Probes reach a cluster again", { cluster });
+    }
+    this.#blind = new Set(clusters);
   }
 
   unavailable(error: unknown): void {
@@ -88,8 +117,12 @@ export class HealthObserver implements HealthEvents {
         (verdict) =>
           `[-]health unanswering: ${shown(verdict.name)} of ${shown(verdict.cluster)}${exceptOf(verdict)}${heldFor(verdict)}`,
       );
-    if (this.#isUplinkSilent)
-      lines.unshift("[-]health uplink: nothing of any other cluster answers this node");
+    for (const cluster of [...this.#blind].toSorted().slice(0, MOST_SHOWN)) {
+      lines.unshift(
+        `[-]health blind: probes of this node do not reach ${shown(cluster)}; without them, detection takes up to 4 s`,
+      );
+    }
+    if (this.#isUplinkSilent) lines.unshift("[-]health uplink: no other cluster answers this node");
     if (this.#fault !== undefined)
       lines.unshift(
         `[?]health not-tested: silent endpoints are not detected: ${shown(this.#fault)}`,

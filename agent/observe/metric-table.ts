@@ -204,13 +204,18 @@ export const GAUGES = {
   },
   unanswering: {
     name: "health_unanswering",
-    help: "Endpoints and clusters that do not answer this node, and are used last, by scope (endpoint, cluster).",
+    help: "Verdicts on endpoints that do not answer this node, and are used last, by scope (endpoint, group, cluster).",
     labelNames: ["scope"],
   },
   uplinkSilent: {
     name: "health_uplink_silent",
     help: "1 while nothing of any other cluster answers this node, so that its own uplink may be at fault; else 0.",
     labelNames: [],
+  },
+  blind: {
+    name: "health_blind",
+    help: "1 for each cluster that answers clients of this node, but not its probes; absent for others.",
+    labelNames: ["member"],
   },
   preflight: {
     name: "preflight_failing",

@@ -29,7 +29,7 @@ export class AgentMetrics extends ProgramMetrics<
     for (const family of FAMILIES) {
       for (const [from, to] of MOVES) this.counters.tierChanges.inc({ family, from, to }, 0);
     }
-    for (const scope of ["endpoint", "cluster"]) this.gauges.unanswering.set({ scope }, 0);
+    for (const scope of ["endpoint", "group", "cluster"]) this.gauges.unanswering.set({ scope }, 0);
   }
 
   /** An import has a new plan: replaces the previous plan in the gauges. */

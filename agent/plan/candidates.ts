@@ -14,7 +14,7 @@ import type {
 import type { Silence } from "../model/silence.ts";
 import { originOf } from "./origin.ts";
 import { shiftedCondition } from "./shifted.ts";
-import { type Silent, silentOf, tcpPortsOf } from "./silent.ts";
+import { isSilent, tcpPortsOf } from "./silent.ts";
 
 /** An endpoint that listens on a port of an import, with all inputs of `choose`. */
 export interface Candidate {
@@ -34,7 +34,7 @@ export interface Candidate {
   /** True if it may run on this node. */
   readonly maybeHere: boolean;
   /** Present if it does not answer. */
-  readonly silent?: Silent;
+  readonly silent?: true;
   /** Present if its cluster returns, and this node does not use it as usual yet. */
   readonly returning?: true;
 }
@@ -60,7 +60,7 @@ export function candidatesOf(
     const tcpPorts = silence ? tcpPortsOf(target, slice) : [];
     for (const endpoint of slice.endpoints) {
       const listener = { address: endpoint.address, tcpPorts, ...origin };
-      const silent = silence && silentOf(listener, silence.of, silence.to, node);
+      const silent = silence !== undefined && isSilent(listener, silence.of, silence.to, node);
       candidates.push({
         slice: slice.key,
         address: endpoint.address,
@@ -71,7 +71,7 @@ export function candidatesOf(
         tier,
         ...(tiers[tier]?.walled && { walled: true }),
         ...place(endpoint, origin, node),
-        ...(silent !== undefined && { silent }),
+        ...(silent && { silent }),
       });
     }
   }

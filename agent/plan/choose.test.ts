@@ -120,15 +120,25 @@ const CASES: Readonly<Record<string, Case>> = {
   "the next tier before one that is alone and does not answer": {
     endpoints: "1n not-ready, 1r! unanswering, 2r +",
   },
-  "half of a tier although none of it answers: those that were found last": {
-    endpoints: "1r! unanswering, 1r! +, 1r! +, 2r farther-tier",
+  "the next tier before one of which no endpoint answers, however many": {
+    endpoints: "1r! unanswering, 1r! unanswering, 1r! unanswering, 2r +",
   },
-  "half of the ready ones although none of them answers, however many others the tier has": {
-    endpoints: "1r! unanswering, 1r! +, 1t terminating, 1s serving, 2r farther-tier",
+  "the next tier before serving ones of one whose ready endpoints do not answer": {
+    endpoints: "1r! unanswering, 1r! unanswering, 1t terminating, 1s serving, 2r +",
   },
-  "half of those with a weight although none of them answers, however many have none": {
-    endpoints: "1r! unanswering, 1r! +, 1rb zero-weight, 1rb zero-weight, 2r farther-tier",
+  "clusters without a weight before a tier farther away, if those with one do not answer": {
+    endpoints: "1r! unanswering, 1r! unanswering, 1rb +, 1rb +, 2r farther-tier",
     policy: { clusterWeights: new Map([["c2", 1]]) },
+  },
+  "one of three that answers": {
+    endpoints: "1r! unanswering, 1r! unanswering, 1r +, 2r farther-tier",
+  },
+  "two of five that answer": {
+    endpoints: "1r! unanswering, 1r! unanswering, 1r! unanswering, 1r +, 1r +, 2r farther-tier",
+  },
+  "the nearest tier if no endpoint answers anywhere": {
+    endpoints: "1r! +, 1r! +, 2r! farther-tier",
+    reason: UNANSWERING,
   },
   "nothing of a cluster that does not answer": {
     endpoints: "1r!! unanswering, 1r!! unanswering, 2r +",

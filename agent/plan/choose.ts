@@ -5,7 +5,6 @@ import { withoutDuplicates } from "./duplicates.ts";
 import { nearestWithEnough } from "./enough-ready.ts";
 import { narrow } from "./narrow.ts";
 import { sharesOf } from "./shares.ts";
-import { unansweringOf } from "./unanswering.ts";
 import type { PortReason, Share } from "./virtual-service.ts";
 
 /** An import's policies for the choice among its endpoints. */
@@ -39,7 +38,7 @@ export function choose(
 ): Choice {
   const { distinct, duplicates } = withoutDuplicates(candidates);
   const eligible = distinct.filter((c) => !c.walled && (c.onThisNode || !policy.nodeLocal));
-  const unanswering = unansweringOf(eligible, policy);
+  const unanswering = new Set(eligible.filter(({ silent }) => silent));
   const { reason, usable } = best(eligible, unanswering, policy, inUse);
   if (reason === undefined) {
     const excluded = distinct.map((c) => ({ candidate: c, reason: exclusion(c, policy) }));

@@ -3,14 +3,6 @@ import { namesOf } from "../../api/names.ts";
 import type { ImportFact, NodeFact, Port, SliceFact } from "../model/facts.ts";
 import type { Silence } from "../model/silence.ts";
 
-/** What is known of an endpoint that does not answer. */
-export interface Silent {
-  /** `cluster`: no endpoint of its cluster answers. */
-  readonly scope: "endpoint" | "cluster";
-  /** When it was found; 0 for a cluster. */
-  readonly since: number;
-}
-
 /** An endpoint on one port. */
 export interface Listener {
   readonly address: string;
@@ -25,20 +17,19 @@ export function tcpPortsOf(target: Port, { ports }: Pick<SliceFact, "ports">): n
   return followed.filter(({ protocol }) => protocol === "TCP").map(({ port }) => port);
 }
 
-/** Whether an endpoint does not answer, for an import that takes notice of that; undefined if it does, or if nothing is known. PURE. */
-export function silentOf(
-  endpoint: Listener,
+/** Whether an endpoint does not answer, for an import that takes notice of that. PURE. */
+export function isSilent(
+  { address, tcpPorts, cluster }: Listener,
   { endpoints, clusters }: Silence,
   { key, health }: Pick<ImportFact, "key" | "health">,
   node: Pick<NodeFact, "cluster" | "health">,
-): Silent | undefined {
-  const { address, tcpPorts, cluster } = endpoint;
-  if (!admits(health ?? node.health, cluster, node.cluster)) return undefined;
-  const except = clusters.get(cluster ?? "");
-  if (except !== undefined && except !== namesOf(key).namespace)
-    return { scope: "cluster", since: 0 };
+): boolean {
+  const scope = health ?? node.health;
+  if (!admits(scope, cluster, node.cluster)) return false;
+  // The own cluster as a whole is left only if that was requested.
+  const mayBeWhole = scope === "all" || cluster !== node.cluster;
+  const except = mayBeWhole ? clusters.get(cluster ?? "") : undefined;
+  if (except !== undefined && except !== namesOf(key).namespace) return true;
   const ports = endpoints.get(address);
-  if (ports === undefined) return undefined;
-  const found = tcpPorts.flatMap((port) => ports.get(port) ?? []);
-  return found.length === 0 ? undefined : { scope: "endpoint", since: Math.min(...found) };
+  return ports !== undefined && tcpPorts.some((port) => ports.has(port));
 }

@@ -1,30 +1,33 @@
 import type {
+  Answered,
   Evidence,
+  Overdue,
   SilentEndpoint,
   TcpEndpoint,
-  Waiting,
 } from "../../agent/health/evidence.ts";
 import { endpointName } from "../../agent/health/verdict.ts";
 import type { Clock } from "../../common/clock.ts";
 
 /** As in agent/health/health-rules.ts. */
 const WAITING_MS = 30_000;
-const ANSWERING_MS = 2_000;
+const ACCEPTED_MS = 120_000;
 
 /** Milliseconds between two first SYNs that are recorded: at most 10 in a second. */
 const SAMPLE_MS = 100;
 
 type Unanswered = Map<string, TcpEndpoint & { syns: number; readonly since: number }>;
+type Pairs = Map<string, TcpEndpoint & { readonly client: string; readonly at: number }>;
 
 /** What the kernel's rules and sets do, in memory. */
 export class FakeEvidence implements Evidence {
   /** Thrown by every access. */
   fault: Error | undefined;
   #isInstalled = false;
-  readonly #answering = new Map<string, TcpEndpoint & { readonly at: number }>();
   readonly #clock: Pick<Clock, "now">;
   readonly #waiting: Unanswered = new Map();
   readonly #repeated: Unanswered = new Map();
+  readonly #callers: Pairs = new Map();
+  readonly #accepted: Pairs = new Map();
   #nextSample = 0;
   readonly #silent = new Map<string, SilentEndpoint & { readonly until: number }>();
 
@@ -33,29 +36,31 @@ export class FakeEvidence implements Evidence {
   }
 
   /** A client sends a SYN, for the first time or again. */
-  sent(endpoint: TcpEndpoint, isRepeated: boolean): void {
+  sent(endpoint: TcpEndpoint, client: string, isRepeated: boolean): void {
     this.#expire();
     if (!this.#isInstalled) return;
-    if (isRepeated) this.#record(this.#repeated, endpoint);
-    if (this.#clock.now() < this.#nextSample) return;
-    this.#nextSample = this.#clock.now() + SAMPLE_MS;
-    this.#record(this.#waiting, endpoint);
+    const now = this.#clock.now();
+    if (!isRepeated && now < this.#nextSample) return;
+    if (!isRepeated) this.#nextSample = now + SAMPLE_MS;
+    this.#record(isRepeated ? this.#repeated : this.#waiting, endpoint);
+    this.#callers.set(pairOf(endpoint, client), { ...endpoint, client, at: now });
   }
 
-  /** The endpoint answers anybody: a client, or the agent's probe. */
-  answered(endpoint: TcpEndpoint, isClient: boolean): void {
-    if (isClient && this.#isInstalled)
-      this.#answering.set(endpointName(endpoint), { ...endpoint, at: this.#clock.now() });
-    this.#waiting.delete(endpointName(endpoint));
-    this.#repeated.delete(endpointName(endpoint));
-    this.#silent.delete(endpointName(endpoint));
+  /** The endpoint answers a client, or the agent's probe. */
+  accepts(endpoint: TcpEndpoint, client: string | undefined): void {
+    const name = endpointName(endpoint);
+    for (const set of [this.#waiting, this.#repeated, this.#silent]) set.delete(name);
+    if (client === undefined) return;
+    const pair = pairOf(endpoint, client);
+    this.#callers.delete(pair);
+    const at = this.#clock.now();
+    if (this.#isInstalled) this.#accepted.set(pair, { ...endpoint, client, at });
   }
 
   /** Another program deletes the table. */
   flush(): void {
-    this.#waiting.clear();
-    this.#repeated.clear();
-    this.#silent.clear();
+    for (const set of [this.#waiting, this.#repeated, this.#callers, this.#accepted, this.#silent])
+      set.clear();
     this.#isInstalled = false;
   }
 
@@ -72,13 +77,30 @@ export class FakeEvidence implements Evidence {
     return 0;
   }
 
-  async waiting(): Promise<Waiting[]> {
+  async overdue(): Promise<Overdue[]> {
     this.#check();
-    return [this.#waiting, this.#repeated].flatMap((set) =>
-      [...set.values()].map(({ since, ...rest }) => ({
-        ...{ ...rest, age: this.#clock.now() - since, areRepeated: set === this.#repeated },
-      })),
-    );
+    const now = this.#clock.now();
+    const names = new Set([...this.#waiting.keys(), ...this.#repeated.keys()]);
+    const callers = Map.groupBy(this.#callers.values(), endpointName);
+    return [...names].flatMap((name) => {
+      const [first, again] = [this.#waiting.get(name), this.#repeated.get(name)];
+      const endpoint = first ?? again;
+      if (endpoint === undefined) return [];
+      const { address, port } = endpoint;
+      const since = Math.min(first?.since ?? now, again?.since ?? now);
+      const recent = (callers.get(name) ?? []).filter(({ at }) => at >= since);
+      return {
+        ...{ address, port, syns: first?.syns ?? 0, repeats: again?.syns ?? 0 },
+        ...{ age: now - since, repeatedAge: again === undefined ? 0 : now - again.since },
+        clients: recent.map(({ client }) => client),
+      };
+    });
+  }
+
+  async answered(): Promise<Answered[]> {
+    this.#check();
+    const now = this.#clock.now();
+    return [...this.#accepted.values()].map(({ at, ...one }) => ({ ...one, age: now - at }));
   }
 
   async silent(): Promise<SilentEndpoint[]> {
@@ -86,12 +108,6 @@ export class FakeEvidence implements Evidence {
     return [...this.#silent.values()].map(({ until, ...rest }) => ({
       ...{ ...rest, expires: until - this.#clock.now() },
     }));
-  }
-
-  async answering(within: number): Promise<TcpEndpoint[]> {
-    this.#check();
-    const since = this.#clock.now() - Math.min(within, ANSWERING_MS);
-    return [...this.#answering.values()].filter(({ at }) => at > since);
   }
 
   async add(endpoints: readonly SilentEndpoint[]): Promise<void> {
@@ -102,6 +118,12 @@ export class FakeEvidence implements Evidence {
       if (this.#silent.has(name)) continue;
       this.#silent.set(name, { ...one, until: this.#clock.now() + one.expires });
     }
+  }
+
+  async forget(endpoints: readonly TcpEndpoint[]): Promise<void> {
+    this.#check();
+    for (const one of endpoints.map(endpointName))
+      for (const set of [this.#waiting, this.#repeated]) set.delete(one);
   }
 
   async remove(endpoints: readonly TcpEndpoint[]): Promise<void> {
@@ -125,6 +147,14 @@ export class FakeEvidence implements Evidence {
     for (const set of [this.#waiting, this.#repeated]) {
       for (const [name, { since }] of set) if (now - since >= WAITING_MS) set.delete(name);
     }
+    for (const [name, { at }] of this.#callers)
+      if (now - at >= WAITING_MS) this.#callers.delete(name);
+    for (const [name, { at }] of this.#accepted)
+      if (now - at >= ACCEPTED_MS) this.#accepted.delete(name);
     for (const [name, { until }] of this.#silent) if (until <= now) this.#silent.delete(name);
   }
+}
+
+function pairOf(endpoint: TcpEndpoint, client: string): string {
+  return `${endpointName(endpoint)} ${client}`;
 }

@@ -34,8 +34,7 @@ export function candidate(word: string, index: number): Candidate {
     inThisZone: zone === "z" || node === "@",
     maybeHere: node === "@",
     ...(wall === "|" && { walled: true }),
-    ...(silent === "!" && { silent: { scope: "endpoint", since: index } }),
-    ...(silent === "!!" && { silent: { scope: "cluster", since: 0 } }),
+    ...(silent && { silent: true }),
   };
 }
 

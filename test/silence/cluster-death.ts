@@ -9,6 +9,7 @@ export async function assertClusterDeath(backend?: TestedBackend): Promise<void>
   await stage.agent.start();
   stage.call();
   await stage.come("c2");
+  await stage.calibrated();
   await stage.powerOff("c2");
   await stage.come("c3");
   assert.match(await stage.silent(), /comment "cluster c2"/);

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { FAMILIES, type Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { BACKEND } from "../backends.ts";
@@ -109,6 +110,14 @@ export class SilenceStage implements AsyncDisposable {
     const settled = (one: Connections) =>
       one.settled(place, one.attempts.length, () => this.agent.log, 60_000 * SLOWNESS);
     await Promise.all(this.#connections.map(settled));
+  }
+
+  /** Waits until probes of both families were answered: an agent that has just started does not know yet that they work. */
+  async calibrated(): Promise<void> {
+    await eventually(async () => {
+      const metrics = await this.agent.page("/metrics");
+      assert.match(metrics, /health_probes_total\{result="accepted"\} ([2-9]|\d\d)/);
+    }, 60_000 * SLOWNESS);
   }
 
   /** Everything in a cluster ends at once, without a packet. */

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from "node:timers/promises";
+import type { ProbeResult } from "../../agent/health/evaluate.ts";
 import type { TcpEndpoint } from "../../agent/health/evidence.ts";
 import type { HealthEvents } from "../../agent/health/health-events.ts";
 import { HealthSource } from "../../agent/health/health-source.ts";
-import type { ProbeResult } from "../../agent/health/judge.ts";
 import { endpointName } from "../../agent/health/verdict.ts";
 import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts.ts";
@@ -21,6 +21,8 @@ const STEP = 50;
 /** One connection of a client. Times in milliseconds. */
 export interface Connection {
   readonly importKey: ImportFact["key"];
+  /** Address of the client. */
+  readonly client: string;
   readonly begun: number;
   /** SYNs sent. */
   syns: number;
@@ -31,7 +33,10 @@ export interface Connection {
 }
 
 /** What becomes of a SYN to an endpoint at this moment: the chance of an answer, 0 to 1. */
-export type Network = (endpoint: TcpEndpoint, cluster: string) => number;
+export type Network = (endpoint: TcpEndpoint, cluster: string, client?: string) => number;
+
+/** The client of connections for which a test names none. */
+const CLIENT = "10.1.0.9";
 
 /** A node with a plan, clients and the health source, and a network that a test breaks. Only time and the kernel are models. */
 export class HealthWorld {
@@ -42,11 +47,17 @@ export class HealthWorld {
   readonly connections: Connection[] = [];
   /** `silent cluster c2`, `ended cluster c2 answered`, `uplink silent`, … */
   readonly words: string[] = [];
+  /** Clusters that probes do not reach, as reported. */
+  blind: ReadonlySet<string> = new Set();
   /** Probes so far. */
   probes = 0;
   /** Those under way. */
   probing = 0;
   network: Network = () => 1;
+  /** What a test does at each step, such as calls of certain clients. */
+  onStep: () => void = () => undefined;
+  /** Milliseconds by which the agent's own timers are late: its process gets no processor. */
+  delay: () => number = () => 0;
   /** The same for the node's own connections, where it is different. */
   ownNetwork: Network | undefined;
   /** Clusters that refuse the node's connections: their servers do not run. */
@@ -62,7 +73,7 @@ export class HealthWorld {
     this.#source = this.#open();
   }
 
-  /** An import `demo/NAME`, or in another namespace, with so many endpoints in each of these clusters. */
+  /** An import `demo/NAME`, or in another namespace, with so many endpoints in each of these places: `c2`, or `c1/n2` for a node of c1. */
   serve(
     name: string,
     endpoints: Readonly<Record<string, number>>,
@@ -75,10 +86,17 @@ export class HealthWorld {
       importFact({ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] }),
       0,
     );
-    for (const [cluster, count] of Object.entries(endpoints)) {
-      const addresses = Array.from({ length: count }, (_, i) => addressOf(cluster, index, i));
-      for (const one of addresses) this.#clusters.set(one, cluster);
-      this.list(name, cluster, addresses, namespace);
+    const counts = Map.groupBy(Object.entries(endpoints), ([place]) => place.split("/")[0] ?? "");
+    for (const [cluster, places] of counts) {
+      const nodes = places.flatMap(([place, count]) =>
+        Array.from({ length: count }, () => place.split("/")[1]),
+      );
+      const listed = nodes.map((nodeName, i): EndpointFact => {
+        const address = addressOf(cluster, index, i);
+        return { address, condition: "ready", ...(nodeName !== undefined && { nodeName }) };
+      });
+      for (const { address } of listed) this.#clusters.set(address, cluster);
+      this.list(name, cluster, listed, namespace);
     }
   }
 
@@ -115,12 +133,14 @@ export class HealthWorld {
     ms: number,
     calls = 0,
     imports: Iterable<ImportFact["key"]> = this.model.keys(),
+    client = CLIENT,
   ): Promise<void> {
     const keys = [...imports];
     for (let passed = 0; passed < ms; passed += STEP) {
       for (const key of keys) {
-        if (this.#random() < (calls * STEP) / 1000) this.call(key);
+        if (this.#random() < (calls * STEP) / 1000) this.call(key, client);
       }
+      this.onStep();
       for (const one of this.connections) this.#repeat(one);
       this.clock.advance(STEP);
       // The source reads, decides and writes between two steps.
@@ -129,8 +149,9 @@ export class HealthWorld {
   }
 
   /** One connection begins now. */
-  call(importKey: ImportFact["key"]): Connection {
-    const one: Connection = { importKey, begun: this.clock.now(), syns: 0, endpoint: undefined };
+  call(importKey: ImportFact["key"], client = CLIENT): Connection {
+    const begun = this.clock.now();
+    const one: Connection = { importKey, client, begun, syns: 0, endpoint: undefined };
     this.connections.push(one);
     return one;
   }
@@ -170,7 +191,10 @@ export class HealthWorld {
           this.#random,
         ),
       probe: (endpoint) => this.#probe(endpoint),
-      clock: this.clock,
+      clock: {
+        now: () => this.clock.now(),
+        after: (ms, run) => this.clock.after(ms + this.delay(), run),
+      },
       random: this.#random,
       events: this.#events(),
     });
@@ -186,17 +210,20 @@ export class HealthWorld {
       ended: ({ name }, why) => this.words.push(`ended ${name} ${why}`),
       limited: (namespace) => this.words.push(`limited ${namespace}`),
       probed: () => this.probes++,
+      blind: (clusters) => {
+        this.blind = clusters;
+      },
       uplink: (isSilent) => this.words.push(isSilent ? "uplink silent" : "uplink answers"),
       unavailable: (error) => this.words.push(error === undefined ? "available" : "unavailable"),
     };
   }
 
   /** A SYN reaches an endpoint, or not. */
-  #syn(endpoint: TcpEndpoint, isClient: boolean): boolean {
-    const network = (isClient ? undefined : this.ownNetwork) ?? this.network;
+  #syn(endpoint: TcpEndpoint, client?: string): boolean {
+    const network = (client === undefined ? this.ownNetwork : undefined) ?? this.network;
     const cluster = this.#clusters.get(endpoint.address) ?? "";
-    const hasAnswered = this.#random() < network(endpoint, cluster);
-    if (hasAnswered) this.evidence.answered(endpoint, isClient);
+    const hasAnswered = this.#random() < network(endpoint, cluster, client);
+    if (hasAnswered) this.evidence.accepts(endpoint, client);
     return hasAnswered;
   }
 
@@ -212,8 +239,8 @@ export class HealthWorld {
     one.endpoint = endpoint;
     one.syns++;
     if (endpoint === undefined) return;
-    this.evidence.sent(endpoint, stays === true);
-    if (this.#syn(endpoint, true)) one.established = this.clock.now() + STEP;
+    this.evidence.sent(endpoint, one.client, stays === true);
+    if (this.#syn(endpoint, one.client)) one.established = this.clock.now() + STEP;
   }
 
   /** As agent/system/tcp-connect.ts: three SYNs, and an answer within 900 ms. */
@@ -223,10 +250,10 @@ export class HealthWorld {
     if (this.refusing.has(this.#clusters.get(endpoint.address) ?? "")) resolve("refused");
     for (const ms of [0, 250, 500]) {
       this.clock.after(ms, () => {
-        if (this.#syn(endpoint, false)) resolve("accepted");
+        if (this.#syn(endpoint)) resolve("accepted");
       });
     }
-    this.clock.after(900, () => resolve("silent"));
+    this.clock.after(900 + this.delay(), () => resolve("silent"));
     return promise.finally(() => this.probing--);
   }
 

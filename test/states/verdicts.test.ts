@@ -1,9 +1,20 @@
 import assert from "node:assert/strict";
-import { describe } from "node:test";
-import { MINUTE, test } from "./health-test.ts";
+import { describe, test } from "node:test";
+import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import { Chance } from "../generators/chance.ts";
+import { HealthWorld } from "../stages/health-world.ts";
 
-test("a verdict that no probe can end, because the node itself cannot connect, is over after five minutes", async (world) => {
+const MINUTE = 60_000;
+
+function worldOf(seed: number): HealthWorld {
+  const chance = new Chance(seed);
+  return new HealthWorld(() => chance.next());
+}
+
+test("a verdict that no probe can end, because the node itself cannot connect, is over after five minutes", async () => {
+  const world = worldOf(12);
   world.serve("web", { c2: 3, c3: 3 });
+  await world.pass(5_000, 10);
   world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
   await world.pass(5_000, 10);
   world.ownNetwork = world.network;
@@ -21,11 +32,14 @@ test("a verdict that no probe can end, because the node itself cannot connect, i
   assert.deepEqual(world.clustersOf("demo/web"), ["c3"], "for ten minutes the next time");
   await world.pass(3 * MINUTE, 10);
   assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-}, 12);
+  await world.stop();
+});
 
 describe("evidence that is not available", () => {
-  test("keeps verdicts until they expire, is told, and ends", async (world) => {
+  test("keeps verdicts until they expire, is told, and ends", async () => {
+    const world = worldOf(13);
     world.serve("web", { c2: 3, c3: 3 });
+    await world.pass(5_000, 10);
     world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
     await world.pass(5_000, 10);
     world.evidence.fault = new Error("no netlink");
@@ -37,16 +51,20 @@ describe("evidence that is not available", () => {
     world.evidence.fault = undefined;
     await world.pass(6 * MINUTE, 1);
     assert.equal(world.words.at(-1), "available");
-  }, 13);
+    await world.stop();
+  });
 
-  test("is not missed while nothing is watched", async (world) => {
+  test("is not missed while nothing is watched", async () => {
+    const world = worldOf(15);
     world.serve("web", { c1: 3 });
     world.evidence.fault = new Error("no netlink");
     await world.pass(20_000, 10);
     assert.deepEqual(world.words, []);
-  }, 15);
+    await world.stop();
+  });
 
-  test("for a verdict that has just fallen: it is told anew, once it is available", async (world) => {
+  test("for a verdict that has just fallen: it is told anew, once it is available", async () => {
+    const world = worldOf(14);
     world.serve("web", { c2: 3, c3: 3 });
     world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
     const add = world.evidence.add.bind(world.evidence);
@@ -56,25 +74,31 @@ describe("evidence that is not available", () => {
     world.evidence.add = add;
     await world.pass(10_000, 10);
     assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-  }, 14);
+    await world.stop();
+  });
 });
 
-for (const [what, dead] of [
-  ["an endpoint", "10.2.1.1"],
-  ["a cluster", "10.2."],
-] as const) {
-  test(`a verdict on ${what} that takes long to be kept falls once`, async (world) => {
+test("a verdict that takes long to be kept falls once", async () => {
+  const isDead = [
+    ({ address }: TcpEndpoint) => address === "10.2.1.1",
+    ({ address }: TcpEndpoint) => address.startsWith("10.2."),
+  ];
+  for (const dead of isDead) {
+    const world = worldOf(15);
     world.serve("web", { c2: 4, c3: 4 });
-    world.network = ({ address }) => (address.startsWith(dead) ? 0 : 1);
+    await world.pass(5_000, 10);
+    world.network = (endpoint) => (dead(endpoint) ? 0 : 1);
     const add = world.evidence.add.bind(world.evidence);
     world.evidence.add = (endpoints) =>
       new Promise((resolve) => world.clock.after(3_000, () => resolve(add(endpoints))));
     await world.pass(15_000, 10);
     assert.equal(world.words.length, 1, world.words.join(", "));
-  }, 15);
-}
+    await world.stop();
+  }
+});
 
-test("an endpoint that two clusters list is found silent once", async (world) => {
+test("an endpoint that two clusters list is found silent once", async () => {
+  const world = worldOf(24);
   world.serve("web", { c2: 4, c3: 4 });
   world.serve("api", { c4: 4 });
   const addresses = [1, 2, 3, 4].map((i) => `10.4.2.${i}`);
@@ -82,18 +106,23 @@ test("an endpoint that two clusters list is found silent once", async (world) =>
   world.network = ({ address }) => (address === "10.2.1.1" ? 0 : 1);
   await world.pass(20_000, 20);
   assert.deepEqual(world.words, ["silent endpoint 10.2.1.1:8080"]);
-}, 24);
+  await world.stop();
+});
 
-test("a refusal ends no verdict: where a cluster boots, servers start after the network", async (world) => {
+test("a refusal ends no verdict: where a cluster boots, servers start after the network", async () => {
+  const world = worldOf(25);
   world.serve("web", { c2: 3, c3: 3 });
+  await world.pass(5_000, 10);
   world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
   await world.pass(5_000, 10);
   world.refusing = new Set(["c2"]);
   await world.pass(MINUTE, 10);
   assert.deepEqual(world.words, ["silent cluster c2"]);
-}, 25);
+  await world.stop();
+});
 
-test("what shows a verdict is kept by the kernel: all endpoints that clients call, for as long as it is held", async (world) => {
+test("what shows a verdict is kept by the kernel: all endpoints that clients call, for as long as it is held", async () => {
+  const world = worldOf(26);
   world.serve("web", { c2: 30 });
   world.serve("other", { c2: 8, c3: 1 });
   const [first] = world.endpointsOf("demo/other");
@@ -111,12 +140,15 @@ test("what shows a verdict is kept by the kernel: all endpoints that clients cal
     if (deaths === 1) await world.pass(40_000, 10);
     if (deaths === 1) assert.deepEqual(await world.evidence.silent(), []);
   }
-}, 26);
+  await world.stop();
+});
 
-test("a verdict that is held is in the kernel again after clients were answered", async (world) => {
+test("a verdict that is held is in the kernel again after clients were answered", async () => {
+  const world = worldOf(27);
   world.serve("web", { c2: 3 });
   world.serve("other", { c3: 1 });
   const died = async () => {
+    await world.pass(5_000, 10);
     world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
     await world.pass(3_500, 20);
     world.network = () => 1;
@@ -128,10 +160,13 @@ test("a verdict that is held is in the kernel again after clients were answered"
   assert.equal(world.words.at(-1), "silent cluster c2");
   await world.pass(1_000);
   assert.equal((await world.evidence.silent()).length, 3);
-}, 27);
+  await world.stop();
+});
 
-test("verdicts survive that another program deletes the table", async (world) => {
+test("verdicts survive that another program deletes the table", async () => {
+  const world = worldOf(16);
   world.serve("web", { c2: 3, c3: 3 });
+  await world.pass(5_000, 10);
   world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
   await world.pass(7_000, 10);
   world.evidence.flush();
@@ -141,9 +176,11 @@ test("verdicts survive that another program deletes the table", async (world) =>
   world.network = () => 1;
   await world.pass(40_000, 10);
   assert.deepEqual(world.words, ["silent cluster c2", "ended cluster c2 answered"]);
-}, 16);
+  await world.stop();
+});
 
-test("no more than four verdicts of a cluster are probed at once, also after a restart", async (world) => {
+test("no more than four verdicts of a cluster are probed at once, also after a restart", async () => {
+  const world = worldOf(18);
   world.serve("web", { c2: 100, c3: 1 });
   world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
   await world.evidence.install();
@@ -160,43 +197,55 @@ test("no more than four verdicts of a cluster are probed at once, also after a r
   assert.equal(world.probing, 4);
   await world.pass(MINUTE);
   assert.ok(world.probes > 90 && world.probes <= 280, `${world.probes} probes`);
-}, 18);
+  await world.stop();
+});
 
 describe("health that is switched off", () => {
-  test("ends verdicts", async (world) => {
+  test("ends verdicts", async () => {
+    const world = worldOf(20);
     world.serve("web", { c2: 3, c3: 3 });
+    await world.pass(5_000, 10);
     world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
     await world.pass(5_000, 10);
     world.node = { ...world.node, health: "off" };
     await world.pass(6_000, 10);
     assert.deepEqual(world.words, ["silent cluster c2", "ended cluster c2 expired"]);
-  }, 20);
+    await world.stop();
+  });
 
-  test("says no more that the uplink is silent", async (world) => {
+  test("says no more that the uplink is silent", async () => {
+    const world = worldOf(21);
     world.serve("web", { c2: 3, c3: 3 });
-    world.network = () => 0;
     await world.pass(5_000, 10);
+    world.network = () => 0;
+    await world.pass(20_000, 10);
     world.node = { ...world.node, health: "off" };
     await world.pass(6_000, 10);
-    assert.deepEqual(world.words, ["uplink silent", "uplink answers"]);
-  }, 21);
+    const uplink = world.words.filter((word) => word.startsWith("uplink"));
+    assert.deepEqual(uplink, ["uplink silent", "uplink answers"]);
+    await world.stop();
+  });
 
-  test("says nothing of evidence that is not available", async (world) => {
+  test("says nothing of evidence that is not available", async () => {
+    const world = worldOf(22);
     world.serve("web", { c2: 3, c3: 3 }, { health: "off" });
     world.evidence.fault = new Error("no nf_tables");
     await world.pass(20_000, 10);
     assert.deepEqual(world.words, []);
-  }, 22);
+    await world.stop();
+  });
 });
 
 describe("a restart", () => {
-  test("changes nothing of which half of a tier is used last", async (world) => {
+  test("changes nothing of which endpoints of a tier are used last", async () => {
+    const world = worldOf(39);
     world.serve("web", { c2: 4, c3: 4 });
     world.serve("other", { c2: 8, c3: 1 });
     const all = world.endpointsOf("demo/web");
     const dead = new Set<string>();
     world.network = ({ address, port }) => (dead.has(`${address}:${port}`) ? 0 : 1);
-    for (const one of all.slice(1).reverse()) {
+    await world.pass(5_000, 20);
+    for (const one of all.slice(2).reverse()) {
       dead.add(one);
       await world.pass(10_000, 20);
     }
@@ -205,9 +254,11 @@ describe("a restart", () => {
     await world.restart();
     await world.pass(100);
     assert.deepEqual(world.endpointsOf("demo/web"), before);
-  }, 39);
+    await world.stop();
+  });
 
-  test("forgets no verdict", async (world) => {
+  test("forgets no verdict", async () => {
+    const world = worldOf(11);
     world.serve("web", { c2: 3, c3: 3 });
     world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
     await world.pass(5_000, 10);
@@ -218,5 +269,6 @@ describe("a restart", () => {
     await world.pass(5_000, 10);
     const after = world.connections.slice(waits);
     assert.ok(after.every(({ begun, established = 0 }) => established - begun < 100));
-  }, 11);
+    await world.stop();
+  });
 });

@@ -1,0 +1,327 @@
+import { backoff } from "../../common/backoff.ts";
+import { type ClusterState, clusterState, isOnlyOf, type Probed } from "./clusters.ts";
+import { evaluate, type Finding, hasAnswered } from "./evaluate.ts";
+import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
+import { LateAnswers } from "./late-answers.ts";
+import { inTurns, leastOf, rarestFirst } from "./turns.ts";
+import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
+import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
+import type { Group, Listed, WatchedEndpoints } from "./watched-endpoints.ts";
+
+/** What a detector needs. */
+export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
+  readonly ends: VerdictEnds;
+  /** Follows work in progress, which may reject. */
+  readonly follow: (work: Promise<unknown>) => void;
+  readonly stop: AbortSignal;
+}
+
+/** Endpoints of a cluster that are probed at once. Where a third of it is dead, such as a zone, all of six samples are once in 700 times. */
+const MOST = { suspects: 4, samples: 6 };
+/** Clusters that are examined at once. */
+const MOST_EXAMINED = 8;
+/** Endpoints of which each ends the verdict on their cluster or group. */
+const MOST_ENDING = 64;
+/** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
+const MOST_OF_NAMESPACE = 64;
+/** Milliseconds for which an endpoint that nobody lists, or whose namespace has too many verdicts, is not considered again. */
+const SKIPPED_MS = { unlisted: 10_000, limited: 30_000 };
+/** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
+const CLOSED_MS = 30_000;
+/** Endpoints of which either is known. */
+const MOST_KEPT = 4_096;
+
+/** Probes of a cluster: of endpoints that owe answers, and of others. */
+interface Examination {
+  readonly begun: number;
+  readonly suspects: readonly TcpEndpoint[];
+  readonly samples: readonly TcpEndpoint[];
+}
+
+/** From evidence to verdicts: probes what `evaluate` asks for, and begins the verdicts that it finds. */
+export class Detector {
+  readonly #options: DetectorOptions;
+  readonly #late = new LateAnswers();
+  /** By cluster, while its probes are under way and until they are evaluated. */
+  readonly #examinations = new Map<string, Examination>();
+  /** Endpoints that are not considered, and until when. */
+  readonly #skipped = new Map<string, number>();
+  /** Endpoints that answer the node, but not some clients, and until when that holds. */
+  readonly #closed = new Map<string, number>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: DetectorOptions) {
+    this.#options = options;
+  }
+
+  /** True if the clients that were answered matter for the next check. */
+  needsAnswers(overdue: readonly Overdue[]): boolean {
+    return overdue.some(isLate) || this.#late.any || this.#examinations.size > 0;
+  }
+
+  /** Evaluates what is overdue. */
+  async look(
+    found: readonly Overdue[],
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { clock, probes, verdicts } = this.#options;
+    const now = clock.now();
+    const overdue = found.filter((one) => (this.#skipped.get(endpointName(one)) ?? now) <= now);
+    const groups = this.#groupsOf(overdue.filter(isLate), watched);
+    const passed = now - this.#lookedAt;
+    this.#lookedAt = now;
+    this.#late.observe({ overdue, answered, groups, now, passed });
+    if (groups.length > 0) {
+      const findings = evaluate({
+        ...{ now, overdue, answered, groups, probes: probes.records },
+        reachOf: (group) => probes.reachOf(group),
+        isLossy: (cluster) => this.#late.isLossy(cluster, now),
+        hasExpired: (name) => verdicts.hasExpired(name, now),
+      });
+      await this.#join(findings);
+      await this.#conclude(answered, watched);
+      await this.#beginAll(findings.filter(({ isSilent }) => isSilent));
+      this.#probe(findings, watched);
+    } else await this.#conclude(answered, watched);
+  }
+
+  #groupsOf(late: readonly Overdue[], watched: WatchedEndpoints): Group[] {
+    if (late.length === 0) return [];
+    const groups = watched.groupsOf(late);
+    const listed = new Set(groups.flatMap(({ members }) => [...members.keys()]));
+    const until = this.#options.clock.now() + SKIPPED_MS.unlisted;
+    for (const name of late.map(endpointName))
+      if (!listed.has(name)) keepUntil(this.#skipped, name, until);
+    return groups;
+  }
+
+  /** Begins probes of endpoints that need one, and of others of their cluster to compare with. */
+  #probe(findings: readonly Finding[], watched: WatchedEndpoints): void {
+    const { follow, probes, verdicts } = this.#options;
+    const wanted = findings.filter(({ wantsProbe }) => wantsProbe);
+    const byCluster = Map.groupBy(wanted, ({ group }) => group.cluster);
+    const lists = new Map([...byCluster].map(([cluster, all]) => [cluster, listedOf(all)]));
+    for (const [cluster, listed] of rarestFirst(lists)) {
+      const isExamined = this.#examinations.has(cluster);
+      if (!isExamined && this.#examinations.size >= MOST_EXAMINED) return;
+      const groups = (byCluster.get(cluster) ?? []).map(({ group }) => group);
+      const room = MOST.suspects - probes.pendingOf(cluster);
+      const suspects = this.#inTurns(cluster, listed)
+        .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
+        .slice(0, Math.max(0, room));
+      if (suspects.length === 0) continue;
+      const isNew = suspects.some((one) => !this.#hasAnsweredBefore(one));
+      const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
+      const samples = hasSamples ? this.#samplesOf(cluster, suspects, watched) : [];
+      for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
+      for (const one of samples) follow(probes.probe(one, cluster, watched.groupsOf([one])));
+      if (hasSamples) {
+        this.#examinations.set(cluster, { begun: this.#options.clock.now(), suspects, samples });
+      }
+    }
+  }
+
+  /** Such an endpoint is probed alone: the paths of some clients to it may be closed for long. */
+  #hasAnsweredBefore(endpoint: TcpEndpoint): boolean {
+    return (this.#closed.get(endpointName(endpoint)) ?? 0) > this.#options.clock.now();
+  }
+
+  async #probeSuspect(endpoint: TcpEndpoint, cluster: string, groups: readonly Group[]) {
+    const { clock, probes } = this.#options;
+    const name = endpointName(endpoint);
+    const own = groups.filter(({ members }) => members.has(name));
+    const result = await probes.probe(endpoint, cluster, own);
+    if (hasAnswered({ result })) keepUntil(this.#closed, name, clock.now() + CLOSED_MS);
+    else this.#closed.delete(name);
+  }
+
+  /** Others of a cluster, without groups that probes do not reach, and enough without those of any one namespace. */
+  #samplesOf(
+    cluster: string,
+    suspects: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+  ): TcpEndpoint[] {
+    const { probes, verdicts } = this.#options;
+    const namespaces = watched.isDeclared(cluster) ? 1 : watched.namespacesOf(cluster);
+    const more = namespaces < 2 ? 0 : Math.ceil(MOST.samples / (namespaces - 1));
+    const except = new Set(suspects.map(({ address }) => address));
+    for (const address of verdicts.silence.endpoints.keys()) except.add(address);
+    return watched
+      .sample(cluster, MOST.samples + more, except)
+      .filter((one) => !probes.isPending(one))
+      .filter((one) => watched.groupsOf([one]).some((group) => probes.reachOf(group) !== "blind"));
+  }
+
+  /** Evaluates examinations whose probes have ended. */
+  async #conclude(answered: readonly Answered[], watched: WatchedEndpoints): Promise<void> {
+    for (const [cluster, examination] of this.#examinations) {
+      const all = [...examination.suspects, ...examination.samples];
+      if (all.some((one) => this.#options.probes.isPending(one))) continue;
+      this.#examinations.delete(cluster);
+      const state = this.#stateOf(cluster, examination, answered, watched);
+      if (!state.isSilent || this.#options.stop.aborted) continue;
+      await this.#beginWhole(cluster, state, watched);
+    }
+  }
+
+  #stateOf(
+    cluster: string,
+    { begun, suspects, samples }: Examination,
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): ClusterState {
+    const { clock, probes } = this.#options;
+    const since = clock.now() - begun;
+    const lately = answered.filter(({ age }) => age < since);
+    const listed = watched.byCluster([...suspects, ...samples, ...lately]).get(cluster);
+    const namespacesOf = (one: TcpEndpoint) => listed?.get(one) ?? new Set<string>();
+    const probed = (endpoint: TcpEndpoint): Probed => {
+      const result = probes.records.get(endpointName(endpoint))?.result ?? "unknown";
+      return { endpoint, namespaces: namespacesOf(endpoint), result };
+    };
+    return clusterState({
+      ...{ suspects: suspects.map(probed), samples: samples.map(probed) },
+      answered: lately
+        .filter((one) => listed?.has(one))
+        .map((endpoint) => ({ endpoint, namespaces: namespacesOf(endpoint) })),
+      isDeclared: watched.isDeclared(cluster),
+      reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
+    });
+  }
+
+  async #beginWhole(
+    cluster: string,
+    { endpoints, except }: Extract<ClusterState, { isSilent: true }>,
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const { clock, verdicts, report } = this.#options;
+    const owner = { cluster, namespace: watched.ownerOf(cluster), isTrial: false };
+    const proposed = verdicts.propose("cluster", cluster, owner, endpoints, clock.now());
+    await this.#begin({ ...proposed, except });
+    report();
+  }
+
+  /** Begins verdicts on endpoints and groups. */
+  async #beginAll(found: readonly Finding[]): Promise<void> {
+    const { clock, report, verdicts } = this.#options;
+    const now = clock.now();
+    let hasBegun = false;
+    try {
+      for (const { scope, group, endpoints, isTrial } of found) {
+        const [first] = endpoints;
+        if (first === undefined || this.#isCovered(group, endpoints)) continue;
+        // All of the cluster may be silent: the other probes end at the same time.
+        if (this.#examinations.has(group.cluster)) continue;
+        const subject = scope === "group" ? group.name : endpointName(first);
+        const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
+        const shown = endpoints.slice(0, MOST_ENDING);
+        const proposed = verdicts.propose(scope, subject, owner, shown, now);
+        const members = scope === "group" ? [...group.members.values()] : [];
+        const verdict = { ...proposed, members };
+        if (!this.#hasRoom(verdict)) {
+          const until = now + SKIPPED_MS.limited;
+          for (const name of verdict.endpoints.keys()) keepUntil(this.#skipped, name, until);
+          continue;
+        }
+        await this.#begin(verdict);
+        hasBegun = true;
+      }
+    } finally {
+      // Some may have begun, or been replaced, before one failed.
+      if (hasBegun || found.length > 0) report();
+    }
+  }
+
+  #isCovered({ cluster, namespace }: Group, endpoints: readonly TcpEndpoint[]): boolean {
+    const namespaces = new Set([namespace]);
+    return endpoints.every((one) => this.#options.verdicts.on(one, cluster, namespaces));
+  }
+
+  /** False if its namespace has enough verdicts. */
+  #hasRoom({ scope, namespace }: Verdict): boolean {
+    if (namespace === "") return true;
+    const kind = scope === "cluster" ? "cluster" : "endpoint";
+    const count = this.#options.verdicts.byNamespace(kind).get(namespace) ?? 0;
+    if (count < MOST_OF_NAMESPACE) return true;
+    this.#options.events.limited(namespace, MOST_OF_NAMESPACE);
+    return false;
+  }
+
+  async #begin(verdict: Verdict): Promise<void> {
+    const { clock, ends, evidence, events, random, verdicts } = this.#options;
+    if (verdict.scope === "cluster" && !this.#hasRoom(verdict)) return;
+    const replaced = verdicts.within(verdict);
+    for (const one of replaced) ends.ended(one, "replaced");
+    await evidence.remove(replaced.flatMap(({ endpoints }) => [...endpoints.values()]));
+    // First in the kernel: what it lacks counts as answered.
+    await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
+    await evidence.forget([...verdict.endpoints.values()]);
+    verdict.probeAt = clock.now() + backoff(1, PROBE, random());
+    if (verdicts.begin(verdict)) events.silent(verdict);
+  }
+
+  /** Clients call these endpoints although all of their cluster or group is silent: an answer of each ends that. */
+  async #join(findings: readonly Finding[]): Promise<void> {
+    const { clock, evidence, verdicts } = this.#options;
+    for (const { group, endpoints, reason } of findings) {
+      if (reason === "too-early") continue;
+      const namespaces = new Set([group.namespace]);
+      for (const one of endpoints) {
+        const verdict = verdicts.on(one, group.cluster, namespaces);
+        if (verdict === undefined || verdict.scope === "endpoint") continue;
+        const name = endpointName(one);
+        const isRoom = verdict.endpoints.size < MOST_ENDING;
+        if (verdict.endpoints.has(name) || !isRoom || isOnlyOf(namespaces, verdict.except))
+          continue;
+        const rest = expiryOf(verdict) - clock.now();
+        await evidence.add(elementsOf({ ...verdict, endpoints: new Map([[name, one]]) }, rest));
+        verdict.endpoints.set(name, one);
+      }
+    }
+  }
+
+  /**
+   * Endpoints without a verdict. Namespaces take turns, those with enough verdicts last: one with thousands of silent endpoints does not delay others.
+   */
+  #inTurns(cluster: string, suspects: Listed): TcpEndpoint[] {
+    const { verdicts } = this.#options;
+    const open = [...suspects]
+      .filter(([one, namespaces]) => !verdicts.on(one, cluster, namespaces))
+      .map(([one]) => one);
+    const counts = verdicts.byNamespace("endpoint");
+    const isFull = (namespace: string) => (counts.get(namespace) ?? 0) >= MOST_OF_NAMESPACE;
+    const queues = Map.groupBy(open, (one) => leastOf(suspects.get(one), counts));
+    return [false, true].flatMap((full) =>
+      inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
+    );
+  }
+}
+
+/** Milliseconds after which an answer is late, but not yet too late. */
+const LATE_MS = 500;
+
+/** Whether an answer is late. PURE. */
+export function isLate({ age, repeats }: Overdue): boolean {
+  return repeats > 0 || age >= LATE_MS;
+}
+
+function keepUntil(all: Map<string, number>, name: string, until: number): void {
+  all.delete(name);
+  all.set(name, until);
+  const [oldest] = all.keys();
+  if (all.size > MOST_KEPT && oldest !== undefined) all.delete(oldest);
+}
+
+/** The endpoints of these, with the namespaces that list each. */
+function listedOf(findings: readonly Finding[]): Listed {
+  const listed = new Map<string, readonly [TcpEndpoint, Set<string>]>();
+  for (const { group, endpoints } of findings) {
+    for (const one of endpoints) {
+      const known = listed.get(endpointName(one)) ?? [one, new Set<string>()];
+      known[1].add(group.namespace);
+      listed.set(endpointName(one), known);
+    }
+  }
+  return new Map(listed.values());
+}

@@ -1,0 +1,230 @@
+import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
+import { endpointName } from "./verdict.ts";
+import type { Group } from "./watched-endpoints.ts";
+
+/**
+ * Result of a probe: a connection; a refusal, which shows that the host is alive; no answer; or an error of this node, which says nothing about
+ * the endpoint.
+ */
+export type ProbeResult = "accepted" | "refused" | "silent" | "unknown";
+
+/** The latest probe of an endpoint. Times in milliseconds of the clock. */
+export interface ProbeRecord {
+  readonly result: ProbeResult;
+  readonly begun: number;
+  readonly ended: number;
+  /** Probes without an answer in a row, this one included. */
+  readonly silentInRow: number;
+}
+
+/**
+ * Whether probes of this node reach a group.
+ *
+ * - works: an endpoint that clients reach has answered a probe.
+ * - assumed: this was not tried, and works in all other groups of the cluster that were.
+ * - blind: an endpoint that clients reach has not, for example because a policy does not admit nodes.
+ * - unknown: neither was tried.
+ */
+export type Reach = "works" | "assumed" | "blind" | "unknown";
+
+/** Everything that verdicts on endpoints depend on. */
+export interface Picture {
+  /** Milliseconds of the clock. */
+  readonly now: number;
+  readonly overdue: readonly Overdue[];
+  readonly answered: readonly Answered[];
+  /** The groups that list overdue endpoints. */
+  readonly groups: readonly Group[];
+  /** By name of the endpoint. */
+  readonly probes: ReadonlyMap<string, ProbeRecord>;
+  readonly reachOf: (group: Group) => Reach;
+  /** True if connections to the cluster were answered late in the last minute. */
+  readonly isLossy: (cluster: string) => boolean;
+  /** True if the last verdict of this name ended without an answer. */
+  readonly hasExpired: (name: string) => boolean;
+}
+
+/** Why an endpoint or a group has a verdict, or none. */
+export type Reason =
+  /** Too few SYNs to say anything. */
+  | "too-early"
+  /** The node's probe was answered: the path of some clients may be closed on purpose. */
+  | "answers-node"
+  /** Probes work here, and a result is missing. */
+  | "probe-pending"
+  /** Probes work here, and one was not answered. */
+  | "probe-silent"
+  /** The group answers other clients, and has never answered these. */
+  | "not-admitted"
+  /** Only clients that were never answered, and too few of them. */
+  | "strangers"
+  /** Clients decide alone, and the SYNs may be lost. */
+  | "too-few-syns"
+  /** Clients decide alone: an endpoint that is alive would have answered one of the SYNs. */
+  | "clients-unanswered"
+  /** No endpoint of the group that was tried has answered. */
+  | "group-unanswered";
+
+/** What was found about an endpoint, or about all of a group. */
+export interface Finding {
+  readonly scope: "endpoint" | "group";
+  readonly group: Group;
+  /** The overdue endpoints that show it. */
+  readonly endpoints: readonly TcpEndpoint[];
+  readonly isSilent: boolean;
+  readonly reason: Reason;
+  /** True if a probe would help to decide. */
+  readonly wantsProbe: boolean;
+  /** True if no probe can end the verdict, so that clients have to try again soon. */
+  readonly isTrial: boolean;
+}
+
+/** Milliseconds in which a healthy endpoint answers: TCP repeats a SYN after a second (RFC 6298, 2.1). */
+const ANSWER_MS = 1_000;
+/** Milliseconds in which it answers a repeated SYN, to which a second is added. */
+const REPEATED_ANSWER_MS = 250;
+/** Milliseconds for which the result of a probe counts. */
+const PROBE_HOLDS_MS = 3_000;
+/** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
+const PROBE_AGAIN_MS = 3_000;
+/** Silent probes in a row that show a dead endpoint on a lossy path. */
+const LOSSY_PROBES = 2;
+/** Milliseconds for which a group that answers one client shows that another one is not admitted. */
+const LATELY_MS = 30_000;
+/** Clients that must be unanswered if none of them was ever answered. */
+const MIN_STRANGERS = 2;
+/** SYNs without an answer that exclude loss: with 30 % in each direction, 0.1 % of ten are lost. */
+const MANY_SYNS = 10;
+/** Milliseconds after which so many SYNs decide. */
+const MANY_SYNS_MS = 1_500;
+/** Repeated SYNs of one slow client, and milliseconds since the first of them. Its next SYN leaves 7 s after the first (Linux before 6.5). */
+const SLOW = { repeats: 2, ms: 2_250 };
+/** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
+const MIN_TRIED = 4;
+
+/** Decides about overdue endpoints and their groups. PURE. */
+export function evaluate(picture: Picture): Finding[] {
+  const overdue = new Map(picture.overdue.map((one) => [endpointName(one), one]));
+  const answers = Map.groupBy(picture.answered, endpointName);
+  return picture.groups.flatMap((group) => {
+    const tried = [...group.members.keys()].flatMap((name) => overdue.get(name) ?? []);
+    const ofGroup = [...group.members.keys()].flatMap((name) => answers.get(name) ?? []);
+    const context = contextOf(picture, group, ofGroup);
+    if (isGroupSilent(tried, context)) {
+      const all = { scope: "group", group, endpoints: tried, wantsProbe: false } as const;
+      const isTrial = context.reach !== "works";
+      return { ...all, isSilent: true, reason: "group-unanswered" as const, isTrial };
+    }
+    return tried.map((one) => evaluateEndpoint(one, context));
+  });
+}
+
+/** What is known of a group. */
+interface Context extends Picture {
+  readonly group: Group;
+  readonly reach: Reach;
+  /** Clients that the group has answered. */
+  readonly known: ReadonlySet<string>;
+  /** Milliseconds since the group has answered a client. */
+  readonly answeredAge: number;
+}
+
+function contextOf(picture: Picture, group: Group, answered: readonly Answered[]): Context {
+  return {
+    ...{ ...picture, group, reach: picture.reachOf(group) },
+    known: new Set(answered.map(({ client }) => client)),
+    answeredAge: answered.reduce((least, { age }) => Math.min(least, age), Infinity),
+  };
+}
+
+function evaluateEndpoint(one: Overdue, context: Context): Finding {
+  const { group, reach } = context;
+  const reason = reasonOf(one, context);
+  const isSilent = reason === "probe-silent" || reason === "clients-unanswered";
+  return {
+    ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason },
+    wantsProbe: !isSilent && reason !== "too-early" && isProbeDue(one, context),
+    isTrial: reach !== "works",
+  };
+}
+
+function reasonOf(one: Overdue, context: Context): Reason {
+  const { group, reach, now } = context;
+  const probe = context.probes.get(endpointName(one));
+  if (!isSuspect(one)) return "too-early";
+  const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
+  if (isRecent && hasAnswered(probe)) return "answers-node";
+  const silentProbes = isRecent && probe.begun >= now - one.age ? probe.silentInRow : 0;
+  const hasWitness = reach === "unknown" && silentProbes > 0;
+  const strangers = strangersReason([one], context, hasWitness);
+  if (reach === "works" || (reach === "assumed" && strangers !== "not-admitted")) {
+    const needed = context.isLossy(group.cluster) ? LOSSY_PROBES : 1;
+    return silentProbes >= needed ? "probe-silent" : "probe-pending";
+  }
+  if (strangers !== undefined) return strangers;
+  const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
+  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group.cluster));
+  return isEnough ? "clients-unanswered" : "too-few-syns";
+}
+
+/** Two SYNs without an answer: the second one of a client, or those of two connections. */
+function isSuspect({ age, syns, repeats, repeatedAge }: Overdue): boolean {
+  return (repeats > 0 && repeatedAge >= REPEATED_ANSWER_MS) || (age >= ANSWER_MS && syns > 1);
+}
+
+/** So many SYNs that loss is excluded. */
+function isMany(tried: readonly Overdue[]): boolean {
+  const sent = tried.reduce((sum, { syns, repeats }) => sum + syns + repeats, 0);
+  return sent >= MANY_SYNS && tried.some(({ age }) => age >= MANY_SYNS_MS);
+}
+
+/** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
+function strangersReason(
+  tried: readonly Overdue[],
+  { group, known, answeredAge, hasExpired }: Context,
+  hasWitness: boolean,
+): Reason | undefined {
+  const clients = new Set(tried.flatMap((one) => one.clients));
+  if ([...clients].some((one) => known.has(one))) return undefined;
+  if (answeredAge < LATELY_MS) return "not-admitted";
+  if (tried.some((one) => hasExpired(endpointName(one))) || hasExpired(group.name))
+    return undefined;
+  // A policy of this cluster exempts the pod's own node only: strangers prove nothing.
+  if (group.isOwn) return "strangers";
+  return clients.size >= MIN_STRANGERS || hasWitness ? undefined : "strangers";
+}
+
+/** True if nothing of a group that was tried answers, and so much was tried that the rest does not answer either. */
+function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
+  const { group, reach, now, probes } = context;
+  const since = tried.reduce((longest, { age }) => Math.max(longest, age), 0);
+  if (tried.length < 2 || since < MANY_SYNS_MS) return false;
+  if (context.answeredAge <= since) return false;
+  const records = [...group.members.keys()].flatMap((name) => probes.get(name) ?? []);
+  const latest = records.filter(({ begun }) => begun >= now - since);
+  if (latest.some(hasAnswered)) return false;
+  const fewest = Math.min(MIN_TRIED, group.members.size);
+  if (reach === "works" || reach === "assumed") {
+    // Each endpoint that clients call is probed: a verdict on the group is for the others.
+    if (tried.length === group.members.size) return false;
+    return latest.filter(({ silentInRow }) => silentInRow > 0).length >= fewest;
+  }
+  if (strangersReason(tried, context, false) !== undefined) return false;
+  if (isMany(tried)) return true;
+  return tried.filter(isSuspect).length >= fewest && !context.isLossy(group.cluster);
+}
+
+function isProbeDue(one: Overdue, { reach, probes, now }: Context): boolean {
+  if (reach === "blind") return false;
+  const probe = probes.get(endpointName(one));
+  if (probe === undefined) return true;
+  // A result of this silence is used; the next one is of use on a lossy path, or where it was an error.
+  if (reach === "works" || reach === "assumed")
+    return !hasAnswered(probe) || now - probe.ended >= PROBE_HOLDS_MS;
+  return now - probe.ended >= PROBE_AGAIN_MS;
+}
+
+/** Whether an endpoint has answered a probe. PURE. */
+export function hasAnswered({ result }: Pick<ProbeRecord, "result">): boolean {
+  return result === "accepted" || result === "refused";
+}

@@ -1,0 +1,160 @@
+import type { Clock } from "../../common/clock.ts";
+import { hasAnswered, type ProbeRecord, type ProbeResult, type Reach } from "./evaluate.ts";
+import type { Answered, TcpEndpoint } from "./evidence.ts";
+import type { HealthEvents } from "./health-events.ts";
+import { endpointName } from "./verdict.ts";
+import type { Group } from "./watched-endpoints.ts";
+
+/** Connects to an endpoint. Never rejects. */
+export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
+
+/** Endpoints and groups that are remembered. */
+const MOST_REMEMBERED = 4_096;
+/** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
+const DOUBT_MS = 60_000;
+
+/** Milliseconds for which a blind group is reported after its last calibration. */
+const BLIND_MS = 3_600_000;
+
+/** What a calibration has found. */
+interface Calibration {
+  readonly cluster: string;
+  readonly works: boolean;
+  readonly at: number;
+}
+
+/** A silent probe of an endpoint that had answered clients: it died meanwhile, or does not admit nodes. */
+interface Doubt {
+  readonly groups: readonly Group[];
+  readonly begun: number;
+}
+
+/** Probes endpoints, and remembers the results: of endpoints, and whether probes reach their groups. */
+export class ProbeLog {
+  readonly #probe: Probe;
+  readonly #clock: Clock;
+  readonly #events: HealthEvents;
+  readonly #records = new Map<string, ProbeRecord>();
+  readonly #calibrations = new Map<string, Calibration>();
+  readonly #doubts = new Map<string, Doubt>();
+  /** Clusters of endpoints under way, by name. */
+  readonly #pending = new Map<string, string>();
+  /** The latest probe of each cluster. */
+  readonly #latest = new Map<string, ProbeRecord>();
+
+  constructor(probe: Probe, clock: Clock, events: HealthEvents) {
+    this.#probe = probe;
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  get records(): ReadonlyMap<string, ProbeRecord> {
+    return this.#records;
+  }
+
+  isPending(endpoint: TcpEndpoint): boolean {
+    return this.#pending.has(endpointName(endpoint));
+  }
+
+  /** The number of probes of a cluster under way. */
+  pendingOf(cluster: string): number {
+    return this.#pending
+      .values()
+      .filter((one) => one === cluster)
+      .reduce((count) => count + 1, 0);
+  }
+
+  /** Probes an endpoint of a cluster, which these groups list. Never rejects. */
+  async probe(
+    endpoint: TcpEndpoint,
+    cluster: string,
+    groups: readonly Group[],
+  ): Promise<ProbeResult> {
+    const name = endpointName(endpoint);
+    const begun = this.#clock.now();
+    this.#pending.set(name, cluster);
+    const result = await this.#probe(endpoint);
+    this.#pending.delete(name);
+    this.#events.probed(result);
+    const ended = this.#clock.now();
+    const before = this.#records.get(name)?.silentInRow ?? 0;
+    const silentInRow = result === "silent" ? before + 1 : 0;
+    const record = { result, begun, ended, silentInRow };
+    remember(this.#records, name, record);
+    remember(this.#latest, cluster, record);
+    if (hasAnswered(record)) for (const one of groups) this.#calibrate(one, endpoint, true, ended);
+    return result;
+  }
+
+  /** Probes an endpoint that has just answered a client, to see whether probes reach its groups. Never rejects. */
+  async calibrate(endpoint: TcpEndpoint, cluster: string, groups: readonly Group[]): Promise<void> {
+    const begun = this.#clock.now();
+    const result = await this.probe(endpoint, cluster, groups);
+    if (result === "silent") remember(this.#doubts, endpointName(endpoint), { groups, begun });
+  }
+
+  /** A silent probe shows that a group is blind if the endpoint has answered a client since. */
+  observe(answered: readonly Answered[]): void {
+    const now = this.#clock.now();
+    for (const one of answered) {
+      const doubt = this.#doubts.get(endpointName(one));
+      if (doubt === undefined || one.age >= now - doubt.begun) continue;
+      this.#doubts.delete(endpointName(one));
+      for (const group of doubt.groups) this.#calibrate(group, one, false, doubt.begun);
+    }
+    for (const [name, { begun }] of this.#doubts)
+      if (now - begun > DOUBT_MS) this.#doubts.delete(name);
+  }
+
+  /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
+  reachOf({ name, cluster, isOwn }: Group): Reach {
+    const own = this.#calibrations.get(name);
+    if (own !== undefined) return own.works ? "works" : "blind";
+    if (isOwn) return "unknown";
+    const others = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
+    if (others.length === 0) return "unknown";
+    return others.every(({ works }) => works) ? "assumed" : "blind";
+  }
+
+  /** The best reach of a cluster's groups. */
+  reachOfCluster(cluster: string): Reach {
+    const all = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
+    if (all.some(({ works }) => works)) return "works";
+    return all.length > 0 ? "blind" : "unknown";
+  }
+
+  /** When a group was calibrated; -Infinity if it was not. */
+  calibratedAt({ name }: Group): number {
+    return this.#calibrations.get(name)?.at ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Clusters with groups that probes do not reach, though clients do. */
+  get blind(): ReadonlySet<string> {
+    const since = this.#clock.now() - BLIND_MS;
+    const blind = [...this.#calibrations.values()].filter(({ works, at }) => !works && at > since);
+    return new Set(blind.map(({ cluster }) => cluster));
+  }
+
+  /** The latest probe of a cluster. */
+  latestOf(cluster: string): ProbeRecord | undefined {
+    return this.#latest.get(cluster);
+  }
+
+  #calibrate(group: Group, endpoint: TcpEndpoint, works: boolean, at: number): void {
+    const member = group.members.get(endpointName(endpoint));
+    // Policies exempt a pod's own node: that says nothing about other nodes.
+    if (member === undefined || member.isHere) return;
+    const { cluster, name } = group;
+    remember(this.#calibrations, name, { cluster, works, at });
+  }
+}
+
+/** Sets an entry, and drops the oldest ones beyond a limit. */
+function remember<Value>(all: Map<string, Value>, name: string, value: Value): void {
+  all.delete(name);
+  all.set(name, value);
+  for (const oldest of all.keys()) {
+    if (all.size <= MOST_REMEMBERED) break;
+    all.delete(oldest);
+  }
+}

@@ -1,0 +1,16 @@
+import { describe, test } from "node:test";
+import { ALIVE } from "./alive.ts";
+import { DEAD } from "./dead.ts";
+import { play } from "./history.ts";
+
+for (const [title, histories] of [
+  ["something dies", DEAD],
+  ["nothing dies", ALIVE],
+] as const) {
+  describe(title, () => {
+    for (const history of histories) {
+      for (const seed of history.seeds ?? [1])
+        test(`${history.name} (${seed})`, () => play(history, seed));
+    }
+  });
+}

@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
+import { Chance } from "../generators/chance.ts";
+import { cidr } from "../generators/facts.ts";
+import { HealthWorld } from "../stages/health-world.ts";
+
+/**
+ * One history: what is served, which clients call, what the network drops, and what follows. Times are seconds since the start. An import `web` is
+ * `demo/web`; `shop/web` is in namespace shop.
+ */
+export interface History {
+  readonly name: string;
+  /** Endpoints by import and place: `c2`, or `c1/n2` for a node of c1. This node is n1 of c1; c1 and c2 are in its region. */
+  readonly serves: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Changes of all imports. */
+  readonly fact?: Partial<Omit<ImportFact, "vips">>;
+  readonly node?: Partial<NodeFact>;
+  /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. */
+  readonly calls: readonly string[];
+  /**
+   * `FROM-[UNTIL] WHO>WHERE [LOSS]`: who is `*`, `node`, `clients` or a client; where is `*`, a cluster, an import in a cluster (`web@c2`) or its
+   * first, second, … endpoint (`web@c2/1`). LOSS is the part of round trips that is lost, all if absent.
+   */
+  readonly drops?: readonly string[];
+  /** Events: `TIME restart`, `TIME flush`. */
+  readonly events?: readonly string[];
+  /** Milliseconds by which each timer of the agent is late, at most. */
+  readonly load?: number;
+  /** `TIME IMPORT PLACES`: where new connections go. A place is a cluster, with the number of its endpoints after a colon, if that matters. */
+  readonly expect?: readonly string[];
+  /** Verdicts that begin, in order: `cluster c2`, `endpoint web@c2/1`. Absent: not checked. */
+  readonly verdicts?: readonly string[];
+  /** Clients whose connections may be lost after eight seconds. No other may. */
+  readonly mayLose?: readonly string[];
+  /** Clients that never wait a second. */
+  readonly neverWait?: readonly string[];
+  /** Clusters that are reported as blind at the end. */
+  readonly blind?: readonly string[];
+  /** Seeds; one if absent. */
+  readonly seeds?: readonly number[];
+}
+
+/** The patience of clients. */
+const PATIENCE_MS = 8_000;
+const CLIENTS: Readonly<Record<string, string>> = {
+  ...{ a: "10.1.0.1", b: "10.1.0.2", c: "10.1.0.3", d: "10.1.0.4" },
+};
+
+interface Drop {
+  readonly from: number;
+  readonly until: number;
+  readonly who: string;
+  readonly where: string;
+  readonly loss: number;
+}
+
+/** Plays a history, and compares what happens with what is expected. */
+export async function play(history: History, seed: number): Promise<void> {
+  const chance = new Chance(seed);
+  const world = new HealthWorld(() => chance.next(), {
+    endpointRanges: declaredOf(history),
+    ...history.node,
+  });
+  for (const [name, endpoints] of Object.entries(history.serves)) {
+    const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
+    world.serve(own, endpoints, history.fact, namespace);
+  }
+  const drops = (history.drops ?? []).map(dropOf);
+  const addresses = addressesOf(world);
+  const lossOf = (endpoint: TcpEndpoint, cluster: string, client: string | undefined) =>
+    drops
+      .filter((one) => isIn(one, world.clock.now()) && concerns(one, client))
+      .filter(({ where }) => isPlace(where, endpoint, cluster, addresses))
+      .reduce((rest, { loss }) => rest * (1 - loss), 1);
+  world.network = lossOf;
+  world.ownNetwork = (endpoint, cluster) => lossOf(endpoint, cluster, undefined);
+  if (history.load !== undefined) {
+    const most = history.load;
+    world.delay = () => Math.round(chance.next() * most);
+  }
+  const calls = history.calls.map(callOf);
+  world.onStep = () => {
+    for (const call of calls) {
+      if (!isIn(call, world.clock.now()) || world.clock.now() < call.next) continue;
+      call.next += call.every;
+      world.call(keyOf(call.name), CLIENTS[call.client]);
+    }
+  };
+  const actions = [
+    ...(history.events ?? []).map((text) => actionOf(text, world)),
+    ...(history.expect ?? []).map((text) => expectationOf(text, world)),
+  ].toSorted((one, other) => one.at - other.at);
+  for (const { at, run } of actions) {
+    await world.pass(at - world.clock.now());
+    await run();
+  }
+  const end = world.clock.now();
+  world.onStep = () => undefined;
+  await world.pass(PATIENCE_MS);
+  checkConnections(history, world, end);
+  const begun = world.words.filter((word) => word.startsWith("silent"));
+  if (history.verdicts !== undefined) {
+    const named = history.verdicts.map((one) => namedOf(one, addresses));
+    assert.deepEqual(
+      begun,
+      named.map((one) => `silent ${one}`),
+    );
+  }
+  if (history.blind !== undefined) assert.deepEqual([...world.blind].sort(), history.blind);
+  await world.stop();
+}
+
+function checkConnections(history: History, world: HealthWorld, end: number): void {
+  const addressIn = (names: readonly string[] = []) =>
+    new Set(names.map((name) => CLIENTS[name] ?? name));
+  const mayLose = addressIn(history.mayLose);
+  const neverWait = addressIn(history.neverWait);
+  for (const { client, begun, established = Number.POSITIVE_INFINITY } of world.connections) {
+    const waited = established - begun;
+    const what = `${client} waited ${waited} ms from ${begun}: ${world.words.join(", ")}`;
+    if (begun <= end && !mayLose.has(client)) assert.ok(waited <= PATIENCE_MS, what);
+    if (neverWait.has(client)) assert.ok(waited < 1_000, what);
+  }
+}
+
+function declaredOf({ serves }: History): NodeFact["endpointRanges"] {
+  const clusters = Object.values(serves).flatMap((one) => Object.keys(one));
+  const ids = new Set(clusters.map((place) => place.split("/")[0] ?? ""));
+  return new Map([...ids].map((id) => [id, [cidr(`10.${id.slice(1)}.0.0/16`)]]));
+}
+
+function keyOf(name: string): ImportFact["key"] {
+  const [namespace, own] = name.includes("/") ? name.split("/") : ["demo", name];
+  return `${namespace}/${own}`;
+}
+
+/** The endpoints of each import in each cluster: `demo/web@c2`. */
+function addressesOf({ model }: HealthWorld): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { importKey, cluster, endpoints } of model.slices.values())
+    found.set(
+      `${importKey}@${cluster}`,
+      [...endpoints].map(({ address }) => address),
+    );
+  return found;
+}
+
+function placeOf(place: string): { readonly name: string; readonly index: number } {
+  const [, name = "", cluster = "", index = "0"] = /^(.+)@(\w+)(?:\/(\d+))?$/.exec(place) ?? [];
+  return { name: `${keyOf(name)}@${cluster}`, index: Number(index) };
+}
+
+function isPlace(
+  where: string,
+  { address }: TcpEndpoint,
+  cluster: string,
+  addresses: ReadonlyMap<string, readonly string[]>,
+): boolean {
+  if (!where.includes("@")) return where === "*" || where === cluster;
+  const { name, index } = placeOf(where);
+  const all = addresses.get(name) ?? [];
+  return index === 0 ? all.includes(address) : all[index - 1] === address;
+}
+
+/** `endpoint web@c2/1` as the source names it. */
+function namedOf(verdict: string, addresses: ReadonlyMap<string, readonly string[]>): string {
+  const [scope, place = ""] = verdict.split(" ");
+  if (scope === "cluster") return verdict;
+  const { name, index } = placeOf(place);
+  if (scope === "group") return `group ${name.replace("@", " ")} IPv4 8080`;
+  return `endpoint ${addresses.get(name)?.[index - 1]}:8080`;
+}
+
+function concerns({ who }: Drop, client: string | undefined): boolean {
+  if (who === "*") return true;
+  if (client === undefined) return who === "node";
+  return who === "clients" || CLIENTS[who] === client;
+}
+
+function isIn({ from, until }: { from: number; until: number }, now: number): boolean {
+  return now >= from && now < until;
+}
+
+function spanOf(text = "0-"): { readonly from: number; readonly until: number } {
+  const [from = "0", until = ""] = text.split("-");
+  return {
+    from: Number(from) * 1_000,
+    until: until === "" ? Number.POSITIVE_INFINITY : Number(until) * 1_000,
+  };
+}
+
+function dropOf(text: string): Drop {
+  const [span, path = "", loss = "1"] = text.split(" ");
+  const [who = "", where = ""] = path.split(">");
+  return { ...spanOf(span), who, where, loss: Number(loss) };
+}
+
+function callOf(text: string) {
+  const [client = "", name = "", every = "", span] = text.split(" ");
+  const { from, until } = spanOf(span);
+  return { client, name, every: Number(every) * 1_000, from, until, next: from };
+}
+
+interface Action {
+  /** Milliseconds. */
+  readonly at: number;
+  readonly run: () => void | Promise<void>;
+}
+
+function actionOf(text: string, world: HealthWorld): Action {
+  const [at, what] = text.split(" ");
+  const run = () => (what === "restart" ? world.restart() : world.evidence.flush());
+  return { at: Number(at) * 1_000, run };
+}
+
+function expectationOf(text: string, world: HealthWorld): Action {
+  const [at, name = "", ...places] = text.split(" ");
+  const run = () => {
+    const all = world.endpointsOf(keyOf(name));
+    const counts = new Map<string, number>();
+    for (const one of all) {
+      const cluster = `c${one.split(".")[1]}`;
+      counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
+    }
+    const hasCount = places.some((place) => place.includes(":"));
+    const found = [...counts].map(([id, count]) => (hasCount ? `${id}:${count}` : id));
+    assert.deepEqual(found.sort(), places.sort(), `at ${at} s: ${world.words.join(", ")}`);
+  };
+  return { at: Number(at) * 1_000, run };
+}
