@@ -204,7 +204,7 @@ export const FLAGS = {
     group: KERNEL,
     placeholder: "WHOSE",
     about:
-      "Endpoints that are used last while they do not answer this node: off, remote (of other clusters), all",
+      "Endpoints used last while they do not answer: off, remote (of other clusters), endpoints (own ones, too), all",
     read: oneOf(HEALTH_SCOPES),
     default: "remote",
   },

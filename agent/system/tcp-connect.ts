@@ -3,10 +3,14 @@ import { connect, type Socket } from "node:net";
 /** How a connect ended: with a connection, a refusal, nothing, or a fault of this node, which says nothing about the other one. */
 export type TcpAnswer = "accepted" | "refused" | "silent" | "unknown";
 
-/** Milliseconds after which connects begin: each sends one SYN, so that one that is lost does not matter. */
-const STARTS = [0, 250, 500];
+/** Milliseconds after which further connects begin: each sends one SYN, so that a lost one does not matter. */
+const STARTS = [250, 500];
 /** Milliseconds until it ends: TCP would repeat a SYN after a second (RFC 6298, 2.1). Longer than a round trip by satellite, of 600. */
 const TIMEOUT = 900;
+/** Milliseconds by which the timer may be late; otherwise load on the node has delayed it, and perhaps the answer, too. */
+const LATE = 100;
+/** Milliseconds that an answer gets more to arrive then. */
+const GRACE = 250;
 /** Errors by which the other end answers. */
 const REFUSALS = new Set(["ECONNREFUSED", "ECONNRESET"]);
 /** Errors of the path, which routers report: nothing answers, and nothing will. */
@@ -27,11 +31,21 @@ export function tcpConnect(
     socket.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
       if (REFUSALS.has(code)) resolve("refused");
       else if (!SILENT.has(code)) resolve("unknown");
-      else if (++failed === STARTS.length) resolve("silent");
+      else if (++failed > STARTS.length) resolve("silent");
     });
   };
+  const begun = performance.now();
+  // At once: a timer may be late.
+  open();
   const timers = STARTS.map((ms) => setTimeout(open, ms));
-  timers.push(setTimeout(() => resolve("silent"), TIMEOUT));
+  // Timers run before the answers that have arrived: these are read before the immediate runs.
+  const end = () => setImmediate(() => resolve("silent"));
+  const timeout = () => {
+    const isLate = performance.now() - begun > TIMEOUT + LATE;
+    if (isLate) timers.push(setTimeout(end, GRACE));
+    else end();
+  };
+  timers.push(setTimeout(timeout, TIMEOUT));
   const stopped = () => resolve("unknown");
   stop?.addEventListener("abort", stopped, { once: true });
   if (stop?.aborted) stopped();

@@ -125,7 +125,7 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: [
-      "agent/health/{evidence,health-events,health-rules,judge,verdict,verdicts,watched-endpoints}.ts",
+      "agent/health/{clusters,evaluate,evidence,health-events,health-rules,late-answers,turns,verdict,verdicts,watched-endpoints}.ts",
     ],
     may: [
       "./",
@@ -218,7 +218,7 @@ export const AGENT_RULES: readonly Rule[] = [
       "agent/config/**",
       "agent/backends/backend.ts",
       "agent/conntrack/**",
-      "agent/health/{health-events,judge,verdict}.ts",
+      "agent/health/{evaluate,health-events,verdict}.ts",
       "agent/model/facts.ts",
       "agent/observe/**",
       "agent/plan/**",

@@ -83,7 +83,16 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: "5m",
     severity: "warning",
     summary: "A node gets no answer from any other cluster.",
-    description: `${NODE} has had no answer from any other cluster for 5 minutes: its own uplink may be at fault. It uses their endpoints as before.`,
+    description: `${NODE} has had no answer from any other cluster for 5 minutes: its own uplink may be at fault. It uses their endpoints last.`,
+    runbook: "docs/guides/connections.md#endpoints-that-stop-answering",
+  },
+  {
+    alert: "ClustersetProbesBlocked",
+    expr: "max by (cluster, member) (clusterset_agent_health_blind) == 1",
+    for: "15m",
+    severity: "info",
+    summary: "Another cluster does not answer the nodes' probes.",
+    description: `{{ $labels.member }} has answered clients of a node${IN_CLUSTER} for 15 minutes, but not its probes: a network policy or a route does not admit nodes. Detecting its silent endpoints takes longer.`,
     runbook: "docs/guides/connections.md#endpoints-that-stop-answering",
   },
   {
