@@ -63,7 +63,7 @@ export const PLAN: readonly Row[] = [
   // Without root.
   row("check", "test/unit/{architecture,charts,documents,named-paths,plan}.test.ts"),
   row("all", "bench/connector/connector.test.ts", { needs: ["connector"] }),
-  row("unit", "test/states/*.test.ts", { random: true }),
+  row("unit", "test/{health,states}/*.test.ts", { random: true }),
   row(
     "unit",
     "{agent,common,controller}/**/*{-faults,histories,properties,random-changes}.test.ts",

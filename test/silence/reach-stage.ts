@@ -1,5 +1,5 @@
-import { type Attempt, now, parseAttempt } from "../../demo/attempt.ts";
 import { BACKEND } from "../backends.ts";
+import { type Attempt, now, parseAttempt } from "../connections/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
 import type { Process } from "../lab/process.ts";

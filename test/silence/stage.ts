@@ -10,7 +10,7 @@ import type { Namespace } from "../lab/namespace.ts";
 import { cutOff, reconnect } from "../lab/outage.ts";
 import { serve } from "../lab/programs.ts";
 import { SLOWNESS } from "../lab/slowness.ts";
-import { AgentProcess, ManifestDirectory } from "../stages/agent-process.ts";
+import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const VIPS = { IPv4: "241.0.0.10", IPv6: "fd00:241::10" } as const;
