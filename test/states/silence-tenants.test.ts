@@ -82,7 +82,8 @@ describe("a tenant with thousands of endpoints that do not exist", () => {
     assert.ok(world.words.includes(`silent endpoint ${dead}`));
     await world.pass(40_000, 20);
     // Each of its imports is found as a whole.
-    assert.equal(world.words.filter((word) => word.startsWith("silent group mallory")).length, 4);
+    const groups = world.words.filter((word) => word.startsWith("silent group mallory"));
+    assert.equal(new Set(groups).size, 4);
     const [next = ""] = world.endpointsOf("demo/web");
     nobody.add(next);
     await world.pass(PATIENCE, 20);
