@@ -31,11 +31,11 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: ## run the tests: 10 minutes on two processors, the first time 20 with all builds; needs root
+test: ## run the tests: 10 to 20 minutes on two processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts test
 
-test-all: test ## run all tests, as CI does: 30 minutes, the first time 45; needs root
+test-all: test ## run all tests: an hour on two processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts rest
 
