@@ -116,6 +116,16 @@ export class ProbeLog {
     return others.every(({ works }) => works) ? "assumed" : "blind";
   }
 
+  /** False if probes may not reach a group that clients reach: it was not calibrated yet, or that was silent. */
+  mayReach(group: Group, answered: readonly Answered[]): boolean {
+    const reach = this.reachOf(group);
+    if (reach === "works" || reach === "blind") return reach === "works";
+    const isDoubted = this.#doubts
+      .values()
+      .some(({ groups }) => groups.some(({ name }) => name === group.name));
+    return !isDoubted && !answered.some((one) => group.members.has(endpointName(one)));
+  }
+
   /** The best reach of a cluster's groups. */
   reachOfCluster(cluster: string): Reach {
     const all = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);

@@ -36,7 +36,7 @@ export interface Group {
 }
 
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
-const MOST_MISSES = 16;
+const MOST_MISSES = 64;
 
 /**
  * The endpoints whose silence matters. Looked up by a walk over all slices, some milliseconds with a hundred thousand endpoints: there is something to look up only
@@ -123,6 +123,17 @@ export class WatchedEndpoints {
   namespacesOf(cluster: string): number {
     const slices = [...this.#watched()].filter((slice) => clusterOf(slice) === cluster);
     return new Set(slices.map(namespaceOf)).size;
+  }
+
+  /** The number of addresses of a cluster, without those of `except`, and without those that the namespace `without` alone lists. */
+  countOf(cluster: string, except: ReadonlySet<string>, without: string): number {
+    const found = new Set<string>();
+    for (const slice of this.#watched()) {
+      if (clusterOf(slice) !== cluster || namespaceOf(slice) === without) continue;
+      for (const { address, condition } of slice.endpoints)
+        if (condition !== "not-ready" && !except.has(address)) found.add(address);
+    }
+    return found.size;
   }
 
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */

@@ -238,6 +238,15 @@ export const ALIVE: readonly History[] = [
     expect: ["15 web c2:6", "17 web c2:6"],
   },
   {
+    name: "one endpoint of a partly blind cluster dies: another import of the cluster stays",
+    serves: { web: { c2: 1, c3: 1 }, pay: { c2: 2, c3: 2 } },
+    calls: ["a web 0.5", "b pay 5"],
+    drops: ["0- node>pay@c2", "10- *>web@c2"],
+    expect: ["13 web c3", "20 pay c2", "60 web c3", "60 pay c2"],
+    verdicts: ["endpoint web@c2/1"],
+    neverWait: ["b"],
+  },
+  {
     name: "idle: nobody calls, and nothing is found",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 60"],
