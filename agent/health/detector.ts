@@ -1,5 +1,11 @@
 import { backoff } from "../../common/backoff.ts";
-import { type ClusterState, clusterState, ENOUGH_PROBES, isOnlyOf, type Probed } from "./clusters.ts";
+import {
+  type ClusterState,
+  clusterState,
+  ENOUGH_PROBES,
+  isOnlyOf,
+  type Probed,
+} from "./clusters.ts";
 import { evaluate, type Finding, hasAnswered } from "./evaluate.ts";
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";

@@ -149,6 +149,7 @@ export class HealthSource implements Source {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
     }
+    if (isUplink) await this.#ends.endAnswered(answered, watched);
     await this.#detector.look(overdue, answered, watched);
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {

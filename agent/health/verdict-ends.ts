@@ -1,7 +1,7 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import { soleOf } from "./clusters.ts";
-import { type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
+import { isOnlyOf, soleOf } from "./clusters.ts";
+import { type Answered, type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import type { ProbeLog } from "./probe-log.ts";
 import {
@@ -56,6 +56,19 @@ export class VerdictEnds {
       else if (clock.now() >= holdEnd(verdict))
         await this.#answered(verdict, missingOf(verdict, found), watched);
       else await this.#hold(verdict);
+    }
+  }
+
+  /** Ends verdicts on clusters of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
+  async endAnswered(answered: readonly Answered[], watched: WatchedEndpoints): Promise<void> {
+    const now = this.#options.clock.now();
+    for (const verdict of this.#options.verdicts.all) {
+      if (verdict.scope !== "cluster") continue;
+      const since = answered.filter(({ age }) => age < now - holdEnd(verdict));
+      const endpoints = [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
+        .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
+        .map(([one]) => one);
+      if (endpoints.length > 0) await this.#answered(verdict, endpoints, watched);
     }
   }
 
