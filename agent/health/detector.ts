@@ -90,7 +90,10 @@ export class Detector {
       });
       await this.#join(findings);
       await this.#conclude(answered, watched);
-      await this.#beginAll(findings.filter(({ isSilent }) => isSilent));
+      await this.#beginAll(
+        findings.filter((one) => one.isSilent && !this.#isContradicted(one)),
+        watched,
+      );
       this.#probe(findings, overdue, answered, watched);
     } else await this.#conclude(answered, watched);
   }
@@ -153,6 +156,18 @@ export class Detector {
     const result = await probes.probe(endpoint, cluster, own);
     if (hasAnswered({ result })) keepUntil(this.#closed, name, clock.now() + CLOSED_MS);
     else this.#closed.delete(name);
+  }
+
+  /** Clients alone say nothing about an endpoint that answers the node, such as one that a tenant lists for a cluster that does not exist. */
+  #isContradicted({ reason, endpoints }: Finding): boolean {
+    return reason === "clients-unanswered" && endpoints.some((one) => this.#hasAnsweredBefore(one));
+  }
+
+  /** All endpoints of a group, without those that another namespace lists, too: nobody has tried them. */
+  #membersOf({ members, namespace }: Group, watched: WatchedEndpoints): TcpEndpoint[] {
+    const all = [...members.values()];
+    const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
+    return all.filter((one) => !others.some((other) => other.members.has(endpointName(one))));
   }
 
   /** Others of a cluster, without groups that probes seem not to reach, and enough without those of any one namespace. */
@@ -224,7 +239,7 @@ export class Detector {
   }
 
   /** Begins verdicts on endpoints and groups. */
-  async #beginAll(found: readonly Finding[]): Promise<void> {
+  async #beginAll(found: readonly Finding[], watched: WatchedEndpoints): Promise<void> {
     const { clock, report, verdicts } = this.#options;
     const now = clock.now();
     let hasBegun = false;
@@ -238,7 +253,7 @@ export class Detector {
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
         const shown = endpoints.slice(0, MOST_ENDING);
         const proposed = verdicts.propose(scope, subject, owner, shown, now);
-        const members = scope === "group" ? [...group.members.values()] : [];
+        const members = scope === "group" ? this.#membersOf(group, watched) : [];
         const verdict = { ...proposed, members };
         if (!this.#hasRoom(verdict)) {
           const until = now + SKIPPED_MS.limited;

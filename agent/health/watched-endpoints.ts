@@ -2,6 +2,7 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { admits } from "../../api/health.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
+import { Endpoints } from "../model/endpoints.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
@@ -186,12 +187,23 @@ export class WatchedEndpoints {
       // A node without IPv6 would find all of its endpoints silent.
       if (!families.has(slice.family)) continue;
       if (!admits(fact.health ?? node.health, slice.cluster, node.cluster)) continue;
-      const ranges =
-        slice.cluster === undefined ? undefined : node.endpointRanges.get(slice.cluster);
-      // A cluster must not have this node connect to addresses that are not its own.
-      const endpoints = ranges ? slice.endpoints.within(ranges).inside : slice.endpoints;
+      const endpoints = this.#ownOf(slice);
       if (endpoints.length > 0 && portsOf(slice).length > 0) yield { ...slice, endpoints };
     }
+  }
+
+  /** Without addresses that are not its cluster's own: a slice may name any cluster and any address, and its clients must not decide about endpoints of others. */
+  #ownOf({ cluster, endpoints, family }: SliceFact): SliceFact["endpoints"] {
+    const { endpointRanges } = this.#facts.node;
+    const ranges = cluster === undefined ? undefined : endpointRanges.get(cluster);
+    if (ranges !== undefined) return endpoints.within(ranges).inside;
+    const ofOthers = endpoints.within([...endpointRanges.values()].flat());
+    if (ofOthers.inside.length === 0) return endpoints;
+    const rest = new Set(ofOthers.outside);
+    return Endpoints.of(
+      family,
+      [...endpoints].filter(({ address }) => rest.has(address)),
+    );
   }
 
   /** False if it may be here, or if only a slice says that it exists: a tenant may list one that always answers. */

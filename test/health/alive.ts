@@ -1,6 +1,8 @@
+import { cidr } from "../generators/facts.ts";
 import type { History } from "./history.ts";
 
 const OFTEN = "a web 0.05";
+const DECLARED = new Map(["c2", "c3"].map((id) => [id, [cidr(`10.${id.slice(1)}.0.0/16`)]]));
 
 /** Nothing dies: healthy endpoints keep their clients. */
 export const ALIVE: readonly History[] = [
@@ -282,5 +284,29 @@ export const ALIVE: readonly History[] = [
     expect: ["30 web c2:2"],
     mayLose: ["d"],
     neverWait: ["a"],
+  },
+  ...["declared", "unknown"].map(
+    (ranges): History => ({
+      node: { endpointRanges: ranges === "unknown" ? new Map() : DECLARED },
+      name: `a tenant lists an endpoint of another one for an invented cluster, and is not admitted: it stays; ranges are ${ranges}`,
+      serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c9: 0 } },
+      lists: ["mallory/trap c7 web@c2"],
+      calls: ["c mallory/trap 0.05 40-60", "d mallory/trap 0.05 40-60"],
+      drops: ["0- c>c2", "0- d>c2"],
+      expect: ["50 web c2", "60 web c2"],
+      verdicts: [],
+      mayLose: ["c", "d"],
+    }),
+  ),
+  {
+    name: "a tenant lists an endpoint of another one among dead ones: it stays",
+    serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c7: 60, c3: 1 } },
+    fact: { selectors: [] },
+    lists: ["mallory/trap c7 web@c2 mallory/trap@c7"],
+    node: { endpointRanges: DECLARED },
+    calls: ["c mallory/trap 0.3 40-42", "d mallory/trap 0.3 40-42"],
+    drops: ["0- *>c7", "0- c>c2", "0- d>c2"],
+    expect: ["39 web c2 c3", "42.5 web c2 c3", "50 web c2 c3", "60 web c2 c3"],
+    mayLose: ["c", "d"],
   },
 ];

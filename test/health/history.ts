@@ -13,6 +13,8 @@ export interface History {
   readonly name: string;
   /** Endpoints by import and place: `c2`, or `c1/n2` for a node of c1. This node is n1 of c1; c1 and c2 are in its region. */
   readonly serves: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** `IMPORT CLUSTER PLACE…`: a slice of an import names a cluster, and lists endpoints of others: `mallory/trap c7 web@c2`. */
+  readonly lists?: readonly string[];
   /** Changes of all imports. */
   readonly fact?: Partial<Omit<ImportFact, "vips">>;
   readonly node?: Partial<NodeFact>;
@@ -65,6 +67,13 @@ export async function play(history: History, seed: number): Promise<void> {
   for (const [name, endpoints] of Object.entries(history.serves)) {
     const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
     world.serve(own, endpoints, history.fact, namespace);
+  }
+  for (const one of history.lists ?? []) {
+    const [name = "", cluster = "", ...places] = one.split(" ");
+    const [namespace = "", own = ""] = keyOf(name).split("/");
+    const all = addressesOf(world);
+    const listed = places.flatMap((place) => all.get(placeOf(place).name) ?? []);
+    world.list(own, cluster, listed, namespace);
   }
   const drops = (history.drops ?? []).map(dropOf);
   const addresses = addressesOf(world);
