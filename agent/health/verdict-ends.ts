@@ -112,6 +112,8 @@ export class VerdictEnds {
     const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
     const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
     const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
+    // While it was probed, a verdict on the cluster may have replaced it.
+    if (!this.#options.verdicts.all.includes(verdict)) return;
     if (scope === "group" && !verdict.isTrial) this.#keep(verdict, endpoints);
     if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");

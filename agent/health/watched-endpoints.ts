@@ -62,6 +62,7 @@ export class WatchedEndpoints {
     const { node } = this.#facts;
     const addresses = new Set(endpoints.map(({ address }) => address));
     const wanted = new Set(endpoints.map(endpointName));
+    const ports = new Set(endpoints.map(({ port }) => port));
     const lists = Map.groupBy(
       this.#watched(),
       (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
@@ -72,7 +73,7 @@ export class WatchedEndpoints {
       const slices = [first, ...rest];
       if (!slices.some((one) => one.endpoints.includeAny(addresses))) continue;
       const cluster = clusterOf(first);
-      for (const port of new Set(slices.flatMap(portsOf))) {
+      for (const port of new Set(slices.flatMap(portsOf)).intersection(ports)) {
         const members = membersOf(slices, port, node);
         if (!members.keys().some((name) => wanted.has(name))) continue;
         const isOwn = cluster !== "" && cluster === node.cluster;
