@@ -85,7 +85,7 @@ export class Detector {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
         reachOf: (group) => probes.reachOf(group),
-        isLossy: (cluster) => this.#late.isLossy(cluster, now),
+        isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) => verdicts.hasExpired(name, now),
       });
       await this.#join(findings);

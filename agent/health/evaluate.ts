@@ -13,8 +13,8 @@ export interface ProbeRecord {
   readonly result: ProbeResult;
   readonly begun: number;
   readonly ended: number;
-  /** Probes without an answer in a row, this one included. */
-  readonly silentInRow: number;
+  /** When the last probes without an answer began, this one included; none after an answer. */
+  readonly silent: readonly number[];
 }
 
 /**
@@ -38,8 +38,8 @@ export interface Picture {
   /** By name of the endpoint. */
   readonly probes: ReadonlyMap<string, ProbeRecord>;
   readonly reachOf: (group: Group) => Reach;
-  /** True if connections to the cluster were answered late in the last minute. */
-  readonly isLossy: (cluster: string) => boolean;
+  /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
+  readonly isLossy: (group: Group) => boolean;
   /** True if the last verdict of this name ended without an answer. */
   readonly hasExpired: (name: string) => boolean;
 }
@@ -154,16 +154,17 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (!isSuspect(one)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
   if (isRecent && hasAnswered(probe)) return "answers-node";
-  const silentProbes = isRecent && probe.begun >= now - one.age ? probe.silentInRow : 0;
+  const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
+  const silentProbes = isRecent ? ofThisSilence.length : 0;
   const hasWitness = reach === "unknown" && silentProbes > 0;
   const strangers = strangersReason([one], context, hasWitness);
   if (reach === "works" || (reach === "assumed" && strangers !== "not-admitted")) {
-    const needed = context.isLossy(group.cluster) ? LOSSY_PROBES : 1;
+    const needed = context.isLossy(group) ? LOSSY_PROBES : 1;
     return silentProbes >= needed ? "probe-silent" : "probe-pending";
   }
   if (strangers !== undefined) return strangers;
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
-  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group.cluster));
+  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
 }
 
@@ -207,11 +208,11 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   if (reach === "works" || reach === "assumed") {
     // Each endpoint that clients call is probed: a verdict on the group is for the others.
     if (tried.length === group.members.size) return false;
-    return latest.filter(({ silentInRow }) => silentInRow > 0).length >= fewest;
+    return latest.filter(({ result }) => result === "silent").length >= fewest;
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
   if (isMany(tried)) return true;
-  return tried.filter(isSuspect).length >= fewest && !context.isLossy(group.cluster);
+  return tried.filter(isSuspect).length >= fewest && !context.isLossy(group);
 }
 
 function isProbeDue(one: Overdue, { reach, probes, now }: Context): boolean {

@@ -10,6 +10,8 @@ export type Probe = (endpoint: TcpEndpoint) => Promise<ProbeResult>;
 
 /** Endpoints and groups that are remembered. */
 const MOST_REMEMBERED = 4_096;
+/** Probes without an answer that are remembered besides the latest one. */
+const MOST_SILENT = 3;
 /** Milliseconds in which a client's answer shows that a silent probe was dropped on purpose. */
 const DOUBT_MS = 60_000;
 
@@ -77,9 +79,9 @@ export class ProbeLog {
     this.#pending.delete(name);
     this.#events.probed(result);
     const ended = this.#clock.now();
-    const before = this.#records.get(name)?.silentInRow ?? 0;
-    const silentInRow = result === "silent" ? before + 1 : 0;
-    const record = { result, begun, ended, silentInRow };
+    const before = this.#records.get(name)?.silent ?? [];
+    const silent = result === "silent" ? [...before.slice(-MOST_SILENT), begun] : [];
+    const record = { result, begun, ended, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
     if (hasAnswered(record)) for (const one of groups) this.#calibrate(one, endpoint, true, ended);

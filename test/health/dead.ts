@@ -288,6 +288,17 @@ export const DEAD: readonly History[] = [
     expect: ["19 web c2", "23.5 web c3"],
   },
   {
+    name: "a tenant whose endpoint answers late again and again does not delay the verdict on others",
+    serves: { web: { c2: 2, c3: 2 }, "mallory/late": { c2: 1 } },
+    calls: ["a web 3", "d mallory/late 4"],
+    drops: [
+      "0- node>c2",
+      ...Array.from({ length: 9 }, (_, i) => `${4 * i}-${4 * i + 1.5} d>c2`),
+      "30- *>web@c2",
+    ],
+    expect: ["29 web c2", "38 web c3"],
+  },
+  {
     name: "impatient clients that never repeat a SYN are many",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 0.1", "b web 0.1"],
