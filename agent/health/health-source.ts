@@ -145,6 +145,7 @@ export class HealthSource implements Source {
     const [verdicts, probes] = [this.#verdicts, this.#probes];
     const follow = (work: Promise<unknown>) => this.#follow(work);
     probes.observe(answered);
+    verdicts.forgive(answered, now);
     if (isCalibration) {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);

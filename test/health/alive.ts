@@ -249,6 +249,16 @@ export const ALIVE: readonly History[] = [
     neverWait: ["b"],
   },
   {
+    name: "blind, and the WAN fails for 2.5 s once a minute: clients are away for ten seconds each time, not for longer",
+    serves: { web: { c2: 1, c3: 1 } },
+    calls: ["a web 0.2"],
+    drops: [
+      "0- node>*",
+      ...Array.from({ length: 4 }, (_, i) => `${10 + 60 * i}-${12.5 + 60 * i} *>c2`),
+    ],
+    expect: ["13 web c3", "25 web c2", "85 web c2", "145 web c2", "193 web c3", "205 web c2"],
+  },
+  {
     name: "idle: nobody calls, and nothing is found",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 60"],
