@@ -25,6 +25,8 @@ export interface History {
    * first, second, … endpoint (`web@c2/1`). LOSS is the part of round trips that is lost, all if absent.
    */
   readonly drops?: readonly string[];
+  /** Clusters whose answers arrive by another link than the route to them. */
+  readonly unseen?: readonly string[];
   /** Events: `TIME restart`, `TIME flush`. */
   readonly events?: readonly string[];
   /** Milliseconds by which each timer of the agent is late, at most. */
@@ -83,6 +85,7 @@ export async function play(history: History, seed: number): Promise<void> {
       .filter(({ where }) => isPlace(where, endpoint, cluster, addresses))
       .reduce((rest, { loss }) => rest * (1 - loss), 1);
   world.network = lossOf;
+  world.unseen = new Set(history.unseen);
   world.ownNetwork = (endpoint, cluster) => lossOf(endpoint, cluster, undefined);
   if (history.load !== undefined) {
     const most = history.load;
