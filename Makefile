@@ -31,11 +31,11 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: ## run the tests: 10 to 20 minutes on two processors, more the first time; needs root
+test: ## run the tests: 20 minutes on two busy processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts test
 
-test-all: test ## run all tests: an hour on two processors, more the first time; needs root
+test-all: test ## run all tests, before a release; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts rest
 

@@ -5,7 +5,7 @@ import type { Candidate } from "./candidates.ts";
 import { type ChoicePolicy, choose } from "./choose.ts";
 
 interface Case {
-  /** Each endpoint, and what becomes of it: `+` if it takes traffic, else why not. */
+  /** Each endpoint with its result: `+` if it takes traffic, else the reason. */
   readonly endpoints: string;
   readonly policy?: Partial<ChoicePolicy>;
   /** Index of the tier in use before. */
