@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { renderedComponents } from "./components.ts";
+import { sourcesDigest } from "./sources.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
@@ -13,6 +14,7 @@ export function rendered(kubectl: string): Record<string, unknown> {
   const files = (...names: readonly string[]) =>
     names.flatMap((name) => objectsIn(readFileSync(join(DEPLOY, name), "utf8")));
   return {
+    sources: sourcesDigest(),
     crds: files(
       ...["clusterproperties", "serviceexports", "serviceimports"].map((n) => `crds/${n}.yaml`),
     ),

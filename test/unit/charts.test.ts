@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import manifests from "../../cli/install/manifests.json" with { type: "json" };
 import packageJson from "../../package.json" with { type: "json" };
 import { chartFiles } from "../../scripts/charts/chart-files.ts";
 import { templateText } from "../../scripts/charts/template.ts";
+import { sourcesDigest } from "../../scripts/manifests/sources.ts";
 
-// Files of deploy/charts that are made of others are up to date. What Helm renders, test/packages shows.
+// Files that are made of others are up to date: deploy/charts, and the manifests that the plugin carries. What Helm renders, test/packages shows.
 
 const root = join(import.meta.dirname, "../..");
 const template = { source: "a.yaml", path: "a.yaml" };
@@ -17,6 +19,14 @@ test("templates, copies and the schema of charts are those of their sources (nod
   for (const [file, text] of files) {
     assert.equal(readFileSync(join(root, file), "utf8"), text, `${file} is behind its source`);
   }
+});
+
+test("the manifests that kubectl clusterset carries are made of these files of deploy", () => {
+  assert.equal(
+    manifests.sources,
+    sourcesDigest(),
+    "run node scripts/manifests.ts --write after a change in deploy",
+  );
 });
 
 test("charts have the version of the release", () => {
