@@ -28,14 +28,16 @@ export function verdictOf(outcomes: readonly Outcome[], retry: Outcome | undefin
 }
 
 /** One line for a job that ended. */
-export function jobLine({ job, passed, skipped, failures, seconds }: Outcome): string {
+export function jobLine(outcome: Outcome): string {
+  const { job, passed, skipped, failures, seconds, cpuSeconds } = outcome;
   const counts = [
     ...(passed > 0 ? [`${passed} passed`] : []),
     ...(failures.length > 0 ? [`${failures.length} FAILED`] : []),
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
   ];
   const said = counts.length === 0 ? "passed" : counts.join(", ");
-  return `${shortName(job)}: ${said} in ${clock(seconds)}`;
+  const cost = cpuSeconds === undefined ? "" : `, ${Math.round(cpuSeconds)} s of a processor`;
+  return `${shortName(job)}: ${said} in ${clock(seconds)}${cost}`;
 }
 
 /** What runs, and the expected time left. */
@@ -60,13 +62,14 @@ export function closingText(
   const sum = (count: (outcome: Outcome) => number): number =>
     outcomes.reduce((total, outcome) => total + count(outcome), 0);
   const passed = sum((outcome) => outcome.passed) + forgiven.length;
+  const cpu = sum((outcome) => outcome.cpuSeconds ?? 0);
   return [
     ...forgiven.map((failure) => failureText("FORGIVEN (passed when repeated)", failure)),
     ...failures.flatMap((failure) => [
       failureText("FAILED", failure),
       `  repeat: SEED=${seed} node scripts/test.ts ${failure.file}`,
     ]),
-    `${isWell ? "passed" : "FAILED"} in ${clock(seconds)}`,
+    `${isWell ? "passed" : "FAILED"} in ${clock(seconds)}, ${Math.round(cpu)} s of a processor`,
     `${passed} passed, ${failures.length} failed, ${sum((outcome) => outcome.skipped)} skipped`,
   ].join("\n");
 }

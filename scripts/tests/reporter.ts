@@ -1,6 +1,15 @@
+import { readFileSync } from "node:fs";
 import type { TestEvent } from "node:test/reporters";
 
-/** What the pool learns of a test file, one line of JSON each. Suites are not reported. */
+/** What the pool learns of a job, one line of JSON each: first its tests, then what they cost. */
+export type Line = Result | Cost;
+
+/** The processor time of the job's process and of the processes that it started and waited for. */
+export interface Cost {
+  readonly cpuSeconds: number;
+}
+
+/** A test. Suites are not reported. */
 export interface Result {
   readonly file: string;
   readonly name: string;
@@ -16,8 +25,16 @@ const REASON_LINES = 12;
 export default async function* results(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of events) {
     const result = resultOf(event);
-    if (result !== undefined) yield `${JSON.stringify(result)}\n`;
+    if (result !== undefined) yield `${JSON.stringify(result satisfies Line)}\n`;
   }
+  yield `${JSON.stringify({ cpuSeconds: cpuSeconds() } satisfies Line)}\n`;
+}
+
+/** proc(5): fields 14 to 17 of stat, in ticks, of which Linux has 100 in a second. The name before them may contain spaces. */
+function cpuSeconds(): number {
+  const [, fields = ""] = readFileSync("/proc/self/stat", "utf8").split(") ");
+  const ticks = fields.split(" ").slice(11, 15).map(Number);
+  return ticks.reduce((sum, each) => sum + each, 0) / 100;
 }
 
 function resultOf(event: TestEvent): Result | undefined {

@@ -4,7 +4,7 @@ import { relative } from "node:path";
 import { COMPILED } from "./compiled.ts";
 import type { Job } from "./jobs.ts";
 import { ROOT } from "./plan.ts";
-import type { Result } from "./reporter.ts";
+import type { Line, Result } from "./reporter.ts";
 
 /** A test that failed. */
 export interface Failure {
@@ -21,6 +21,8 @@ export interface Outcome {
   readonly skipped: number;
   readonly failures: readonly Failure[];
   readonly seconds: number;
+  /** Processor time; undefined for the virtual machine and for a process that ended early. */
+  readonly cpuSeconds: number | undefined;
   /** Where everything is that the job printed. */
   readonly log: string;
 }
@@ -69,12 +71,15 @@ export async function runJob(
   clearTimeout(timer);
   stop.removeEventListener("abort", onStop);
   const seconds = (performance.now() - begun) / 1_000;
-  const results = readResults(events);
+  const lines = readLines(events);
+  const results = lines.filter((line) => "outcome" in line);
+  const cpuSeconds = lines.find((line) => "cpuSeconds" in line)?.cpuSeconds;
   const failures = failuresOf(job, results, cause ?? ended, log);
   const count = (outcome: Result["outcome"]): number =>
     results.filter((result) => result.outcome === outcome).length;
   return {
     ...{ job, passed: count("passed"), skipped: count("skipped"), failures, seconds, log },
+    cpuSeconds,
   };
 }
 
@@ -118,7 +123,7 @@ function guestCommandOf(
   ];
 }
 
-function readResults(events: string): Result[] {
+function readLines(events: string): Line[] {
   let text: string;
   try {
     text = readFileSync(events, "utf8");
@@ -127,7 +132,7 @@ function readResults(events: string): Result[] {
     return [];
   }
   const lines = text.split("\n").slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as Result);
+  return lines.map((line) => JSON.parse(line) as Line);
 }
 
 function failuresOf(job: Job, results: readonly Result[], ended: string, log: string): Failure[] {

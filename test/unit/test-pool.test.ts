@@ -13,7 +13,15 @@ function job(name: string, seconds: number, options: Partial<Job> = {}): Job {
 }
 
 function outcome(of: Job, ...failures: readonly Failure[]): Outcome {
-  return { job: of, passed: 2, skipped: 0, failures, seconds: of.seconds, log: "log" };
+  return {
+    job: of,
+    passed: 2,
+    skipped: 0,
+    failures,
+    seconds: of.seconds,
+    cpuSeconds: 3,
+    log: "log",
+  };
 }
 
 /** Runs jobs in a pool whose jobs end when the test says so; shows what begins and ends. */
@@ -153,7 +161,7 @@ test("the last lines name the file, the test, the reason and the command that re
     1 !== 2
     at x
   repeat: SEED=7 node scripts/test.ts a.test.ts
-FAILED in 1:01
+FAILED in 1:01, 6 s of a processor
 4 passed, 1 failed, 0 skipped`,
   );
 });
@@ -163,6 +171,6 @@ test("a file that passed when it was repeated is named with its reason", () => {
   const verdict = verdictOf([bad], outcome(bad.job));
   assert.match(
     closingText([bad], verdict, "1", 5),
-    /^FORGIVEN \(passed when repeated\) a\.test\.ts: a promise\n {4}1 !== 2\n[\s\S]*passed in 0:05\n3 passed, 0 failed, 0 skipped$/,
+    /^FORGIVEN \(passed when repeated\) a\.test\.ts: a promise\n {4}1 !== 2\n[\s\S]*passed in 0:05, 3 s of a processor\n3 passed, 0 failed, 0 skipped$/,
   );
 });
