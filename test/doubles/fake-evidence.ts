@@ -28,6 +28,8 @@ export class FakeEvidence implements Evidence {
   readonly #repeated: Unanswered = new Map();
   readonly #callers: Pairs = new Map();
   readonly #accepted: Pairs = new Map();
+  /** When expired elements were last removed: nothing expires until the clock moves. */
+  #expiredAt = Number.NEGATIVE_INFINITY;
   #nextSample = 0;
   readonly #silent = new Map<string, SilentEndpoint & { readonly until: number }>();
 
@@ -144,6 +146,8 @@ export class FakeEvidence implements Evidence {
 
   #expire(): void {
     const now = this.#clock.now();
+    if (now === this.#expiredAt) return;
+    this.#expiredAt = now;
     for (const set of [this.#waiting, this.#repeated]) {
       for (const [name, { since }] of set) if (now - since >= WAITING_MS) set.delete(name);
     }

@@ -64,13 +64,18 @@ export class HealthWorld {
   refusing: ReadonlySet<string> = new Set();
   readonly #random: () => number;
   readonly #clusters = new Map<string, string>();
+  /** Those that may send another SYN. */
+  readonly #open = new Set<Connection>();
+  /** What each import is translated to, until something changes. */
+  readonly #plans = new Map<ImportFact["key"], readonly TcpEndpoint[]>();
+  #plannedFor: NodeFact | undefined;
   #source: HealthSource;
 
   constructor(random: () => number, node: Partial<NodeFact> = {}) {
     this.#random = random;
     this.node = nodeFact(node);
     this.model.listed();
-    this.#source = this.#open();
+    this.#source = this.#start();
   }
 
   /** An import `demo/NAME`, or in another namespace, with so many endpoints in each of these places: `c2`, or `c1/n2` for a node of c1. */
@@ -82,6 +87,7 @@ export class HealthWorld {
   ): void {
     const index = [...this.model.keys()].length + 1;
     const key = `${namespace}/${name}` as const;
+    this.#plans.clear();
     this.model.setImport(
       importFact({ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] }),
       0,
@@ -107,6 +113,7 @@ export class HealthWorld {
     endpoints: readonly (string | EndpointFact)[],
     namespace = "demo",
   ): void {
+    this.#plans.clear();
     this.model.setSlice(
       sliceFact({
         ...{ key: `${namespace}/${name}-${cluster}`, importKey: `${namespace}/${name}`, endpoints },
@@ -141,10 +148,10 @@ export class HealthWorld {
         if (this.#random() < (calls * STEP) / 1000) this.call(key, client);
       }
       this.onStep();
-      for (const one of this.connections) this.#repeat(one);
+      for (const one of this.#open) this.#repeat(one);
       this.clock.advance(STEP);
-      // The source reads, decides and writes between two steps.
-      for (let i = 0; i < 8; i++) await turn();
+      // The source reads, decides and writes between two steps: everything here is done by promises.
+      await turn();
     }
   }
 
@@ -153,6 +160,7 @@ export class HealthWorld {
     const begun = this.clock.now();
     const one: Connection = { importKey, client, begun, syns: 0, endpoint: undefined };
     this.connections.push(one);
+    this.#open.add(one);
     return one;
   }
 
@@ -167,7 +175,8 @@ export class HealthWorld {
   async restart(): Promise<void> {
     await this.stop();
     this.model.setSilence({ endpoints: new Map(), clusters: new Map() }, this.clock.now());
-    this.#source = this.#open();
+    this.#plans.clear();
+    this.#source = this.#start();
   }
 
   async stop(): Promise<void> {
@@ -182,7 +191,7 @@ export class HealthWorld {
     }
   }
 
-  #open(): HealthSource {
+  #start(): HealthSource {
     const source = new HealthSource({
       evidence: this.evidence,
       watched: () =>
@@ -199,7 +208,10 @@ export class HealthWorld {
       events: this.#events(),
     });
     const recorder = new SourceRecorder();
-    recorder.silenceChanged = (silence, at) => this.model.setSilence(silence, at);
+    recorder.silenceChanged = (silence, at) => {
+      this.model.setSilence(silence, at);
+      this.#plans.clear();
+    };
     source.start(recorder);
     return source;
   }
@@ -229,8 +241,13 @@ export class HealthWorld {
 
   #repeat(one: Connection): void {
     const due = SYNS[one.syns];
-    if (one.established !== undefined || due === undefined || this.clock.now() < one.begun + due)
-      return;
+    if (due !== undefined && this.clock.now() < one.begun + due) return;
+    if (due !== undefined && this.#send(one)) one.established = this.clock.now() + STEP;
+    if (due === undefined || one.established !== undefined) this.#open.delete(one);
+  }
+
+  /** Sends a SYN of a connection; true if it is answered. */
+  #send(one: Connection): boolean {
     const chosen = this.#chosen(one.importKey);
     const known = one.endpoint;
     // An unanswered entry is deleted once its endpoint gets no new connections.
@@ -238,9 +255,9 @@ export class HealthWorld {
     const endpoint = stays ? known : chosen[Math.floor(this.#random() * chosen.length)];
     one.endpoint = endpoint;
     one.syns++;
-    if (endpoint === undefined) return;
+    if (endpoint === undefined) return false;
     this.evidence.sent(endpoint, one.client, stays === true);
-    if (this.#syn(endpoint, one.client)) one.established = this.clock.now() + STEP;
+    return this.#syn(endpoint, one.client);
   }
 
   /** As agent/system/tcp-connect.ts: three SYNs, and an answer within 900 ms. */
@@ -258,8 +275,15 @@ export class HealthWorld {
   }
 
   #chosen(importKey: ImportFact["key"]): readonly TcpEndpoint[] {
+    if (this.#plannedFor !== this.node) this.#plans.clear();
+    this.#plannedFor = this.node;
+    const known = this.#plans.get(importKey);
+    if (known !== undefined) return known;
     const view = this.model.view(importKey);
-    return view === undefined ? [] : (planImport(view, this.node).services[0]?.endpoints ?? []);
+    const chosen =
+      view === undefined ? [] : (planImport(view, this.node).services[0]?.endpoints ?? []);
+    this.#plans.set(importKey, chosen);
+    return chosen;
   }
 }
 
