@@ -15,7 +15,9 @@ export interface ClusterPicture {
   readonly suspects: readonly Probed[];
   /** Other endpoints of the cluster, chosen at random. */
   readonly samples: readonly Probed[];
-  /** Endpoints that have answered clients since the first of these probes. */
+  /** Addresses without a verdict that other namespaces list for the cluster, or all for an empty text. */
+  readonly countWithout: (namespace: string) => number;
+  /** Endpoints that have answered clients since the suspects owe answers. */
   readonly answered: readonly Omit<Probed, "result">[];
   /** True if the cluster has declared its ranges: each answer is its own. Otherwise a namespace may list an address that always answers. */
   readonly isDeclared: boolean;
@@ -34,6 +36,9 @@ export type ClusterState =
 
 const NOT_SILENT: ClusterState = { isSilent: false };
 
+/** Silent probes that a verdict needs, or as many as there are addresses. Where a third of a cluster is dead, such as a zone, so many are once in 700 times. */
+export const ENOUGH_PROBES = 6;
+
 /** Derives the state of a cluster from probes and answers to clients. PURE. */
 export function clusterState(picture: ClusterPicture): ClusterState {
   const { suspects, samples, isDeclared, reach } = picture;
@@ -48,6 +53,7 @@ export function clusterState(picture: ClusterPicture): ClusterState {
   const rest = probed.filter(({ namespaces }) => !isOnlyOf(namespaces, except));
   if (!rest.every(isSilent) || !suspects.some((one) => isSilent(one) && rest.includes(one)))
     return NOT_SILENT;
+  if (rest.length < Math.min(ENOUGH_PROBES, picture.countWithout(except))) return NOT_SILENT;
   return { isSilent: true, endpoints: rest.map(({ endpoint }) => endpoint), except };
 }
 

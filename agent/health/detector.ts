@@ -1,5 +1,11 @@
 import { backoff } from "../../common/backoff.ts";
-import { type ClusterState, clusterState, isOnlyOf, type Probed } from "./clusters.ts";
+import {
+  type ClusterState,
+  clusterState,
+  ENOUGH_PROBES,
+  isOnlyOf,
+  type Probed,
+} from "./clusters.ts";
 import { evaluate, type Finding, hasAnswered } from "./evaluate.ts";
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";
@@ -16,8 +22,10 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
   readonly stop: AbortSignal;
 }
 
-/** Endpoints of a cluster that are probed at once. Where a third of it is dead, such as a zone, all of six samples are once in 700 times. */
-const MOST = { suspects: 4, samples: 6 };
+/** Endpoints of a cluster that are probed at once. */
+const MOST = { suspects: 4, samples: ENOUGH_PROBES };
+/** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
+const LATELY_MS = 5_000;
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
 /** Endpoints of which each ends the verdict on their cluster or group. */
@@ -33,7 +41,8 @@ const MOST_KEPT = 4_096;
 
 /** Probes of a cluster: of endpoints that owe answers, and of others. */
 interface Examination {
-  readonly begun: number;
+  /** Since when the suspects owe answers, in milliseconds of the clock. */
+  readonly since: number;
   readonly suspects: readonly TcpEndpoint[];
   readonly samples: readonly TcpEndpoint[];
 }
@@ -76,13 +85,16 @@ export class Detector {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
         reachOf: (group) => probes.reachOf(group),
-        isLossy: (cluster) => this.#late.isLossy(cluster, now),
+        isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) => verdicts.hasExpired(name, now),
       });
       await this.#join(findings);
       await this.#conclude(answered, watched);
-      await this.#beginAll(findings.filter(({ isSilent }) => isSilent));
-      this.#probe(findings, watched);
+      await this.#beginAll(
+        findings.filter((one) => one.isSilent && !this.#isContradicted(one)),
+        watched,
+      );
+      this.#probe(findings, overdue, answered, watched);
     } else await this.#conclude(answered, watched);
   }
 
@@ -97,7 +109,12 @@ export class Detector {
   }
 
   /** Begins probes of endpoints that need one, and of others of their cluster to compare with. */
-  #probe(findings: readonly Finding[], watched: WatchedEndpoints): void {
+  #probe(
+    findings: readonly Finding[],
+    overdue: readonly Overdue[],
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): void {
     const { follow, probes, verdicts } = this.#options;
     const wanted = findings.filter(({ wantsProbe }) => wantsProbe);
     const byCluster = Map.groupBy(wanted, ({ group }) => group.cluster);
@@ -113,11 +130,16 @@ export class Detector {
       if (suspects.length === 0) continue;
       const isNew = suspects.some((one) => !this.#hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
-      const samples = hasSamples ? this.#samplesOf(cluster, suspects, watched) : [];
+      const samples = hasSamples ? this.#samplesOf(cluster, suspects, answered, watched) : [];
       for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
-      for (const one of samples) follow(probes.probe(one, cluster, watched.groupsOf([one])));
+      for (const one of samples)
+        if (!probes.isPending(one)) follow(probes.probe(one, cluster, watched.groupsOf([one])));
       if (hasSamples) {
-        this.#examinations.set(cluster, { begun: this.#options.clock.now(), suspects, samples });
+        const names = new Set(suspects.map(endpointName));
+        const owing = overdue.filter((one) => names.has(endpointName(one)));
+        const age = Math.max(0, ...owing.map((one) => one.age));
+        const since = this.#options.clock.now() - Math.min(age, LATELY_MS);
+        this.#examinations.set(cluster, { since, suspects, samples });
       }
     }
   }
@@ -136,10 +158,23 @@ export class Detector {
     else this.#closed.delete(name);
   }
 
-  /** Others of a cluster, without groups that probes do not reach, and enough without those of any one namespace. */
+  /** Clients alone say nothing about an endpoint that answers the node, such as one that a tenant lists for a cluster that does not exist. */
+  #isContradicted({ reason, endpoints }: Finding): boolean {
+    return reason === "clients-unanswered" && endpoints.some((one) => this.#hasAnsweredBefore(one));
+  }
+
+  /** All endpoints of a group, without those that another namespace lists, too: nobody has tried them. */
+  #membersOf({ members, namespace }: Group, watched: WatchedEndpoints): TcpEndpoint[] {
+    const all = [...members.values()];
+    const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
+    return all.filter((one) => !others.some((other) => other.members.has(endpointName(one))));
+  }
+
+  /** Others of a cluster, without groups that probes seem not to reach, and enough without those of any one namespace. */
   #samplesOf(
     cluster: string,
     suspects: readonly TcpEndpoint[],
+    answered: readonly Answered[],
     watched: WatchedEndpoints,
   ): TcpEndpoint[] {
     const { probes, verdicts } = this.#options;
@@ -149,8 +184,7 @@ export class Detector {
     for (const address of verdicts.silence.endpoints.keys()) except.add(address);
     return watched
       .sample(cluster, MOST.samples + more, except)
-      .filter((one) => !probes.isPending(one))
-      .filter((one) => watched.groupsOf([one]).some((group) => probes.reachOf(group) !== "blind"));
+      .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, answered)));
   }
 
   /** Evaluates examinations whose probes have ended. */
@@ -167,13 +201,14 @@ export class Detector {
 
   #stateOf(
     cluster: string,
-    { begun, suspects, samples }: Examination,
+    { since, suspects, samples }: Examination,
     answered: readonly Answered[],
     watched: WatchedEndpoints,
   ): ClusterState {
-    const { clock, probes } = this.#options;
-    const since = clock.now() - begun;
-    const lately = answered.filter(({ age }) => age < since);
+    const { clock, probes, verdicts } = this.#options;
+    const { endpoints: silent } = verdicts.silence;
+    const passed = clock.now() - since;
+    const lately = answered.filter(({ age }) => age < passed);
     const listed = watched.byCluster([...suspects, ...samples, ...lately]).get(cluster);
     const namespacesOf = (one: TcpEndpoint) => listed?.get(one) ?? new Set<string>();
     const probed = (endpoint: TcpEndpoint): Probed => {
@@ -185,6 +220,7 @@ export class Detector {
       answered: lately
         .filter((one) => listed?.has(one))
         .map((endpoint) => ({ endpoint, namespaces: namespacesOf(endpoint) })),
+      countWithout: (namespace) => watched.countOf(cluster, new Set(silent.keys()), namespace),
       isDeclared: watched.isDeclared(cluster),
       reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
     });
@@ -203,7 +239,7 @@ export class Detector {
   }
 
   /** Begins verdicts on endpoints and groups. */
-  async #beginAll(found: readonly Finding[]): Promise<void> {
+  async #beginAll(found: readonly Finding[], watched: WatchedEndpoints): Promise<void> {
     const { clock, report, verdicts } = this.#options;
     const now = clock.now();
     let hasBegun = false;
@@ -217,7 +253,7 @@ export class Detector {
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
         const shown = endpoints.slice(0, MOST_ENDING);
         const proposed = verdicts.propose(scope, subject, owner, shown, now);
-        const members = scope === "group" ? [...group.members.values()] : [];
+        const members = scope === "group" ? this.#membersOf(group, watched) : [];
         const verdict = { ...proposed, members };
         if (!this.#hasRoom(verdict)) {
           const until = now + SKIPPED_MS.limited;

@@ -13,8 +13,8 @@ export interface ProbeRecord {
   readonly result: ProbeResult;
   readonly begun: number;
   readonly ended: number;
-  /** Probes without an answer in a row, this one included. */
-  readonly silentInRow: number;
+  /** When the last probes without an answer began, this one included; none after an answer. */
+  readonly silent: readonly number[];
 }
 
 /**
@@ -38,8 +38,8 @@ export interface Picture {
   /** By name of the endpoint. */
   readonly probes: ReadonlyMap<string, ProbeRecord>;
   readonly reachOf: (group: Group) => Reach;
-  /** True if connections to the cluster were answered late in the last minute. */
-  readonly isLossy: (cluster: string) => boolean;
+  /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
+  readonly isLossy: (group: Group) => boolean;
   /** True if the last verdict of this name ended without an answer. */
   readonly hasExpired: (name: string) => boolean;
 }
@@ -90,13 +90,15 @@ const PROBE_AGAIN_MS = 3_000;
 /** Silent probes in a row that show a dead endpoint on a lossy path. */
 const LOSSY_PROBES = 2;
 /** Milliseconds for which a group that answers one client shows that another one is not admitted. */
-const LATELY_MS = 30_000;
+const LATELY_MS = 120_000;
 /** Clients that must be unanswered if none of them was ever answered. */
 const MIN_STRANGERS = 2;
 /** SYNs without an answer that exclude loss: with 30 % in each direction, 0.1 % of ten are lost. */
 const MANY_SYNS = 10;
 /** Milliseconds after which so many SYNs decide. */
 const MANY_SYNS_MS = 1_500;
+/** Of first SYNs, the part that is repeated at least after 1.5 s where nothing answers. */
+const MIN_REPEATED = 0.25;
 /** Repeated SYNs of one slow client, and milliseconds since the first of them. Its next SYN leaves 7 s after the first (Linux before 6.5). */
 const SLOW = { repeats: 2, ms: 2_250 };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
@@ -154,16 +156,19 @@ function reasonOf(one: Overdue, context: Context): Reason {
   if (!isSuspect(one)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
   if (isRecent && hasAnswered(probe)) return "answers-node";
-  const silentProbes = isRecent && probe.begun >= now - one.age ? probe.silentInRow : 0;
-  const hasWitness = reach === "unknown" && silentProbes > 0;
+  const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
+  const silentProbes = isRecent ? ofThisSilence.length : 0;
+  const isUntried = reach === "unknown" && context.answeredAge === Infinity;
+  const hasWitness = isUntried && silentProbes > 0;
   const strangers = strangersReason([one], context, hasWitness);
   if (reach === "works" || (reach === "assumed" && strangers !== "not-admitted")) {
-    const needed = context.isLossy(group.cluster) ? LOSSY_PROBES : 1;
+    const needed = context.isLossy(group) ? LOSSY_PROBES : 1;
     return silentProbes >= needed ? "probe-silent" : "probe-pending";
   }
   if (strangers !== undefined) return strangers;
+  if (mayBeUnseen([one], context)) return "too-few-syns";
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
-  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group.cluster));
+  const isEnough = isMany([one]) || (isSlow && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
 }
 
@@ -176,6 +181,13 @@ function isSuspect({ age, syns, repeats, repeatedAge }: Overdue): boolean {
 function isMany(tried: readonly Overdue[]): boolean {
   const sent = tried.reduce((sum, { syns, repeats }) => sum + syns + repeats, 0);
   return sent >= MANY_SYNS && tried.some(({ age }) => age >= MANY_SYNS_MS);
+}
+
+/** True if answers may arrive by a link where they are not seen: none of the group was, and few SYNs were repeated. One that was answered is not. */
+function mayBeUnseen(tried: readonly Overdue[], { answeredAge }: Context): boolean {
+  const syns = tried.reduce((sum, one) => sum + one.syns, 0);
+  const repeats = tried.reduce((sum, one) => sum + one.repeats, 0);
+  return answeredAge === Infinity && repeats < MIN_REPEATED * syns;
 }
 
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
@@ -207,11 +219,12 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   if (reach === "works" || reach === "assumed") {
     // Each endpoint that clients call is probed: a verdict on the group is for the others.
     if (tried.length === group.members.size) return false;
-    return latest.filter(({ silentInRow }) => silentInRow > 0).length >= fewest;
+    return latest.filter(({ result }) => result === "silent").length >= fewest;
   }
   if (strangersReason(tried, context, false) !== undefined) return false;
+  if (mayBeUnseen(tried, context)) return false;
   if (isMany(tried)) return true;
-  return tried.filter(isSuspect).length >= fewest && !context.isLossy(group.cluster);
+  return tried.filter(isSuspect).length >= fewest && !context.isLossy(group);
 }
 
 function isProbeDue(one: Overdue, { reach, probes, now }: Context): boolean {

@@ -145,10 +145,12 @@ export class HealthSource implements Source {
     const [verdicts, probes] = [this.#verdicts, this.#probes];
     const follow = (work: Promise<unknown>) => this.#follow(work);
     probes.observe(answered);
+    verdicts.forgive(answered, now);
     if (isCalibration) {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
     }
+    if (isUplink) await this.#ends.endAnswered(answered, watched);
     await this.#detector.look(overdue, answered, watched);
     if (!verdicts.any) this.#setUplink(false);
     else if (isUplink) {

@@ -9,10 +9,10 @@ const LOSSY = 2;
 /** Milliseconds within which late answers are of one outage. */
 const OUTAGE_MS = 3_000;
 
-/** Clients that were answered after their SYN was repeated, by cluster: the path to it loses packets. */
+/** Clients that were answered after their SYN was repeated: the path to a cluster loses packets. By namespace and cluster, because a tenant may repeat SYNs as it likes. */
 export class LateAnswers {
-  /** Clusters of endpoints and clients with repeated SYNs, as of the last check. */
-  #waiting = new Map<string, string>();
+  /** Paths of endpoints and clients with repeated SYNs, as of the last check. */
+  #waiting = new Map<string, ReadonlySet<string>>();
   readonly #times = new Map<string, number[]>();
 
   /** True if answers of the next check matter. */
@@ -30,30 +30,37 @@ export class LateAnswers {
     readonly passed: number;
   }): void {
     const { now, passed } = picture;
-    const next = new Map<string, string>();
+    const next = new Map<string, ReadonlySet<string>>();
     for (const one of picture.overdue) {
       const name = endpointName(one);
-      const cluster = picture.groups.find(({ members }) => members.has(name))?.cluster;
-      if (one.repeats === 0 || cluster === undefined) continue;
-      for (const client of one.clients) next.set(`${name} ${client}`, cluster);
+      if (one.repeats === 0) continue;
+      const listing = picture.groups.filter(({ members }) => members.has(name));
+      const paths = new Set(listing.map(pathOf));
+      for (const client of one.clients) next.set(`${name} ${client}`, paths);
     }
     for (const one of picture.answered) {
       const pair = `${endpointName(one)} ${one.client}`;
-      const cluster = this.#waiting.get(pair);
-      if (cluster !== undefined && !next.has(pair) && one.age <= passed) this.#add(cluster, now);
+      if (next.has(pair) || one.age > passed) continue;
+      for (const path of this.#waiting.get(pair) ?? []) this.#add(path, now);
     }
+    for (const [path, times] of this.#times)
+      if (times.every((at) => now - at >= KEPT_MS)) this.#times.delete(path);
     this.#waiting = next;
   }
 
-  isLossy(cluster: string, now: number): boolean {
-    const times = this.#times.get(cluster) ?? [];
+  isLossy(group: Group, now: number): boolean {
+    const times = this.#times.get(pathOf(group)) ?? [];
     return times.filter((at) => now - at < KEPT_MS).length >= LOSSY;
   }
 
-  #add(cluster: string, now: number): void {
-    const times = (this.#times.get(cluster) ?? []).filter((at) => now - at < KEPT_MS);
+  #add(path: string, now: number): void {
+    const times = (this.#times.get(path) ?? []).filter((at) => now - at < KEPT_MS);
     const last = times.at(-1);
     if (last === undefined || now - last >= OUTAGE_MS) times.push(now);
-    this.#times.set(cluster, times);
+    this.#times.set(path, times);
   }
+}
+
+function pathOf({ namespace, cluster }: Group): string {
+  return `${namespace} ${cluster}`;
 }

@@ -1,7 +1,7 @@
 import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Clock } from "../../common/clock.ts";
-import { soleOf } from "./clusters.ts";
-import { type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
+import { isOnlyOf, soleOf } from "./clusters.ts";
+import { type Answered, type Evidence, LOOK_MS, type TcpEndpoint } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import type { ProbeLog } from "./probe-log.ts";
 import {
@@ -59,6 +59,19 @@ export class VerdictEnds {
     }
   }
 
+  /** Ends verdicts on clusters of which another endpoint has answered a client: the kernel does not know that it belongs to them. */
+  async endAnswered(answered: readonly Answered[], watched: WatchedEndpoints): Promise<void> {
+    const now = this.#options.clock.now();
+    for (const verdict of this.#options.verdicts.all) {
+      if (verdict.scope !== "cluster") continue;
+      const since = answered.filter(({ age }) => age < now - holdEnd(verdict));
+      const endpoints = [...(watched.byCluster(since).get(verdict.cluster) ?? [])]
+        .filter(([, namespaces]) => !isOnlyOf(namespaces, verdict.except))
+        .map(([one]) => one);
+      if (endpoints.length > 0) await this.#answered(verdict, endpoints, watched);
+    }
+  }
+
   /** Something has answered, but too early: it is asked again when the verdict may end. */
   async #hold(verdict: Verdict): Promise<void> {
     const { clock, evidence } = this.#options;
@@ -99,6 +112,8 @@ export class VerdictEnds {
     const listed = watched.byCluster(endpoints).get(cluster) ?? new Map<TcpEndpoint, Set<string>>();
     const sole = soleOf([...listed.values(), new Set(verdict.except ? [verdict.except] : [])]);
     const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
+    // While it was probed, a verdict on the cluster may have replaced it.
+    if (!this.#options.verdicts.all.includes(verdict)) return;
     if (scope === "group" && !verdict.isTrial) this.#keep(verdict, endpoints);
     if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");

@@ -1,5 +1,5 @@
 import { destination } from "../plan/virtual-service.ts";
-import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
+import type { Answered, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 
 /** What was found silent: an endpoint, all of a group, or all of a cluster. */
 export interface Verdict {
@@ -57,6 +57,8 @@ interface Past {
   /** Verdicts in a row that expired. */
   readonly expired: number;
   readonly at: number;
+  /** Names of its endpoints. */
+  readonly endpoints: readonly string[];
 }
 
 /** Remembers verdicts that have ended: endpoints that come and go are used last for longer each time. */
@@ -80,13 +82,18 @@ export class Recurrence {
   }
 
   /** A verdict ends now. */
-  ended({ name }: Pick<Verdict, "name">, why: VerdictEnd, now: number): void {
+  ended(
+    { name, endpoints, members }: Pick<Verdict, "name" | "endpoints" | "members">,
+    why: VerdictEnd,
+    now: number,
+  ): void {
     const before = this.#of(name, now);
     this.#past.delete(name);
     this.#past.set(name, {
       answered: before.answered + (why === "answered" ? 1 : 0),
       expired: why === "expired" ? before.expired + 1 : 0,
       at: now,
+      endpoints: [...endpoints.keys(), ...members.map(endpointName)],
     });
     for (const oldest of this.#past.keys()) {
       if (this.#past.size <= MOST_REMEMBERED) break;
@@ -94,10 +101,25 @@ export class Recurrence {
     }
   }
 
+  /** Clients that tried again were answered: former verdicts that expired do not matter any more. */
+  forgive(answered: readonly Answered[], now: number): void {
+    const expired = [...this.#past].filter(([, past]) => past.expired > 0);
+    if (expired.length === 0) return;
+    const ages = new Map<string, number>();
+    for (const one of answered) {
+      const name = endpointName(one);
+      ages.set(name, Math.min(one.age, ages.get(name) ?? Infinity));
+    }
+    for (const [name, past] of expired) {
+      const hasAnswered = past.endpoints.some((one) => now - (ages.get(one) ?? Infinity) > past.at);
+      if (hasAnswered) this.#past.set(name, { ...past, expired: 0 });
+    }
+  }
+
   #of(name: string, now: number): Past {
     const past = this.#past.get(name);
     const isRecent = past !== undefined && now - past.at <= FORGOTTEN_MS;
-    return isRecent ? past : { answered: 0, expired: 0, at: now };
+    return isRecent ? past : { answered: 0, expired: 0, at: now, endpoints: [] };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Silence } from "../model/silence.ts";
 import { isOnlyOf } from "./clusters.ts";
-import type { SilentEndpoint, TcpEndpoint } from "./evidence.ts";
+import type { Answered, SilentEndpoint, TcpEndpoint } from "./evidence.ts";
 import { endpointName, Recurrence, type Verdict, type VerdictEnd } from "./verdict.ts";
 
 /** Milliseconds within which verdicts are probed after something has answered. */
@@ -38,6 +38,11 @@ export class Verdicts {
   hasExpired(name: string, now: number): boolean {
     const names = [nameOf("endpoint", name), nameOf("group", name)];
     return names.some((one) => this.#recurrence.hasExpired(one, now));
+  }
+
+  /** These clients were answered: an attempt after a verdict that expired has succeeded. */
+  forgive(answered: readonly Answered[], now: number): void {
+    this.#recurrence.forgive(answered, now);
   }
 
   /** The number of verdicts of each namespace: on endpoints and groups, or on clusters. */

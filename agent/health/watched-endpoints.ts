@@ -2,6 +2,7 @@ import { isAddress, parseAddress } from "../../api/address.ts";
 import { type Cidr, contains } from "../../api/cidr.ts";
 import { admits } from "../../api/health.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
+import { Endpoints } from "../model/endpoints.ts";
 import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
 import type { TcpEndpoint } from "./evidence.ts";
 import { endpointName } from "./verdict.ts";
@@ -36,7 +37,7 @@ export interface Group {
 }
 
 /** Times that a random endpoint may be one that is not wanted, before fewer are returned. */
-const MOST_MISSES = 16;
+const MOST_MISSES = 64;
 
 /**
  * The endpoints whose silence matters. Looked up by a walk over all slices, some milliseconds with a hundred thousand endpoints: there is something to look up only
@@ -61,6 +62,7 @@ export class WatchedEndpoints {
     const { node } = this.#facts;
     const addresses = new Set(endpoints.map(({ address }) => address));
     const wanted = new Set(endpoints.map(endpointName));
+    const ports = new Set(endpoints.map(({ port }) => port));
     const lists = Map.groupBy(
       this.#watched(),
       (one) => `${one.importKey} ${clusterOf(one)} ${one.family}`,
@@ -71,7 +73,7 @@ export class WatchedEndpoints {
       const slices = [first, ...rest];
       if (!slices.some((one) => one.endpoints.includeAny(addresses))) continue;
       const cluster = clusterOf(first);
-      for (const port of new Set(slices.flatMap(portsOf))) {
+      for (const port of new Set(slices.flatMap(portsOf)).intersection(ports)) {
         const members = membersOf(slices, port, node);
         if (!members.keys().some((name) => wanted.has(name))) continue;
         const isOwn = cluster !== "" && cluster === node.cluster;
@@ -125,6 +127,17 @@ export class WatchedEndpoints {
     return new Set(slices.map(namespaceOf)).size;
   }
 
+  /** The number of addresses of a cluster, without those of `except`, and without those that the namespace `without` alone lists. */
+  countOf(cluster: string, except: ReadonlySet<string>, without: string): number {
+    const found = new Set<string>();
+    for (const slice of this.#watched()) {
+      if (clusterOf(slice) !== cluster || namespaceOf(slice) === without) continue;
+      for (const { address, condition } of slice.endpoints)
+        if (condition !== "not-ready" && !except.has(address)) found.add(address);
+    }
+    return found.size;
+  }
+
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
   byCluster(endpoints: readonly TcpEndpoint[]): Map<string, Listed> {
     const found = new Map<string, Map<TcpEndpoint, Set<string>>>();
@@ -175,12 +188,23 @@ export class WatchedEndpoints {
       // A node without IPv6 would find all of its endpoints silent.
       if (!families.has(slice.family)) continue;
       if (!admits(fact.health ?? node.health, slice.cluster, node.cluster)) continue;
-      const ranges =
-        slice.cluster === undefined ? undefined : node.endpointRanges.get(slice.cluster);
-      // A cluster must not have this node connect to addresses that are not its own.
-      const endpoints = ranges ? slice.endpoints.within(ranges).inside : slice.endpoints;
+      const endpoints = this.#ownOf(slice);
       if (endpoints.length > 0 && portsOf(slice).length > 0) yield { ...slice, endpoints };
     }
+  }
+
+  /** Without addresses that are not its cluster's own: a slice may name any cluster and any address, and its clients must not decide about endpoints of others. */
+  #ownOf({ cluster, endpoints, family }: SliceFact): SliceFact["endpoints"] {
+    const { endpointRanges } = this.#facts.node;
+    const ranges = cluster === undefined ? undefined : endpointRanges.get(cluster);
+    if (ranges !== undefined) return endpoints.within(ranges).inside;
+    const ofOthers = endpoints.within([...endpointRanges.values()].flat());
+    if (ofOthers.inside.length === 0) return endpoints;
+    const rest = new Set(ofOthers.outside);
+    return Endpoints.of(
+      family,
+      [...endpoints].filter(({ address }) => rest.has(address)),
+    );
   }
 
   /** False if it may be here, or if only a slice says that it exists: a tenant may list one that always answers. */

@@ -1,6 +1,8 @@
+import { cidr } from "../generators/facts.ts";
 import type { History } from "./history.ts";
 
 const OFTEN = "a web 0.05";
+const DECLARED = new Map(["c2", "c3"].map((id) => [id, [cidr(`10.${id.slice(1)}.0.0/16`)]]));
 
 /** Nothing dies: healthy endpoints keep their clients. */
 export const ALIVE: readonly History[] = [
@@ -238,6 +240,43 @@ export const ALIVE: readonly History[] = [
     expect: ["15 web c2:6", "17 web c2:6"],
   },
   {
+    name: "one endpoint of a partly blind cluster dies: another import of the cluster stays",
+    serves: { web: { c2: 1, c3: 1 }, pay: { c2: 2, c3: 2 } },
+    calls: ["a web 0.5", "b pay 5"],
+    drops: ["0- node>pay@c2", "10- *>web@c2"],
+    expect: ["13 web c3", "20 pay c2", "60 web c3", "60 pay c2"],
+    verdicts: ["endpoint web@c2/1"],
+    neverWait: ["b"],
+  },
+  {
+    name: "blind, and the WAN fails for 2.5 s once a minute: clients are away for ten seconds each time, not for longer",
+    serves: { web: { c2: 1, c3: 1 } },
+    calls: ["a web 0.2"],
+    drops: [
+      "0- node>*",
+      ...Array.from({ length: 4 }, (_, i) => `${10 + 60 * i}-${12.5 + 60 * i} *>c2`),
+    ],
+    expect: ["13 web c3", "25 web c2", "85 web c2", "145 web c2", "193 web c3", "205 web c2"],
+  },
+  {
+    name: "answers arrive by another link, and policies do not admit nodes: nothing moves",
+    serves: { web: { c2: 2, c3: 1 } },
+    calls: [OFTEN, "b web 0.1"],
+    drops: ["0- node>c2"],
+    unseen: ["c2"],
+    expect: ["15 web c2:2", "60 web c2:2"],
+    verdicts: [],
+  },
+  {
+    name: "pod a calls rarely, and pod b, which is not admitted, retries: a stays",
+    serves: { web: { c2: 1, c3: 1 } },
+    calls: ["a web 90", "b web 1 125-"],
+    drops: ["0- node>c2", "0- b>c2"],
+    expect: ["150 web c2", "179 web c2", "269 web c2", "300 web c2"],
+    verdicts: [],
+    mayLose: ["b"],
+  },
+  {
     name: "idle: nobody calls, and nothing is found",
     serves: { web: { c2: 2, c3: 2 } },
     calls: ["a web 60"],
@@ -273,5 +312,29 @@ export const ALIVE: readonly History[] = [
     expect: ["30 web c2:2"],
     mayLose: ["d"],
     neverWait: ["a"],
+  },
+  ...["declared", "unknown"].map(
+    (ranges): History => ({
+      node: { endpointRanges: ranges === "unknown" ? new Map() : DECLARED },
+      name: `a tenant lists an endpoint of another one for an invented cluster, and is not admitted: it stays; ranges are ${ranges}`,
+      serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c9: 0 } },
+      lists: ["mallory/trap c7 web@c2"],
+      calls: ["c mallory/trap 0.05 40-60", "d mallory/trap 0.05 40-60"],
+      drops: ["0- c>c2", "0- d>c2"],
+      expect: ["50 web c2", "60 web c2"],
+      verdicts: [],
+      mayLose: ["c", "d"],
+    }),
+  ),
+  {
+    name: "a tenant lists an endpoint of another one among dead ones: it stays",
+    serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c7: 60, c3: 1 } },
+    fact: { selectors: [] },
+    lists: ["mallory/trap c7 web@c2 mallory/trap@c7"],
+    node: { endpointRanges: DECLARED },
+    calls: ["c mallory/trap 0.3 40-42", "d mallory/trap 0.3 40-42"],
+    drops: ["0- *>c7", "0- c>c2", "0- d>c2"],
+    expect: ["39 web c2 c3", "42.5 web c2 c3", "50 web c2 c3", "60 web c2 c3"],
+    mayLose: ["c", "d"],
   },
 ];

@@ -209,6 +209,13 @@ export const DEAD: readonly History[] = [
     expect: ["14 web c3", "65 web c2"],
   },
   {
+    name: "an endpoint that nobody had tried answers a client: the verdict on its cluster ends",
+    serves: { web: { c2: 2, c3: 2 }, idle: { c2: 1, c3: 1 }, pay: { c2: 200 } },
+    calls: [OFTEN, "b pay 1 0-10", "b pay 4 15-"],
+    drops: ["10-14 *>c2", "14- node>c2"],
+    expect: ["13 idle c3", "22 idle c2", "22 web c2"],
+  },
+  {
     name: "a second cluster dies after the first one",
     serves: { web: { c1: 1, c2: 2, c3: 2 } },
     fact: ANY_TIER,
@@ -279,6 +286,17 @@ export const DEAD: readonly History[] = [
     calls: ["a web 1 0-10", "b web 3 20-"],
     drops: ["15- *>c2"],
     expect: ["19 web c2", "23.5 web c3"],
+  },
+  {
+    name: "a tenant whose endpoint answers late again and again does not delay the verdict on others",
+    serves: { web: { c2: 2, c3: 2 }, "mallory/late": { c2: 1 } },
+    calls: ["a web 3", "d mallory/late 4"],
+    drops: [
+      "0- node>c2",
+      ...Array.from({ length: 9 }, (_, i) => `${4 * i}-${4 * i + 1.5} d>c2`),
+      "30- *>web@c2",
+    ],
+    expect: ["29 web c2", "38 web c3"],
   },
   {
     name: "impatient clients that never repeat a SYN are many",

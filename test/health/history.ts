@@ -13,6 +13,8 @@ export interface History {
   readonly name: string;
   /** Endpoints by import and place: `c2`, or `c1/n2` for a node of c1. This node is n1 of c1; c1 and c2 are in its region. */
   readonly serves: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** `IMPORT CLUSTER PLACE…`: a slice of an import names a cluster, and lists endpoints of others: `mallory/trap c7 web@c2`. */
+  readonly lists?: readonly string[];
   /** Changes of all imports. */
   readonly fact?: Partial<Omit<ImportFact, "vips">>;
   readonly node?: Partial<NodeFact>;
@@ -23,6 +25,8 @@ export interface History {
    * first, second, … endpoint (`web@c2/1`). LOSS is the part of round trips that is lost, all if absent.
    */
   readonly drops?: readonly string[];
+  /** Clusters whose answers arrive by another link than the route to them. */
+  readonly unseen?: readonly string[];
   /** Events: `TIME restart`, `TIME flush`. */
   readonly events?: readonly string[];
   /** Milliseconds by which each timer of the agent is late, at most. */
@@ -66,6 +70,13 @@ export async function play(history: History, seed: number): Promise<void> {
     const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
     world.serve(own, endpoints, history.fact, namespace);
   }
+  for (const one of history.lists ?? []) {
+    const [name = "", cluster = "", ...places] = one.split(" ");
+    const [namespace = "", own = ""] = keyOf(name).split("/");
+    const all = addressesOf(world);
+    const listed = places.flatMap((place) => all.get(placeOf(place).name) ?? []);
+    world.list(own, cluster, listed, namespace);
+  }
   const drops = (history.drops ?? []).map(dropOf);
   const addresses = addressesOf(world);
   const lossOf = (endpoint: TcpEndpoint, cluster: string, client: string | undefined) =>
@@ -74,6 +85,7 @@ export async function play(history: History, seed: number): Promise<void> {
       .filter(({ where }) => isPlace(where, endpoint, cluster, addresses))
       .reduce((rest, { loss }) => rest * (1 - loss), 1);
   world.network = lossOf;
+  world.unseen = new Set(history.unseen);
   world.ownNetwork = (endpoint, cluster) => lossOf(endpoint, cluster, undefined);
   if (history.load !== undefined) {
     const most = history.load;

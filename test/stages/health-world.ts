@@ -60,6 +60,8 @@ export class HealthWorld {
   delay: () => number = () => 0;
   /** The same for the node's own connections, where it is different. */
   ownNetwork: Network | undefined;
+  /** Clusters whose answers arrive by another link than the route to them: the kernel's rules do not count them. */
+  unseen: ReadonlySet<string> = new Set();
   /** Clusters that refuse the node's connections: their servers do not run. */
   refusing: ReadonlySet<string> = new Set();
   readonly #random: () => number;
@@ -235,7 +237,7 @@ export class HealthWorld {
     const network = (client === undefined ? this.ownNetwork : undefined) ?? this.network;
     const cluster = this.#clusters.get(endpoint.address) ?? "";
     const hasAnswered = this.#random() < network(endpoint, cluster, client);
-    if (hasAnswered) this.evidence.accepts(endpoint, client);
+    if (hasAnswered && !this.unseen.has(cluster)) this.evidence.accepts(endpoint, client);
     return hasAnswered;
   }
 
