@@ -11,28 +11,47 @@ function worldOf(seed: number): HealthWorld {
   return new HealthWorld(() => chance.next());
 }
 
-test("a verdict that no probe can end, because the node itself cannot connect, is over after five minutes", async () => {
-  const world = worldOf(12);
-  world.serve("web", { c2: 3, c3: 3 });
-  await world.pass(5_000, 10);
-  world.network = (_, cluster) => (cluster === "c2" ? 0 : 1);
-  await world.pass(5_000, 10);
-  world.ownNetwork = world.network;
-  world.network = () => 1;
-  await world.pass(4 * MINUTE, 10);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
-  await world.pass(MINUTE, 10);
-  assert.deepEqual(world.words, ["silent cluster c2", "ended cluster c2 expired"]);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-  const own = world.ownNetwork;
-  world.network = own;
-  await world.pass(10_000, 10);
-  world.network = () => 1;
-  await world.pass(8 * MINUTE, 10);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c3"], "for ten minutes the next time");
-  await world.pass(3 * MINUTE, 10);
-  assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
-  await world.stop();
+describe("a verdict that no probe can end, because the node itself cannot connect", () => {
+  /** A world in which c2 answers neither clients nor the node. */
+  const dead = async (seed: number) => {
+    const world = worldOf(seed);
+    world.serve("web", { c2: 3, c3: 3 });
+    await world.pass(5_000, 10);
+    world.ownNetwork = (_, cluster) => (cluster === "c2" ? 0 : 1);
+    world.network = world.ownNetwork;
+    await world.pass(5_000, 10);
+    return world;
+  };
+
+  test("is over after five minutes; clients alone decide the next time, and try again after seconds", async () => {
+    const world = await dead(12);
+    world.network = () => 1;
+    await world.pass(4 * MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.words, ["silent cluster c2", "ended cluster c2 expired"]);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    world.network = world.ownNetwork ?? world.network;
+    await world.pass(5_000, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    world.network = () => 1;
+    await world.pass(10_000, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"], world.words.join(", "));
+    await world.stop();
+  });
+
+  test("lasts ten minutes the next time, if clients were not answered in between", async () => {
+    const world = await dead(12);
+    await world.pass(5 * MINUTE + 10_000, 10);
+    const silent = ["silent cluster c2", "ended cluster c2 expired", "silent cluster c2"];
+    assert.deepEqual(world.words, silent);
+    world.network = () => 1;
+    await world.pass(9 * MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c3"]);
+    await world.pass(MINUTE, 10);
+    assert.deepEqual(world.clustersOf("demo/web"), ["c2"]);
+    await world.stop();
+  });
 });
 
 describe("evidence that is not available", () => {
