@@ -89,13 +89,13 @@ export class Detector {
         hasExpired: (name) => verdicts.hasExpired(name, now),
       });
       await this.#join(findings);
-      await this.#conclude(answered, watched);
+      await this.#conclude(found, answered, watched);
       await this.#beginAll(
         findings.filter((one) => one.isSilent && !this.#isContradicted(one)),
         watched,
       );
       this.#probe(findings, overdue, answered, watched);
-    } else await this.#conclude(answered, watched);
+    } else await this.#conclude(found, answered, watched);
   }
 
   #groupsOf(late: readonly Overdue[], watched: WatchedEndpoints): Group[] {
@@ -188,15 +188,31 @@ export class Detector {
   }
 
   /** Evaluates examinations whose probes have ended. */
-  async #conclude(answered: readonly Answered[], watched: WatchedEndpoints): Promise<void> {
+  async #conclude(
+    overdue: readonly Overdue[],
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): Promise<void> {
+    const latest = this.#latestOf(overdue, answered);
     for (const [cluster, examination] of this.#examinations) {
       const all = [...examination.suspects, ...examination.samples];
       if (all.some((one) => this.#options.probes.isPending(one))) continue;
       this.#examinations.delete(cluster);
-      const state = this.#stateOf(cluster, examination, answered, watched);
+      const state = this.#stateOf(cluster, examination, latest, watched);
       if (!state.isSilent || this.#options.stop.aborted) continue;
       await this.#beginWhole(cluster, state, watched);
     }
+  }
+
+  /** Answers that neither a later SYN nor a later probe of the endpoint contradicts: those before a cluster died say nothing about it. */
+  #latestOf(overdue: readonly Overdue[], answered: readonly Answered[]): Answered[] {
+    const { clock, probes } = this.#options;
+    const late = new Set(overdue.filter(isLate).map(endpointName));
+    return answered.filter((one) => {
+      const probe = probes.records.get(endpointName(one));
+      const isSilentSince = probe?.result === "silent" && probe.begun > clock.now() - one.age;
+      return !isSilentSince && !late.has(endpointName(one));
+    });
   }
 
   #stateOf(

@@ -30,6 +30,14 @@ export const DEAD: readonly History[] = [
     verdicts: ["cluster c2"],
   },
   {
+    name: "the endpoints of the nearer one die 300 ms apart: the last one still answers after the first one is called in vain",
+    serves: { web: { c2: 2, c3: 2 }, idle: { c2: 1, c3: 1 } },
+    calls: [OFTEN, "a idle 1 0-9"],
+    drops: ["10- *>web@c2/1", "10.3- *>c2"],
+    expect: ["9 web c2", "13 web c3", "13 idle c3"],
+    verdicts: ["cluster c2"],
+  },
+  {
     name: "a third cluster that exports nothing does not matter",
     serves: { web: { c1: 1, c2: 2 }, other: { c3: 0 } },
     fact: ANY_TIER,
