@@ -43,6 +43,8 @@ const MOST_KEPT = 4_096;
 interface Examination {
   /** Since when the suspects owe answers, in milliseconds of the clock. */
   readonly since: number;
+  /** True if only clients that were never answered call the suspects. */
+  readonly isOfStrangers: boolean;
   readonly suspects: readonly TcpEndpoint[];
   readonly samples: readonly TcpEndpoint[];
 }
@@ -128,7 +130,11 @@ export class Detector {
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
         .slice(0, Math.max(0, room));
       if (suspects.length === 0) continue;
-      const isNew = suspects.some((one) => !this.#hasAnsweredBefore(one));
+      // Clients that are not admitted say nothing about a cluster.
+      const telling = listedOf(
+        (byCluster.get(cluster) ?? []).filter(({ reason }) => reason !== "not-admitted"),
+      );
+      const isNew = suspects.some((one) => telling.has(one) && !this.#hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
       const samples = hasSamples ? this.#samplesOf(cluster, suspects, answered, watched) : [];
       for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
@@ -139,7 +145,9 @@ export class Detector {
         const owing = overdue.filter((one) => names.has(endpointName(one)));
         const age = Math.max(0, ...owing.map((one) => one.age));
         const since = this.#options.clock.now() - Math.min(age, LATELY_MS);
-        this.#examinations.set(cluster, { since, suspects, samples });
+        const all = byCluster.get(cluster) ?? [];
+        const isOfStrangers = all.every((one) => one.isOfStrangers);
+        this.#examinations.set(cluster, { since, isOfStrangers, suspects, samples });
       }
     }
   }
@@ -200,7 +208,7 @@ export class Detector {
       this.#examinations.delete(cluster);
       const state = this.#stateOf(cluster, examination, latest, watched);
       if (!state.isSilent || this.#options.stop.aborted) continue;
-      await this.#beginWhole(cluster, state, watched);
+      await this.#beginWhole(cluster, state, examination.isOfStrangers, watched);
     }
   }
 
@@ -245,10 +253,11 @@ export class Detector {
   async #beginWhole(
     cluster: string,
     { endpoints, except }: Extract<ClusterState, { isSilent: true }>,
+    isTrial: boolean,
     watched: WatchedEndpoints,
   ): Promise<void> {
     const { clock, verdicts, report } = this.#options;
-    const owner = { cluster, namespace: watched.ownerOf(cluster), isTrial: false };
+    const owner = { cluster, namespace: watched.ownerOf(cluster), isTrial };
     const proposed = verdicts.propose("cluster", cluster, owner, endpoints, clock.now());
     await this.#begin({ ...proposed, except });
     report();

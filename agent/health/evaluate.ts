@@ -75,8 +75,10 @@ export interface Finding {
   readonly reason: Reason;
   /** True if a probe would help to decide. */
   readonly wantsProbe: boolean;
-  /** True if no probe can end the verdict, so that clients have to try again soon. */
+  /** True if the endpoint may be alive although probes find it silent, so that clients have to try again soon. */
   readonly isTrial: boolean;
+  /** True if it has answered none of these clients, but others in the last two minutes. */
+  readonly isOfStrangers: boolean;
 }
 
 /** Milliseconds in which a healthy endpoint answers: TCP repeats a SYN after a second (RFC 6298, 2.1). */
@@ -114,8 +116,10 @@ export function evaluate(picture: Picture): Finding[] {
     const context = contextOf(picture, group, ofGroup);
     if (isGroupSilent(tried, context)) {
       const all = { scope: "group", group, endpoints: tried, wantsProbe: false } as const;
-      const isTrial = context.reach !== "works";
-      return { ...all, isSilent: true, reason: "group-unanswered" as const, isTrial };
+      const isOfStrangers = areStrangers(tried, context);
+      const isTrial = context.reach !== "works" || isOfStrangers;
+      const reason = "group-unanswered" as const;
+      return { ...all, isSilent: true, reason, isTrial, isOfStrangers };
     }
     return tried.map((one) => evaluateEndpoint(one, context));
   });
@@ -143,11 +147,19 @@ function evaluateEndpoint(one: Overdue, context: Context): Finding {
   const { group, reach } = context;
   const reason = reasonOf(one, context);
   const isSilent = reason === "probe-silent" || reason === "clients-unanswered";
+  // A policy that has arrived since the calibration looks like a death to strangers and probes.
+  const isOfStrangers = areStrangers([one], context);
   return {
     ...{ scope: "endpoint", group, endpoints: [one], isSilent, reason },
     wantsProbe: !isSilent && reason !== "too-early" && isProbeDue(one, context),
-    isTrial: reach !== "works",
+    ...{ isTrial: reach !== "works" || isOfStrangers, isOfStrangers },
   };
+}
+
+/** True if the group has answered none of these clients, but others lately. */
+function areStrangers(tried: readonly Overdue[], { answeredAge, known }: Context): boolean {
+  const clients = tried.flatMap((one) => one.clients);
+  return answeredAge < LATELY_MS && !clients.some((one) => known.has(one));
 }
 
 function reasonOf(one: Overdue, context: Context): Reason {
@@ -193,12 +205,13 @@ function mayBeUnseen(tried: readonly Overdue[], { answeredAge }: Context): boole
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
 function strangersReason(
   tried: readonly Overdue[],
-  { group, known, answeredAge, hasExpired }: Context,
+  context: Context,
   hasWitness: boolean,
 ): Reason | undefined {
+  const { group, known, hasExpired } = context;
+  if (areStrangers(tried, context)) return "not-admitted";
   const clients = new Set(tried.flatMap((one) => one.clients));
   if ([...clients].some((one) => known.has(one))) return undefined;
-  if (answeredAge < LATELY_MS) return "not-admitted";
   if (tried.some((one) => hasExpired(endpointName(one))) || hasExpired(group.name))
     return undefined;
   // A policy of this cluster exempts the pod's own node only: strangers prove nothing.

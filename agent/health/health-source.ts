@@ -138,15 +138,14 @@ export class HealthSource implements Source {
   ): Promise<void> {
     const { clock, evidence, events } = this.#options;
     const now = clock.now();
-    const isCalibration = now >= this.#calibrateAt;
     const isUplink = this.#verdicts.any && now >= this.#uplinkAt;
-    const isNeeded = isCalibration || isUplink || this.#detector.needsAnswers(overdue);
+    const isNeeded = now >= this.#calibrateAt || isUplink || this.#detector.needsAnswers(overdue);
     const answered = isNeeded ? await evidence.answered() : [];
     const [verdicts, probes] = [this.#verdicts, this.#probes];
     const follow = (work: Promise<unknown>) => this.#follow(work);
-    probes.observe(answered);
+    if (probes.observe(answered)) this.#calibrateAt = now;
     verdicts.forgive(answered, now);
-    if (isCalibration) {
+    if (now >= this.#calibrateAt) {
       this.#calibrateAt = now + calibrate(answered, watched, probes, follow, now);
       events.blind(probes.blind);
     }

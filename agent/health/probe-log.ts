@@ -22,13 +22,18 @@ const BLIND_MS = 3_600_000;
 interface Calibration {
   readonly cluster: string;
   readonly works: boolean;
+  /** When it ended; -Infinity if the next one is due. */
   readonly at: number;
+  /** True if an endpoint has answered a client since a probe of it was silent: a short outage, or a policy that has just arrived. */
+  readonly isDoubted: boolean;
 }
 
-/** A silent probe of an endpoint that had answered clients: it died meanwhile, or does not admit nodes. */
+/** A silent probe: the endpoint is dead, or does not admit nodes. */
 interface Doubt {
   readonly groups: readonly Group[];
   readonly begun: number;
+  /** True if the endpoint had just answered clients. */
+  readonly isCalibration: boolean;
 }
 
 /** Probes endpoints, and remembers the results: of endpoints, and whether probes reach their groups. */
@@ -85,6 +90,8 @@ export class ProbeLog {
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
     if (hasAnswered(record)) for (const one of groups) this.#calibrate(one, endpoint, true, ended);
+    else if (result === "silent")
+      remember(this.#doubts, name, { groups, begun, isCalibration: false });
     return result;
   }
 
@@ -92,26 +99,39 @@ export class ProbeLog {
   async calibrate(endpoint: TcpEndpoint, cluster: string, groups: readonly Group[]): Promise<void> {
     const begun = this.#clock.now();
     const result = await this.probe(endpoint, cluster, groups);
-    if (result === "silent") remember(this.#doubts, endpointName(endpoint), { groups, begun });
+    if (result === "silent")
+      remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
   }
 
-  /** A silent probe shows that a group is blind if the endpoint has answered a client since. */
-  observe(answered: readonly Answered[]): void {
+  /**
+   * The endpoint of a silent probe has answered a client since. After a calibration, this shows that the group is blind. After another probe,
+   * which may have met a short outage, the group is to be calibrated anew. Returns true if one is.
+   */
+  observe(answered: readonly Answered[]): boolean {
     const now = this.#clock.now();
+    let isDue = false;
     for (const one of answered) {
       const doubt = this.#doubts.get(endpointName(one));
       if (doubt === undefined || one.age >= now - doubt.begun) continue;
       this.#doubts.delete(endpointName(one));
-      for (const group of doubt.groups) this.#calibrate(group, one, false, doubt.begun);
+      for (const group of doubt.groups) {
+        const known = this.#calibrations.get(group.name);
+        if (doubt.isCalibration) this.#calibrate(group, one, false, doubt.begun);
+        else if (known?.works === true && known.at < doubt.begun) {
+          remember(this.#calibrations, group.name, { ...known, at: -Infinity, isDoubted: true });
+          isDue = true;
+        }
+      }
     }
     for (const [name, { begun }] of this.#doubts)
       if (now - begun > DOUBT_MS) this.#doubts.delete(name);
+    return isDue;
   }
 
   /** Whether probes reach a group: by its own calibration, else by those of the other groups of its cluster, but not of the own cluster. */
   reachOf({ name, cluster, isOwn }: Group): Reach {
     const own = this.#calibrations.get(name);
-    if (own !== undefined) return own.works ? "works" : "blind";
+    if (own !== undefined) return own.works ? (own.isDoubted ? "assumed" : "works") : "blind";
     if (isOwn) return "unknown";
     const others = [...this.#calibrations.values()].filter((one) => one.cluster === cluster);
     if (others.length === 0) return "unknown";
@@ -124,7 +144,7 @@ export class ProbeLog {
     if (reach === "works" || reach === "blind") return reach === "works";
     const isDoubted = this.#doubts
       .values()
-      .some(({ groups }) => groups.some(({ name }) => name === group.name));
+      .some((one) => one.isCalibration && one.groups.some(({ name }) => name === group.name));
     return !isDoubted && !answered.some((one) => group.members.has(endpointName(one)));
   }
 
@@ -157,7 +177,7 @@ export class ProbeLog {
     // Policies exempt a pod's own node: that says nothing about other nodes.
     if (member === undefined || member.isHere) return;
     const { cluster, name } = group;
-    remember(this.#calibrations, name, { cluster, works, at });
+    remember(this.#calibrations, name, { cluster, works, at, isDoubted: false });
   }
 }
 

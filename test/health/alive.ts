@@ -276,6 +276,22 @@ export const ALIVE: readonly History[] = [
     verdicts: [],
     mayLose: ["b"],
   },
+  ...(
+    [
+      ["of one import", { web: { c2: 2, c3: 1 }, open: { c2: 2, c3: 1 } }, "web@c2"],
+      ["of a cluster", { web: { c2: 2, c3: 1 }, open: { c2: 2, c3: 1 } }, "c2"],
+    ] as const
+  ).map(
+    ([what, serves, where]): History => ({
+      name: `after a calibration, policies ${what} admit neither nodes nor pod b, which retries: a is away for a minute at most`,
+      serves,
+      calls: ["a web 4", "c open 0.2 0-30", "b web 0.5 35-155"],
+      drops: [`30- node>${where}`, `30- b>${where}`],
+      expect: ["34 web c2", "120 web c2", "150 web c2", "170 web c2"],
+      mayLose: ["b"],
+      seeds: [1, 2, 3, 4, 5, 6, 7, 8],
+    }),
+  ),
   {
     name: "idle: nobody calls, and nothing is found",
     serves: { web: { c2: 2, c3: 2 } },
