@@ -17,8 +17,8 @@ const VIPS = { IPv4: "241.0.0.10", IPv6: "fd00:241::10" } as const;
 /** The clusters that serve, nearest first, each with two nodes and a pod on each. */
 const SERVING = { c2: "eu-west", c3: "us-east" } as const;
 const NODES = ["n1", "n2"] as const;
-/** Milliseconds that a client waits for a connection. */
-const PATIENCE = 5_000 * SLOWNESS;
+/** Milliseconds that a client waits for a connection: no such client loses one (docs/guides/connections.md), however busy the node is. */
+const PATIENCE = 8_000 * SLOWNESS;
 /** Connections a second, of each family. */
 const RATE = 100 / SLOWNESS;
 
