@@ -257,7 +257,7 @@ export const REASONS = {
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",
   "port-not-merged":
-    "No port of the slice matches a port of the merged service by name, protocol and number, or of the local Service by name and protocol.",
+    "No port of the slice matches a port of the merged service by protocol and number, or of the local Service by protocol and name or number; ports with crossed names do not match.",
   "family-not-merged":
     "The oldest export, or the local Service, does not have the slice's IP family.",
 
