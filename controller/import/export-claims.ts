@@ -1,6 +1,8 @@
 import type { Reason } from "../../api/reasons.ts";
 import type { Conflict, MergedService } from "../merge/merged.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import type { ExportRecord, SliceFact } from "../model/facts.ts";
+import { allLeftOut, type LeftOut } from "./left-out.ts";
 import { withOmissions } from "./omission-message.ts";
 
 /** Result of publishing a record. */
@@ -20,9 +22,13 @@ export interface ExportInput {
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
   readonly registry: "hub" | "mesh";
+  /** What is published; absent if it cannot be read. */
+  readonly record?: ExportRecord;
+  /** Of the published slices with endpoints, at least one of each family and set of ports. */
+  readonly offered: readonly SliceFact[];
   /** The merged exports of the name. */
   readonly merged?: MergedService;
-  /** False while an exporter may be unknown: then the condition `Conflict` stays. */
+  /** False while an exporter may be unknown: then what depends on others stays. */
   readonly isComplete: boolean;
   /** The present conditions. */
   readonly seen: readonly Condition[];
@@ -48,8 +54,18 @@ function validClaim({ valid }: ExportInput): Claim {
   };
 }
 
-function readyClaim({ valid, publication, omitted, registry }: ExportInput): Claim {
-  const claim = (status: Claim["status"], reason: string, message: string): Claim => ({
+/** Reasons of condition `Ready`. */
+type ReadyReason =
+  | "Exported"
+  /** All endpoints are left out wherever the name is imported. */
+  | "EndpointsLeftOut"
+  | "Failed"
+  | "Pending"
+  | "Ready";
+
+function readyClaim(input: ExportInput): Claim {
+  const { valid, publication, omitted, registry } = input;
+  const claim = (status: Claim["status"], reason: ReadyReason, message: string): Claim => ({
     type: "Ready",
     status,
     reason,
@@ -58,10 +74,18 @@ function readyClaim({ valid, publication, omitted, registry }: ExportInput): Cla
   if (valid === "NoService") return claim("False", "Pending", "Waiting for the Service.");
   if (valid !== "Valid") return claim("False", "Failed", "The Service cannot be exported.");
   switch (publication) {
-    case "published":
-      return registry === "hub"
-        ? claim("True", "Exported", withOmissions("Published to the hub.", omitted))
-        : claim("True", "Ready", withOmissions("Published to this cluster's registry.", omitted));
+    case "published": {
+      const kept = keptLeftOut(input);
+      if (kept !== undefined) return kept;
+      const [reason, place] =
+        registry === "hub"
+          ? (["Exported", "Published to the hub"] as const)
+          : (["Ready", "Published to this cluster's registry"] as const);
+      const lost = leftOutOf(input);
+      if (lost === undefined) return claim("True", reason, withOmissions(`${place}.`, omitted));
+      const message = `${place}, but no cluster uses an endpoint of it. ${lost.detail}`;
+      return claim("False", LEFT_OUT, withOmissions(message, [...omitted, ...lost.reasons]));
+    }
     case "pending":
       return claim("False", "Pending", "Publishing to this cluster's registry.");
     case "failed":
@@ -69,6 +93,20 @@ function readyClaim({ valid, publication, omitted, registry }: ExportInput): Cla
     case "unknown":
       return claim("Unknown", "Pending", "Cannot reach this cluster's registry.");
   }
+}
+
+const LEFT_OUT = "EndpointsLeftOut" satisfies ReadyReason;
+
+function leftOutOf({ record, offered, merged, isComplete }: ExportInput): LeftOut | undefined {
+  if (record === undefined || merged === undefined || !isComplete) return undefined;
+  return allLeftOut(record, offered, merged);
+}
+
+/** The present condition, if it says that all endpoints are left out, and the exporter that decides so may be unknown now. */
+function keptLeftOut({ isComplete, offered, seen }: ExportInput): Claim | undefined {
+  if (isComplete || offered.length === 0) return undefined;
+  const said = seen.find(({ type, reason }) => type === "Ready" && reason === LEFT_OUT);
+  return said && claimOf(said);
 }
 
 const NO_CONFLICTS: Claim = {
@@ -82,9 +120,7 @@ function conflictClaim({ valid, merged, isComplete, seen }: ExportInput): Claim 
   // An invalid export has no conflicts.
   if (valid !== "Valid") return NO_CONFLICTS;
   const said = seen.find(({ type }) => type === NO_CONFLICTS.type);
-  if (!isComplete && said !== undefined) {
-    return { type: said.type, status: said.status, reason: said.reason, message: said.message };
-  }
+  if (!isComplete && said !== undefined) return claimOf(said);
   const conflicts = merged?.conflicts ?? [];
   if (conflicts.length === 0) return NO_CONFLICTS;
   return {
@@ -94,6 +130,10 @@ function conflictClaim({ valid, merged, isComplete, seen }: ExportInput): Claim 
     reason: conflicts.map(({ reason }) => reason).join(),
     message: conflicts.map(sentenceOf).join(" "),
   };
+}
+
+function claimOf({ type, status, reason, message }: Condition): Claim {
+  return { type, status, reason, message };
 }
 
 function sentenceOf({ field, value, winner, isChosen, disagree, of }: Conflict): string {

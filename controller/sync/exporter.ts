@@ -1,7 +1,9 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { groupKey } from "../export/endpoint-groups.ts";
 import type { Publication } from "../import/export-claims.ts";
+import type { SliceFact } from "../model/facts.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import { encodeRecord, encodeSlice } from "../registry/encode.ts";
@@ -17,6 +19,8 @@ export interface ExportOutcome {
   readonly publication: Publication;
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
+  /** Of the published slices with endpoints, one of each family and set of ports. */
+  readonly offered: readonly SliceFact[];
 }
 
 /** Dependencies of an `Exporter`. */
@@ -61,13 +65,14 @@ export class Exporter {
     const problems = valid === "Valid" ? exported.problems : [];
     const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
     const omitted = [...problems.map(({ reason }) => reason), ...rejected];
+    const offered = valid === "Valid" ? kindsOf(exported.slices) : [];
     events.problems(undefined, object, problems);
     try {
       if (valid === "Valid") await this.#publish(key, exported);
       else await this.#withdraw(key);
-      this.#become(key, { valid, publication: "published", omitted });
+      this.#become(key, { valid, publication: "published", omitted, offered });
     } catch (thrown) {
-      this.#become(key, { valid, publication: publicationOf(thrown), omitted });
+      this.#become(key, { valid, publication: publicationOf(thrown), omitted, offered });
       throw thrown;
     }
   }
@@ -76,7 +81,7 @@ export class Exporter {
   postpone(key: ObjectKey): void {
     const valid = this.#options.exports.of(key)?.valid;
     if (valid === undefined) this.#become(key, undefined);
-    else this.#become(key, { valid, publication: "pending", omitted: [] });
+    else this.#become(key, { valid, publication: "pending", omitted: [], offered: [] });
   }
 
   async #publish(
@@ -138,8 +143,22 @@ function publicationOf(thrown: unknown): Publication {
   return UNCERTAIN.includes(thrown.reason) ? "unknown" : "failed";
 }
 
+/** The first slice with endpoints of each family and set of ports. */
+function kindsOf(slices: readonly SliceFact[]): readonly SliceFact[] {
+  const kinds = new Map<string, SliceFact>();
+  for (const slice of slices) {
+    const kind = kindOf(slice);
+    if (slice.endpoints.length > 0 && !kinds.has(kind)) kinds.set(kind, slice);
+  }
+  return [...kinds.values()];
+}
+
+function kindOf({ family, ports }: SliceFact): string {
+  return groupKey(family, ports);
+}
+
 function textOf(outcome: ExportOutcome | undefined): string {
-  return outcome === undefined
-    ? ""
-    : [outcome.valid, outcome.publication, ...outcome.omitted].join(" ");
+  if (outcome === undefined) return "";
+  const { valid, publication, omitted, offered } = outcome;
+  return [valid, publication, ...omitted, ...offered.map(kindOf).sort()].join(" ");
 }

@@ -182,6 +182,7 @@ export class Reconcilers {
     this.#status = new ExportStatus({
       own,
       applier: applier(SERVICE_EXPORTS, here, own.exports, () => informers.serviceexports),
+      cluster: member.id,
       registry: config.registry,
       outcome: (key) => this.#exporter.outcome(key),
       // Conditions of exports report what other clusters can read.
