@@ -25,6 +25,7 @@ function input({ records = [exportRecord()], ...over }: Sight = {}): ExportInput
     publication: "published",
     omitted: [],
     offered: [],
+    areRangesKnown: true,
     registry: "mesh",
     isComplete: true,
     seen: [],
@@ -73,10 +74,14 @@ describe("conditions of an export", () => {
 function younger(over: Partial<ExportRecord>, slice: Partial<SliceFact> = {}): Sight {
   const record = exportRecord({ cluster: "c2", exported: 2000, ...over });
   const endpoint = { address: "10.2.0.7", ready: false, serving: false, terminating: false };
-  const offered = {
-    ...{ key: objectKey("clusterset-registry-c2", "serve.demo.0"), service: KEY },
-    ...{ family: "IPv4", ports: record.ports, endpoints: [endpoint], ...slice },
-  } as const;
+  const offered: SliceFact = {
+    key: objectKey("clusterset-registry-c2", "serve.demo.0"),
+    service: KEY,
+    family: "IPv4",
+    ports: record.ports,
+    endpoints: [endpoint],
+    ...slice,
+  };
   return { records: [exportRecord(), record], record, offered: [offered] };
 }
 
@@ -135,6 +140,51 @@ test("while an exporter may be unknown, an export is not said to be left out, an
   const alone = { ...RENUMBERED, records: [exportRecord({ cluster: "c2" })], isComplete, seen };
   assert.deepEqual(exportClaims(input(alone))[1], said);
   assert.equal(words({ ...alone, offered: [] })[1], "Ready True Ready");
+});
+
+const OUTSIDE = {
+  count: 1,
+  of: 3,
+  example: "192.0.2.7",
+  by: "the hub",
+  ranges: "10.2.0.0/16",
+  everywhere: new Set(["192.0.2.7"]),
+};
+const REJECTED =
+  '1 of 3 endpoints, such as 192.0.2.7, are outside the endpoint CIDRs that the hub declares for this cluster: "10.2.0.0/16".';
+
+test("endpoints that other clusters reject are reported with their number and one address", () => {
+  const omitted = ["outside-endpoint-cidrs"] as const;
+  const some = { ...younger({}), outside: OUTSIDE, omitted };
+  const [, ready] = exportClaims(input(some));
+  assert.equal(ready?.reason, "Ready");
+  assert.equal(
+    ready?.message,
+    `Published to this cluster's registry. ${REJECTED} Left out: outside-endpoint-cidrs.`,
+  );
+  const [, none] = exportClaims(input({ ...some, offered: [] }));
+  assert.equal(none?.reason, "EndpointsLeftOut");
+  assert.equal(
+    none?.message,
+    `Published to this cluster's registry, but no other cluster uses an endpoint of it. ${REJECTED} Left out: outside-endpoint-cidrs.`,
+  );
+  const [, both] = exportClaims(input({ ...RENUMBERED, outside: OUTSIDE, omitted }));
+  assert.equal(both?.reason, "EndpointsLeftOut");
+  assert.match(
+    both?.message ?? "",
+    /1 of 3 .* Left out: outside-endpoint-cidrs, port-not-merged\.$/,
+  );
+});
+
+test("until it is known what all clusters reject, that it does so stays reported, and nothing else does", () => {
+  const omitted = ["outside-endpoint-cidrs"] as const;
+  const [, said] = exportClaims(input({ ...younger({}), outside: OUTSIDE, offered: [], omitted }));
+  assert.ok(said !== undefined);
+  const seen = [{ ...said, lastTransitionTime: "", observedGeneration: 1 }];
+  const later = { ...younger({}), seen };
+  assert.deepEqual(exportClaims(input({ ...later, areRangesKnown: false }))[1], said);
+  assert.equal(words(later)[1], "Ready True Ready");
+  assert.equal(words({ ...younger({}), areRangesKnown: false })[1], "Ready True Ready");
 });
 
 const DISAGREEING = [

@@ -1,9 +1,11 @@
+import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Conflict, MergedService } from "../merge/merged.ts";
 import type { Claim, Condition } from "../model/condition.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import { allLeftOut, type LeftOut } from "./left-out.ts";
 import { withOmissions } from "./omission-message.ts";
+import type { Outside } from "./outside.ts";
 
 /** Result of publishing a record. */
 export type Publication =
@@ -26,6 +28,10 @@ export interface ExportInput {
   readonly record?: ExportRecord;
   /** Of the published slices with endpoints, at least one of each family and set of ports. */
   readonly offered: readonly SliceFact[];
+  /** Endpoints that other clusters reject. Those that no cluster accepts are not in `offered`. */
+  readonly outside?: Outside;
+  /** False while it may not be known of all clusters what they reject: then what depends on it stays. */
+  readonly areRangesKnown: boolean;
   /** The merged exports of the name. */
   readonly merged?: MergedService;
   /** False while an exporter may be unknown: then what depends on others stays. */
@@ -75,16 +81,21 @@ function readyClaim(input: ExportInput): Claim {
   if (valid !== "Valid") return claim("False", "Failed", "The Service cannot be exported.");
   switch (publication) {
     case "published": {
-      const kept = keptLeftOut(input);
+      const kept = keptReady(input);
       if (kept !== undefined) return kept;
       const [reason, place] =
         registry === "hub"
           ? (["Exported", "Published to the hub"] as const)
           : (["Ready", "Published to this cluster's registry"] as const);
+      const rejected = input.outside === undefined ? [] : [outsideText(input.outside)];
       const lost = leftOutOf(input);
-      if (lost === undefined) return claim("True", reason, withOmissions(`${place}.`, omitted));
-      const message = `${place}, but no cluster uses an endpoint of it. ${lost.detail}`;
-      return claim("False", LEFT_OUT, withOmissions(message, [...omitted, ...lost.reasons]));
+      if (lost === undefined) {
+        return claim("True", reason, withOmissions([`${place}.`, ...rejected].join(" "), omitted));
+      }
+      const { detail, reasons, users } = lost;
+      const none = `${place}, but no ${users} uses an endpoint of it.`;
+      const message = [none, ...detail, ...rejected].join(" ");
+      return claim("False", LEFT_OUT, withOmissions(message, [...omitted, ...reasons]));
     }
     case "pending":
       return claim("False", "Pending", "Publishing to this cluster's registry.");
@@ -96,17 +107,34 @@ function readyClaim(input: ExportInput): Claim {
 }
 
 const LEFT_OUT = "EndpointsLeftOut" satisfies ReadyReason;
+const OUTSIDE = "outside-endpoint-cidrs" satisfies Reason;
+const REJECTED: LeftOut = { users: "other cluster", reasons: [], detail: [] };
 
-function leftOutOf({ record, offered, merged, isComplete }: ExportInput): LeftOut | undefined {
+function leftOutOf({
+  record,
+  offered,
+  outside,
+  merged,
+  isComplete,
+}: ExportInput): LeftOut | undefined {
+  // A cluster uses its own endpoints wherever they are.
+  if (outside !== undefined && offered.length === 0) return REJECTED;
   if (record === undefined || merged === undefined || !isComplete) return undefined;
   return allLeftOut(record, offered, merged);
 }
 
-/** The present condition, if it says that all endpoints are left out, and the exporter that decides so may be unknown now. */
-function keptLeftOut({ isComplete, offered, seen }: ExportInput): Claim | undefined {
-  if (isComplete || offered.length === 0) return undefined;
-  const said = seen.find(({ type, reason }) => type === "Ready" && reason === LEFT_OUT);
-  return said && claimOf(said);
+function outsideText({ count, of, example, by, ranges }: Outside): string {
+  const all = `${count} of ${of} endpoints, such as ${example},`;
+  return `${all} are outside the endpoint CIDRs that ${by} declares for this cluster: ${shown(ranges)}.`;
+}
+
+/** The present condition, if it says that endpoints are left out because of a cluster that may not be known now. */
+function keptReady({ isComplete, areRangesKnown, offered, seen }: ExportInput): Claim | undefined {
+  const said = seen.find(({ type }) => type === "Ready");
+  if (said === undefined) return undefined;
+  const isUnsure = !isComplete && said.reason === LEFT_OUT && offered.length > 0;
+  const isRejected = !areRangesKnown && said.message.includes(OUTSIDE);
+  return isUnsure || isRejected ? claimOf(said) : undefined;
 }
 
 const NO_CONFLICTS: Claim = {

@@ -7,9 +7,10 @@ import { importableSlices } from "./imported-slices.ts";
 
 /** Why no cluster uses an endpoint of an export. */
 export interface LeftOut {
+  readonly users: "cluster" | "other cluster";
   readonly reasons: readonly Reason[];
   /** What differs, as sentences. */
-  readonly detail: string;
+  readonly detail: readonly string[];
 }
 
 /**
@@ -25,7 +26,8 @@ export function allLeftOut(
   const imported = importableSlices(merged, [{ record, slices, state: "alive" }]);
   if (imported.slices.length > 0) return undefined;
   const reasons = [...new Set(imported.omitted.map(({ reason }) => reason))].sort();
-  return { reasons, detail: reasons.map((reason) => SENTENCES[reason](record, merged)).join(" ") };
+  const detail = reasons.map((reason) => SENTENCES[reason](record, merged));
+  return { users: "cluster", reasons, detail };
 }
 
 type Sentence = (record: ExportRecord, merged: MergedService) => string;
