@@ -228,6 +228,9 @@ export const REASONS = {
   "identity-missing": "Neither a flag nor a ClusterProperty sets the cluster ID.",
   "identity-invalid": "A ClusterProperty holds an invalid cluster ID or clusterset ID.",
   "identity-differs": "A flag and a ClusterProperty set different values.",
+  "region-missing":
+    "Nodes have a region, and the cluster publishes none: its endpoints are global for all other clusters.",
+  "region-differs": "The cluster publishes another region than its Nodes have.",
   "identity-changed": "The cluster ID or clusterset changed since the program started.",
   member: "The cluster has the expected ID and is a member of this clusterset.",
   "not-introduced": "The cluster's Lease has not been observed yet: its objects are not used.",
