@@ -76,7 +76,8 @@ function watch({ clusters }: ControllerWorld, port: () => number): (readonly [st
     cluster.server.objects.listen(({ kind }) => {
       if (kind !== "serviceimports" && kind !== "endpointslices") return;
       const expected = pods.map((address) => `${address}:${port() + 1000}`);
-      seen.push([`${cluster.id} ${backends(cluster, port())}`, `${cluster.id} ${expected}`]);
+      const line = (found: readonly string[]) => `${cluster.id} ${found.join()}`;
+      seen.push([line(backends(cluster, port())), line(expected)]);
     });
   }
   return seen;
