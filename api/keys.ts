@@ -103,7 +103,9 @@ export const ANNOTATION_COMPONENTS = "clusterset-proxy.io/components";
 export const ANNOTATION_SHIFT = "clusterset-proxy.io/shift";
 /** On the Secret of a peer, or a registry's namespace on a hub: comma-separated ranges of the cluster's endpoints. */
 export const ANNOTATION_ENDPOINT_CIDRS = "clusterset-proxy.io/endpoint-cidrs";
-/** In the same place: comma-separated namespaces to which the cluster may export; `team-*` is any that begins so. Absent: all. */
+/** On the Lease in a registry of a mesh: the ranges that its cluster declares for each peer, as JSON by cluster. */
+export const ANNOTATION_ACCEPTED_CIDRS = "clusterset-proxy.io/accepted-endpoint-cidrs";
+/** On the Secret of a peer, or a registry's namespace on a hub: comma-separated namespaces to which the cluster may export; `team-*` is any that begins so. Absent: all. */
 export const ANNOTATION_ALLOWED_NAMESPACES = "clusterset-proxy.io/allowed-namespaces";
 /** In the same place: namespaces to which it may not export, even if they are allowed. */
 export const ANNOTATION_DENIED_NAMESPACES = "clusterset-proxy.io/denied-namespaces";

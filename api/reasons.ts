@@ -228,6 +228,9 @@ export const REASONS = {
   "identity-missing": "Neither a flag nor a ClusterProperty sets the cluster ID.",
   "identity-invalid": "A ClusterProperty holds an invalid cluster ID or clusterset ID.",
   "identity-differs": "A flag and a ClusterProperty set different values.",
+  "region-missing":
+    "Nodes have a region, and the cluster publishes none: its endpoints are global for all other clusters.",
+  "region-differs": "The cluster publishes another region than its Nodes have.",
   "identity-changed": "The cluster ID or clusterset changed since the program started.",
   member: "The cluster has the expected ID and is a member of this clusterset.",
   "not-introduced": "The cluster's Lease has not been observed yet: its objects are not used.",
@@ -257,7 +260,7 @@ export const REASONS = {
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",
   "port-not-merged":
-    "No port of the slice matches a port of the merged service by name, protocol and number, or of the local Service by name and protocol.",
+    "No port of the slice matches a port of the merged service by protocol and number, or of the local Service by protocol and name or number; ports with crossed names do not match.",
   "family-not-merged":
     "The oldest export, or the local Service, does not have the slice's IP family.",
 

@@ -18,6 +18,7 @@ import type {
   Unread,
   UnreadPart,
 } from "../view/readings.ts";
+import { regionsOf } from "../view/region-problems.ts";
 import { debugPage, type ProgramPod, pageOf, podsOf } from "./pods.ts";
 import { unreadOf } from "./unread-of.ts";
 
@@ -80,6 +81,7 @@ export async function readStatus(
     imports: plans.imports,
     exports,
     problems: plans.problems,
+    nodeRegions: plans.nodeRegions,
     ...namespace,
     unread,
   };
@@ -89,6 +91,7 @@ const NO_PLANS = {
   imports: [] as readonly unknown[],
   problems: [] as readonly Problem[],
   daemonSet: undefined as unknown,
+  nodeRegions: [] as readonly string[],
 };
 
 /** Imports, and the problems of their plans, as one of the nodes plans them. */
@@ -99,12 +102,14 @@ async function plansOf(cluster: Cluster, namespace: string | undefined): Promise
   const found = {
     imports: [...objects.imports].filter(isMeant),
     daemonSet: objects.daemonSets[0],
+    nodeRegions: [],
   };
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) return { ...found, problems: [] };
   const facts = agentFacts(objects, settings.config);
   const groups = nodeGroups(facts, settings.config, undefined);
-  const node = isUsage(groups) ? undefined : groups[0]?.node;
+  const nodes = isUsage(groups) ? [] : groups.map((group) => group.node);
+  const [node] = nodes;
   if (node === undefined) return { ...found, problems: [] };
   const model = modelOf(facts, settings.config);
   const problems = [...model.keys()].sort().flatMap((key) => {
@@ -112,7 +117,7 @@ async function plansOf(cluster: Cluster, namespace: string | undefined): Promise
     const view = model.view(key);
     return view === undefined ? [] : (importProblem(view, node) ?? []);
   });
-  return { ...found, problems };
+  return { ...found, problems, nodeRegions: regionsOf(nodes) };
 }
 
 async function controllersOf(

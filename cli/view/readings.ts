@@ -58,6 +58,8 @@ export interface ContextReading {
   readonly exports: readonly unknown[];
   /** Problems of the imports' plans (`importProblems`). */
   readonly problems: readonly Problem[];
+  /** Regions of its agents' nodes, each once; empty if flags give regions to clusters, or if they could not be read. */
+  readonly nodeRegions: readonly string[];
   /** Only problems of this namespace are shown. */
   readonly namespace?: string;
   readonly unread: readonly UnreadPart[];

@@ -3,6 +3,7 @@ import type { Severity } from "../exit-code.ts";
 import { type AgentsStatus, agentsStatus } from "./agent-status.ts";
 import { type FailoverCount, failoverCount, failoverProblems } from "./failover-problems.ts";
 import type { ContextReading, ControllerReading, Problem, UnreadPart } from "./readings.ts";
+import { regionProblems } from "./region-problems.ts";
 
 /** The state of one cluster, as another one's controller sees it. Field names are those of `-o json`. */
 export interface SeenCluster {
@@ -76,6 +77,7 @@ export function contextStatus(reading: ContextReading): ContextStatus {
     problems: [
       ...reading.problems,
       ...conditionProblems(reading),
+      ...(id === undefined ? [] : regionProblems(id, own("region").region, reading.nodeRegions)),
       ...failoverProblems(page, reading.namespace),
     ],
     unread: reading.unread,
@@ -176,6 +178,9 @@ function watches(one: unknown): string[] {
   return broken.map(([resource, state]) => `${resource} ${String(state)}`);
 }
 
+/** The message of an export's condition Ready if other clusters reject some of its endpoints. */
+const REJECTED = / Left out: .*outside-endpoint-cidrs/;
+
 /** Conditions of imports and exports that report a problem. */
 function* conditionProblems({ imports, exports }: ContextReading): Generator<Problem> {
   for (const one of imports) {
@@ -191,6 +196,8 @@ function* conditionProblems({ imports, exports }: ContextReading): Generator<Pro
     if (valid !== undefined && valid.status !== "True") yield problem("ServiceExport", one, valid);
     else if (ready !== undefined && ready.status !== "True")
       yield problem("ServiceExport", one, ready);
+    else if (ready !== undefined && REJECTED.test(ready.message))
+      yield { ...problem("ServiceExport", one, ready), reason: "outside-endpoint-cidrs" };
     else if (ready === undefined)
       yield {
         object: `ServiceExport ${nameOf(one)}`,

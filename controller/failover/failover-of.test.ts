@@ -143,8 +143,17 @@ test("the Service's families and port names decide what a proxy could use of it"
   assert.deepEqual(listed([share("c2", [six])], both), ["c2 http fd00:10::2"]);
   const four = service({ families: ["IPv4"] });
   assert.equal(wanted([share("c2", [six])], four).reason, "family-not-merged");
-  const other = service({ ports: [servicePort("web 80")] });
+  const other = service({ ports: [servicePort("web 81")] });
   assert.equal(wanted([share("c2")], other).reason, "port-not-merged");
+});
+
+test("a port has the Service's name, whatever the import and the other cluster call it", () => {
+  const web = [servicePort("web 80")];
+  const service = { key: KEY, uid: "u1", properties: { ...exportRecord(), ports: web } };
+  const remote = share("c2", [sliceOf("c2", 2)]);
+  for (const all of [[remote], [share("c1", [], { ports: web }), remote]]) {
+    assert.deepEqual(listed(all, { service }), ["c2 web 10.0.0.2"]);
+  }
 });
 
 test("an exporter without declared ranges, or with ranges of every address, is not used", () => {

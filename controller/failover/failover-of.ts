@@ -1,7 +1,8 @@
 import type { Cidr } from "../../api/cidr.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { type Tiers, tiersOf } from "../../api/tiers/tiers.ts";
-import { type ImportableSlice, importableSlices, joint } from "../import/imported-slices.ts";
+import { type ImportableSlice, importableSlices } from "../import/imported-slices.ts";
+import { joint, ownNames } from "../merge/port-names.ts";
 import type { ServiceProperties } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { FailoverInput } from "./failover-input.ts";
@@ -78,7 +79,9 @@ export function failoverOf(input: FailoverInput): FailoverWanted {
     return wantedOf({ reason, slices: [] }, input);
   }
   const all = importableSlices(merged, declaring).slices;
-  return wantedOf(usableOf(all, properties, tiersOf(tiers, here), input), input);
+  const names = ownNames(properties.ports, merged.ports);
+  const local = all.map((one) => withOwnNames(names, one));
+  return wantedOf(usableOf(local, properties, tiersOf(tiers, here), input), input);
 }
 
 function usableOf(
@@ -89,7 +92,7 @@ function usableOf(
 ): Usable {
   const all = importable.filter(hasEndpoints);
   const inFamily = all.filter(({ slice }) => properties.families.includes(slice.family));
-  const matching = inFamily.flatMap((one) => withPortsOf(properties, one));
+  const matching = inFamily.filter(({ slice }) => slice.ports.length > 0);
   // An address that is listed twice is one endpoint to a proxy, and its local state must count.
   const elsewhere = matching
     .map((one) => withoutAddresses(local.addresses, one))
@@ -156,11 +159,16 @@ function withoutAddresses(local: ReadonlySet<string>, one: ImportableSlice): Imp
   return { ...one, slice: { ...one.slice, endpoints } };
 }
 
-/** A proxy finds the endpoints of a Service's port by the port's name. */
-function withPortsOf({ ports }: ServiceProperties, { contribution, slice }: ImportableSlice) {
-  const own = new Set(ports.map(joint));
-  const kept = slice.ports.filter((port) => own.has(joint(port)));
-  return kept.length === 0 ? [] : [{ contribution, slice: { ...slice, ports: kept } }];
+/** Those of its ports that the Service has, under the Service's names: a proxy finds the endpoints of a port by its name. */
+function withOwnNames(
+  names: ReadonlyMap<string, string>,
+  { contribution, slice }: ImportableSlice,
+): ImportableSlice {
+  const ports = slice.ports.flatMap((port) => {
+    const name = names.get(joint(port));
+    return name === undefined ? [] : [{ ...port, name }];
+  });
+  return { contribution, slice: { ...slice, ports } };
 }
 
 /** Names, each once, in order. */

@@ -1,5 +1,5 @@
 import type { Family } from "../../api/address.ts";
-import { joint } from "../import/imported-slices.ts";
+import { joint } from "../merge/port-names.ts";
 import type { ServicePort, SliceFact } from "../model/facts.ts";
 
 /** What the Service's own slices list, those of other programs included. */

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
+import { objectKey } from "../../api/names.ts";
+import {
+  ANY_RECORDS,
+  exportRecord,
+  KEY,
+  servicePort,
+} from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import { merge } from "../merge/merge.ts";
 import type { Condition } from "../model/condition.ts";
-import type { ExportRecord } from "../model/facts.ts";
+import type { ExportRecord, SliceFact } from "../model/facts.ts";
 import { type ExportInput, exportClaims } from "./export-claims.ts";
 import { exportStatus } from "./status-manifest.ts";
 
@@ -18,6 +24,8 @@ function input({ records = [exportRecord()], ...over }: Sight = {}): ExportInput
     valid: "Valid",
     publication: "published",
     omitted: [],
+    offered: [],
+    areRangesKnown: true,
     registry: "mesh",
     isComplete: true,
     seen: [],
@@ -60,6 +68,123 @@ describe("conditions of an export", () => {
       assert.deepEqual(words(over), [...expected, "Conflict False NoConflicts"]);
     });
   }
+});
+
+/** An export of c2, which is younger, with this published slice; c1 has `http 80` and IPv4. */
+function younger(over: Partial<ExportRecord>, slice: Partial<SliceFact> = {}): Sight {
+  const record = exportRecord({ cluster: "c2", exported: 2000, ...over });
+  const endpoint = { address: "10.2.0.7", ready: false, serving: false, terminating: false };
+  const offered: SliceFact = {
+    key: objectKey("clusterset-registry-c2", "serve.demo.0"),
+    service: KEY,
+    family: "IPv4",
+    ports: record.ports,
+    endpoints: [endpoint],
+    ...slice,
+  };
+  return { records: [exportRecord(), record], record, offered: [offered] };
+}
+
+const RENUMBERED = younger({ ports: [servicePort("http 8080")] });
+
+test("an export whose endpoints are all left out says why, ready or not, in a mesh and on a hub", () => {
+  const why =
+    `The import's ports are "http 80/TCP", this Service's "http 8080/TCP". A port is used if it has the same number and protocol, ` +
+    "and is not another port by its name. Left out: port-not-merged.";
+  for (const [registry, place] of [
+    ["mesh", "this cluster's registry"],
+    ["hub", "the hub"],
+  ] as const) {
+    const [, ready] = exportClaims(input({ ...RENUMBERED, registry }));
+    assert.deepEqual(ready, {
+      type: "Ready",
+      status: "False",
+      reason: "EndpointsLeftOut",
+      message: `Published to ${place}, but no cluster uses an endpoint of it. ${why}`,
+    });
+  }
+});
+
+/** What c2 exports, and its condition Ready. */
+const USED: Readonly<Record<string, readonly [Sight, string]>> = {
+  "another name of the port": [younger({ ports: [servicePort("web 80")] }), "True Ready"],
+  "one of two ports": [
+    younger({ ports: [servicePort("web 80"), servicePort("http 81")] }),
+    "True Ready",
+  ],
+  "one of two ports, in a slice without it": [
+    younger(
+      { ports: [servicePort("web 80"), servicePort("http 81")] },
+      { ports: [servicePort("http 81")] },
+    ),
+    "False EndpointsLeftOut",
+  ],
+  "no port": [younger({ headless: true, ports: [] }), "False EndpointsLeftOut"],
+  "another family": [younger({ families: ["IPv6"] }, { family: "IPv6" }), "False EndpointsLeftOut"],
+  "no endpoint": [{ ...RENUMBERED, offered: [] }, "True Ready"],
+  "an unpublished change": [{ ...RENUMBERED, publication: "failed" }, "False Failed"],
+};
+
+for (const [name, [sight, ready]] of Object.entries(USED)) {
+  test(`an export with ${name} is ${ready}`, () => {
+    assert.equal(words(sight)[1], `Ready ${ready}`);
+  });
+}
+
+test("while an exporter may be unknown, an export is not said to be left out, and not said to be used", () => {
+  const isComplete = false;
+  assert.equal(words({ ...RENUMBERED, isComplete })[1], "Ready True Ready");
+  const [, said] = exportClaims(input(RENUMBERED));
+  assert.ok(said !== undefined);
+  const seen = [{ ...said, lastTransitionTime: "", observedGeneration: 1 }];
+  const alone = { ...RENUMBERED, records: [exportRecord({ cluster: "c2" })], isComplete, seen };
+  assert.deepEqual(exportClaims(input(alone))[1], said);
+  assert.equal(words({ ...alone, offered: [] })[1], "Ready True Ready");
+});
+
+const OUTSIDE = {
+  count: 1,
+  of: 3,
+  example: "192.0.2.7",
+  by: "the hub",
+  ranges: "10.2.0.0/16",
+  everywhere: new Set(["192.0.2.7"]),
+};
+const REJECTED =
+  '1 of 3 endpoints, such as 192.0.2.7, are outside the endpoint CIDRs that the hub declares for this cluster: "10.2.0.0/16".';
+
+test("endpoints that other clusters reject are reported with their number and one address", () => {
+  const omitted = ["outside-endpoint-cidrs"] as const;
+  const some = { ...younger({}), outside: OUTSIDE, omitted };
+  const [, ready] = exportClaims(input(some));
+  assert.equal(ready?.reason, "Ready");
+  assert.equal(
+    ready?.message,
+    `Published to this cluster's registry. ${REJECTED} Left out: outside-endpoint-cidrs.`,
+  );
+  const [, none] = exportClaims(input({ ...some, offered: [] }));
+  assert.equal(none?.reason, "EndpointsLeftOut");
+  assert.equal(
+    none?.message,
+    `Published to this cluster's registry, but no other cluster uses an endpoint of it. ${REJECTED} Left out: outside-endpoint-cidrs.`,
+  );
+  const [, both] = exportClaims(input({ ...RENUMBERED, outside: OUTSIDE, omitted }));
+  assert.equal(both?.reason, "EndpointsLeftOut");
+  assert.match(
+    both?.message ?? "",
+    /1 of 3 .* Left out: outside-endpoint-cidrs, port-not-merged\.$/,
+  );
+});
+
+test("until it is known what all clusters reject, that it does so stays reported, and nothing else does", () => {
+  const omitted = ["outside-endpoint-cidrs"] as const;
+  const [, said] = exportClaims(input({ ...younger({}), outside: OUTSIDE, offered: [], omitted }));
+  assert.ok(said !== undefined);
+  const seen = [{ ...said, lastTransitionTime: "", observedGeneration: 1 }];
+  const later = { ...younger({}), seen };
+  assert.deepEqual(exportClaims(input({ ...later, areRangesKnown: false }))[1], said);
+  assert.equal(words(later)[1], "Ready True Ready");
+  assert.equal(words({ ...younger({}), areRangesKnown: false })[1], "Ready True Ready");
 });
 
 const DISAGREEING = [

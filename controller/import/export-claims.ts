@@ -1,7 +1,11 @@
+import { shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Conflict, MergedService } from "../merge/merged.ts";
 import type { Claim, Condition } from "../model/condition.ts";
+import type { ExportRecord, SliceFact } from "../model/facts.ts";
+import { allLeftOut, type LeftOut } from "./left-out.ts";
 import { withOmissions } from "./omission-message.ts";
+import type { Outside } from "./outside.ts";
 
 /** Result of publishing a record. */
 export type Publication =
@@ -20,9 +24,17 @@ export interface ExportInput {
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
   readonly registry: "hub" | "mesh";
+  /** What is published; absent if it cannot be read. */
+  readonly record?: ExportRecord;
+  /** Of the published slices with endpoints, at least one of each family and set of ports. */
+  readonly offered: readonly SliceFact[];
+  /** Endpoints that other clusters reject. Those that no cluster accepts are not in `offered`. */
+  readonly outside?: Outside;
+  /** False while it may not be known of all clusters what they reject: then what depends on it stays. */
+  readonly areRangesKnown: boolean;
   /** The merged exports of the name. */
   readonly merged?: MergedService;
-  /** False while an exporter may be unknown: then the condition `Conflict` stays. */
+  /** False while an exporter may be unknown: then what depends on others stays. */
   readonly isComplete: boolean;
   /** The present conditions. */
   readonly seen: readonly Condition[];
@@ -48,8 +60,18 @@ function validClaim({ valid }: ExportInput): Claim {
   };
 }
 
-function readyClaim({ valid, publication, omitted, registry }: ExportInput): Claim {
-  const claim = (status: Claim["status"], reason: string, message: string): Claim => ({
+/** Reasons of condition `Ready`. */
+type ReadyReason =
+  | "Exported"
+  /** All endpoints are left out wherever the name is imported. */
+  | "EndpointsLeftOut"
+  | "Failed"
+  | "Pending"
+  | "Ready";
+
+function readyClaim(input: ExportInput): Claim {
+  const { valid, publication, omitted, registry } = input;
+  const claim = (status: Claim["status"], reason: ReadyReason, message: string): Claim => ({
     type: "Ready",
     status,
     reason,
@@ -58,10 +80,23 @@ function readyClaim({ valid, publication, omitted, registry }: ExportInput): Cla
   if (valid === "NoService") return claim("False", "Pending", "Waiting for the Service.");
   if (valid !== "Valid") return claim("False", "Failed", "The Service cannot be exported.");
   switch (publication) {
-    case "published":
-      return registry === "hub"
-        ? claim("True", "Exported", withOmissions("Published to the hub.", omitted))
-        : claim("True", "Ready", withOmissions("Published to this cluster's registry.", omitted));
+    case "published": {
+      const kept = keptReady(input);
+      if (kept !== undefined) return kept;
+      const [reason, place] =
+        registry === "hub"
+          ? (["Exported", "Published to the hub"] as const)
+          : (["Ready", "Published to this cluster's registry"] as const);
+      const rejected = input.outside === undefined ? [] : [outsideText(input.outside)];
+      const lost = leftOutOf(input);
+      if (lost === undefined) {
+        return claim("True", reason, withOmissions([`${place}.`, ...rejected].join(" "), omitted));
+      }
+      const { detail, reasons, users } = lost;
+      const none = `${place}, but no ${users} uses an endpoint of it.`;
+      const message = [none, ...detail, ...rejected].join(" ");
+      return claim("False", LEFT_OUT, withOmissions(message, [...omitted, ...reasons]));
+    }
     case "pending":
       return claim("False", "Pending", "Publishing to this cluster's registry.");
     case "failed":
@@ -69,6 +104,37 @@ function readyClaim({ valid, publication, omitted, registry }: ExportInput): Cla
     case "unknown":
       return claim("Unknown", "Pending", "Cannot reach this cluster's registry.");
   }
+}
+
+const LEFT_OUT = "EndpointsLeftOut" satisfies ReadyReason;
+const OUTSIDE = "outside-endpoint-cidrs" satisfies Reason;
+const REJECTED: LeftOut = { users: "other cluster", reasons: [], detail: [] };
+
+function leftOutOf({
+  record,
+  offered,
+  outside,
+  merged,
+  isComplete,
+}: ExportInput): LeftOut | undefined {
+  // A cluster uses its own endpoints wherever they are.
+  if (outside !== undefined && offered.length === 0) return REJECTED;
+  if (record === undefined || merged === undefined || !isComplete) return undefined;
+  return allLeftOut(record, offered, merged);
+}
+
+function outsideText({ count, of, example, by, ranges }: Outside): string {
+  const all = `${count} of ${of} endpoints, such as ${example},`;
+  return `${all} are outside the endpoint CIDRs that ${by} declares for this cluster: ${shown(ranges)}.`;
+}
+
+/** The present condition, if it says that endpoints are left out because of a cluster that may not be known now. */
+function keptReady({ isComplete, areRangesKnown, offered, seen }: ExportInput): Claim | undefined {
+  const said = seen.find(({ type }) => type === "Ready");
+  if (said === undefined) return undefined;
+  const isUnsure = !isComplete && said.reason === LEFT_OUT && offered.length > 0;
+  const isRejected = !areRangesKnown && said.message.includes(OUTSIDE);
+  return isUnsure || isRejected ? claimOf(said) : undefined;
 }
 
 const NO_CONFLICTS: Claim = {
@@ -82,9 +148,7 @@ function conflictClaim({ valid, merged, isComplete, seen }: ExportInput): Claim 
   // An invalid export has no conflicts.
   if (valid !== "Valid") return NO_CONFLICTS;
   const said = seen.find(({ type }) => type === NO_CONFLICTS.type);
-  if (!isComplete && said !== undefined) {
-    return { type: said.type, status: said.status, reason: said.reason, message: said.message };
-  }
+  if (!isComplete && said !== undefined) return claimOf(said);
   const conflicts = merged?.conflicts ?? [];
   if (conflicts.length === 0) return NO_CONFLICTS;
   return {
@@ -94,6 +158,10 @@ function conflictClaim({ valid, merged, isComplete, seen }: ExportInput): Claim 
     reason: conflicts.map(({ reason }) => reason).join(),
     message: conflicts.map(sentenceOf).join(" "),
   };
+}
+
+function claimOf({ type, status, reason, message }: Condition): Claim {
+  return { type, status, reason, message };
 }
 
 function sentenceOf({ field, value, winner, isChosen, disagree, of }: Conflict): string {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseSlice } from "../../agent/model/parse-slice.ts";
+import { FAMILIES } from "../../api/address.ts";
 import { objectKey } from "../../api/names.ts";
 import {
   ANY_RECORDS,
@@ -128,10 +129,69 @@ test("C21: each port has the endpoints of its own cluster, also in one slice wit
   );
 });
 
-test("ports are matched by name and protocol", () => {
+test("ports are matched by protocol", () => {
   const udp = servicePort("http 80/UDP");
   assert.deepEqual(targets([contribution({ slices: [slice({ ports: [udp] })] })]), []);
 });
+
+/** Ports of the oldest export and of c2, and c2's imported ports: the import's name, and c2's target port. */
+const RENAMED: Readonly<Record<string, readonly [string[], string[], string[]]>> = {
+  "another name with the same number": [["web 80"], ["http 80"], ["web 8080"]],
+  "another name and number: a port of its own": [["web 80"], ["http 81"], ["http 8081"]],
+  "another protocol: a port of its own": [["web 80"], ["http 80/UDP"], ["http 8080/UDP"]],
+  "a name where the oldest has none": [["80"], ["http 80"], ["8080"]],
+  "no name where the oldest has one, beside a new port": [
+    ["http 80", "new 8443"],
+    ["80"],
+    ["http 8080"],
+  ],
+  "one of several ports renamed": [
+    ["web 80", "admin 81"],
+    ["http 80", "admin 81"],
+    ["web 8080", "admin 8081"],
+  ],
+  "the same number of two protocols, each with another name": [
+    ["dns 53/UDP", "dns-tcp 53"],
+    ["dns-udp 53/UDP", "dns 53"],
+    ["dns 8053/UDP", "dns-tcp 8053"],
+  ],
+  "crossed names: no port was renamed": [["http 80", "admin 81"], ["http 81", "admin 80"], []],
+  "three names in a circle": [["a 80", "b 81", "c 82"], ["a 81", "b 82", "c 80"], []],
+  "the old number under a new name, beside the new number": [
+    ["http 80"],
+    ["http 8443", "old 80"],
+    ["http 8080"],
+  ],
+  "the old number kept under a new name by the oldest": [
+    ["http 8443", "old 80"],
+    ["http 80"],
+    ["old 8080"],
+  ],
+};
+
+for (const [name, [oldest, younger, expected]] of Object.entries(RENAMED)) {
+  for (const headless of [false, true]) {
+    for (const family of FAMILIES) {
+      test(`${headless ? "headless" : "VIP"}, ${family}: ${name}`, () => {
+        const ports = younger.map(servicePort);
+        // Target ports differ from the Service's, and are the same for two protocols.
+        const inSlice = ports.map((port) => ({ ...port, port: 8000 + (port.port % 8000) }));
+        const address = family === "IPv4" ? "10.0.0.1" : "fd00::1";
+        const c2 = contribution({
+          record: exportRecord({
+            ...{ cluster: "c2", exported: 2000, ports, headless, families: [family] },
+          }),
+          slices: [slice({ family, ports: inSlice, endpoints: [{ ...READY, address }] })],
+        });
+        const c1 = exportRecord({ ports: oldest.map(servicePort), headless, families: [family] });
+        const { slices, omitted } = imported([contribution({ record: c1, slices: [] }), c2]);
+        const found = slices.flatMap((object) => parseSlice(object).fact?.ports ?? []);
+        assert.deepEqual(found, expected.map(servicePort));
+        assert.equal(omitted.length, expected.length === 0 ? 1 : 0);
+      });
+    }
+  }
+}
 
 test("a younger export of another type contributes its endpoints", () => {
   const younger = { cluster: "c2", exported: 2000 };
@@ -230,17 +290,18 @@ function contributionsOf(records: readonly ExportRecord[]): Contribution[] {
   );
 }
 
-test("each imported port is one that its cluster's Service has with the import's number", () =>
+test("each imported port has a name of the import, and the number and protocol of a port of its cluster's Service and of the import", () =>
   forAll([ANY_RECORDS], (records) => {
     fc.pre(records.length > 0);
     const ports = merge(records)?.ports ?? [];
     for (const object of imported(contributionsOf(records)).slices) {
-      const { fact } = parseSlice(object);
-      for (const { name, protocol } of fact?.ports ?? []) {
-        const same = (one: ServicePort) => one.name === name && one.protocol === protocol;
-        const own = records.find(({ cluster }) => cluster === fact?.cluster)?.ports.find(same);
-        assert.ok(own !== undefined);
-        assert.equal(own.port, ports.find(same)?.port);
+      const { fact, problems } = parseSlice(object);
+      assert.ok(problems.every(({ reason }) => reason !== "duplicate-port"));
+      const record = records.find(({ cluster }) => cluster === fact?.cluster);
+      for (const { name, protocol, port } of fact?.ports ?? []) {
+        const same = (one: ServicePort) => one.protocol === protocol && one.port === port;
+        assert.ok(record?.ports.some(same));
+        assert.equal(ports.find(same)?.name, name);
       }
     }
   }));

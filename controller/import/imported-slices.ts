@@ -1,6 +1,7 @@
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { shiftText } from "../../api/shift.ts";
+import { importedNames, joint } from "../merge/port-names.ts";
 import type {
   ClusterFact,
   ExportRecord,
@@ -41,7 +42,7 @@ export interface ImportedSlices {
   readonly omitted: readonly OmittedSlice[];
 }
 
-/** A slice of a cluster, with those of its ports that are imported. */
+/** A slice of a cluster, with those of its ports that are imported, under the import's names. */
 export interface ImportableSlice {
   readonly contribution: Contribution;
   readonly slice: SliceFact;
@@ -65,9 +66,9 @@ export function importedSlices(
 }
 
 /**
- * The slices that can be imported. A slice keeps the ports whose name, protocol and number are the import's (KEP-1645),
- * and is left out if none remain or if its family is not imported. Without ports are imported: slices of headless
- * Services without ports, and empty slices, which state that there is no endpoint.
+ * The slices that can be imported. A slice keeps the ports whose protocol and number are the import's, under the import's
+ * names, by which agents and DNS find them. It is left out if none remain or if its family is not imported. Without ports are
+ * imported: slices of headless Services without ports, and empty slices, which state that there is no endpoint.
  */
 export function importableSlices(
   service: Importing,
@@ -77,10 +78,13 @@ export function importableSlices(
   const omitted: OmittedSlice[] = [];
   for (const contribution of contributions) {
     const { record } = contribution;
-    const exposed = exposedPorts(service.ports, record);
+    const names = importedNames(record.ports, service.ports);
     const bare = service.headless && record.ports.length === 0;
     for (const slice of contribution.slices) {
-      const ports = slice.ports.filter((port) => exposed.has(joint(port)));
+      const ports = slice.ports.flatMap((port) => {
+        const name = names.get(joint(port));
+        return name === undefined ? [] : [{ ...port, name }];
+      });
       const isEmpty = slice.endpoints.length === 0;
       const omit = (reason: OmittedSlice["reason"]): void => {
         // An empty slice loses nothing.
@@ -97,20 +101,8 @@ export function importableSlices(
   return { slices, omitted };
 }
 
-/** Ports of the record that are the import's with the same number, as name and protocol. */
-function exposedPorts(ports: readonly ServicePort[], record: ExportRecord): ReadonlySet<string> {
-  const numbered = (port: ServicePort) => `${joint(port)} ${port.port}`;
-  const imported = new Set(ports.map(numbered));
-  return new Set(record.ports.filter((port) => imported.has(numbered(port))).map(joint));
-}
-
 function portsText(ports: readonly ServicePort[]): string {
   return ports.map(({ name, protocol }) => `${name}/${protocol}`).join();
-}
-
-/** What a port of an import and one of a slice have in common. */
-export function joint({ name, protocol }: ServicePort): string {
-  return `${name} ${protocol}`;
 }
 
 function manifestOf(

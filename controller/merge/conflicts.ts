@@ -107,7 +107,8 @@ function secondsOf({ affinitySeconds }: ExportRecord): number {
   return affinitySeconds ?? 10800;
 }
 
-function portText({ name, protocol, port, appProtocol }: ServicePort): string {
+/** A port for messages: `http 80/TCP`. */
+export function portText({ name, protocol, port, appProtocol }: ServicePort): string {
   const number = `${port}/${protocol}`;
   const named = name === "" ? number : `${name} ${number}`;
   return appProtocol === undefined ? named : `${named} ${appProtocol}`;

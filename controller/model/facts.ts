@@ -110,6 +110,8 @@ export interface ClusterFact {
   readonly version?: string;
   /** By its own operator. */
   readonly drain?: Drain;
+  /** In a mesh: the ranges in which it accepts endpoints of each peer, by cluster, separated by commas. Absent: it does not say. */
+  readonly accepts?: Readonly<Record<string, string>>;
   /** Everything exported was in the registry at that renewal. */
   readonly complete: boolean;
 }

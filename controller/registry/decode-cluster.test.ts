@@ -1,5 +1,6 @@
 import { describe } from "node:test";
 import {
+  ANNOTATION_ACCEPTED_CIDRS,
   ANNOTATION_COMPLETE,
   ANNOTATION_VERSION,
   LABEL_CLUSTER_SET,
@@ -55,6 +56,22 @@ describe("a cluster's Lease", () => {
     "that says something else of it": [
       lease({ annotations: { [ANNOTATION_COMPLETE]: "perhaps" } }),
       {},
+    ],
+    "with the ranges that it declares for its peers": [
+      lease({ annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/16, fd00::/48"}' } }),
+      { accepts: { c1: "10.1.0.0/16,fd00::/48" } },
+    ],
+    "with ranges of which some are none": [
+      lease({
+        annotations: { [ANNOTATION_ACCEPTED_CIDRS]: '{"c1":"10.1.0.0/99","c3":"10.3.0.0/16"}' },
+      }),
+      { accepts: { c3: "10.3.0.0/16" } },
+      `invalid-cidr metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
+    ],
+    "with ranges that are no JSON": [
+      lease({ annotations: { [ANNOTATION_ACCEPTED_CIDRS]: "10.1.0.0/16" } }),
+      {},
+      `invalid-object metadata.annotations[${ANNOTATION_ACCEPTED_CIDRS}]`,
     ],
     "of a region that is none": [
       lease({ labels: { [LABEL_REGION]: "a b" } }),

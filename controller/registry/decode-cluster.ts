@@ -23,6 +23,7 @@ import { timeOf } from "../../api/parse/time.ts";
 import { parseDrain } from "../model/drain.ts";
 import type { ClusterFact } from "../model/facts.ts";
 import { MOST_LEASE_SECONDS } from "../model/limits.ts";
+import { parseAccepted } from "./accepted-ranges.ts";
 import { LEASE_NAME } from "./names.ts";
 import type { Registry } from "./registry.ts";
 import { isFromCluster } from "./validate-metadata.ts";
@@ -68,6 +69,7 @@ function factOf(
   const region = parseLabel(object, LABEL_REGION, isLabelValue, complaints);
   const version = versionOf(object, complaints);
   const drain = parseDrain(object, complaints);
+  const accepts = parseAccepted(object, complaints);
   const properties = parseProperties(object, complaints, new Interner());
   return {
     id: registry.cluster,
@@ -79,6 +81,7 @@ function factOf(
     renewal,
     ...(version !== undefined && { version }),
     ...(drain !== undefined && { drain }),
+    ...(accepts !== undefined && { accepts }),
     complete: fieldAt(object, "metadata", "annotations", ANNOTATION_COMPLETE) === "true",
   };
 }

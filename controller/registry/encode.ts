@@ -1,4 +1,5 @@
 import {
+  ANNOTATION_ACCEPTED_CIDRS,
   ANNOTATION_CLUSTER_PROPERTIES,
   ANNOTATION_COMPLETE,
   ANNOTATION_DRAIN,
@@ -96,6 +97,9 @@ export function encodeCluster(cluster: ClusterFact, namespace: string): Manifest
         ...(cluster.complete && { [ANNOTATION_COMPLETE]: "true" }),
         ...(cluster.version !== undefined && { [ANNOTATION_VERSION]: cluster.version }),
         ...(cluster.drain !== undefined && { [ANNOTATION_DRAIN]: drainText(cluster.drain) }),
+        ...(cluster.accepts !== undefined && {
+          [ANNOTATION_ACCEPTED_CIDRS]: JSON.stringify(inKeyOrder(cluster.accepts)),
+        }),
       },
     },
     spec: {

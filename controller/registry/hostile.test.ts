@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { isAddress, parseAddress } from "../../api/address.ts";
 import { classOf } from "../../api/address-class.ts";
 import { contains } from "../../api/cidr.ts";
+import { parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import {
+  isClusterId,
   isClusterSetId,
   isLabelName,
   isLabelValue,
@@ -90,6 +92,8 @@ function checkCluster(cluster: ClusterFact): void {
   assert.ok(cluster.region === undefined || isLabelValue(cluster.region));
   for (const [name, value] of Object.entries(cluster.properties))
     assert.ok(isSubdomainName(name) && isPropertyValue(value));
+  for (const [id, ranges] of Object.entries(cluster.accepts ?? {}))
+    assert.ok(isClusterId(id) && parseEndpointRanges(ranges) !== undefined);
   assert.ok(
     Number.isInteger(cluster.leaseSeconds) &&
       cluster.leaseSeconds >= 1 &&

@@ -163,6 +163,9 @@ test("decoding a cluster's Lease gives what was encoded", async () => {
       leaseSeconds: fc.integer({ min: 1, max: 3600 }),
       renewal: fc.constant("2026-01-01T00:00:00.000000Z"),
       version: fc.constantFrom("0.1.0", "2.0.0-rc.1"),
+      accepts: fc.dictionary(label, fc.constantFrom("10.1.0.0/16", "10.1.0.0/16,fd00:1::/48"), {
+        noNullPrototype: true,
+      }),
       complete: fc.boolean(),
     },
     {

@@ -43,6 +43,7 @@ async function start() {
     synced: (cluster) => queue.importAll(cluster),
     turned: (cluster) => queue.importFrom(cluster),
     connection: () => undefined,
+    accepted: () => undefined,
     events,
   });
   const sinks = new Map<string, Parameters<Follow>[1]>();

@@ -65,6 +65,7 @@ export class Controller {
       connection: (cluster) => {
         if (cluster === this.identity.identity?.id) this.#loops?.connection();
       },
+      accepted: () => queue.exportAll(),
       events,
     });
     this.#connections = new MemberConnections({
@@ -76,6 +77,7 @@ export class Controller {
         this.#loops?.declared();
         queue.failoverAll();
       },
+      accepted: () => queue.exportAll(),
     });
     this.permission = new WritePermission({
       ...options,
@@ -160,6 +162,7 @@ export class Controller {
       before,
       members: this.members,
       declared: () => this.#connections.declared,
+      accepted: () => this.#connections.accepted,
       identity,
       uid,
       source: this.identity,

@@ -62,6 +62,45 @@ test("conflicts and their end are reported while a member was never synced", asy
   }
 });
 
+for (const onHub of [false, true]) {
+  test(`${onHub ? "on a hub" : "in a mesh"}: an export whose endpoints are all left out says so, until they are used, also after a restart`, async () => {
+    const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
+    const [c1, c2] = world.clusters;
+    const used = onHub ? "Exported" : "Ready";
+    const reasons = () =>
+      world.clusters.map((one) => one.condition("serviceexports", "shop/web").reason);
+    const serve = (port: number, addresses = ["10.2.0.7"]) =>
+      c2.serve("shop/web", addresses, [], port);
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    c1.offer("shop/web", ["10.1.0.7"]);
+    await world.run(5000);
+    c2.offer("shop/web", ["10.2.0.7"]);
+    await world.pass(5000);
+    assert.deepEqual(reasons(), [used, used]);
+    serve(8080);
+    await world.pass(5000);
+    assert.deepEqual(reasons(), [used, "EndpointsLeftOut"]);
+    assert.deepEqual(c2.imported(), { "shop/web": "vip 10.1.0.7" });
+    const since = c2.server.writes.length;
+    await c2.restart();
+    await world.pass(20_000);
+    const rewritten = c2.writesAfter(since).filter(({ kind }) => kind === "serviceexports");
+    assert.deepEqual(rewritten, [], "a restart says nothing new");
+    serve(8080, []);
+    await world.pass(5000);
+    assert.deepEqual(reasons(), [used, used], "it has no endpoint");
+    serve(8080);
+    await world.pass(5000);
+    assert.deepEqual(reasons(), [used, "EndpointsLeftOut"]);
+    // The oldest export follows.
+    c1.serve("shop/web", ["10.1.0.7"], [], 8080);
+    await world.pass(5000);
+    assert.deepEqual(reasons(), [used, used]);
+    assert.deepEqual(c1.imported(), { "shop/web": "vip 10.1.0.7 10.2.0.7" });
+    await world.stop();
+  });
+}
+
 const NAMES = ["shop/api", "shop/cart", "shop/web"];
 /** Milliseconds by which answers are later than events. */
 const LATE_MS = 50;

@@ -15,6 +15,8 @@ import type { ExportOutcome } from "./exporter.ts";
 export interface ExportStatusOptions {
   readonly own: LocalStores;
   readonly applier: Applier;
+  /** The local cluster's ID. */
+  readonly cluster: string;
   readonly registry: RegistryKind;
   readonly outcome: (key: ObjectKey) => ExportOutcome | undefined;
   readonly exported: (key: ObjectKey) => ExportedService;
@@ -36,17 +38,19 @@ export class ExportStatus {
 
   /** Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { own, applier, registry, today, events } = this.#options;
+    const { own, applier, cluster, registry, today, events } = this.#options;
     const fact = own.exports.fact(key);
     const seen = own.exports.seen(key);
     const outcome = this.#options.outcome(key);
     if (fact === undefined) events.claimed(key, []);
     if (fact === undefined || seen === undefined || outcome === undefined) return;
     const service = this.#options.exported(key);
-    const { merged } = service;
+    const { merged, contributions } = service;
+    const record = contributions.find((one) => one.record.cluster === cluster)?.record;
     const claims = exportClaims({
       ...outcome,
       registry,
+      ...(record !== undefined && { record }),
       ...(merged !== undefined && { merged }),
       isComplete: this.#options.isComplete(key, service),
       seen: fact.conditions,

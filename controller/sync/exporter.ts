@@ -1,7 +1,11 @@
 import type { ObjectKey } from "../../api/names.ts";
+import { type Problem, shown } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
+import { groupKey } from "../export/endpoint-groups.ts";
 import type { Publication } from "../import/export-claims.ts";
+import { type Accepted, type Outside, outsideOf } from "../import/outside.ts";
+import type { SliceFact } from "../model/facts.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import { encodeRecord, encodeSlice } from "../registry/encode.ts";
@@ -17,12 +21,20 @@ export interface ExportOutcome {
   readonly publication: Publication;
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
+  /** Of the published slices with endpoints, one of each family and set of ports. */
+  readonly offered: readonly SliceFact[];
+  /** Endpoints that other clusters reject. */
+  readonly outside?: Outside;
+  /** False while it may not be known of all clusters what they reject. */
+  readonly areRangesKnown: boolean;
 }
 
 /** Dependencies of an `Exporter`. */
 export interface ExporterOptions {
   readonly own: Pick<LocalStores, "serviceSlices">;
   readonly exports: Pick<LocalExports, "of">;
+  /** The endpoint ranges that others declare for the local cluster. */
+  readonly accepted: () => Accepted;
   /** The local cluster's registry. */
   readonly member: Member;
   readonly records: Applier;
@@ -48,7 +60,7 @@ export class Exporter {
 
   /** Publishes or withdraws one name. Throws the API server's error. */
   async reconcile(key: ObjectKey): Promise<void> {
-    const { exports, own, events } = this.#options;
+    const { accepted, exports, own, events } = this.#options;
     const object = `ServiceExport ${key}`;
     const exported = exports.of(key);
     if (exported === undefined) {
@@ -58,16 +70,27 @@ export class Exporter {
       return;
     }
     const { valid } = exported;
-    const problems = valid === "Valid" ? exported.problems : [];
+    const slices = valid === "Valid" ? exported.slices : [];
+    const ranges = accepted();
+    const outside = outsideOf(slices, ranges);
+    const problems = [
+      ...(valid === "Valid" ? exported.problems : []),
+      ...(outside === undefined ? [] : [problemOf(object, outside)]),
+    ];
     const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
     const omitted = [...problems.map(({ reason }) => reason), ...rejected];
+    const about = {
+      offered: kindsOf(slices, outside?.everywhere),
+      ...(outside && { outside }),
+      areRangesKnown: ranges.isKnown,
+    };
     events.problems(undefined, object, problems);
     try {
       if (valid === "Valid") await this.#publish(key, exported);
       else await this.#withdraw(key);
-      this.#become(key, { valid, publication: "published", omitted });
+      this.#become(key, { valid, publication: "published", omitted, ...about });
     } catch (thrown) {
-      this.#become(key, { valid, publication: publicationOf(thrown), omitted });
+      this.#become(key, { valid, publication: publicationOf(thrown), omitted, ...about });
       throw thrown;
     }
   }
@@ -76,7 +99,14 @@ export class Exporter {
   postpone(key: ObjectKey): void {
     const valid = this.#options.exports.of(key)?.valid;
     if (valid === undefined) this.#become(key, undefined);
-    else this.#become(key, { valid, publication: "pending", omitted: [] });
+    else
+      this.#become(key, {
+        valid,
+        publication: "pending",
+        omitted: [],
+        offered: [],
+        areRangesKnown: false,
+      });
   }
 
   async #publish(
@@ -138,8 +168,34 @@ function publicationOf(thrown: unknown): Publication {
   return UNCERTAIN.includes(thrown.reason) ? "unknown" : "failed";
 }
 
+function problemOf(object: string, { example }: Outside): Problem {
+  return { reason: "outside-endpoint-cidrs", object, field: "endpoints", value: shown(example) };
+}
+
+/** The first slice of each family and set of ports with endpoints that are not `rejected`. */
+function kindsOf(
+  slices: readonly SliceFact[],
+  rejected: ReadonlySet<string> = new Set(),
+): readonly SliceFact[] {
+  const kinds = new Map<string, SliceFact>();
+  for (const slice of slices) {
+    const kind = kindOf(slice);
+    if (kinds.has(kind)) continue;
+    if (slice.endpoints.some(({ address }) => !rejected.has(address))) kinds.set(kind, slice);
+  }
+  return [...kinds.values()];
+}
+
+function kindOf({ family, ports }: SliceFact): string {
+  return groupKey(family, ports);
+}
+
 function textOf(outcome: ExportOutcome | undefined): string {
-  return outcome === undefined
-    ? ""
-    : [outcome.valid, outcome.publication, ...outcome.omitted].join(" ");
+  if (outcome === undefined) return "";
+  const { valid, publication, omitted, offered, outside, areRangesKnown } = outcome;
+  const { count, of, example, by, ranges } = outside ?? {};
+  return JSON.stringify([
+    ...[valid, publication, omitted, offered.map(kindOf).sort()],
+    ...[areRangesKnown, count, of, example, by, ranges],
+  ]);
 }

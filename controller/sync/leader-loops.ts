@@ -2,7 +2,9 @@ import type { Cidr } from "../../api/cidr.ts";
 import { rotationProperty } from "../../api/cluster-properties.ts";
 import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
 import type { Identity } from "../identity/own-identity.ts";
+import type { Accepted } from "../import/outside.ts";
 import { rotationContent } from "../model/rotation.ts";
+import { acceptedTexts } from "../registry/accepted-ranges.ts";
 import type { Member } from "../stores/member.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { ExportCompleteness } from "./export-completeness.ts";
@@ -27,6 +29,8 @@ export interface LeaderLoopsOptions extends ControllerOptions {
   readonly before: ImportedBefore;
   /** The declared endpoint ranges of other clusters. */
   readonly declared: () => ReadonlyMap<string, readonly Cidr[]>;
+  /** The endpoint ranges that others declare for the local cluster. */
+  readonly accepted: () => Accepted;
   readonly identity: Identity;
   readonly uid: string;
   /** The present identity and properties. */
@@ -100,6 +104,8 @@ export class LeaderLoops {
       properties: () => source.properties,
       drain: () => source.drain,
       status: () => members.status(identity.id),
+      // On a hub, they are on each cluster's namespace.
+      accepts: () => (config.registry === "mesh" ? acceptedTexts(options.declared()) : undefined),
       isComplete: () => completeness.isSeen,
       makesNamespace: config.registry === "mesh",
       events: {
@@ -188,6 +194,7 @@ export class LeaderLoops {
 
   /** The declared endpoint ranges have changed. */
   declared(): void {
+    this.#renewer.renewNow();
     this.#ranges.update();
   }
 }

@@ -52,6 +52,7 @@ class Bench {
       identity: () => ({ id: "c1" }),
       properties: () => ({}),
       drain: () => undefined,
+      accepts: () => undefined,
       status: () => undefined,
       isComplete: () => true,
       makesNamespace: false,

@@ -2,6 +2,7 @@ import type { Cidr } from "../../api/cidr.ts";
 import { rotationProperty } from "../../api/cluster-properties.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { ApiServer } from "../../common/kubernetes/api-server.ts";
+import type { Accepted } from "../import/outside.ts";
 import { type PeerScope, UNLIMITED } from "../model/peer-scope.ts";
 import { registryNamespace } from "../registry/names.ts";
 import type { Follow, Informer } from "../stores/informer.ts";
@@ -19,6 +20,8 @@ export interface MemberConnectionsOptions extends ControllerOptions {
   readonly members: Members;
   /** The declared endpoint ranges of members have changed; by cluster. */
   readonly declared: (ranges: ReadonlyMap<string, readonly Cidr[]>) => void;
+  /** What a hub declares for the local cluster has changed. */
+  readonly accepted: () => void;
 }
 
 /** Connects to the registry of each member. Changes of one member are applied one after the other. */
@@ -28,6 +31,8 @@ export class MemberConnections {
   readonly #declared = new Map<string, readonly Cidr[]>();
   /** The last change of each member, until it is applied. */
   readonly #changes = new Map<string, Promise<void>>();
+  /** What a hub declares for the local cluster. */
+  #onHub: readonly Cidr[] | undefined;
   #source: Informer | undefined;
   #stopped = false;
 
@@ -38,6 +43,17 @@ export class MemberConnections {
   /** The declared endpoint ranges of other members, by cluster. */
   get declared(): ReadonlyMap<string, readonly Cidr[]> {
     return this.#declared;
+  }
+
+  /** The endpoint ranges that others declare for the local cluster, by who does. */
+  get accepted(): Accepted {
+    const { config, members } = this.#options;
+    if (config.registry === "hub") {
+      const ranges = new Map(this.#onHub && [["the hub", this.#onHub]]);
+      return { ranges, isKnown: members.isComplete };
+    }
+    const ranges = members.accepted().map(([id, cidrs]) => [`cluster ${id}`, cidrs] as const);
+    return { ranges: new Map(ranges), isKnown: members.areLeasesRead };
   }
 
   /** Adds the local cluster, then follows the source of members. Once. */
@@ -64,6 +80,7 @@ export class MemberConnections {
     const sourceEvents: MemberSourceEvents = {
       joined: (id, scope, reach) => {
         if (id !== own) this.#join(id, scope, reach);
+        else this.#accept(scope.endpointCidrs);
       },
       named: (id) => {
         if (id !== own) this.#add(id);
@@ -71,6 +88,7 @@ export class MemberConnections {
       drained: (id, object, drain) => members.drain(id, object, drain),
       left: (id) => {
         if (id !== own) this.#leave(id);
+        else this.#accept(undefined);
       },
       listed: () => members.complete(),
       state: (resource, state) => events.connection(undefined, `${resource} of members`, state),
@@ -124,6 +142,12 @@ export class MemberConnections {
     if (endpointCidrs === undefined) this.#declared.delete(id);
     else this.#declared.set(id, endpointCidrs);
     this.#options.declared(this.#declared);
+  }
+
+  /** In a mesh, a cluster has no Secret of itself, or one that says nothing about others. */
+  #accept(endpointCidrs: readonly Cidr[] | undefined): void {
+    this.#onHub = endpointCidrs;
+    this.#options.accepted();
   }
 
   #add(id: string, isOurs = false): Member {

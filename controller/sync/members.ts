@@ -1,5 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
 import { rotationProperty } from "../../api/cluster-properties.ts";
+import { parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -10,6 +11,7 @@ import { type ClusterDescription, DampedDescription } from "../liveness/damped-d
 import { Drains } from "../liveness/drains.ts";
 import { Rotations, type RotationsOptions } from "../liveness/rotations.ts";
 import type { Drain } from "../model/drain.ts";
+import type { ClusterFact } from "../model/facts.ts";
 import { IN_ROTATION, type Rotation, type RotationRecord } from "../model/rotation.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
@@ -34,6 +36,8 @@ export interface MembersOptions {
   readonly synced: (cluster?: string) => void;
   /** A cluster became stale or alive, `isSilent` is true now, or `rotation` or `record` has changed. */
   readonly turned: (cluster: string) => void;
+  /** The ranges in which another member accepts endpoints of the local cluster have changed. */
+  readonly accepted: () => void;
   /** The connection to a registry has changed. */
   readonly connection: (cluster: string) => void;
   readonly events: Observer;
@@ -45,6 +49,8 @@ export class Members {
   readonly #members = new Map<string, Member>();
   readonly #verdicts = new Map<string, PeerVerdict>();
   readonly #descriptions = new Map<string, DampedDescription>();
+  /** By cluster, as text: the ranges in which it accepts endpoints of the local cluster. */
+  readonly #accepted = new Map<string, string | undefined>();
   readonly #liveness: ClusterLiveness;
   readonly drains: Drains;
   readonly #rotations: Rotations;
@@ -96,6 +102,7 @@ export class Members {
     if (this.#isComplete) return;
     this.#isComplete = true;
     for (const id of this.#members.keys()) this.#confirmDrains(id);
+    this.#options.accepted();
     this.#options.synced();
   }
 
@@ -115,6 +122,19 @@ export class Members {
   /** Region and properties of a member, for its imported slices; undefined if they are unknown. */
   description(id: string): ClusterDescription | undefined {
     return this.#descriptions.get(id)?.current;
+  }
+
+  /** The ranges in which each other member accepts endpoints of the local cluster; undefined: it does not say. */
+  accepted(): [string, readonly Cidr[] | undefined][] {
+    return this.#others().map((id) => {
+      const text = this.#accepted.get(id);
+      return [id, text === undefined ? undefined : parseEndpointRanges(text)];
+    });
+  }
+
+  /** True once the Leases of all members were read. */
+  get areLeasesRead(): boolean {
+    return this.#isComplete && this.#others().every((id) => this.#accepted.has(id));
   }
 
   /** Whether a member is alive; undefined for other clusters. */
@@ -186,12 +206,14 @@ export class Members {
     const services = member.services();
     this.#members.delete(id);
     this.#verdicts.delete(id);
+    this.#accepted.delete(id);
     this.#descriptions.get(id)?.stop();
     this.#descriptions.delete(id);
     this.#liveness.forget(id);
     this.#rotations.forget(id);
     for (const object of [leaseOf(id), recordOf(id)]) this.drains.set(id, object, undefined);
     this.#dirty(services);
+    this.#options.accepted();
     this.#options.synced();
     await member.stop();
   }
@@ -245,7 +267,9 @@ export class Members {
           // The local cluster knows its own exports.
           if (cluster !== undefined) this.#liveness.seen(cluster, isOurs || cluster.complete);
           this.#evaluate(id);
-          if (!isOurs) description.observe(cluster);
+          if (isOurs) return;
+          description.observe(cluster);
+          this.#accepts(id, cluster);
         },
         state: (resource, state) => {
           events.connection(id, resource, state);
@@ -254,6 +278,16 @@ export class Members {
         problems: (object, problems) => events.problems(id, object, problems),
       },
     });
+  }
+
+  #accepts(id: string, cluster: ClusterFact | undefined): void {
+    if (cluster === undefined) return;
+    const { accepts = {} } = cluster;
+    const own = this.#own?.identity.id ?? "";
+    const text = Object.hasOwn(accepts, own) ? accepts[own] : undefined;
+    if (this.#accepted.has(id) && text === this.#accepted.get(id)) return;
+    this.#accepted.set(id, text);
+    this.#options.accepted();
   }
 
   /** What the local cluster cannot renew, such as after an outage of its API server, says nothing about its endpoints. */
@@ -305,6 +339,10 @@ export class Members {
 
   #sourceOf(id: string): string | undefined {
     return this.#isOwn(id) ? undefined : id;
+  }
+
+  #others(): string[] {
+    return [...this.#members.keys()].filter((id) => !this.#isOwn(id));
   }
 
   #isOwn(id: string): boolean {

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type MemoryCluster, worldWith } from "../../test/stages/controller-world.ts";
+import {
+  ControllerWorld,
+  type MemoryCluster,
+  worldWith,
+} from "../../test/stages/controller-world.ts";
 
 /** Status and message of the condition Ready of an object. */
 function readyOf(
@@ -73,6 +77,57 @@ test("an import says in its condition why endpoints of a peer were rejected, unt
   c1.serve("shop/web", addresses(2));
   await world.pass(20_000);
   assert.match(readyOf(c2, "serviceimports"), /^True ClusterSetIP \S+\.$/);
+});
+
+for (const onHub of [false, true]) {
+  test(`${onHub ? "on a hub" : "in a mesh"}: an export says that other clusters reject endpoints, until they do not, also after a restart`, async () => {
+    const world = new ControllerWorld(["c1", "c2"], undefined, onHub);
+    const [c1, c2] = world.clusters;
+    for (const cluster of world.clusters) cluster.namespace("shop");
+    c1.offer("shop/web", ["10.1.0.7", "203.0.113.5", "203.0.113.6"]);
+    await world.run(20_000);
+    const place = onHub ? "Published to the hub" : "Published to this cluster's registry";
+    const by = onHub ? "the hub" : "cluster c2";
+    const rejected = (count: number, of: number) =>
+      `${count} of ${of} endpoints, such as 203.0.113.5, are outside the endpoint CIDRs that ${by} declares for this cluster: `;
+    const ready = () => readyOf(c1, "serviceexports");
+    assert.ok(ready().startsWith(`True ${place}. ${rejected(2, 3)}"10.0.0.0/8,`), ready());
+    assert.match(ready(), / Left out: outside-endpoint-cidrs\.$/);
+    c1.serve("shop/web", ["203.0.113.5"]);
+    await world.pass(20_000);
+    const none = `False ${place}, but no other cluster uses an endpoint of it. ${rejected(1, 1)}`;
+    assert.ok(ready().startsWith(none), ready());
+    assert.deepEqual(c1.imported(), { "shop/web": "vip 203.0.113.5" });
+    assert.deepEqual(c2.imported(), { "shop/web": "vip" });
+    const since = c1.server.writes.length;
+    // The first time, c2 cannot be reached.
+    for (const unreachable of [["c2"], []]) {
+      world.misguided.clear();
+      for (const id of unreachable) world.misguided.add(id);
+      await c1.restart();
+      await world.pass(60_000);
+    }
+    const written = c1.writesAfter(since).filter(({ kind }) => kind === "serviceexports");
+    assert.deepEqual(written, [], "a restart says nothing new");
+    c1.serve("shop/web", ["10.1.0.7"]);
+    await world.pass(20_000);
+    assert.equal(ready(), `True ${place}.`);
+    await world.stop();
+  });
+}
+
+test("an export follows the ranges that are declared for its cluster", async () => {
+  const { world, c1, c2 } = worldWith();
+  const RANGES = "clusterset-proxy.io/endpoint-cidrs";
+  c1.offer("shop/web", ["10.1.0.7"]);
+  await world.run(20_000);
+  assert.equal(readyOf(c1, "serviceexports"), "True Published to this cluster's registry.");
+  c2.introduce("c1", undefined, { [RANGES]: "10.2.0.0/16" });
+  await world.pass(20_000);
+  assert.match(readyOf(c1, "serviceexports"), /^False .*cluster c2 declares .*"10\.2\.0\.0\/16"/);
+  c2.introduce("c1", undefined, { [RANGES]: "10.1.0.0/16" });
+  await world.pass(20_000);
+  assert.equal(readyOf(c1, "serviceexports"), "True Published to this cluster's registry.");
 });
 
 test("an export says in its condition why endpoints of its own cluster were rejected, until none is", async () => {

@@ -17,7 +17,7 @@ import { EventRecorder } from "./event-recorder.ts";
 import type { ExportCompleteness } from "./export-completeness.ts";
 import { ExportStatus } from "./export-status.ts";
 import { exportedService } from "./exported-service.ts";
-import { Exporter } from "./exporter.ts";
+import { Exporter, type ExporterOptions } from "./exporter.ts";
 import { Failover, type FailoverOptions } from "./failover.ts";
 import type { ImportedBefore } from "./imported-before.ts";
 import { Importer } from "./importer.ts";
@@ -47,6 +47,7 @@ export interface ReconcilersOptions extends ControllerOptions {
   readonly dirty: Dirty;
   /** The declared endpoint ranges of other clusters. */
   readonly declared: FailoverOptions["declared"];
+  readonly accepted: ExporterOptions["accepted"];
 }
 
 /** The reconciler of each kind of task, and the names that each has to reconcile. */
@@ -99,6 +100,7 @@ export class Reconcilers {
     this.#exporter = new Exporter({
       own,
       exports,
+      accepted: options.accepted,
       member,
       records: applier(SERVICE_IMPORTS, there, member.records, () => registry()?.serviceimports),
       slices: applier(ENDPOINT_SLICES, there, member.slices, () => registry()?.endpointslices),
@@ -182,6 +184,7 @@ export class Reconcilers {
     this.#status = new ExportStatus({
       own,
       applier: applier(SERVICE_EXPORTS, here, own.exports, () => informers.serviceexports),
+      cluster: member.id,
       registry: config.registry,
       outcome: (key) => this.#exporter.outcome(key),
       // Conditions of exports report what other clusters can read.

@@ -11,6 +11,7 @@ import { LEASES, microTime } from "../../common/lease/lease.ts";
 import { VERSION } from "../../common/version.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { Drain } from "../model/drain.ts";
+import type { ClusterFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import { encodeCluster } from "../registry/encode.ts";
 import { LEASE_NAME } from "../registry/names.ts";
@@ -35,6 +36,8 @@ export interface RegistryLeaseOptions {
   readonly properties: () => Readonly<Record<string, string>>;
   /** By the operator of the local cluster. */
   readonly drain: () => Drain | undefined;
+  /** The ranges that this cluster declares for its peers, if they cannot read them elsewhere. */
+  readonly accepts: () => ClusterFact["accepts"];
   /** True if everything exported was seen in the registry. */
   readonly isComplete: () => boolean;
   /** True if the controller creates the registry's namespace. */
@@ -85,10 +88,11 @@ export class RegistryLease {
   }
 
   async #write(): Promise<void> {
-    const { drain, identity, isComplete, leaseSeconds, member, properties, today, uid } =
+    const { accepts, drain, identity, isComplete, leaseSeconds, member, properties, today, uid } =
       this.#options;
     const { id, clusterSet, region } = identity();
     const drained = drain();
+    const accepted = accepts();
     const renewal = microTime(today(), this.#renewals++);
     const cluster = {
       id,
@@ -100,6 +104,7 @@ export class RegistryLease {
       renewal,
       version: VERSION,
       ...(drained !== undefined && { drain: drained }),
+      ...(accepted !== undefined && { accepts: accepted }),
       complete: isComplete(),
     };
     await this.#apply(this.#writer, encodeCluster(cluster, member.namespace));

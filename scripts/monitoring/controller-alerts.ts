@@ -100,6 +100,15 @@ export const CONTROLLER_ALERTS: readonly Alert[] = [
     runbook: "docs/guides/debug-a-node.md#connections-are-refused",
   },
   {
+    alert: "ClustersetExportLeftOut",
+    expr: 'max by (cluster) (clusterset_controller_exports{reason="EndpointsLeftOut"}) > 0',
+    for: "5m",
+    severity: "warning",
+    summary: "No cluster uses the endpoints of an export.",
+    description: `{{ $value }} ServiceExports${IN_CLUSTER} have published endpoints for 5 minutes of which no cluster uses one, such as for a port number that is not the oldest export's. Their condition Ready names the reason.`,
+    runbook: "docs/guides/change-port.md#endpointsleftout",
+  },
+  {
     alert: "ClustersetTrafficRemote",
     expr: 'sum by (cluster) (clusterset_controller_exported_imports{exported_here="true", nearest=~"regional|global"} * on (cluster, instance) group_left () clusterset_controller_leader) > 0',
     for: "1h",

@@ -62,9 +62,11 @@ test("two different exports are one import, and the conditions of both name the 
       { cluster: "c2" },
     ]);
   }
+  await c2.untilCondition("shop/web", "Ready", "False EndpointsLeftOut");
   await c2.serve("shop/web", ["10.2.0.7"]);
   for (const cluster of [c1, c2]) {
     await cluster.untilCondition("shop/web", "Conflict", "False NoConflicts");
+    await cluster.untilCondition("shop/web", "Ready", "True Ready");
     await cluster.untilImported("shop/web", ["10.1.0.8", "10.1.0.9", "10.2.0.7"]);
   }
 });

@@ -45,6 +45,7 @@ const members: Members = new Members({
   synced: (cluster) => queue.importAll(cluster),
   turned: (cluster) => queue.importFrom(cluster),
   connection: () => undefined,
+  accepted: () => undefined,
   events,
 });
 members.identify({ id: "c1" }, "uid-c1");

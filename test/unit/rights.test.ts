@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { queries } from "../../agent/sources/kubernetes/queries.ts";
 import { SERVICE_CIDRS } from "../../agent/sources/kubernetes/service-cidrs.ts";
 import {
+  ANNOTATION_ACCEPTED_CIDRS,
   ANNOTATION_ALLOWED_NAMESPACES,
   ANNOTATION_COMPLETE,
   ANNOTATION_DENIED_NAMESPACES,
@@ -258,6 +259,7 @@ test("documents name existing files, labels and annotations of rights", () => {
     new Set([
       LABEL_PEER,
       LABEL_RECORD,
+      ANNOTATION_ACCEPTED_CIDRS,
       ANNOTATION_ALLOWED_NAMESPACES,
       ANNOTATION_COMPLETE,
       ANNOTATION_DENIED_NAMESPACES,
