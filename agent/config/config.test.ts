@@ -52,7 +52,7 @@ test("with a directory of manifests, everything else has a default", () => {
     ipvsTcpTimeout: undefined,
     kubeProxyExcludeCidrs: [],
     masquerade: "none",
-    health: "remote",
+    health: "endpoints",
     lockFile: "/run/clusterset-agent.lock",
     maxRulesPerImport: 25_000,
     maxRulesPerNamespace: 100_000,

@@ -206,7 +206,7 @@ export const FLAGS = {
     about:
       "Endpoints used last while they do not answer: off, remote (of other clusters), endpoints (own ones, too), all",
     read: oneOf(HEALTH_SCOPES),
-    default: "remote",
+    default: "endpoints",
   },
   lockFile: {
     name: "lock-file",

@@ -28,7 +28,7 @@ test("a node has the values of the flags; other values are absent", () => {
     clusterRegions: new Map(),
     endpointRanges: new Map(),
     properties: new Map(),
-    health: "remote",
+    health: "endpoints",
     clusterSetCidrs: [{ family: "IPv4", text: "241.0.0.0/8", bits: 8, hex: "f1000000" }],
     explicitVipCidrs: [],
     podCidrs: [],

@@ -36,8 +36,9 @@ test("endpoints of other clusters are watched, with the port that the slice give
 
 test("what a plan does not use, or health leaves alone, is not watched", () => {
   const udp = [{ name: "dns", protocol: "UDP", port: 53 }] as const;
+  const own = sliceFact({ key: "demo/c1", cluster: "c1" });
   const none: readonly WatchedEndpoints[] = [
-    watched([sliceFact({ key: "demo/c1", cluster: "c1" })]),
+    watched([own], importFact(), { health: "remote" }),
     watched([sliceFact()]),
     watched([{ ...C2, active: false }]),
     watched([{ ...C2, ports: udp }]),
@@ -47,6 +48,7 @@ test("what a plan does not use, or health leaves alone, is not watched", () => {
     watched([C2], importFact({ key: "demo/other" })),
   ];
   for (const one of none) assert.equal(one.any, false);
+  assert.equal(watched([own]).any, true);
   assert.equal(watched([C2], importFact({ health: "remote" }), { health: "off" }).any, true);
   assert.equal(watched([sliceFact()], importFact(), { health: "all" }).any, true);
 });

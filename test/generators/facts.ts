@@ -41,7 +41,7 @@ export function nodeFact(change: Partial<NodeFact> = {}): NodeFact {
     clusterRegions: new Map(),
     endpointRanges: new Map(),
     properties: new Map(),
-    health: "remote",
+    health: "endpoints",
     clusterSetCidrs: [cidr("241.0.0.0/8"), cidr("fd00:241::/108")],
     explicitVipCidrs: [cidr("1.2.3.0/24"), cidr("198.51.100.0/24"), cidr("2001:db8::/32")],
     podCidrs: [cidr("10.1.0.0/16"), cidr("fd10:1::/32")],

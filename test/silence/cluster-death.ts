@@ -5,7 +5,7 @@ import { SilenceStage } from "./stage.ts";
 
 /** A cluster loses power under connections of both families: none is lost, new ones go to the next cluster, and come back with it. A restart forgets nothing. */
 export async function assertClusterDeath(backend?: TestedBackend): Promise<void> {
-  await using stage = await SilenceStage.create(backend && { backend });
+  await using stage = await SilenceStage.create(backend);
   await stage.agent.start();
   stage.call();
   await stage.come("c2");
@@ -29,7 +29,7 @@ export async function assertClusterDeath(backend?: TestedBackend): Promise<void>
 
 /** A node of a cluster loses power: its endpoint gets no more connections, the others of its cluster get them all, and none is lost. */
 export async function assertNodeDeath(backend?: TestedBackend): Promise<void> {
-  await using stage = await SilenceStage.create(backend && { backend });
+  await using stage = await SilenceStage.create(backend);
   await stage.agent.start();
   stage.call();
   await stage.come("c2");

@@ -31,7 +31,6 @@ export class ReachStage implements AsyncDisposable {
     lab: Lab,
     services: Readonly<Record<string, Places>>,
     annotations: Readonly<Record<string, string>>,
-    flags: readonly string[],
   ) {
     this.lab = lab;
     const manifests = new ManifestDirectory(lab, "manifests");
@@ -59,14 +58,12 @@ export class ReachStage implements AsyncDisposable {
       ...place,
       ...["--node-name", "n1"],
       ...BACKEND.flags,
-      ...flags,
     ]);
   }
 
   static async create(
     services: Readonly<Record<string, Places>>,
     annotations: Readonly<Record<string, string>> = {},
-    flags: readonly string[] = [],
   ): Promise<ReachStage> {
     const pods = (node: string) => {
       const own = Object.entries(services).filter(([, places]) => places.includes(node));
@@ -81,7 +78,7 @@ export class ReachStage implements AsyncDisposable {
         }),
       })),
     });
-    const stage = new ReachStage(lab, services, annotations, flags);
+    const stage = new ReachStage(lab, services, annotations);
     for (const [name, places] of Object.entries(services)) {
       for (const place of places) {
         const server = stage.#pod(place, name).spawn(serve("--name", place));

@@ -22,13 +22,6 @@ const PATIENCE = 8_000 * SLOWNESS;
 /** Connections a second, of each family. */
 const RATE = 100 / SLOWNESS;
 
-/** What to start. */
-export interface Options {
-  /** `BACKEND` if absent. */
-  readonly backend?: TestedBackend;
-  readonly flags?: readonly string[];
-}
-
 /** A node of c1 with the agent and clients that never stop connecting, and two other clusters, whose power a test cuts. */
 export class SilenceStage implements AsyncDisposable {
   readonly lab: Lab;
@@ -37,7 +30,7 @@ export class SilenceStage implements AsyncDisposable {
   /** When a test cut the power. */
   #cut = 0;
 
-  private constructor(lab: Lab, { backend = BACKEND, flags = [] }: Options) {
+  private constructor(lab: Lab, backend: TestedBackend) {
     this.lab = lab;
     const manifests = new ManifestDirectory(lab, "manifests");
     const at = (cluster: string, family: Family) =>
@@ -58,14 +51,10 @@ export class SilenceStage implements AsyncDisposable {
     manifests.write("web", importObject("shop/web", Object.values(VIPS), [HTTP]), ...slices);
     const ranges = "241.0.0.0/8,fd00:241::/108";
     const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", ranges];
-    this.agent = new AgentProcess(this.node, manifests.path, [
-      ...place,
-      ...backend.flags,
-      ...flags,
-    ]);
+    this.agent = new AgentProcess(this.node, manifests.path, [...place, ...backend.flags]);
   }
 
-  static async create(options: Options = {}): Promise<SilenceStage> {
+  static async create(backend: TestedBackend = BACKEND): Promise<SilenceStage> {
     const lab = await Lab.create({
       clusters: [
         { id: "c1", nodes: [{ name: "n1", pods: { client: [] } }] },
@@ -75,7 +64,7 @@ export class SilenceStage implements AsyncDisposable {
         })),
       ],
     });
-    const stage = new SilenceStage(lab, options);
+    const stage = new SilenceStage(lab, backend);
     for (const cluster of Object.keys(SERVING)) {
       for (const node of NODES) {
         const server = lab.pod(cluster, node, "web").spawn(serve("--name", `${cluster}/${node}`));

@@ -76,6 +76,7 @@ describe("evidence that is not available", () => {
   test("is not missed while nothing is watched", async () => {
     const world = worldOf(15);
     world.serve("web", { c1: 3 });
+    world.node = { ...world.node, health: "remote" };
     world.evidence.fault = new Error("no netlink");
     await world.pass(20_000, 10);
     assert.deepEqual(world.words, []);
