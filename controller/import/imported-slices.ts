@@ -9,7 +9,8 @@ import type {
   SliceFact,
 } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
-import type { Rotation } from "../model/rotation.ts";
+import type { ImportedSliceFact } from "../model/parse-imported-slice.ts";
+import { IN_ROTATION, type Rotation } from "../model/rotation.ts";
 import { importedSliceName } from "./imported-slice-name.ts";
 import { sliceManifest, staleContent } from "./slice-manifest.ts";
 
@@ -51,17 +52,29 @@ export interface ImportableSlice {
  * Computes the imported slices.
  *
  * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale or drained cluster become
- * `ready: false, serving: true`, a last resort.
+ * `ready: false, serving: true`, a last resort, unless the service is headless (`inUse`).
  */
 export function importedSlices(
   service: Importing,
   contributions: readonly Contribution[],
 ): ImportedSlices {
-  const { slices, omitted } = importableSlices(service, contributions);
+  const { slices, omitted } = importableSlices(service, inUse(service, contributions));
   const manifests = slices.map(({ slice, contribution }) =>
     manifestOf(slice, service.key, contribution),
   );
   return { slices: manifests, omitted };
+}
+
+/**
+ * The contributions as the clients of a service use them. All clusters of a headless service are in rotation: DNS has no last
+ * resort, so an endpoint that is not ready has no name, and the pods of a database no longer find each other.
+ */
+export function inUse(
+  { headless }: Pick<Importing, "headless">,
+  contributions: readonly Contribution[],
+): readonly Contribution[] {
+  if (!headless) return contributions;
+  return contributions.map(({ shift: _, ...one }) => ({ ...one, ...IN_ROTATION }));
 }
 
 /**
@@ -77,24 +90,36 @@ export function importableSlices(
   const omitted: OmittedSlice[] = [];
   for (const contribution of contributions) {
     const { record } = contribution;
-    const exposed = exposedPorts(service.ports, record);
-    const bare = service.headless && record.ports.length === 0;
+    const portsOf = importablePorts(service, record);
     for (const slice of contribution.slices) {
-      const ports = slice.ports.filter((port) => exposed.has(joint(port)));
       const isEmpty = slice.endpoints.length === 0;
-      const omit = (reason: OmittedSlice["reason"]): void => {
-        // An empty slice loses nothing.
-        if (isEmpty) return;
-        const has = reason === "family-not-merged" ? slice.family : portsText(slice.ports);
-        omitted.push({ cluster: record.cluster, slice: slice.key, reason, has });
-      };
-      const isBare = bare || (isEmpty && slice.ports.length === 0);
-      if (!service.families.includes(slice.family)) omit("family-not-merged");
-      else if (ports.length === 0 && !isBare) omit("port-not-merged");
-      else slices.push({ contribution, slice: { ...slice, ports } });
+      const ports = portsOf({ ...slice, isEmpty });
+      if (typeof ports !== "string") slices.push({ contribution, slice: { ...slice, ports } });
+      // An empty slice loses nothing.
+      else if (!isEmpty) {
+        const has = ports === "family-not-merged" ? slice.family : portsText(slice.ports);
+        omitted.push({ cluster: record.cluster, slice: slice.key, reason: ports, has });
+      }
     }
   }
   return { slices, omitted };
+}
+
+/** The ports of a cluster's slice that are imported, or why the slice is left out. */
+export function importablePorts(
+  service: Importing,
+  record: ExportRecord,
+): (
+  slice: Pick<ImportedSliceFact, "family" | "isEmpty" | "ports">,
+) => OmittedSlice["reason"] | readonly ServicePort[] {
+  const exposed = exposedPorts(service.ports, record);
+  const bare = service.headless && record.ports.length === 0;
+  return (slice) => {
+    const ports = slice.ports.filter((port) => exposed.has(joint(port)));
+    const isBare = bare || (slice.isEmpty && slice.ports.length === 0);
+    if (!service.families.some((family) => family === slice.family)) return "family-not-merged";
+    return ports.length === 0 && !isBare ? "port-not-merged" : ports;
+  };
 }
 
 /** Ports of the record that are the import's with the same number, as name and protocol. */
