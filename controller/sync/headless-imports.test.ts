@@ -81,6 +81,14 @@ function sliceWrites(cluster: MemoryCluster, since: number): number {
   return cluster.writesAfter(since).filter(({ kind }) => kind === "endpointslices").length;
 }
 
+/** Imports without a ready endpoint, by the metric. */
+async function withoutReadyEndpoint({ metrics }: MemoryCluster): Promise<number[]> {
+  const { values } = await metrics.gauges.nearest.get();
+  return values.flatMap(({ labels, value }) =>
+    Object.values(labels).includes("none") && value > 0 ? [value] : [],
+  );
+}
+
 /** Rewrites imported slices of c1 as an earlier release did: ready endpoints only serve. */
 function age({ server }: MemoryCluster): void {
   for (const slice of server.objects.list("endpointslices")) {
@@ -211,14 +219,16 @@ for (const onHub of [false, true]) {
   });
 }
 
-test("no Event says that a headless Service has no ready endpoint while its cluster is stale", async () => {
+test("no Event and no metric says that a headless Service has no ready endpoint while its cluster is stale", async () => {
   const { world, c1, c2, c3 } = await open();
   serve(c2, []);
   await world.pass(10_000);
   c1.server.fail();
   await world.pass(MINUTE);
+  assert.deepEqual(await withoutReadyEndpoint(c3), []);
   await c3.restart();
   await world.pass(2 * MINUTE);
+  assert.deepEqual(await withoutReadyEndpoint(c3), []);
   const reasons = c3.server.objects.list("events").map(({ reason }) => reason);
   assert.deepEqual(
     reasons.filter((reason) => reason === "NoReadyEndpoint"),
