@@ -126,7 +126,7 @@ export class Importer {
     return clusters.length > 0 && [...clusters, ...sources].every(isSynced);
   }
 
-  /** Undefined also if it may be a cluster that is not among the contributions, whose endpoints count. */
+  /** Undefined also for a headless import with endpoints of a cluster that was not listed: they may be the nearest. */
   #nearestOf({ merged, contributions, remembered }: ExportedService): Nearest | undefined {
     if (merged === undefined || (merged.headless && remembered.size > 0)) return undefined;
     return nearestOf(inUse(merged, contributions), this.#options.here());

@@ -52,8 +52,8 @@ export class Members {
   readonly #liveness: ClusterLiveness;
   readonly drains: Drains;
   readonly #rotations: Rotations;
-  readonly #cancelLate: Cancel;
-  /** No source has named all members in the time in which a named one would have expired. */
+  #cancelLate: Cancel | undefined;
+  /** The members were not all named in the time in which the Lease of a named one expires. */
   #isLate = false;
   #own: { readonly identity: Identity; readonly uid: string } | undefined;
   #isComplete = false;
@@ -70,10 +70,6 @@ export class Members {
       },
       silent: (cluster) => turned(cluster),
       replaced: (cluster, uid, before) => events.replaced(cluster, uid, before),
-    });
-    this.#cancelLate = clock.after(LEASE_SECONDS * 1000, () => {
-      this.#isLate = !this.#isComplete;
-      if (this.#isLate) options.synced();
     });
     this.#rotations = new Rotations(options);
     this.drains = new Drains({
@@ -98,7 +94,13 @@ export class Members {
 
   /** Sets the local cluster's identity. Before, no member is trusted. */
   identify(identity: Identity, uid: string): void {
+    const { clock, synced } = this.#options;
     this.#own = { identity, uid };
+    // The source of members is followed from now on.
+    this.#cancelLate ??= clock.after(LEASE_SECONDS * 1000, () => {
+      this.#isLate = !this.#isComplete;
+      if (this.#isLate) synced();
+    });
     for (const id of this.#members.keys()) this.#evaluate(id);
   }
 
@@ -226,7 +228,7 @@ export class Members {
   }
 
   async stop(): Promise<void> {
-    this.#cancelLate();
+    this.#cancelLate?.();
     this.#liveness.stop();
     this.drains.stop();
     for (const description of this.#descriptions.values()) description.stop();
