@@ -74,7 +74,10 @@ export function inUse(
   contributions: readonly Contribution[],
 ): readonly Contribution[] {
   if (!headless) return contributions;
-  return contributions.map(({ shift: _, ...one }) => ({ ...one, ...IN_ROTATION }));
+  return contributions.map(({ cluster, record, slices }) => ({
+    ...{ record, slices, ...IN_ROTATION },
+    ...(cluster !== undefined && { cluster }),
+  }));
 }
 
 /**
