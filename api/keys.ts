@@ -65,6 +65,8 @@ export const PROXY_NAME = "clusterset-proxy";
 export const ANNOTATION_IMPORT = "clusterset-proxy.io/import";
 /** On an adopted ServiceImport: its original `spec` as JSON, restored on release. */
 export const ANNOTATION_AUTHORED = "clusterset-proxy.io/authored-spec";
+/** On a managed ServiceImport: what other clusters last exported, as JSON, for a controller that starts while it cannot reach them. */
+export const ANNOTATION_EXPORTS = "clusterset-proxy.io/exports";
 
 /** Group and version of Lease. */
 export const COORDINATION_V1 = "coordination.k8s.io/v1";

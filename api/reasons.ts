@@ -255,7 +255,7 @@ export const REASONS = {
   released: "The last export of an adopted import was deleted: the import is user-managed again.",
   withdrawn: "The last export was deleted: the controller deletes the import that it created.",
   "not-heard":
-    "The exports of a cluster that this import, or a failover slice, came from have not been listed yet: what is there of it is not changed.",
+    "A cluster that this import, or a failover slice, came from was not listed since the controller's start: what it exported last stays.",
   "range-exhausted": "The ClusterSet CIDR has no free address of this IP family.",
   "range-missing": "--clusterset-cidr has no range of this IP family.",
   "pod-range-overlap": "The ClusterSet CIDR overlaps a pod range.",

@@ -20,6 +20,23 @@ export interface AcceptedMetadata {
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
 }
 
+/** The part of an export's labels and annotations that an import has if this export decides. */
+export function acceptablePart(
+  { cluster, metadata }: ExportRecord,
+  rules: MetadataRules,
+): ExportedMetadata {
+  const allowed = (map: Readonly<Record<string, string>>) =>
+    Object.fromEntries(
+      Object.entries(map).filter(([name]) => matchesKey(rules.exportedKeys, name)),
+    );
+  const { policies, users } = split(metadata.annotations);
+  const isAccepted = cluster === rules.own || rules.policiesFrom.includes(cluster);
+  return {
+    labels: allowed(metadata.labels),
+    annotations: { ...allowed(users), ...(isAccepted && policies) },
+  };
+}
+
 /**
  * The labels and annotations of an import: those of the export that decides, if their keys are allowed, and the policies
  * of this cluster's own export, or else of the oldest export of a peer whose policies are accepted.

@@ -1,7 +1,7 @@
 import type { Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
-import { withDrains } from "./drain-message.ts";
 import { withOmissions } from "./omission-message.ts";
+import { withRotation } from "./rotation-message.ts";
 import type { VipFault, VipFaults } from "./vip-faults.ts";
 
 /** Condition of a headless import. */
@@ -60,7 +60,7 @@ export function frozenClaims(seen: readonly Condition[]): Claim[] {
   const ready = seen.filter(({ type }) => type === HEADLESS_READY.type);
   return ready.map(({ type, status, reason, message }) => ({
     ...{ type, status, reason },
-    message: withOmissions(withDrains(message, []), ["not-heard"]),
+    message: withOmissions(withRotation(message), ["not-heard"]),
   }));
 }
 

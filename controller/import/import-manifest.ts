@@ -1,5 +1,5 @@
 import type { Address, Family } from "../../api/address.ts";
-import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_EXPORTS, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import type { MergedService } from "../merge/merged.ts";
 import { encodePort, encodeProperties } from "../model/encode-service.ts";
 import type { ImportFact } from "../model/facts.ts";
@@ -9,7 +9,7 @@ import { authoredSpec } from "./authored-spec.ts";
 
 /**
  * The ServiceImport of a merged service. `ips` is always present, so that no other writer owns it. `families`: those
- * of the VIPs, or of the headless service.
+ * of the VIPs, or of the headless service. `exports`: of other clusters, from `exportsAnnotation`.
  */
 export function exportedImport(
   merged: MergedService,
@@ -17,6 +17,7 @@ export function exportedImport(
   vips: readonly Address[],
   families: readonly Family[],
   authored: string | undefined,
+  exports: string | undefined,
 ): Manifest {
   const { labels, annotations } = merged.metadata;
   return {
@@ -24,6 +25,7 @@ export function exportedImport(
       ...annotations,
       [ANNOTATION_IMPORT]: origin,
       ...(authored !== undefined && { [ANNOTATION_AUTHORED]: authored }),
+      ...(exports !== undefined && { [ANNOTATION_EXPORTS]: exports }),
     }),
     spec: {
       ...encodeProperties(merged),

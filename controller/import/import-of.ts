@@ -25,9 +25,11 @@ export interface ImportInput extends VipRules {
   readonly key: ObjectKey;
   /** The merged exports; absent: none. */
   readonly merged?: MergedService;
+  /** What other clusters export, from `exportsAnnotation`. */
+  readonly exports?: string;
   /** The present ServiceImport. */
   readonly seen?: ImportFact;
-  /** False for a member whose exports are unknown. */
+  /** False for a member whose exports are neither listed nor known from the import. */
   readonly isSynced: (cluster: string) => boolean;
   /** True for a cluster whose Lease was not renewed for its duration. */
   readonly isSilent: (cluster: string) => boolean;
@@ -110,7 +112,7 @@ function frozenStatus(
 }
 
 function exported(merged: MergedService, input: ImportInput): ImportWanted {
-  const { seen, pool, held, dispute } = input;
+  const { exports, seen, pool, held, dispute } = input;
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
   const authored = origin === "adopted" ? seen?.authored : undefined;
   const { key } = merged;
@@ -125,7 +127,7 @@ function exported(merged: MergedService, input: ImportInput): ImportWanted {
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
   return {
     reason: origin === "created" ? "exported" : "adopted",
-    object: exportedImport(merged, origin, vips?.vips ?? [], families, authored),
+    object: exportedImport(merged, origin, vips?.vips ?? [], families, authored, exports),
     vips: textsOf(vips?.vips ?? []).filter((vip) => dispute(vip) === undefined),
     status: {
       clusters: merged.contributors,

@@ -267,6 +267,31 @@ test("ready endpoints of a stale cluster become serving, and recover", async () 
   });
 });
 
+test("endpoints of a headless service stay as their exporter published them, whatever the state and type of their cluster", () => {
+  const conditions = [
+    { ready: true, serving: true, terminating: false },
+    { ready: false, serving: true, terminating: false },
+    { ready: false, serving: true, terminating: true },
+  ];
+  const endpoints = conditions.map((one) => ({ ...READY, ...one, hostname: "db-0" }));
+  const shift = { direction: "draining", from: 0, length: 1000 } as const;
+  const families = ["IPv4", "IPv6"] as const;
+  const oldest = contribution({ record: exportRecord({ headless: true, families }), slices: [] });
+  const of = (over: Partial<Contribution>, headless = true) => {
+    const record = exportRecord({ cluster: "c2", exported: 2000, headless });
+    return imported([oldest, contribution({ record, slices: [slice({ endpoints })], ...over })]);
+  };
+  for (const family of families) {
+    const slices = [slice({ family, endpoints })];
+    assert.equal(of({ slices }).slices.length, 1);
+    for (const state of ["stale", "drained"] as const) {
+      for (const headless of [true, false]) {
+        assert.deepEqual(of({ state, shift, slices }, headless), of({ slices }, headless));
+      }
+    }
+  }
+});
+
 test("names of slices are stable and unique", () => {
   const keys = [objectKey("r1", "a"), objectKey("r1", "b"), objectKey("r2", "a")];
   const services = [KEY, objectKey("demo", "serve-c1"), objectKey("demo", "c1")];

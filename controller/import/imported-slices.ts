@@ -10,7 +10,8 @@ import type {
   SliceFact,
 } from "../model/facts.ts";
 import { inKeyOrder, type Manifest } from "../model/manifest.ts";
-import type { Rotation } from "../model/rotation.ts";
+import type { ImportedSliceFact } from "../model/parse-imported-slice.ts";
+import { IN_ROTATION, type Rotation } from "../model/rotation.ts";
 import { importedSliceName } from "./imported-slice-name.ts";
 import { sliceManifest, staleContent } from "./slice-manifest.ts";
 
@@ -52,17 +53,32 @@ export interface ImportableSlice {
  * Computes the imported slices.
  *
  * Hints are dropped, because they were computed for another cluster. Ready endpoints of a stale or drained cluster become
- * `ready: false, serving: true`, a last resort.
+ * `ready: false, serving: true`, a last resort, unless the service is headless (`inUse`).
  */
 export function importedSlices(
   service: Importing,
   contributions: readonly Contribution[],
 ): ImportedSlices {
-  const { slices, omitted } = importableSlices(service, contributions);
+  const { slices, omitted } = importableSlices(service, inUse(service, contributions));
   const manifests = slices.map(({ slice, contribution }) =>
     manifestOf(slice, service.key, contribution),
   );
   return { slices: manifests, omitted };
+}
+
+/**
+ * The contributions as the clients of a service use them. All clusters of a headless service are in rotation: DNS has no last
+ * resort, so an endpoint that is not ready has no name, and the pods of a database no longer find each other.
+ */
+export function inUse(
+  { headless }: Pick<Importing, "headless">,
+  contributions: readonly Contribution[],
+): readonly Contribution[] {
+  if (!headless) return contributions;
+  return contributions.map(({ cluster, record, slices }) => ({
+    ...{ record, slices, ...IN_ROTATION },
+    ...(cluster !== undefined && { cluster }),
+  }));
 }
 
 /**
@@ -78,27 +94,80 @@ export function importableSlices(
   const omitted: OmittedSlice[] = [];
   for (const contribution of contributions) {
     const { record } = contribution;
-    const names = importedNames(record.ports, service.ports);
-    const bare = service.headless && record.ports.length === 0;
+    const portsOf = importablePorts(service, record);
     for (const slice of contribution.slices) {
-      const ports = slice.ports.flatMap((port) => {
-        const name = names.get(joint(port));
-        return name === undefined ? [] : [{ ...port, name }];
-      });
       const isEmpty = slice.endpoints.length === 0;
-      const omit = (reason: OmittedSlice["reason"]): void => {
-        // An empty slice loses nothing.
-        if (isEmpty) return;
-        const has = reason === "family-not-merged" ? slice.family : portsText(slice.ports);
-        omitted.push({ cluster: record.cluster, slice: slice.key, reason, has });
-      };
-      const isBare = bare || (isEmpty && slice.ports.length === 0);
-      if (!service.families.includes(slice.family)) omit("family-not-merged");
-      else if (ports.length === 0 && !isBare) omit("port-not-merged");
-      else slices.push({ contribution, slice: { ...slice, ports } });
+      const ports = portsOf({ ...slice, isEmpty });
+      if (typeof ports !== "string") slices.push({ contribution, slice: { ...slice, ports } });
+      // An empty slice loses nothing.
+      else if (!isEmpty) {
+        const has = ports === "family-not-merged" ? slice.family : portsText(slice.ports);
+        omitted.push({ cluster: record.cluster, slice: slice.key, reason: ports, has });
+      }
     }
   }
   return { slices, omitted };
+}
+
+/** The ports of a cluster's slice that are imported, under the import's names, or why the slice is left out. */
+export function importablePorts(
+  service: Importing,
+  record: ExportRecord,
+): (slice: PortsOfSlice) => OmittedSlice["reason"] | readonly ServicePort[] {
+  return importable(service, record, renamed(importedNames(record.ports, service.ports)));
+}
+
+/**
+ * The same for a slice that was imported before: its ports have the names that the import had then. A name that neither the import
+ * nor the cluster has any more is that of the only port, if both have one.
+ */
+export function retainedPorts(
+  service: Importing,
+  record: ExportRecord,
+): (slice: PortsOfSlice) => OmittedSlice["reason"] | readonly ServicePort[] {
+  const names = importedNames(record.ports, service.ports);
+  const present = new Set(
+    record.ports.flatMap((port) => {
+      const name = names.get(joint(port));
+      return name === undefined ? [] : [joint({ ...port, name })];
+    }),
+  );
+  return importable(service, record, (ports) => {
+    if (ports.some((port) => present.has(joint(port))))
+      return ports.filter((port) => present.has(joint(port)));
+    const [only] = record.ports;
+    const [port] = ports;
+    const isOnly = record.ports.length === 1 && ports.length === 1;
+    if (!isOnly || port?.protocol !== only?.protocol) return renamed(names)(ports);
+    return renamed(names)(ports.map((one) => ({ ...one, name: only?.name ?? one.name })));
+  });
+}
+
+type PortsOfSlice = Pick<ImportedSliceFact, "family" | "isEmpty" | "ports">;
+
+function importable(
+  service: Importing,
+  record: ExportRecord,
+  portsOf: (ports: readonly ServicePort[]) => readonly ServicePort[],
+): (slice: PortsOfSlice) => OmittedSlice["reason"] | readonly ServicePort[] {
+  const bare = service.headless && record.ports.length === 0;
+  return (slice) => {
+    const ports = portsOf(slice.ports);
+    const isBare = bare || (slice.isEmpty && slice.ports.length === 0);
+    if (!service.families.some((family) => family === slice.family)) return "family-not-merged";
+    return ports.length === 0 && !isBare ? "port-not-merged" : ports;
+  };
+}
+
+/** Those of the ports that have an import's name, under it. */
+function renamed(
+  names: ReadonlyMap<string, string>,
+): (ports: readonly ServicePort[]) => readonly ServicePort[] {
+  return (ports) =>
+    ports.flatMap((port) => {
+      const name = names.get(joint(port));
+      return name === undefined ? [] : [{ ...port, name }];
+    });
 }
 
 function portsText(ports: readonly ServicePort[]): string {

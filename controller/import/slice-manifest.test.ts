@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { staleSlice } from "./slice-manifest.ts";
+import { changedSlice, restoredContent, staleContent } from "./slice-manifest.ts";
 
 const LABELS = {
   "endpointslice.kubernetes.io/managed-by": "clusterset-controller",
@@ -31,14 +31,14 @@ function endpoint(address: string, [ready, serving, terminating]: readonly boole
   return { addresses: [address], conditions: { ready, serving, terminating }, zone: "z" };
 }
 
+const ENDPOINTS = [
+  endpoint("10.2.0.1", [true, true, false]),
+  endpoint("10.2.0.2", [false, false, false]),
+  endpoint("10.2.0.3", [false, true, true]),
+];
+
 test("ready endpoints become serving, everything else stays", () => {
-  const stale = staleSlice(
-    slice([
-      endpoint("10.2.0.1", [true, true, false]),
-      endpoint("10.2.0.2", [false, false, false]),
-      endpoint("10.2.0.3", [false, true, true]),
-    ]),
-  );
+  const stale = changedSlice(slice(ENDPOINTS), staleContent);
   assert.deepEqual(stale, {
     apiVersion: "discovery.k8s.io/v1",
     kind: "EndpointSlice",
@@ -55,8 +55,15 @@ test("ready endpoints become serving, everything else stays", () => {
 
 test("a stale slice does not change, and invalid input gives undefined", () => {
   const endpoints = [endpoint("10.2.0.1", [false, true, false])];
-  assert.deepEqual(staleSlice(slice(endpoints))?.endpoints, endpoints);
+  assert.deepEqual(changedSlice(slice(endpoints), staleContent)?.endpoints, endpoints);
   for (const wrong of [null, {}, { metadata: slice([]).metadata }, slice([], "FQDN")]) {
-    assert.equal(staleSlice(wrong), undefined);
+    assert.equal(changedSlice(wrong, staleContent), undefined);
   }
+});
+
+test("a stale slice is restored to what it was, with any number of changes", () => {
+  const stale = changedSlice(slice(ENDPOINTS), staleContent);
+  const restored = changedSlice(stale, restoredContent);
+  assert.deepEqual(restored?.endpoints, ENDPOINTS);
+  assert.deepEqual(changedSlice(restored, restoredContent), restored);
 });

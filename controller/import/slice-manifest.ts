@@ -19,7 +19,7 @@ import type { Manifest } from "../model/manifest.ts";
 import { parseImportedSlice } from "../model/parse-imported-slice.ts";
 import { parseSliceContent } from "../model/slice-content.ts";
 
-type SliceContent = Pick<SliceFact, "family" | "ports" | "endpoints">;
+export type SliceContent = Pick<SliceFact, "family" | "ports" | "endpoints">;
 
 /** Metadata of an imported slice. */
 interface SliceMetadata {
@@ -73,10 +73,25 @@ export function staleContent<Content extends SliceContent>(content: Content): Co
 }
 
 /**
- * An imported slice of a stale cluster whose exports are unknown since the start: unchanged, but with stale content.
- * Undefined if it is no imported slice. Fields of other writers are left out.
+ * The content of a slice before `staleContent`. Kubernetes calls a pod that serves and does not terminate ready, so only endpoints
+ * that their exporter held back at that moment, for 30 s at most, were not.
  */
-export function staleSlice(slice: unknown): Manifest | undefined {
+export function restoredContent<Content extends SliceContent>(content: Content): Content {
+  const endpoints = content.endpoints.map(
+    (endpoint): EndpointFact =>
+      endpoint.serving && !endpoint.terminating ? { ...endpoint, ready: true } : endpoint,
+  );
+  return { ...content, endpoints };
+}
+
+/**
+ * The present imported slice with another content. Undefined if it is no imported slice. Fields of other writers, and a window
+ * in which nodes adopt its conditions, are left out.
+ */
+export function changedSlice(
+  slice: unknown,
+  change: (content: SliceContent) => SliceContent,
+): Manifest | undefined {
   const { fact } = parseImportedSlice(slice);
   const unlimited = { clusterSetCidrs: [], endpointCidrs: [] };
   const content = parseSliceContent(slice, unlimited, new Complaints(""));
@@ -89,5 +104,5 @@ export function staleSlice(slice: unknown): Manifest | undefined {
     properties: textField(fieldAt(slice, "metadata", "annotations"), ANNOTATION_CLUSTER_PROPERTIES),
     shift: undefined,
   };
-  return sliceManifest(metadata, staleContent(content));
+  return sliceManifest(metadata, change(content));
 }

@@ -126,6 +126,8 @@ export interface ImportFact {
   readonly origin?: "adopted" | "created";
   /** JSON of the `spec` that a user wrote; absent if it is lost. */
   readonly authored?: string;
+  /** `ANNOTATION_EXPORTS` of a managed import. */
+  readonly exports?: string;
   readonly headless: boolean;
   /** Valid or not: explicit values are not changed. */
   readonly ips: readonly string[];

@@ -1,5 +1,5 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_EXPORTS, ANNOTATION_IMPORT } from "../../api/keys.ts";
 import { isClusterId, isLabelName, type ObjectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
@@ -31,10 +31,13 @@ function factOf(object: unknown, key: ObjectKey, complaints: Complaints): Import
   }
   const origin = fieldAt(object, "metadata", "annotations", ANNOTATION_IMPORT);
   const authored = authoredOf(object, origin);
+  const exports = fieldAt(object, "metadata", "annotations", ANNOTATION_EXPORTS);
+  const isManaged = origin === "created" || origin === "adopted";
   return {
     key,
     generation: generationOf(object),
-    ...((origin === "created" || origin === "adopted") && { origin }),
+    ...(isManaged && { origin }),
+    ...(isManaged && isText(exports) && { exports }),
     ...(authored !== undefined && { authored }),
     headless: type === "Headless",
     ips: listOf(field(spec, "ips"), isText),

@@ -1,3 +1,4 @@
+import type { Family } from "../../api/address.ts";
 import {
   CONTROLLER_NAME,
   LABEL_MANAGED_BY,
@@ -12,9 +13,13 @@ import {
   type ObjectKey,
   objectKey,
 } from "../../api/names.ts";
+import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt } from "../../api/parse/fields.ts";
 import { parseObject } from "../../api/parse/object-name.ts";
+import { parseAddressType } from "../../api/parse/parse-endpoint.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import type { ServicePort } from "./facts.ts";
+import { parseServicePorts } from "./parse-service-ports.ts";
 
 /** An imported slice. */
 export interface ImportedSliceFact {
@@ -22,8 +27,13 @@ export interface ImportedSliceFact {
   readonly import: ObjectKey;
   /** Source cluster. */
   readonly cluster: string;
+  readonly family: Family | undefined;
+  readonly ports: readonly ServicePort[];
+  readonly isEmpty: boolean;
   /** Has a ready endpoint. */
   readonly ready: boolean;
+  /** Has an endpoint that is not ready, but serves, and does not terminate: of a cluster out of rotation, or held back by its exporter. */
+  readonly held: boolean;
 }
 
 /** True for an EndpointSlice that the controller imported, valid or not. */
@@ -46,13 +56,21 @@ function factOf(object: unknown, key: ObjectKey): ImportedSliceFact | undefined 
   const cluster = field(labels, LABEL_SOURCE_CLUSTER);
   if (typeof name !== "string" || !isLabelName(name)) return undefined;
   if (typeof cluster !== "string" || !isClusterId(cluster)) return undefined;
-  const endpoints = field(object, "endpoints");
+  const complaints = new Complaints("");
+  const list = field(object, "endpoints");
+  const endpoints: readonly unknown[] = Array.isArray(list) ? list : [];
+  const has = (endpoint: unknown, condition: string) =>
+    fieldAt(endpoint, "conditions", condition) === true;
   return {
     key,
     import: objectKey(namesOf(key).namespace, name),
     cluster,
-    ready:
-      Array.isArray(endpoints) &&
-      endpoints.some((endpoint) => fieldAt(endpoint, "conditions", "ready") === true),
+    family: parseAddressType(object, complaints),
+    ports: parseServicePorts(field(object, "ports"), "ports", "slice", complaints),
+    isEmpty: endpoints.length === 0,
+    ready: endpoints.some((one) => has(one, "ready")),
+    held: endpoints.some(
+      (one) => has(one, "serving") && !has(one, "ready") && !has(one, "terminating"),
+    ),
   };
 }

@@ -1,11 +1,15 @@
+import { compareText } from "../../api/compare-text.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { acceptedMetadata, type MetadataRules } from "../import/accepted-metadata.ts";
-import type { DrainedCluster } from "../import/drain-message.ts";
+import { exportsAnnotation } from "../import/exports-annotation.ts";
 import type { Contribution } from "../import/imported-slices.ts";
+import type { DrainedCluster } from "../import/rotation-message.ts";
 import { merge } from "../merge/merge.ts";
 import type { MergedService } from "../merge/merged.ts";
+import type { ExportRecord, ImportFact } from "../model/facts.ts";
+import { decodeExports } from "../model/known-exports.ts";
 import { limitedSlices } from "../registry/limited-slices.ts";
 import { ruleShares, rulesOf } from "../registry/rule-shares.ts";
 import type { LocalShare } from "./local-exports.ts";
@@ -14,11 +18,18 @@ import type { Members } from "./members.ts";
 /** What all clusters export under one name, at one moment. */
 export interface ExportedService {
   readonly merged: MergedService | undefined;
+  /** Of the clusters that are listed. */
   readonly contributions: readonly Contribution[];
+  /** What silent clusters last exported that were not listed since the start; part of `merged`. */
+  readonly remembered: ReadonlyMap<string, ExportRecord>;
+  /** What to show of other clusters on the import, from `exportsAnnotation`. */
+  readonly exports: () => string | undefined;
   /** What is left out of a cluster's share, by cluster. */
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
-  /** The exporting clusters that are drained. */
+  /** The exporting clusters that are drained, in order of ID. */
   readonly drained: readonly DrainedCluster[];
+  /** The exporting clusters that are stale, in order of ID. */
+  readonly stale: readonly string[];
   /** Why records and slices, or parts of slices, were rejected when they were read. */
   readonly rejected: readonly Reason[];
   /** True if it is known what a cluster exports, and so what it does not. */
@@ -39,14 +50,23 @@ export interface ExportRules extends MetadataRules {
 
 /**
  * Merges the records of all members that are listed and trusted. `local`: what the local cluster exports, whatever its
- * registry shows; absent: as its registry shows it, which is what other clusters can read.
+ * registry shows; absent: as its registry shows it, which is what other clusters can read. `seen`: the present import, which
+ * shows what clusters exported that were not listed since the start; absent: they are left out.
  */
 export function exportedService(
   members: Members,
   key: ObjectKey,
   rules: ExportRules,
   local?: LocalShare,
+  seen?: Pick<ImportFact, "clusters" | "exports">,
 ): ExportedService {
+  // A snapshot: the reconcile awaits writes, and `members` may change meanwhile.
+  const synced = new Map(
+    [...members].map(({ id }) => [id, id === local?.cluster || members.isSynced(id)]),
+  );
+  const { isComplete } = members;
+  const isSynced = (id: string) => synced.get(id) ?? isComplete;
+  const allSynced = isComplete && synced.values().every((isSynced) => isSynced);
   const read = [...members].filter(
     (member) =>
       member.id !== local?.cluster &&
@@ -63,7 +83,11 @@ export function exportedService(
   });
   const own = local?.record === undefined ? [] : [{ ...local, record: local.record }];
   const exporting = [...own, ...published];
-  const records = exporting.map(({ record }) => record);
+  const listed = new Set(exporting.map(({ cluster }) => cluster));
+  const remembered = (allSynced ? [] : decodeExports(seen?.exports, key)).filter(
+    ({ cluster: id }) => !listed.has(id) && !isSynced(id) && members.isSilent(id),
+  );
+  const records = [...exporting.map(({ record }) => record), ...remembered];
   const merged = merge(records, rules.deciders.get(namesOf(key).namespace));
   const costs = exporting.map(({ slices }) => (merged ? rulesOf(slices, merged) : 0));
   const shares = ruleShares(costs, rules.maxRulesPerImport);
@@ -82,29 +106,30 @@ export function exportedService(
       ...(cluster !== undefined && { cluster }),
     });
   }
-  // A snapshot: the reconcile awaits writes, and `members` may change meanwhile.
-  const synced = new Map(
-    [...members].map(({ id }) => [id, id === local?.cluster || members.isSynced(id)]),
-  );
-  const { isComplete } = members;
   const accepted = merged && acceptedMetadata(merged, records, rules);
   for (const [cluster, omitted] of accepted?.problems ?? []) {
     problems.set(cluster, [...(problems.get(cluster) ?? []), ...omitted]);
   }
+  const unlisted = seen?.clusters.filter((id) => !isSynced(id)) ?? [];
+  const exporters = [...new Set([...records.map(({ cluster }) => cluster), ...unlisted])];
+  exporters.sort(compareText);
   return {
     merged: merged && accepted && { ...merged, metadata: accepted.metadata },
     contributions,
-    drained: exporting.flatMap(({ cluster }) => {
+    remembered: new Map(remembered.map((record) => [record.cluster, record])),
+    exports: () => exportsAnnotation(records, rules),
+    drained: exporters.flatMap((cluster) => {
       const drain = members.drains.inForce(cluster);
       return drain === undefined ? [] : [{ cluster, drain }];
     }),
+    stale: exporters.filter((cluster) => members.rotation(cluster).state === "stale"),
     problems,
     rejected: [
       ...(local?.rejected ?? []),
       ...read.flatMap(({ records }) => [...records.rejectionsOf(key)]),
       ...published.flatMap(({ rejected }) => rejected),
     ],
-    isSynced: (id) => synced.get(id) ?? isComplete,
-    allSynced: isComplete && synced.values().every((isSynced) => isSynced),
+    isSynced,
+    allSynced,
   };
 }

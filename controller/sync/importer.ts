@@ -3,13 +3,14 @@ import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
-import { type DrainedCluster, withDrains } from "../import/drain-message.ts";
 import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
-import { importedSlices } from "../import/imported-slices.ts";
-import { nearestOf, type Viewpoint } from "../import/nearest.ts";
+import { type Importing, importedSlices, inUse } from "../import/imported-slices.ts";
+import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
 import { withOmissions } from "../import/omission-message.ts";
-import { staleSlice } from "../import/slice-manifest.ts";
+import { retainedSlice, retentionOf } from "../import/retained-slices.ts";
+import { withRotation } from "../import/rotation-message.ts";
 import { importStatus } from "../import/status-manifest.ts";
+import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
@@ -30,7 +31,8 @@ export interface ImporterOptions {
   readonly slices: Applier;
   readonly addresses: TakenAddresses;
   readonly vips: VipAddresses;
-  readonly exported: (key: ObjectKey) => ExportedService;
+  /** `seen`: the present import. */
+  readonly exported: (key: ObjectKey, seen?: ImportFact) => ExportedService;
   /** This cluster, as the region of others is compared with. */
   readonly here: () => Viewpoint;
   /** False for a cluster that is stale or drained. */
@@ -68,14 +70,16 @@ export class Importer {
       return;
     }
     const seen = own.imports.fact(key);
-    const service = exported(key);
-    const { merged, contributions, drained, problems, rejected, isSynced } = service;
+    const service = exported(key, seen);
+    const { merged, contributions, problems, rejected, remembered } = service;
+    const exports = service.exports();
     this.#reserve(key, []);
     const intended = importOf({
       key,
       ...(merged !== undefined && { merged }),
+      ...(exports !== undefined && { exports }),
       ...(seen !== undefined && { seen }),
-      isSynced,
+      isSynced: (cluster) => service.isSynced(cluster) || remembered.has(cluster),
       isSilent,
       allSynced: this.areAllSynced(key, service),
       pool: addresses.pool,
@@ -87,15 +91,16 @@ export class Importer {
     const slices = importing && importedSlices(importing, contributions);
     const omitted = [...problems.values(), slices?.omitted ?? []].flat();
     const reasons = [...omitted.map(({ reason }) => reason), ...rejected];
-    const wanted = intended && withRemarks(intended, reasons, drained);
+    if (remembered.size > 0) reasons.push("not-heard");
+    const wanted = intended && withRemarks(intended, reasons, service);
     this.#omissions.report(key, problems, slices?.omitted);
     // A failed write may have been done: its VIPs stay reserved until the import is seen.
     this.#reserve(key, ipsOf(wanted?.object));
     await vips.hold(key, wanted?.vips ?? []);
-    await this.#write(key, wanted, slices?.slices ?? [], isSynced);
+    await this.#write(key, wanted, slices?.slices ?? [], service);
     if (wanted?.reason !== "not-heard") await vips.release(key, wanted?.vips ?? []);
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
-    const nearest = merged && nearestOf(contributions, this.#options.here());
+    const nearest = this.#nearestOf(service);
     events.imported(key, wanted, nearest);
     this.#options.nearest.observe(key, own.imports.seen(key), nearest);
     if (wanted?.remove) events.imported(key, undefined);
@@ -121,6 +126,12 @@ export class Importer {
     return clusters.length > 0 && [...clusters, ...sources].every(isSynced);
   }
 
+  /** Undefined also for a headless import with endpoints of a cluster that was not listed: they may be the nearest. */
+  #nearestOf({ merged, contributions, remembered }: ExportedService): Nearest | undefined {
+    if (merged === undefined || (merged.headless && remembered.size > 0)) return undefined;
+    return nearestOf(inUse(merged, contributions), this.#options.here());
+  }
+
   #reserve(key: ObjectKey, ips: readonly string[]): void {
     this.#options.addresses.take(`reserved for ${key}`, ips);
     if (ips.length > 0) this.#reserving.add(key);
@@ -131,7 +142,7 @@ export class Importer {
     key: ObjectKey,
     wanted: ImportWanted | undefined,
     list: readonly Manifest[],
-    isSynced: ExportedService["isSynced"],
+    service: ExportedService,
   ): Promise<void> {
     const { own, imports, slices } = this.#options;
     const { object, remove, reason, status } = wanted ?? {};
@@ -143,8 +154,10 @@ export class Importer {
       inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
     ]);
     if (remove !== undefined && seen !== undefined) await imports.remove(seen);
-    await this.#removeSlices(key, new Set(list.map(keyOf)), isSynced);
-    await this.#ageSlices(key, isSynced);
+    const written = new Set(list.map(keyOf));
+    await this.#removeSlices(key, written, service.isSynced);
+    const importing = wanted?.importing ?? own.imports.fact(key);
+    if (importing !== undefined) await this.#retainSlices(importing, written, service);
     if (status !== undefined) await this.#writeStatus(key, status);
   }
 
@@ -166,15 +179,28 @@ export class Importer {
     });
   }
 
-  /** Marks the slices of stale and drained clusters that were not synced since the start. */
-  async #ageSlices(key: ObjectKey, isSynced: ExportedService["isSynced"]): Promise<void> {
-    const { isInRotation, own, slices } = this.#options;
+  /** Changes the slices of clusters that were not synced since the start as the import and the state of the cluster require. */
+  async #retainSlices(
+    service: Importing,
+    written: ReadonlySet<string>,
+    { isSynced, remembered }: ExportedService,
+  ): Promise<void> {
+    const { isInRotation, isSilent, own, slices } = this.#options;
     const old = own.importedSlices
-      .factsOf(key)
-      .filter(({ cluster, ready }) => ready && !isSynced(cluster) && !isInRotation(cluster));
+      .factsOf(service.key)
+      .filter(({ cluster, key }) => !isSynced(cluster) && !written.has(key));
     await inParallel(old, async (slice) => {
-      const seen = own.importedSlices.seen(slice.key);
-      const manifest = seen && staleSlice(await slices.read(seen));
+      const { cluster, key } = slice;
+      const retention = {
+        service,
+        isInRotation: isInRotation(cluster) && !isSilent(cluster),
+        record: remembered.get(cluster),
+      };
+      const change = retentionOf(slice, retention);
+      const seen = own.importedSlices.seen(key);
+      if (change === "kept" || seen === undefined) return;
+      if (change === "removed") return await slices.remove(seen);
+      const manifest = retainedSlice(await slices.read(seen), retention);
       if (manifest !== undefined) await slices.apply(manifest, seen);
     });
   }
@@ -195,17 +221,21 @@ export class Importer {
   }
 }
 
-/** An import whose condition `Ready` also names why parts of the service are left out, and which clusters are drained. */
+/**
+ * An import whose condition `Ready` also names why parts of the service are left out, and which clusters are drained. A headless
+ * one names stale clusters, too, which its slices do not show.
+ */
 function withRemarks(
   wanted: ImportWanted,
   omitted: readonly Reason[],
-  drained: readonly DrainedCluster[],
+  { drained, stale }: ExportedService,
 ): ImportWanted {
-  const { status } = wanted;
+  const { importing, status } = wanted;
   if (status === undefined) return wanted;
+  const shown = importing?.headless === true ? stale : [];
   const claims = status.claims.map((claim) => ({
     ...claim,
-    message: withDrains(withOmissions(claim.message, omitted), drained),
+    message: withRotation(withOmissions(claim.message, omitted), drained, shown),
   }));
   return { ...wanted, status: { ...status, claims } };
 }

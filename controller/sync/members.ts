@@ -3,10 +3,14 @@ import { rotationProperty } from "../../api/cluster-properties.ts";
 import { parseEndpointRanges } from "../../api/endpoint-ranges.ts";
 import { PROPERTY_CLUSTER_ID } from "../../api/keys.ts";
 import type { ObjectKey } from "../../api/names.ts";
-import type { Clock } from "../../common/clock.ts";
+import type { Cancel, Clock } from "../../common/clock.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import { type PeerVerdict, peerVerdict } from "../identity/peer-verdict.ts";
-import { ClusterLiveness, type ClusterStatus } from "../liveness/cluster-liveness.ts";
+import {
+  ClusterLiveness,
+  type ClusterStatus,
+  LEASE_SECONDS,
+} from "../liveness/cluster-liveness.ts";
 import { type ClusterDescription, DampedDescription } from "../liveness/damped-description.ts";
 import { Drains } from "../liveness/drains.ts";
 import { Rotations, type RotationsOptions } from "../liveness/rotations.ts";
@@ -54,6 +58,9 @@ export class Members {
   readonly #liveness: ClusterLiveness;
   readonly drains: Drains;
   readonly #rotations: Rotations;
+  #cancelLate: Cancel | undefined;
+  /** The members were not all named in the time in which the Lease of a named one expires. */
+  #isLate = false;
   #own: { readonly identity: Identity; readonly uid: string } | undefined;
   #isComplete = false;
 
@@ -93,7 +100,13 @@ export class Members {
 
   /** Sets the local cluster's identity. Before, no member is trusted. */
   identify(identity: Identity, uid: string): void {
+    const { clock, synced } = this.#options;
     this.#own = { identity, uid };
+    // The source of members is followed from now on.
+    this.#cancelLate ??= clock.after(LEASE_SECONDS * 1000, () => {
+      this.#isLate = !this.#isComplete;
+      if (this.#isLate) synced();
+    });
     for (const id of this.#members.keys()) this.#evaluate(id);
   }
 
@@ -170,9 +183,14 @@ export class Members {
     this.drains.set(id, object, drain);
   }
 
-  /** True for another cluster that did not renew its Lease for its duration, counted from the start of this process. */
+  /**
+   * True for another cluster that did not renew its Lease for its duration, counted from the start of this process. While a hub
+   * cannot be reached, also for a cluster that is not known to be a member.
+   */
   isSilent(id: string): boolean {
-    return !this.#isOwn(id) && this.#liveness.isSilent(id);
+    if (this.#isOwn(id)) return false;
+    if (!this.#members.has(id)) return this.#isLate && !this.#isComplete;
+    return this.#liveness.isSilent(id);
   }
 
   /** Region, properties and drain of the local cluster, which its Lease repeats for the others. */
@@ -232,6 +250,7 @@ export class Members {
   }
 
   async stop(): Promise<void> {
+    this.#cancelLate?.();
     this.#liveness.stop();
     this.drains.stop();
     for (const description of this.#descriptions.values()) description.stop();

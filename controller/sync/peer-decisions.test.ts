@@ -42,8 +42,9 @@ function setAge({ server, id }: MemoryCluster, age: string): void {
 
 function metadataOf(cluster: MemoryCluster, map: "annotations" | "labels"): Fields {
   const found = at(cluster.server.objects.get("serviceimports", KEY), ["metadata", map]);
-  const { "clusterset-proxy.io/import": _, ...others } = (found ?? {}) as Fields;
-  return others;
+  const own = ["clusterset-proxy.io/import", "clusterset-proxy.io/exports"];
+  const others = Object.entries((found ?? {}) as Fields).filter(([key]) => !own.includes(key));
+  return Object.fromEntries(others);
 }
 
 /** Events about another cluster that decides. */

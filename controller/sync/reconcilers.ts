@@ -9,6 +9,7 @@ import {
 } from "../../common/kubernetes/kinds.ts";
 import { ApiWriter } from "../../common/kubernetes/writer.ts";
 import { Slots } from "../../common/queue/slots.ts";
+import type { ImportFact } from "../model/facts.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
 import type { Member } from "../stores/member.ts";
 import { Applier, type ApplierOptions } from "./applier.ts";
@@ -108,10 +109,10 @@ export class Reconcilers {
       events,
     });
     this.#nearest = new NearestEvents(recorder, clock);
-    const exported = (key: ObjectKey) => {
+    const exported = (key: ObjectKey, seen?: ImportFact) => {
       // What is published stays until it is known that the export is gone.
       const share = options.isUnconfirmed(key) ? undefined : exports.share(key);
-      return exportedService(members, key, rules, share);
+      return exportedService(members, key, rules, share, seen);
     };
     const isInRotation = (cluster: string) => members.rotation(cluster).state === "alive";
     this.#importer = new Importer({
@@ -164,7 +165,7 @@ export class Reconcilers {
         false,
       ),
       isAllowed: config.clusterIpFailover !== "never",
-      exported,
+      exported: (key) => exported(key),
       areAllSynced: (key, service) => this.#importer.areAllSynced(key, service),
       here: () => {
         const { region, properties = {} } = members.description(member.id) ?? {};

@@ -91,8 +91,12 @@ export const PLAN: readonly Row[] = [
   apiserver("{install-components,install-manifests,objects,vip-holders,writer}", 9),
   apiserver("{explicit-vips,admission-policies,registry-objects,one-namespace}", 7),
   apiserver("cli-{drill,explain,export,simulate}", 9),
-  apiserver("{cli-join,cli-join-hub,cli-migrate,cli-rotate-leave,cli-drain}", 70, "all"),
-  apiserver("{peer-faults,controller-faults,hostile-peer,other-release}", 80, "all"),
+  apiserver("{cli-join,cli-join-hub,cli-rotate-leave,cli-drain}", 70, "all"),
+  apiserver("{controller-faults,hostile-peer,other-release}", 80, "all"),
+  row("all", "test/apiserver/{cli-migrate,peer-faults}.test.ts", {
+    needs: ["api-server", "kubelets", "coredns"],
+    seconds: 110,
+  }),
   row("all", "test/apiserver/old-etcd.test.ts", { needs: ["api-server", "old-etcd"] }),
   apiserver("*", 45, "all"),
 

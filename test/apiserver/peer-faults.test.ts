@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
-import { ControllerStage, PEER, peerSecret, type StagedCluster } from "./controller-stage.ts";
+import { ANNOTATION_DRAIN } from "../../api/keys.ts";
+import { eventually } from "../stages/agent-process.ts";
+import {
+  ControllerStage,
+  IMPORT,
+  PEER,
+  peerSecret,
+  SLICE,
+  type StagedCluster,
+} from "./controller-stage.ts";
+import { CoreDns } from "./core-dns.ts";
 import { HONEST, type Meddling, PeerProxy, SLOW } from "./peer-proxy.ts";
 import { Witness } from "./witness.ts";
 
@@ -173,4 +183,54 @@ test("a peer restored from a backup keeps the exports of the backup, and others 
     [],
   );
   assert.ok(lost.length > 0, "a loss is seen where there is one");
+});
+
+/** Waits until the condition of c3's import of the headless Service says this. */
+async function untilSaid(text: string): Promise<void> {
+  await eventually(async () => {
+    const status = JSON.stringify((await c3.find(IMPORT, "shop/db"))?.status);
+    assert.ok(status.includes(text), `${status}\n${c3.log}`);
+  }, 90_000);
+}
+
+test("names of a headless Service and its pods stay while its cluster's API server is down, the importing controller restarts, and the cluster is drained", async () => {
+  const address = "10.1.0.99";
+  await c1.serve("shop/db", [], { clusterIP: "None" });
+  await c1.plane.admin.apply({
+    ...SLICE,
+    metadata: { namespace: "shop", name: "db-1", labels: { "kubernetes.io/service-name": "db" } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080, protocol: "TCP" }],
+    endpoints: [{ addresses: [address], conditions: { ready: true }, hostname: "db-0" }],
+  });
+  await c1.export("shop/db");
+  await using dns = await CoreDns.start(c3.plane);
+  const assertNamed = async () => {
+    for (const name of ["db", "db-0.c1.db"]) {
+      await dns.untilAnswered(`${name}.shop.svc.clusterset.local`, [address]);
+    }
+    await c3.untilReady("shop/db", { [address]: "ready" });
+  };
+  await assertNamed();
+  await c1.plane.stop();
+  await untilSaid("Stale: c1.");
+  await assertNamed();
+  await c3.replace();
+  await untilSaid("not-heard");
+  await assertNamed();
+  await c1.plane.start();
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace: "clusterset-proxy", name: "peer-c1" },
+  };
+  const drain = async (text: string | null) => {
+    const annotations = { [ANNOTATION_DRAIN]: text };
+    await c3.plane.admin.patch(secret, { metadata: { annotations } });
+  };
+  await drain(`from=${new Date().toISOString()}; for=1h`);
+  await untilSaid("Drained: c1");
+  await assertNamed();
+  await drain(null);
+  await recovered();
 });

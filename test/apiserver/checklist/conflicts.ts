@@ -157,6 +157,7 @@ export function conflictItems(stage: () => ControllerStage): void {
 }
 
 /** All that clients see of an import but its ports, which are united. */
-function spoken({ metadata: { labels, annotations }, spec }: ServiceImport): unknown {
-  return { labels, annotations, spec: { ...spec, ports: spec.ports.slice(0, 1) } };
+function spoken({ metadata: { labels, annotations = {} }, spec }: ServiceImport): unknown {
+  const { "clusterset-proxy.io/exports": _, ...shown } = annotations as Record<string, string>;
+  return { labels, annotations: shown, spec: { ...spec, ports: spec.ports.slice(0, 1) } };
 }

@@ -226,5 +226,6 @@ export function exportingItems(stage: () => ControllerStage): void {
 /** Annotations but those that are ours. */
 function foreignAnnotations(annotations: unknown): Record<string, string> {
   const entries = Object.entries((annotations ?? {}) as Record<string, string>);
-  return Object.fromEntries(entries.filter(([key]) => key !== "clusterset-proxy.io/import"));
+  const own = ["clusterset-proxy.io/import", "clusterset-proxy.io/exports"];
+  return Object.fromEntries(entries.filter(([key]) => !own.includes(key)));
 }
