@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportFact, SliceFact } from "../model/facts.ts";
 import { Model } from "../model/model.ts";
+import { NO_SILENCE, type Silence } from "../model/silence.ts";
 import { planImport } from "./plan.ts";
 
 const HTTP = { name: "http", protocol: "TCP", port: 80 } as const;
@@ -10,7 +11,12 @@ const DNS = { name: "dns", protocol: "UDP", port: 53 } as const;
 
 /** `keeps` of each service of demo/serve, seen from node n1 of cluster c1. */
 function listedBy(fact: ImportFact, ...slices: readonly SliceFact[]) {
+  return listedDuring(NO_SILENCE, fact, ...slices);
+}
+
+function listedDuring(silence: Silence, fact: ImportFact, ...slices: readonly SliceFact[]) {
   const model = new Model();
+  model.setSilence(silence, 0);
   model.setImport(fact, 0);
   for (const slice of slices) model.setSlice(slice, 0);
   const view = model.view("demo/serve");
@@ -81,4 +87,26 @@ test("behind a wall, no connection to an endpoint outside is kept, neither of UD
     ["10.1.0.1:80"],
     ["10.1.0.1:53"],
   ]);
+});
+
+test("with resets, endpoints are dead that do not answer and whose cluster is out of rotation; one of both is not enough", () => {
+  const conditions = ["ready", "serving", "terminating", "not-ready"] as const;
+  const slice = sliceFact({
+    ...{ key: "demo/far", cluster: "c9", ports: [HTTP] },
+    endpoints: conditions.map((condition, i) => ({ address: `10.9.0.${i}`, condition })),
+  });
+  const fact = importFact({ onEndpointDeath: "reset", ports: [HTTP] });
+  const all = conditions.map((_, i) => `10.9.0.${i}:80`);
+  const [ready = "", , ...rest] = all;
+  const clusters = new Map([["c9", ""]]);
+  const ports = new Map([["10.9.0.1", new Set([80])]]);
+  assert.deepEqual(listedBy(fact, slice), [all]);
+  assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, fact, slice), [[ready, ...rest]]);
+  assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: ports }, fact, slice), [
+    [ready, ...rest],
+  ]);
+  const other = new Map([["10.9.0.1", new Set([81])]]);
+  assert.deepEqual(listedDuring({ ...NO_SILENCE, endpoints: other }, fact, slice), [all]);
+  const off = { ...fact, health: "off" } as const;
+  assert.deepEqual(listedDuring({ ...NO_SILENCE, clusters }, off, slice), [all]);
 });

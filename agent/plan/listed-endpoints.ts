@@ -1,10 +1,34 @@
-import type { SliceFact } from "../model/facts.ts";
+import type { ImportFact, NodeFact, SliceFact } from "../model/facts.ts";
+import type { ImportView } from "../model/model.ts";
+import { originOf } from "./origin.ts";
+import { isSilent } from "./silent.ts";
 import { destination, type VirtualService } from "./virtual-service.ts";
 
-/** All endpoints that slices list for the port of `service`: of any condition and tier, in active and inactive slices. */
+/** Whether an endpoint of a slice is dead although the slice lists it. */
+export type IsDead = (slice: SliceFact, address: string, port: number) => boolean;
+
+/**
+ * Two witnesses show that a TCP endpoint is dead: it does not answer this node, and its cluster is out of rotation because its Lease has
+ * expired (`serving`). A dead cluster cannot delete its slices. One witness is not enough: an API server that is away says nothing
+ * about pods, and an endpoint that takes no new connection may serve old ones.
+ */
+export function deadBy(
+  { silence }: Pick<ImportView, "silence">,
+  fact: ImportFact,
+  node: NodeFact,
+): IsDead {
+  return (slice, address, port) => {
+    const { cluster } = originOf(slice, node);
+    const listener = { address, tcpPorts: [port], ...(cluster !== undefined && { cluster }) };
+    return silence !== undefined && isSilent(listener, silence, fact, node);
+  };
+}
+
+/** All endpoints that slices list for the port of `service`, without dead ones: of any condition and tier, in active and inactive slices. */
 export function listedEndpoints(
   service: VirtualService,
   slices: readonly SliceFact[],
+  isDead: IsDead,
 ): readonly string[] {
   const found = new Set<string>();
   for (const slice of slices) {
@@ -13,7 +37,10 @@ export function listedEndpoints(
       ({ name, protocol }) => name === service.portName && protocol === service.protocol,
     );
     if (target === undefined) continue;
-    for (const { address } of slice.endpoints) found.add(destination(address, target.port));
+    for (const { address, condition } of slice.endpoints) {
+      if (condition === "serving" && isDead(slice, address, target.port)) continue;
+      found.add(destination(address, target.port));
+    }
   }
   return [...found];
 }

@@ -8,7 +8,7 @@ import { importCost } from "../model/rule-cost.ts";
 import { candidatesOf } from "./candidates.ts";
 import { type Choice, choose } from "./choose.ts";
 import type { Excluded, ImportPlan, PlannedVip, Remark } from "./import-plan.ts";
-import { listedEndpoints } from "./listed-endpoints.ts";
+import { deadBy, listedEndpoints } from "./listed-endpoints.ts";
 import { importerOf, originOf } from "./origin.ts";
 import { budgeted, type LeftOut } from "./slice-budget.ts";
 import { planVip } from "./vips.ts";
@@ -77,7 +77,7 @@ export function planImport(view: ImportView, node: NodeFact): ImportPlan {
     vips,
     services: ports.map(({ service }) =>
       listable && resets(fact, service)
-        ? { ...service, keeps: listedEndpoints(service, kept) }
+        ? { ...service, keeps: listedEndpoints(service, kept, deadBy(view, fact, node)) }
         : service,
     ),
     excluded: [...excluded, ...ports.flatMap((port) => port.excluded)],
