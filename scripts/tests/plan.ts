@@ -46,7 +46,7 @@ const NFTABLES = "nftables";
 
 /** What tests on API servers need, some of them with Kubernetes' controllers or kube-proxy, and those with kubelets. */
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
-const CLUSTERS: Options = { needs: ["clusters"], weight: 1.5, seconds: 100 };
+const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
 
 /** One guest runs all of a run's files for it; kube-proxy is for two of them. */
 const GUEST: Options = { guest: true, needs: ["vm", "kubelets"], seconds: 100 };
@@ -107,6 +107,8 @@ export const PLAN: readonly Row[] = [
     ...CLUSTERS,
     needs: ["more-images"],
     seconds: 400,
+    // Four clusters, of which some boot under connections that must not fail.
+    weight: 3,
   }),
   row("all", "test/e2e/*.test.ts", {
     ...CLUSTERS,

@@ -106,10 +106,12 @@ export function powerCuts(stage: () => PowerCutStage): void {
       const failed = calls.filter(({ error }) => error !== undefined);
       t.diagnostic(`${calls.length} connections, ${failed.length} lost`);
       const wereOpen = ({ at, ms }: Call) => cuts.some((cut) => at <= cut && at + ms >= cut);
-      assert.deepEqual(
-        failed.filter((call) => !wereOpen(call)),
-        [],
-      );
+      const lost = failed.filter((call) => !wereOpen(call));
+      if (lost.length > 0) {
+        t.diagnostic(bySecond(calls, cuts));
+        for (const { name } of stage().nodes) t.diagnostic(await agentLog(name));
+      }
+      assert.deepEqual(lost, []);
     });
 
     async function cut(off: () => Promise<void>): Promise<void> {
@@ -136,20 +138,25 @@ export function powerCuts(stage: () => PowerCutStage): void {
       }
     }
 
+    /** What the agent of a node has logged. */
+    async function agentLog(node: string): Promise<string> {
+      const { set } = stage();
+      const of = ["-l", "app.kubernetes.io/name=clusterset-agent", "-o", "name"];
+      const at = [`--field-selector=spec.nodeName=${node}`];
+      const own = ["-n", "clusterset-proxy"];
+      const pod = await set.clusters.kubectl(LOCAL, [...own, "get", "pods", ...of, ...at]);
+      return set.clusters.kubectl(LOCAL, [...own, "logs", pod.trim()]);
+    }
+
     /** The verdict, in the plan, the metrics and the log of both agents. */
     async function assertShown(scope: string, message: string): Promise<void> {
-      const { set, nodes } = stage();
       await Promise.all(
-        nodes.map(async ({ name, host }) => {
+        stage().nodes.map(async ({ name, host }) => {
           const page = (path: string) => host.exec(["curl", "-sf", `127.0.0.1:10269${path}`]);
           assert.match(await page(`/plan/${FAR}/${FAR}`), /"reason": "unanswering"/);
           const gauge = `clusterset_agent_health_unanswering{scope="${scope}"} 1\n`;
           assert.ok((await page("/metrics")).includes(gauge), gauge);
-          const of = ["-l", "app.kubernetes.io/name=clusterset-agent", "-o", "name"];
-          const at = [`--field-selector=spec.nodeName=${name}`];
-          const own = ["-n", "clusterset-proxy"];
-          const pod = await set.clusters.kubectl(LOCAL, [...own, "get", "pods", ...of, ...at]);
-          const log = await set.clusters.kubectl(LOCAL, [...own, "logs", pod.trim()]);
+          const log = await agentLog(name);
           const line = log.split("\n").find((one) => one.includes(message));
           assert.match(line ?? log, /"reason":"unanswering"/);
           assert.match(line ?? "", new RegExp(`"cluster":"${REGIONAL}"`));
@@ -157,6 +164,18 @@ export function powerCuts(stage: () => PowerCutStage): void {
       );
     }
   });
+}
+
+/** Calls by the second in which they began, after each cut: `+3 s: 98 cluster-3-node-1, 2 timeout`. */
+function bySecond(calls: readonly Call[], cuts: readonly number[]): string {
+  const first = Math.min(...cuts);
+  const seconds = Map.groupBy(calls, ({ at }) => Math.floor((at - first) / 1_000));
+  const lines = [...seconds].toSorted(([a], [b]) => a - b);
+  const texts = lines.map(([second, all]) => {
+    const words = Map.groupBy(all, ({ name, error }) => error ?? name ?? "");
+    return `+${second} s: ${[...words].map(([word, some]) => `${some.length} ${word}`).join(", ")}`;
+  });
+  return `cuts at ${cuts.map((cut) => Math.round(cut - first)).join(", ")} ms\n${texts.join("\n")}`;
 }
 
 interface Pod {
