@@ -10,7 +10,10 @@ export interface Web {
   readonly container?: string;
 }
 
-/** Commands: the namespace, a Deployment that is available, and a Service of port 80. They may be repeated. */
+/**
+ * Commands: the namespace, a Deployment that is available, and a Service of port 80. They may be repeated. Readiness allows for a node
+ * whose processors are busy: where every pod of the only other cluster is unready, connections to a dead one have nowhere to go.
+ */
 export function web({
   cluster,
   namespace,
@@ -36,7 +39,7 @@ spec:
       containers:
         - name: serve
           image: lab.local/probe:1
-          readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 }
+          readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, timeoutSeconds: 10 }
 ${container}
 ---
 apiVersion: v1
@@ -81,7 +84,7 @@ spec:
           image: clusterset-serve:0.2.0
           args: [--name, $(NODE_NAME)]
           env: [{ name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
-          readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1 }
+          readinessProbe: { httpGet: { port: 8080, path: /healthz }, periodSeconds: 1, timeoutSeconds: 10 }
 ---
 apiVersion: v1
 kind: Service
