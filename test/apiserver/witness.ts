@@ -1,5 +1,5 @@
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
-import type { ApiClient, ApiObject } from "./api-client.ts";
+import type { ApiClient, ApiObject, ApiReference } from "./api-client.ts";
 import { IMPORT, SLICE, type StagedCluster } from "./staged-cluster.ts";
 
 const ENDED = "the watch";
@@ -25,10 +25,7 @@ export class Witness implements AsyncDisposable {
   constructor({ id, plane }: StagedCluster) {
     this.#cluster = id;
     this.#client = plane.client("admin");
-    this.#ended = [
-      this.#follow(this.#client.watch(IMPORT)),
-      this.#follow(this.#client.watch(SLICE, { labelSelector: MANAGED })),
-    ];
+    this.#ended = [this.#follow(IMPORT), this.#follow(SLICE, { labelSelector: MANAGED })];
   }
 
   /** All losses until now, which it then forgets. */
@@ -67,14 +64,19 @@ export class Witness implements AsyncDisposable {
     await Promise.all(this.#ended);
   }
 
-  async #follow(watch: ReturnType<ApiClient["watch"]>): Promise<void> {
+  /** An API server ends a watch whose events it cannot send soon enough, for example because the machine is busy: the next one continues it. */
+  async #follow(kind: ApiReference, query: Readonly<Record<string, string>> = {}): Promise<void> {
+    let from: Readonly<Record<string, string>> = {};
     try {
-      for await (const { type, object } of watch) {
-        this.#see(type, object);
-        this.#writes++;
-        for (const listener of this.#listeners) listener();
+      while (!this.#isOver) {
+        for await (const { type, object } of this.#client.watch(kind, { ...query, ...from })) {
+          if (type === "ERROR") throw new Error(JSON.stringify(object));
+          this.#see(type, object);
+          from = { resourceVersion: object.metadata.resourceVersion };
+          this.#writes++;
+          for (const listener of this.#listeners) listener();
+        }
       }
-      throw new Error("without an error");
     } catch (error) {
       // Without the watch, an empty list of losses would prove nothing.
       if (!this.#isOver)
