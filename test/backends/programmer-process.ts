@@ -23,7 +23,7 @@ const sites = new Map<string, Site>();
 
 async function siteOf({ clusterSetCidr, config, afresh }: Hold): Promise<Site> {
   const key = JSON.stringify([clusterSetCidr, config]);
-  const opening = backends.get(key) ?? openBackend(tested, clusterSetCidr, config);
+  const opening = backends.get(key) ?? openBackend(tested, [clusterSetCidr], config);
   backends.set(key, opening);
   const backend = await opening;
   const known = afresh ? undefined : sites.get(clusterSetCidr.family);

@@ -14,6 +14,7 @@ import type { NftablesTransaction } from "../../agent/backends/nftables/transact
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { Family } from "../../api/address.ts";
+import { ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { stateOf } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
@@ -61,10 +62,9 @@ export type AnyPure = Pure<any, any, any>;
 
 /** What the guard and the masquerade of a family depend on. */
 export function optionsOf(family: Family) {
-  const clusterSetCidr = NODE.clusterSetCidrs.find((cidr) => cidr.family === family);
-  assert.ok(clusterSetCidr);
+  const clusterSetCidrs = ofFamily(NODE.clusterSetCidrs, family);
   const masquerade = { mode: "remote", podCidrs: NODE.podCidrs } as const;
-  return { family, clusterSetCidr, masquerade };
+  return { family, clusterSetCidrs, masquerade };
 }
 
 export function pureIptables(family: Family): Pure<Tables.KernelState, Tables.Changes> {
@@ -90,7 +90,7 @@ export function pureIpvs(family: Family): Pure<state.KernelState, state.Changes,
     ruleset: () => new IpvsRuleset("rr"),
     empty: state.nothing,
     diff: (state, changes) => ipvs.diff(state, changes, options),
-    kernel: () => new ModelIpvs(options.clusterSetCidr),
+    kernel: () => new ModelIpvs(family, options.clusterSetCidrs),
     shown: shownIpvs,
   };
 }

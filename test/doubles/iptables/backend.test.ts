@@ -20,7 +20,7 @@ import type { FakeIptables } from "./iptables.ts";
 const node = nodeFact();
 const OPTIONS = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "off-cluster", podCidrs: node.podCidrs },
 } as const;
 
