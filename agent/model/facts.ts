@@ -23,8 +23,10 @@ export interface ImportFact {
   /** Milliseconds since 1970; `Infinity` if the object has no creationTimestamp (a manifest). */
   readonly created: number;
   readonly headless: boolean;
-  /** `spec.ips`, in the order of the object. The plan decides whether a node may use them. */
+  /** `spec.ips` in the order of the object, then previous VIPs. The plan decides whether a node may use them. */
   readonly vips: readonly Address[];
+  /** Those of `vips` that the import had before its ClusterSet CIDR changed, as `Address.text`; absent if there are none. */
+  readonly previousVips?: readonly string[];
   readonly ports: readonly Port[];
   /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
   readonly affinitySeconds?: number;

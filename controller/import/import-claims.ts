@@ -34,7 +34,10 @@ const FAULT_REASONS: Readonly<Record<VipFault, string>> = {
  * Condition of an import with or without VIPs. Without a VIP the reason is one of `FAULT_REASONS` if it lists one that does not work,
  * `IPFamilyNotSupported` if its families have no range, else `Pending` (KEP-1645). The message begins with our own reason word.
  */
-export function readyClaim({ vips, lacking }: Vips, faults: VipFaults = new Map()): Claim {
+export function readyClaim(
+  { vips, lacking }: Pick<Vips, "lacking" | "vips">,
+  faults: VipFaults = new Map(),
+): Claim {
   const own = vips.filter(({ text }) => !faults.has(text));
   const lacks = [
     ...[...faults].map(([vip, fault]) => `${fault}: ${vip} ${FAULTS[fault]}.`),

@@ -33,7 +33,6 @@ export interface ImportInput extends VipRules {
   readonly isSilent: (cluster: string) => boolean;
   /** True if the exports of all members are known. */
   readonly allSynced: boolean;
-  readonly pool: VipPool;
   /** VIPs with an IPAddress for this import. */
   readonly held: readonly string[];
 }
@@ -110,23 +109,24 @@ function frozenStatus(
 }
 
 function exported(merged: MergedService, input: ImportInput): ImportWanted {
-  const { seen, pool, held, dispute } = input;
+  const { seen, held, dispute } = input;
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
   const authored = origin === "adopted" ? seen?.authored : undefined;
   const { key } = merged;
   // Another writer may have put in a VIP of another import; one that several list may be this one's.
-  const listed = canonicalAddresses(seen?.ips ?? []).filter(
+  const listed = canonicalAddresses([...(seen?.ips ?? []), ...(seen?.previousIps ?? [])]).filter(
     (vip) => dispute(vip) !== "vip-conflict",
   );
   // The VIPs that a user wrote stay, even after a headless export in between.
   const vips = merged.headless
     ? undefined
-    : vipsOf(key, [...held, ...listed], merged.families, pool, authoredIps(authored));
+    : vipsOf(key, [...held, ...listed], merged.families, input, authoredIps(authored));
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
+  const own = [...(vips?.vips ?? []), ...(vips?.previous ?? [])];
   return {
     reason: origin === "created" ? "exported" : "adopted",
-    object: exportedImport(merged, origin, vips?.vips ?? [], families, authored),
-    vips: textsOf(vips?.vips ?? []).filter((vip) => dispute(vip) === undefined),
+    object: exportedImport(merged, origin, vips, families, authored),
+    vips: textsOf(own).filter((vip) => dispute(vip) === undefined),
     status: {
       clusters: merged.contributors,
       endpointSliceObjects: "Present",
@@ -150,7 +150,7 @@ function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
     const claims = [readyClaim({ vips: listed, lacking: new Map() }, faults)];
     return { reason, vips, status: { claims } };
   }
-  const vips = vipsOf(seen.key, held, familiesOf(seen, pool), pool);
+  const vips = vipsOf(seen.key, held, familiesOf(seen, pool), input);
   return {
     reason,
     vips: textsOf(vips.vips),

@@ -1,8 +1,7 @@
 import type { Address } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
 import type { VipDispute } from "../../api/vip-holders.ts";
-import type { VipPool } from "../allocate/pool.ts";
 import { type VipRefusal, vipRefusal } from "../allocate/vip-refusal.ts";
+import type { VipPlaces } from "../allocate/vips.ts";
 
 /** Why connections to a listed VIP do not reach the import. */
 export type VipFault = VipDispute | VipRefusal;
@@ -11,10 +10,7 @@ export type VipFault = VipDispute | VipRefusal;
 export type VipFaults = ReadonlyMap<string, VipFault>;
 
 /** What decides whether VIPs work. */
-export interface VipRules {
-  readonly pool: Pick<VipPool, "ranges">;
-  /** Ranges besides those of the pool in which agents accept VIPs. */
-  readonly explicitVipCidrs: readonly Cidr[];
+export interface VipRules extends VipPlaces {
   /** Why a VIP (`Address.text`) is not this import's; undefined if it is, or can be. */
   readonly dispute: (vip: string) => VipDispute | undefined;
 }

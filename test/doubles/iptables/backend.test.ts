@@ -88,6 +88,7 @@ class Node {
         const services = this.#services(key);
         return { services, again: () => services };
       },
+      servicesIfAllowed: (key) => this.#services(key),
     },
     limits: async () => UNLIMITED,
     interval: new CheckInterval(),
