@@ -10,6 +10,7 @@ import {
   udpService,
   VIP,
 } from "../../test/doubles/fake-conntrack.ts";
+import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import { programmedPort } from "./programmed-port.ts";
@@ -231,6 +232,16 @@ describe("while a transaction is under way", () => {
     accept(state, [], true);
     assert.deepEqual(reasonsOf(state, UDP_A, UDP_B), [undefined, "endpoint-left"]);
   });
+});
+
+test("UDP to an address without an import is stale in each of two ranges, and in no other", () => {
+  const state = new ProgrammedState([cidr("242.0.0.0/8"), RANGE]);
+  accept(state, [], true);
+  const check = new StaleCheck(state);
+  const reasons = ["241.0.0.9", "242.0.0.9", "243.0.0.9"].map((vip) =>
+    check.reasonFor(entry({ ...UDP_A, to: `${vip}:53` })),
+  );
+  assert.deepEqual(reasons, ["vip-gone", "vip-gone", undefined]);
 });
 
 test("an endpoint that is removed during a scan may still answer", () => {

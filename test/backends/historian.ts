@@ -21,7 +21,7 @@ const tested = backendTitled(title);
 const family = FAMILIES.find((one) => one === word) ?? assert.fail(word);
 const { clusterSetCidrs, masquerade } = optionsOf(family);
 const pure = tested.pure(family);
-const backend = await openBackend(tested, clusterSetCidrs, {
+const backend = await openBackend(tested, family, clusterSetCidrs, {
   masquerade: masquerade.mode,
   podCidrs: masquerade.podCidrs,
 });

@@ -1,14 +1,16 @@
 import type { AnyBackend } from "../../agent/backends/backend.ts";
 import { type BackendConfig, isUnsupported } from "../../agent/backends/backend-kind.ts";
 import { KINDS } from "../../agent/backends/kinds.ts";
-import { type Cidr, familiesIn } from "../../api/cidr.ts";
+import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import { logLines } from "../doubles/log-lines.ts";
 import { backendConfig } from "../generators/facts.ts";
 import type { TestedBackend } from "./tested-backend.ts";
 
-/** Prepares the network namespace of this process, and opens a backend for these ranges of one family. Throws if it lacks anything. */
+/** Prepares the network namespace of this process, and opens a backend for one family with these ranges. Throws if it lacks anything. */
 export async function openBackend(
   { name, config }: TestedBackend,
+  family: Family,
   clusterSetCidrs: readonly Cidr[],
   change: Partial<BackendConfig> = {},
 ): Promise<AnyBackend> {
@@ -17,8 +19,6 @@ export async function openBackend(
   const ready = await KINDS[name].prepare(all, logLines().log, signal);
   if (ready === undefined || isUnsupported(ready)) throw new Error(JSON.stringify(ready?.lacks));
   const options = { keep: [], othersInPlace: () => false, onRespawn: () => undefined };
-  const [family] = familiesIn(clusterSetCidrs);
-  if (family === undefined) throw new TypeError("no range");
   return ready.open(family, clusterSetCidrs, options).backend;
 }
 
