@@ -57,11 +57,12 @@ export class ModelIpvs {
   /** Our tables, by family and name. */
   tables: ReadonlyMap<string, ModelTable> = new Map();
   readonly #family: Family;
-  readonly #clusterSetCidrs: readonly Cidr[];
+  /** Of the agent that reads it. */
+  clusterSetCidrs: readonly Cidr[];
 
   constructor(family: Family, clusterSetCidrs: readonly Cidr[]) {
     this.#family = family;
-    this.#clusterSetCidrs = clusterSetCidrs;
+    this.clusterSetCidrs = clusterSetCidrs;
   }
 
   /**
@@ -119,7 +120,7 @@ export class ModelIpvs {
   /** Whether servers on an address are read back: because of its range, the device or the guard's set. */
   #isOnOurs(hex: string): boolean {
     const known = this.vips.has(hex) || this.guard?.sets.explicit.has(hex) === true;
-    return known || containsAny(this.#clusterSetCidrs, { family: this.#family, text: "", hex });
+    return known || containsAny(this.clusterSetCidrs, { family: this.#family, text: "", hex });
   }
 
   /** Destinations of new connections. */
