@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
-import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_IMPORT, ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
 import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { VipPool } from "../allocate/pool.ts";
@@ -178,6 +178,68 @@ test("an exported import gets back its own VIP when another writer put in that o
   assert.deepEqual(mended?.vips, ["241.0.3.3"]);
   assert.deepEqual((spec(mended) as { ips: string[] }).ips, ["241.0.3.3"]);
   assert.equal(mended?.status?.claims[0]?.status, "True");
+});
+
+describe("while a ClusterSet CIDR changes", () => {
+  const ranges = cidrs("242.0.0.0/16", "fd00::/112", "241.0.0.0/16");
+  const records = [exportRecord({ families: ["IPv4", "IPv6"] })];
+  const annotations = (made: ImportWanted | undefined) => made?.object?.metadata.annotations;
+  const NEW = "242.0.245.1";
+  const OLD = "241.0.245.1";
+
+  test("a created import gets a VIP of the new range, and an annotation with the old one; both are its own", () => {
+    const seen = seenAfter(wanted({ records }));
+    const moved = wanted({ records, seen, pool: { ...POOL, ranges } });
+    assert.deepEqual((spec(moved) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
+    assert.deepEqual(annotations(moved), {
+      [ANNOTATION_IMPORT]: "created",
+      [ANNOTATION_PREVIOUS_IPS]: OLD,
+    });
+    assert.deepEqual(moved?.vips, [NEW, "fd00::6aeb", OLD]);
+    const after = seenAfter(moved);
+    const again = wanted({ records, seen: after, pool: { ...POOL, ranges } });
+    assert.equal(JSON.stringify(again?.object), JSON.stringify(moved?.object));
+    const ended = wanted({ records, seen: after, pool: { ...POOL, ranges: ranges.slice(0, 2) } });
+    assert.deepEqual(annotations(ended), { [ANNOTATION_IMPORT]: "created" });
+    assert.deepEqual(ended?.vips, [NEW, "fd00::6aeb"]);
+  });
+
+  test("a previous VIP that is another import's is not kept", () => {
+    const seen = seenAfter(wanted({ records }));
+    const dispute = (vip: string) => (vip === OLD ? "vip-conflict" : undefined);
+    const moved = wanted({ records, seen, pool: { ...POOL, ranges }, dispute });
+    assert.deepEqual(annotations(moved), { [ANNOTATION_IMPORT]: "created" });
+  });
+
+  test("an import of which a cluster is not heard does not move", () => {
+    const seen = seenAfter(wanted({ records }));
+    const made = wanted({ records, seen, pool: { ...POOL, ranges }, isSynced: () => false });
+    assert.deepEqual([made?.reason, made?.object], ["not-heard", undefined]);
+  });
+
+  test("an adopted import moves, unless a user wrote its VIP", () => {
+    const adopted = (ips?: readonly string[]) => {
+      const seen = seenAfter(wanted({ records, seen: byHand(ips && { ips }) }));
+      const made = wanted({ records, seen, pool: { ...POOL, ranges } });
+      return [
+        (spec(made) as { ips: string[] }).ips[0],
+        annotations(made)?.[ANNOTATION_PREVIOUS_IPS],
+      ];
+    };
+    assert.deepEqual(adopted(), [NEW, OLD]);
+    assert.deepEqual(adopted(["241.0.0.9"]), ["241.0.0.9", undefined]);
+  });
+
+  test("a user-managed import keeps its VIP; without one it gets one of the new range", () => {
+    const pool = { ...POOL, ranges };
+    assert.deepEqual(wanted({ seen: byHand({ ips: [OLD] }), pool }), {
+      reason: "by-hand",
+      vips: [OLD],
+    });
+    const emptied = wanted({ seen: BY_HAND, held: [OLD], pool });
+    assert.deepEqual(spec(emptied), { ips: [NEW] });
+    assert.deepEqual(emptied?.vips, [NEW]);
+  });
 });
 
 describe("a user-managed import", () => {
