@@ -8,7 +8,7 @@ import type { VipPool } from "./pool.ts";
 /** Limit of `spec.ips` in the CRD. */
 const MOST_IPS = 2;
 
-/** Why an import has no VIP of a family. */
+/** Why an import has no VIP of a family, or none in its first range. */
 export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
 
 /** The VIPs of an import. */
@@ -52,9 +52,12 @@ export function vipsOf(
       (first !== undefined && contains(first, one)) ||
       (!containsAny(others, one) && containsAny(explicitVipCidrs, one));
     const settled = own.find(stays) ?? newVip(key, family, first, pool);
-    const vip = typeof settled === "string" ? (own[0] ?? settled) : settled;
-    if (typeof vip === "string") lacking.set(family, vip);
-    else vips.push(vip);
+    const vip = typeof settled === "string" ? own[0] : settled;
+    if (vip !== undefined) vips.push(vip);
+    // A VIP that stays because the range is full is reported, too.
+    if (settled === "range-exhausted" || (settled === "range-missing" && vip === undefined)) {
+      lacking.set(family, settled);
+    }
     const before = own.find((one) => one !== vip && !stays(one) && containsAny(others, one));
     if (before !== undefined) previous.push(before);
   }

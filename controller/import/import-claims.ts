@@ -1,4 +1,4 @@
-import type { Vips } from "../allocate/vips.ts";
+import type { VipLack, Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
 import { withDrains } from "./drain-message.ts";
 import { withOmissions } from "./omission-message.ts";
@@ -21,6 +21,11 @@ const FAULTS: Readonly<Record<VipFault, string>> = {
   "family-off": "is of an IP family without a range in --clusterset-cidr",
 };
 
+const LACKS: Readonly<Record<VipLack, string>> = {
+  "range-exhausted": "no free",
+  "range-missing": "no",
+};
+
 /** Reason of the condition of an import without a VIP that works, the first that applies. */
 const FAULT_REASONS: Readonly<Record<VipFault, string>> = {
   "vip-conflict": "VIPConflict",
@@ -41,7 +46,7 @@ export function readyClaim(
   const own = vips.filter(({ text }) => !faults.has(text));
   const lacks = [
     ...[...faults].map(([vip, fault]) => `${fault}: ${vip} ${FAULTS[fault]}.`),
-    ...[...lacking].map(([family, lack]) => `${lack}: no ${family} address.`),
+    ...[...lacking].map(([family, lack]) => `${lack}: ${LACKS[lack]} ${family} address.`),
   ];
   if (own.length > 0) {
     const ips = `ClusterSetIP ${own.map(({ text }) => text).join(", ")}.`;

@@ -204,6 +204,16 @@ describe("while a ClusterSet CIDR changes", () => {
     assert.deepEqual(ended?.vips, [NEW, "fd00::6aeb"]);
   });
 
+  test("an import whose VIP stays because the new range is full says so, and is ready", () => {
+    const seen = seenAfter(wanted({ records }));
+    const pool = { ...POOL, ranges, reserved: cidrs("242.0.0.0/16") };
+    const stuck = wanted({ records, seen, pool });
+    assert.deepEqual((spec(stuck) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
+    const [{ status, message } = {}] = stuck?.status?.claims ?? [];
+    assert.equal(status, "True");
+    assert.match(message ?? "", / range-exhausted: no free IPv4 address\.$/);
+  });
+
   test("a previous VIP that is another import's is not kept", () => {
     const seen = seenAfter(wanted({ records }));
     const dispute = (vip: string) => (vip === OLD ? "vip-conflict" : undefined);
@@ -415,7 +425,7 @@ describe("an import that lacks VIPs", () => {
     assert.deepEqual(ready({ ...POOL, reserved: cidrs("241.0.0.0/16") }), [
       "False",
       "Pending",
-      "range-exhausted: no IPv4 address.",
+      "range-exhausted: no free IPv4 address.",
     ]);
   });
 
