@@ -20,23 +20,17 @@ export interface Vips {
   readonly lacking: ReadonlyMap<Family, VipLack>;
 }
 
-/** Where VIPs may be. */
-export interface VipPlaces {
-  readonly pool: VipPool;
-  /** Ranges besides those of the pool in which agents accept VIPs. */
-  readonly explicitVipCidrs: readonly Cidr[];
-}
-
 /**
- * One VIP for each of `families`. The first address of a family in `ips` stays if it is in the family's first range, or explicitly
- * allowed: a VIP is constant for the lifetime of the import (KEP-1645), unless an operator changes the ranges. It stays, too, if
- * there is no other. All `explicit` addresses, which a user wrote, stay; none is added where the CRD's limit leaves no room.
+ * One VIP for each of `families`. The first address of a family in `ips` stays, even outside the ranges: a VIP is constant for
+ * the lifetime of the import (KEP-1645). Only if it is in a range after the first, an operator has requested another one. It then
+ * stays, too, if the first range is full. All `explicit` addresses, which a user wrote, stay; none is added where the CRD's limit
+ * leaves no room.
  */
 export function vipsOf(
   key: ObjectKey,
   ips: readonly string[],
   families: readonly Family[],
-  { pool, explicitVipCidrs }: VipPlaces,
+  pool: VipPool,
   explicit: readonly string[] = [],
 ): Vips {
   const written = addresses(explicit);
@@ -47,18 +41,21 @@ export function vipsOf(
   for (const family of families) {
     const own = kept.filter((one) => one.family === family);
     const [first, ...others] = ofFamily(pool.ranges, family);
-    const stays = (one: Address) =>
-      written.some(({ text }) => text === one.text) ||
-      (first !== undefined && contains(first, one)) ||
-      (!containsAny(others, one) && containsAny(explicitVipCidrs, one));
-    const settled = own.find(stays) ?? newVip(key, family, first, pool);
+    const isWritten = (one: Address) => written.some(({ text }) => text === one.text);
+    const isFirst = (one: Address) => first !== undefined && contains(first, one);
+    const moves = (one: Address) => !isFirst(one) && containsAny(others, one);
+    const settled =
+      own.find(isWritten) ??
+      own.find(isFirst) ??
+      own.find((one) => !moves(one)) ??
+      newVip(key, family, first, pool);
     const vip = typeof settled === "string" ? own[0] : settled;
     if (vip !== undefined) vips.push(vip);
     // A VIP that stays because the range is full is reported, too.
     if (settled === "range-exhausted" || (settled === "range-missing" && vip === undefined)) {
       lacking.set(family, settled);
     }
-    const before = own.find((one) => one !== vip && !stays(one) && containsAny(others, one));
+    const before = own.find((one) => one !== vip && !isWritten(one) && moves(one));
     if (before !== undefined) previous.push(before);
   }
   return { vips: withExplicit(vips, written), previous, lacking };

@@ -246,9 +246,25 @@ describe("while a ClusterSet CIDR changes", () => {
       reason: "by-hand",
       vips: [OLD],
     });
-    const emptied = wanted({ seen: BY_HAND, held: [OLD], pool });
-    assert.deepEqual(spec(emptied), { ips: [NEW] });
-    assert.deepEqual(emptied?.vips, [NEW]);
+    for (const later of [ranges, ranges.slice(0, 2)]) {
+      const emptied = wanted({ seen: BY_HAND, held: [OLD], pool: { ...pool, ranges: later } });
+      assert.deepEqual(spec(emptied), { ips: [NEW] });
+      assert.deepEqual(emptied?.vips, [NEW]);
+    }
+  });
+
+  test("without a time with both ranges, the VIP stays until the import is deleted", () => {
+    const pool = { ...POOL, ranges: ranges.slice(0, 2) };
+    const seen = seenAfter(wanted({ records }));
+    for (const held of [[], [OLD], [OLD, "fd00::6aeb"]]) {
+      const kept = wanted({ records, seen, pool, held });
+      assert.deepEqual((spec(kept) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
+    }
+    const anew = wanted({ records, pool, held: [OLD, "fd00::6aeb"] });
+    assert.deepEqual((spec(anew) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
+    const allowed = cidrs("241.0.0.0/16");
+    const explicit = wanted({ records, pool, held: [OLD], explicitVipCidrs: allowed });
+    assert.equal((spec(explicit) as { ips: string[] }).ips[0], OLD);
   });
 });
 

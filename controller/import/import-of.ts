@@ -9,6 +9,7 @@ import {
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VipPool } from "../allocate/pool.ts";
+import { vipRefusal } from "../allocate/vip-refusal.ts";
 import { vipsOf } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
@@ -109,7 +110,7 @@ function frozenStatus(
 }
 
 function exported(merged: MergedService, input: ImportInput): ImportWanted {
-  const { seen, held, dispute } = input;
+  const { seen, pool, dispute } = input;
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
   const authored = origin === "adopted" ? seen?.authored : undefined;
   const { key } = merged;
@@ -120,7 +121,13 @@ function exported(merged: MergedService, input: ImportInput): ImportWanted {
   // The VIPs that a user wrote stay, even after a headless export in between.
   const vips = merged.headless
     ? undefined
-    : vipsOf(key, [...held, ...listed], merged.families, input, authoredIps(authored));
+    : vipsOf(
+        key,
+        [...usable(input, listed), ...listed],
+        merged.families,
+        pool,
+        authoredIps(authored),
+      );
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
   const own = [...(vips?.vips ?? []), ...(vips?.previous ?? [])];
   return {
@@ -138,7 +145,7 @@ function exported(merged: MergedService, input: ImportInput): ImportWanted {
 
 /** A user-managed import: only a missing VIP is allocated. */
 function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
-  const { pool, held } = input;
+  const { pool } = input;
   const reason = "by-hand";
   if (seen.headless) return { reason };
   const lacked = seen.conditions.some(isLack);
@@ -150,13 +157,28 @@ function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
     const claims = [readyClaim({ vips: listed, lacking: new Map() }, faults)];
     return { reason, vips, status: { claims } };
   }
-  const vips = vipsOf(seen.key, held, familiesOf(seen, pool), input);
+  const vips = vipsOf(seen.key, usable(input), familiesOf(seen, pool), pool);
   return {
     reason,
     vips: textsOf(vips.vips),
     ...(vips.vips.length > 0 && { object: givenVips(seen, vips.vips) }),
     ...((lacked || vips.vips.length === 0) && { status: { claims: [readyClaim(vips)] } }),
   };
+}
+
+/**
+ * The VIPs with an IPAddress that the import may have. One that agents refuse is not given again to an import that was deleted: this
+ * is how an operator requests another. One that the import still lists stays: after a mistake in a flag, agents may still serve it.
+ */
+function usable(
+  { held, pool, explicitVipCidrs }: ImportInput,
+  listed: readonly string[] = [],
+): string[] {
+  return held.filter((vip) => {
+    const address = parseAddress(vip);
+    if (listed.includes(vip) || !isAddress(address)) return true;
+    return vipRefusal(address, pool.ranges, explicitVipCidrs) === undefined;
+  });
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { Address } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { VipDispute } from "../../api/vip-holders.ts";
+import type { VipPool } from "../allocate/pool.ts";
 import { type VipRefusal, vipRefusal } from "../allocate/vip-refusal.ts";
-import type { VipPlaces } from "../allocate/vips.ts";
 
 /** Why connections to a listed VIP do not reach the import. */
 export type VipFault = VipDispute | VipRefusal;
@@ -10,7 +11,10 @@ export type VipFault = VipDispute | VipRefusal;
 export type VipFaults = ReadonlyMap<string, VipFault>;
 
 /** What decides whether VIPs work. */
-export interface VipRules extends VipPlaces {
+export interface VipRules {
+  readonly pool: VipPool;
+  /** Ranges besides those of the pool in which agents accept VIPs. */
+  readonly explicitVipCidrs: readonly Cidr[];
   /** Why a VIP (`Address.text`) is not this import's; undefined if it is, or can be. */
   readonly dispute: (vip: string) => VipDispute | undefined;
 }

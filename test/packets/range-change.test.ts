@@ -140,16 +140,24 @@ test("the second step can be taken back: the old VIP is returned again, and both
   await world.stop();
 });
 
-test("without a step with both ranges, the VIP is replaced at once, and stays after a deletion of the import", async () => {
+test("without a step with both ranges, the VIP stays, as agents may serve it, until the import is deleted", async () => {
   const { world, c1 } = await beginning(false);
+  const before = namedBy(c1);
   await rollOut(world, NEW);
+  assert.deepEqual(namedBy(c1), before);
+  assert.equal(c1.condition("serviceimports", KEY).reason, "VIPNotAllowed");
+  for (const backend of MODELLED) {
+    const [old = ""] = before;
+    assert.deepEqual(fates(backend, objectsOf(c1), OLD, [old]), { [old]: "sent" }, backend.name);
+  }
+  c1.delete("ServiceImport", KEY);
+  await world.pass(20_000);
   const [vip = ""] = namedBy(c1);
   assert.match(vip, /^242\.4\./);
   const { status, message } = c1.condition("serviceimports", KEY);
   assert.deepEqual([status, message], ["True", `ClusterSetIP ${vip}.`]);
-  c1.delete("ServiceImport", KEY);
-  await world.pass(20_000);
-  assert.deepEqual(namedBy(c1), [vip]);
+  const held = c1.server.objects.list("ipaddresses").map((one) => at(one, ["metadata", "name"]));
+  assert.deepEqual(held, [vip]);
   await world.stop();
 });
 
