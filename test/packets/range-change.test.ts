@@ -1,5 +1,6 @@
 /** The steps of docs/guides/clusterset-cidr.md: controllers in memory, and every packet of a node at every moment of each rollout. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { LABEL_SERVICE_NAME } from "../../api/keys.ts";
 import { MODELLED } from "../backends.ts";
@@ -11,8 +12,13 @@ import { modelOf, planOf } from "./rendered.ts";
 
 const OLD = "241.4.0.0/16";
 const NEW = "242.4.0.0/16";
-/** `--clusterset-cidr` of each step, for controllers and agents alike. */
-const STEPS = [OLD, `${OLD},${NEW}`, `${NEW},${OLD}`, NEW];
+const GUIDE = readFileSync(
+  new URL("../../docs/guides/clusterset-cidr.md", import.meta.url),
+  "utf8",
+);
+/** `--clusterset-cidr` before the first step, and in each step of the guide, for controllers and agents alike. */
+const STEPS = [OLD, ...GUIDE.matchAll(/^range \S+ (\S+)$/gm).map(([, ranges = ""]) => ranges)];
+assert.equal(STEPS.length, 4);
 
 const KEY = "shop/web";
 const POD = "c1/n1/a";
