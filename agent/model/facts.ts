@@ -127,7 +127,7 @@ export interface NodeFact {
   readonly properties: ReadonlyMap<string, string>;
   /** Whose endpoints are used last while they do not answer, of imports without an annotation. */
   readonly health: HealthScope;
-  /** One range per family; a family without one is not programmed. */
+  /** One range per family, or two; a family without one is not programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** Allowed ranges of explicit VIPs; empty allows none. */
   readonly explicitVipCidrs: readonly Cidr[];

@@ -6,9 +6,7 @@ import { FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { FakeSource } from "../../test/doubles/fake-source.ts";
 import { SILENT } from "../../test/doubles/silent-events.ts";
-import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
-import type { NodeFact } from "../model/facts.ts";
-import { readiness } from "../observe/readiness.ts";
+import { endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
 import { Agent } from "./agent.ts";
 import type { Failure } from "./reconciler-events.ts";
@@ -36,36 +34,31 @@ class Bench {
   readonly failures: Failure[] = [];
   readonly problems: string[] = [];
   listedAt: number | undefined;
-  readonly agent: Agent;
-
-  /** `flags`: those that differ from the others. */
-  constructor(flags: Partial<NodeFact> = {}) {
-    this.agent = new Agent({
-      today: () => 0,
-      node: () => nodeFact(flags),
-      sources: this.sources,
-      backends: new Map([
-        ["IPv4", this.four],
-        ["IPv6", this.six],
-      ]),
-      ruleLimits: { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 },
-      clock: this.clock,
-      random: () => 0,
-      events: {
-        listed: () => {
-          this.listedAt = this.clock.now();
-        },
-        planned: (key, plan) => {
-          this.planned.push(key);
-          this.plans.set(key, plan);
-        },
-        problems: (object, problems) => this.problems.push(`${object} ${problems.length}`),
-        reconciled: () => undefined,
-        failed: (failure) => this.failures.push(failure),
-        ...SILENT,
+  readonly agent = new Agent({
+    today: () => 0,
+    node: () => nodeFact(),
+    sources: this.sources,
+    backends: new Map([
+      ["IPv4", this.four],
+      ["IPv6", this.six],
+    ]),
+    ruleLimits: { maxRulesPerImport: 100, maxRulesPerNamespace: 150, maxRules: 1000 },
+    clock: this.clock,
+    random: () => 0,
+    events: {
+      listed: () => {
+        this.listedAt = this.clock.now();
       },
-    });
-  }
+      planned: (key, plan) => {
+        this.planned.push(key);
+        this.plans.set(key, plan);
+      },
+      problems: (object, problems) => this.problems.push(`${object} ${problems.length}`),
+      reconciled: () => undefined,
+      failed: (failure) => this.failures.push(failure),
+      ...SILENT,
+    },
+  });
 
   /** Starts it with what is given, and lets it write that. */
   async started(...facts: readonly (typeof SERVE | typeof FOUR)[]): Promise<void> {
@@ -252,45 +245,6 @@ describe("an agent", () => {
     assert.deepEqual(vip, { address: "241.0.0.10", reason: "vip-conflict", heldBy: "demo/serve" });
     await next.agent.stop();
   });
-
-  for (const [name, ranges] of [
-    ["another range", ["242.0.0.0/8", "fd00:242::/108"]],
-    ["an additional range in the first place", ["242.0.0.0/8", "241.0.0.0/8", "fd00:241::/108"]],
-  ] as const) {
-    const holds = ranges.length === 2;
-    test(`restarted with ${name}, ${holds ? "writes nothing and is not ready until VIPs are in it" : "is ready at once"}`, async () => {
-      await bench.started(SERVE, FOUR, SIX);
-      await bench.agent.stop();
-      const next = new Bench({ clusterSetCidrs: ranges.map(cidr) });
-      for (const [key, text] of bench.four.kernel) next.four.kernel.set(key, text);
-      for (const [key, text] of bench.six.kernel) next.six.kernel.set(key, text);
-      await next.started(SERVE, FOUR, SIX);
-      const failed = () => {
-        const checks = readiness({ listed: true, families: next.agent.families }, next.clock.now());
-        return checks.flatMap(({ name, reason }) =>
-          reason === undefined ? [] : `${name} ${reason}`,
-        );
-      };
-      const waiting = ["first-sync-IPv4 mass-loss", "first-sync-IPv6 mass-loss"];
-      for (let ms = 0; ms < 120_000; ms += 5_000) {
-        // Later, changes have been waiting for too long, too.
-        const syncs = failed().filter((line) => line.startsWith("first-sync"));
-        assert.deepEqual(syncs, holds ? waiting : []);
-        next.clock.advance(5_000);
-        await quiet();
-      }
-      assert.deepEqual([...next.four.kernel], [...bench.four.kernel]);
-      assert.deepEqual([...next.six.kernel], [...bench.six.kernel]);
-      const moved = importFact({ vips: ["242.0.0.10", "fd00:242::10"] });
-      next.sources[0].tell.importChanged(holds ? moved : SERVE, next.clock.now());
-      await quiet();
-      next.clock.advance(5_000);
-      await quiet();
-      assert.deepEqual(failed(), []);
-      assert.match(next.four.kernel.get("demo/serve") ?? "", holds ? /"242\.0\.0\.10"/ : /"241\.0/);
-      await next.agent.stop();
-    });
-  }
 
   test("of several imports with a VIP at its start, serves none if the kernel has no rules, until an IPAddress names one", async () => {
     await bench.started(RIVAL, SERVE, FOUR);

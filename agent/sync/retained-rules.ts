@@ -16,6 +16,8 @@ export const RETENTION_MS = 30_000;
 /** Milliseconds after which the lists are compared with the kernel again. */
 const AGAIN_MS = 5_000;
 
+type ServicesOf = (key: ObjectKey) => readonly VirtualService[];
+
 /** Options of `RetainedRules`. */
 export interface RetainedRulesOptions {
   readonly clock: Pick<Clock, "now">;
@@ -51,12 +53,12 @@ export class RetainedRules {
     if (this.#settled) return 0;
     const { clock, retained, released } = this.#options;
     const of = programmed.size;
-    const found = await listed(programmed, desired, clock, (key) => desired.services(key).services);
+    const count = (servicesOf: ServicesOf) => listed(programmed, desired, clock, servicesOf);
+    const found = await count((key) => desired.services(key).services);
     const lost = of - found;
     const massLoss = isMassLoss(lost, of);
     const isRefused =
-      massLoss &&
-      isMassLoss((await listed(programmed, desired, clock, desired.servicesIfAllowed)) - found, of);
+      massLoss && isMassLoss((await count((key) => desired.servicesIfAllowed(key))) - found, of);
     this.#until ??= clock.now() + RETENTION_MS;
     const left = isRefused ? AGAIN_MS : this.#until - clock.now();
     if (massLoss && left > 0) {
@@ -79,7 +81,7 @@ async function listed(
   programmed: Programmed,
   desired: DesiredState,
   clock: Pick<Clock, "now">,
-  servicesOf: (key: ObjectKey) => readonly VirtualService[],
+  servicesOf: ServicesOf,
 ): Promise<number> {
   if (programmed.size === 0) return 0;
   const slice = new TimeSlice(clock);

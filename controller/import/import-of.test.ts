@@ -1,80 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
-import { ANNOTATION_IMPORT, ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
-import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
+import { ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANY_RECORDS, exportRecord } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import {
+  BY_HAND,
+  byHand,
+  cidrs,
+  POOL,
+  seenAfter,
+  spec,
+  status,
+  wanted,
+} from "../../test/generators/wanted-imports.ts";
 import type { VipPool } from "../allocate/pool.ts";
-import { merge } from "../merge/merge.ts";
-import type { ExportRecord, ImportFact } from "../model/facts.ts";
-import type { Manifest } from "../model/manifest.ts";
+import type { ExportRecord } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
-import { type ImportInput, type ImportWanted, importOf } from "./import-of.ts";
-import { importStatus } from "./status-manifest.ts";
 
-function cidrs(...texts: readonly string[]): Cidr[] {
-  return texts.map(parseCidr).filter(isCidr);
-}
-
-const POOL: VipPool = {
-  ranges: cidrs("241.0.0.0/16", "fd00::/112"),
-  taken: new Set(),
-  reserved: [],
-};
-
-/** A user-managed import, as an API server returns it. */
-function byHand(spec: object = {}, status: object = {}): ImportFact {
-  const { fact } = parseImport({
-    metadata: { namespace: "demo", name: "serve" },
-    spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ...spec },
-    status,
-  });
-  assert.ok(fact !== undefined);
-  return fact;
-}
-
-const BY_HAND = byHand();
 const MESSAGE = "ClusterSetIP 241.0.245.1.";
 const READY = { type: "Ready", status: "True", reason: "Ready", message: MESSAGE };
-
-interface Sight extends Partial<Omit<ImportInput, "merged">> {
-  readonly records?: readonly ExportRecord[];
-}
-
-function wanted({ records = [], ...over }: Sight): ImportWanted | undefined {
-  const merged = merge(records);
-  return importOf({
-    key: KEY,
-    pool: POOL,
-    explicitVipCidrs: cidrs("1.2.3.0/24", "5.6.7.8/32"),
-    held: [],
-    dispute: () => undefined,
-    isSynced: () => true,
-    isSilent: () => false,
-    allSynced: true,
-    ...(merged !== undefined && { merged }),
-    ...over,
-  });
-}
-
-/** The object as the API server stores it after the write, with a status. */
-function seenAfter(wanted: ImportWanted | undefined): ImportFact {
-  assert.ok(wanted?.object !== undefined && wanted.status !== undefined);
-  const { fact } = parseImport({ ...wanted.object, status: status(wanted, BY_HAND).status });
-  assert.ok(fact !== undefined);
-  return fact;
-}
-
-function status({ status }: ImportWanted, seen: ImportFact, now = 0): Manifest {
-  assert.ok(status !== undefined);
-  return importStatus(seen, status, now);
-}
-
-/** `spec` of the applied object. */
-function spec(wanted: ImportWanted | undefined): unknown {
-  return wanted?.object?.spec;
-}
 
 test("an export creates an import with all properties of the Service, and one VIP per family in its order", () => {
   const record = exportRecord({
@@ -178,94 +123,6 @@ test("an exported import gets back its own VIP when another writer put in that o
   assert.deepEqual(mended?.vips, ["241.0.3.3"]);
   assert.deepEqual((spec(mended) as { ips: string[] }).ips, ["241.0.3.3"]);
   assert.equal(mended?.status?.claims[0]?.status, "True");
-});
-
-describe("while a ClusterSet CIDR changes", () => {
-  const ranges = cidrs("242.0.0.0/16", "fd00::/112", "241.0.0.0/16");
-  const records = [exportRecord({ families: ["IPv4", "IPv6"] })];
-  const annotations = (made: ImportWanted | undefined) => made?.object?.metadata.annotations;
-  const NEW = "242.0.245.1";
-  const OLD = "241.0.245.1";
-
-  test("a created import gets a VIP of the new range, and an annotation with the old one; both are its own", () => {
-    const seen = seenAfter(wanted({ records }));
-    const moved = wanted({ records, seen, pool: { ...POOL, ranges } });
-    assert.deepEqual((spec(moved) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
-    assert.deepEqual(annotations(moved), {
-      [ANNOTATION_IMPORT]: "created",
-      [ANNOTATION_PREVIOUS_IPS]: OLD,
-    });
-    assert.deepEqual(moved?.vips, [NEW, "fd00::6aeb", OLD]);
-    const after = seenAfter(moved);
-    const again = wanted({ records, seen: after, pool: { ...POOL, ranges } });
-    assert.equal(JSON.stringify(again?.object), JSON.stringify(moved?.object));
-    const ended = wanted({ records, seen: after, pool: { ...POOL, ranges: ranges.slice(0, 2) } });
-    assert.deepEqual(annotations(ended), { [ANNOTATION_IMPORT]: "created" });
-    assert.deepEqual(ended?.vips, [NEW, "fd00::6aeb"]);
-  });
-
-  test("an import whose VIP stays because the new range is full says so, and is ready", () => {
-    const seen = seenAfter(wanted({ records }));
-    const pool = { ...POOL, ranges, reserved: cidrs("242.0.0.0/16") };
-    const stuck = wanted({ records, seen, pool });
-    assert.deepEqual((spec(stuck) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
-    const [{ status, message } = {}] = stuck?.status?.claims ?? [];
-    assert.equal(status, "True");
-    assert.match(message ?? "", / range-exhausted: no free IPv4 address\.$/);
-  });
-
-  test("a previous VIP that is another import's is not kept", () => {
-    const seen = seenAfter(wanted({ records }));
-    const dispute = (vip: string) => (vip === OLD ? "vip-conflict" : undefined);
-    const moved = wanted({ records, seen, pool: { ...POOL, ranges }, dispute });
-    assert.deepEqual(annotations(moved), { [ANNOTATION_IMPORT]: "created" });
-  });
-
-  test("an import of which a cluster is not heard does not move", () => {
-    const seen = seenAfter(wanted({ records }));
-    const made = wanted({ records, seen, pool: { ...POOL, ranges }, isSynced: () => false });
-    assert.deepEqual([made?.reason, made?.object], ["not-heard", undefined]);
-  });
-
-  test("an adopted import moves, unless a user wrote its VIP", () => {
-    const adopted = (ips?: readonly string[]) => {
-      const seen = seenAfter(wanted({ records, seen: byHand(ips && { ips }) }));
-      const made = wanted({ records, seen, pool: { ...POOL, ranges } });
-      return [
-        (spec(made) as { ips: string[] }).ips[0],
-        annotations(made)?.[ANNOTATION_PREVIOUS_IPS],
-      ];
-    };
-    assert.deepEqual(adopted(), [NEW, OLD]);
-    assert.deepEqual(adopted(["241.0.0.9"]), ["241.0.0.9", undefined]);
-  });
-
-  test("a user-managed import keeps its VIP; without one it gets one of the new range", () => {
-    const pool = { ...POOL, ranges };
-    assert.deepEqual(wanted({ seen: byHand({ ips: [OLD] }), pool }), {
-      reason: "by-hand",
-      vips: [OLD],
-    });
-    for (const later of [ranges, ranges.slice(0, 2)]) {
-      const emptied = wanted({ seen: BY_HAND, held: [OLD], pool: { ...pool, ranges: later } });
-      assert.deepEqual(spec(emptied), { ips: [NEW] });
-      assert.deepEqual(emptied?.vips, [NEW]);
-    }
-  });
-
-  test("without a time with both ranges, the VIP stays until the import is deleted", () => {
-    const pool = { ...POOL, ranges: ranges.slice(0, 2) };
-    const seen = seenAfter(wanted({ records }));
-    for (const held of [[], [OLD], [OLD, "fd00::6aeb"]]) {
-      const kept = wanted({ records, seen, pool, held });
-      assert.deepEqual((spec(kept) as { ips: string[] }).ips, [OLD, "fd00::6aeb"]);
-    }
-    const anew = wanted({ records, pool, held: [OLD, "fd00::6aeb"] });
-    assert.deepEqual((spec(anew) as { ips: string[] }).ips, [NEW, "fd00::6aeb"]);
-    const allowed = cidrs("241.0.0.0/16");
-    const explicit = wanted({ records, pool, held: [OLD], explicitVipCidrs: allowed });
-    assert.equal((spec(explicit) as { ips: string[] }).ips[0], OLD);
-  });
 });
 
 describe("a user-managed import", () => {
