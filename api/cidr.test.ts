@@ -4,7 +4,17 @@ import fc from "fast-check";
 import { address, cidr } from "../test/generators/facts.ts";
 import { forMany } from "../test/generators/for-all.ts";
 import { type Address, isAddress, parseAddress } from "./address.ts";
-import { type Cidr, cidrOf, contains, overlap, parseCidr, widthOf } from "./cidr.ts";
+import {
+  type Cidr,
+  cidrOf,
+  contains,
+  containsAny,
+  familiesIn,
+  ofFamily,
+  overlap,
+  parseCidr,
+  widthOf,
+} from "./cidr.ts";
 
 const anyAddress = fc
   .oneof(
@@ -53,6 +63,18 @@ test("ranges overlap if both contain an address, in either order", () =>
     assert.equal(overlap(a, b), expected);
     assert.equal(overlap(b, a), expected);
   }));
+
+test("ranges of a family keep their order; the families are those with a range, IPv4 first", () => {
+  const ranges = ["fd00:242::/108", "242.0.0.0/8", "fd00:241::/108", "241.0.0.0/8"].map(cidr);
+  const texts = (family: "IPv4" | "IPv6") => ofFamily(ranges, family).map(({ text }) => text);
+  assert.deepEqual(texts("IPv4"), ["242.0.0.0/8", "241.0.0.0/8"]);
+  assert.deepEqual(texts("IPv6"), ["fd00:242::/108", "fd00:241::/108"]);
+  assert.deepEqual(familiesIn(ranges), ["IPv4", "IPv6"]);
+  assert.deepEqual(familiesIn(ranges.slice(0, 1)), ["IPv6"]);
+  assert.ok(
+    containsAny(ranges, address("241.1.2.3")) && !containsAny(ranges, address("243.0.0.1")),
+  );
+});
 
 describe("parseCidr", () => {
   for (const text of ["0.0.0.0/0", "241.0.0.0/8", "10.0.0.1/32", "::/0", "fd00::/108"]) {

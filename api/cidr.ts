@@ -1,5 +1,5 @@
 import { Address4, Address6 } from "ip-address";
-import { type Address, type Family, isAddress, parseAddress } from "./address.ts";
+import { type Address, FAMILIES, type Family, isAddress, parseAddress } from "./address.ts";
 
 /** An address range. `text` is canonical: host bits are zero, as the kernel tools print it. */
 export interface Cidr {
@@ -74,6 +74,21 @@ function digitAt(hex: string, index: number): number {
 export function overlap(a: Cidr, b: Cidr): boolean {
   const [wide, narrow] = a.bits <= b.bits ? [a, b] : [b, a];
   return contains(wide, { family: narrow.family, text: "", hex: narrow.hex });
+}
+
+/** The ranges of one family. */
+export function ofFamily(ranges: readonly Cidr[], family: Family): Cidr[] {
+  return ranges.filter((range) => range.family === family);
+}
+
+/** The families that have a range, each once. */
+export function familiesIn(ranges: readonly Cidr[]): Family[] {
+  return FAMILIES.filter((family) => ranges.some((range) => range.family === family));
+}
+
+/** True if one of the ranges contains the address. */
+export function containsAny(ranges: readonly Cidr[], address: Address): boolean {
+  return ranges.some((range) => contains(range, address));
 }
 
 /** Pairs of ranges, one of each list, that share an address. */

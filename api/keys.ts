@@ -63,6 +63,8 @@ export const LABEL_PROXY_NAME = "service.kubernetes.io/service-proxy-name";
 export const PROXY_NAME = "clusterset-proxy";
 /** On a ServiceImport: `created` or `adopted` by the controller; absent on a user-managed one. */
 export const ANNOTATION_IMPORT = "clusterset-proxy.io/import";
+/** On a ServiceImport whose ClusterSet CIDR changes: its earlier VIPs, separated by commas. Agents serve them as those of `spec.ips`. */
+export const ANNOTATION_PREVIOUS_IPS = "clusterset-proxy.io/previous-ips";
 /** On an adopted ServiceImport: its original `spec` as JSON, restored on release. */
 export const ANNOTATION_AUTHORED = "clusterset-proxy.io/authored-spec";
 /** On a managed ServiceImport: what other clusters last exported, as JSON, for a controller that starts while it cannot reach them. */

@@ -338,7 +338,7 @@ export const REASONS = {
   "not-listed": "A source has not completed its initial list; no rules are written before.",
   "not-synced": "The rules have not been in sync with the plan since the agent started.",
   "mass-loss":
-    "Initial list is missing most programmed services; their rules are kept for 30 seconds.",
+    "Most programmed services are missing in the initial list (rules are kept for 30 seconds), or flags do not allow their VIPs (kept until they do).",
   "change-waiting": "A change has been waiting for more than 60 seconds to be programmed.",
   "pass-stuck":
     "A step of a sync of the rules has taken more than 5 minutes, besides the timeout of the tool that runs.",

@@ -12,7 +12,7 @@ const NODE = nodeFact({ clusterSetCidrs: [cidr("241.0.0.0/8")] });
 
 const COMMON = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "off-cluster", podCidrs: NODE.podCidrs },
 } as const;
 

@@ -9,7 +9,7 @@ import type { Requirements } from "./requirements.ts";
 
 /** Flags of backends; agent/config/flags.ts documents them. */
 export interface BackendConfig {
-  /** One range per family; at least one. */
+  /** One range per family or two; at least one. */
   readonly clusterSetCidrs: readonly Cidr[];
   readonly podCidrs: readonly Cidr[];
   readonly masquerade: Masquerade;
@@ -58,8 +58,8 @@ export type Variant = Readonly<Record<string, string>>;
 export interface ReadyBackend {
   readonly variant: Variant;
   readonly requirements: Requirements;
-  /** Makes the backend of one family. Reads and writes nothing yet. */
-  open(clusterSetCidr: Cidr, options: OpenOptions): OpenBackend;
+  /** Makes the backend of one family with its ClusterSet CIDRs. Reads and writes nothing yet. */
+  open(family: Family, clusterSetCidrs: readonly Cidr[], options: OpenOptions): OpenBackend;
   /**
    * Tests what this node cannot do for services of a family, and leaves nothing behind. What cannot be tested is assumed to be
    * supported. Never rejects.

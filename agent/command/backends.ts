@@ -1,5 +1,5 @@
 import type { Family } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
+import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
 import type { AnyBackend, ConnectionCounters, KernelReader } from "../backends/backend.ts";
 import type { OpenOptions, ReadyBackend } from "../backends/backend-kind.ts";
 
@@ -16,9 +16,9 @@ export function openBackends(
   const backends = new Map<Family, AnyBackend>();
   const counters = new Map<Family, ConnectionCounters>();
   const readers = new Map<Family, KernelReader>();
-  for (const cidr of clusterSetCidrs) {
-    const { family } = cidr;
-    const open = ready.open(cidr, { ...options, onRespawn: () => onRespawn(family) });
+  for (const family of familiesIn(clusterSetCidrs)) {
+    const ranges = ofFamily(clusterSetCidrs, family);
+    const open = ready.open(family, ranges, { ...options, onRespawn: () => onRespawn(family) });
     backends.set(family, open.backend);
     readers.set(family, open.reader);
     if (open.counters !== undefined) counters.set(family, open.counters);

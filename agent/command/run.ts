@@ -1,4 +1,4 @@
-import type { Cidr } from "../../api/cidr.ts";
+import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
 import { systemClock } from "../../common/clock.ts";
 import { CodedError } from "../../common/errors.ts";
 import { HttpServer } from "../../common/http.ts";
@@ -20,7 +20,7 @@ import { pages } from "../observe/pages.ts";
 import { TrafficObserver } from "../observe/traffic-observer.ts";
 import { Preflight } from "../preflight/preflight.ts";
 import { interfacesSource } from "../sources/interfaces/interfaces-source.ts";
-import { Agent, familiesOf } from "../sync/agent.ts";
+import { Agent } from "../sync/agent.ts";
 import { interfaceAddresses } from "../system/addresses.ts";
 import { affinityLimit } from "../system/affinity-limit.ts";
 import { NetlinkTable } from "../system/conntrack/netlink-table.ts";
@@ -75,6 +75,7 @@ async function keepInSync(
   lock: NodeLock,
 ): Promise<void> {
   const clock = systemClock;
+  const families = familiesIn(config.clusterSetCidrs);
   const metrics = new AgentMetrics();
   const chosen = await chooseBackend(config.backends, KINDS, { config, log, clock, stop });
   if (chosen === undefined) return;
@@ -103,15 +104,16 @@ async function keepInSync(
   const cleanupEvents = new ConntrackObserver(log, metrics);
   const tables = [new NetlinkTable(), new ToolTable()];
   const followers = new Map(
-    config.clusterSetCidrs.map((range) => {
-      const options = { family: range.family, range, tables, clock, random: Math.random };
-      return [range.family, new ConntrackFollower({ ...options, events: cleanupEvents })];
+    families.map((family) => {
+      const ranges = ofFamily(config.clusterSetCidrs, family);
+      const options = { family, ranges, tables, clock, random: Math.random };
+      return [family, new ConntrackFollower({ ...options, events: cleanupEvents })];
     }),
   );
   const vips = [...config.clusterSetCidrs, ...config.explicitVipCidrs];
   const healthObserver = new HealthObserver(log, metrics);
   const health = new HealthSource({
-    evidence: new HealthTable(familiesOf(config), vips),
+    evidence: new HealthTable(families, vips),
     watched: () => agent.facts && new WatchedEndpoints(agent.facts, Math.random),
     probe: (endpoint) => tcpConnect(endpoint, stop),
     clock,
@@ -120,7 +122,7 @@ async function keepInSync(
   });
   const trafficObserver = new TrafficObserver(log, metrics);
   const traffic = new TrafficCounter({
-    table: new TrafficTable(familiesOf(config), vips),
+    table: new TrafficTable(families, vips),
     node: () => agent.facts?.node,
     clock,
     random: Math.random,
@@ -215,7 +217,7 @@ async function keepInSync(
   // Only now: for a moment two backends forward to the same endpoints; the other way round, none would.
   if (end === "synced") {
     preflight.again();
-    const inUse = { name: chosen.name, variant, families: familiesOf(config) };
+    const inUse = { name: chosen.name, variant, families };
     const ranges = config.clusterSetCidrs;
     const search = { kinds: KINDS, ranges, keep: [lock.descriptor], inUse };
     removing = removeUntilDone(search, log, clock, over, () => {

@@ -188,6 +188,8 @@ test("masquerading by pod range needs a pod range of every programmed family", (
       `--masquerade: "${who}": requires --pod-cidrs with an ${family} range, to recognize pods`;
     assert.deepEqual(refusal([...RUN, "--masquerade", who]), [line("IPv4")]);
     assert.deepEqual(refusal([...both, ...v4, "--masquerade", who]), [line("IPv6")]);
+    const two = [...RUN, "--clusterset-cidr", "242.0.0.0/8,241.0.0.0/8", "--masquerade", who];
+    assert.deepEqual(refusal(two), [line("IPv4")]);
     assert.equal(config([...RUN, ...v4, "--masquerade", who]).masquerade, who);
   }
   assert.equal(config([...RUN, "--masquerade", "all"]).masquerade, "all");
@@ -198,6 +200,8 @@ test("a ClusterSet CIDR that overlaps pods is rejected; one that overlaps Servic
   assert.deepEqual(refusal([...vips, "--pod-cidrs", "10.0.0.0/8"]), [
     '--clusterset-cidr: "10.128.0.0/9": overlaps --pod-cidrs 10.0.0.0/8; these pods would be unreachable',
   ]);
+  const second = [...RUN, "--clusterset-cidr", "242.0.0.0/8,10.128.0.0/9"];
+  assert.equal(refusal([...second, "--pod-cidrs", "10.0.0.0/8"]).length, 1);
   const { warnings } = config([...vips, "--service-cidrs", "10.96.0.0/12,10.192.0.0/16"]);
   assert.equal(warnings.length, 1);
   assert.match(

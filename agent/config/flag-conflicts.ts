@@ -1,4 +1,4 @@
-import { overlaps } from "../../api/cidr.ts";
+import { familiesIn, ofFamily, overlaps } from "../../api/cidr.ts";
 import type { UsageFault } from "../../common/config/usage.ts";
 import type { FlagValues } from "./flags.ts";
 import { type ObjectsFrom, readsObjects } from "./objects-from.ts";
@@ -66,9 +66,9 @@ function podsInClusterSet(values: FlagValues): UsageFault[] {
 /** Pods are recognized by address only: without ranges, `off-cluster` and `remote` would mean `all`. */
 function masqueradeWithoutPods(values: FlagValues): UsageFault[] {
   if (values.masquerade !== "off-cluster" && values.masquerade !== "remote") return [];
-  return values.clusterSetCidrs
-    .filter((vips) => !values.podCidrs.some((pods) => pods.family === vips.family))
-    .map(({ family }) => ({
+  return familiesIn(values.clusterSetCidrs)
+    .filter((family) => ofFamily(values.podCidrs, family).length === 0)
+    .map((family) => ({
       where: "--masquerade",
       value: values.masquerade,
       expected: `requires --pod-cidrs with an ${family} range, to recognize pods`,

@@ -118,8 +118,8 @@ export const FLAGS = {
   clusterSetCidrs: {
     name: "clusterset-cidr",
     group: NETWORK,
-    placeholder: "CIDR[,CIDR]",
-    about: "ClusterSetIP ranges, one per IP family; an IP family without a range is disabled",
+    placeholder: "CIDR,…",
+    about: "ClusterSetIP ranges, one or two per IP family; a family without a range is disabled",
     read: clusterSetCidrs,
     // Reserved (RFC 1112), so not in use anywhere; Linux routes it like any other range.
     default: "241.0.0.0/8",

@@ -31,7 +31,7 @@ describe("ConntrackFollower", () => {
     [netlink, tool] = [new FakeTable(), new FakeTable("conntrack")];
     [cleanedUp, failed] = [[], []];
     follower = new ConntrackFollower({
-      ...{ family: "IPv4", range: RANGE, tables: [netlink, tool], clock, random: () => 0 },
+      ...{ family: "IPv4", ranges: [RANGE], tables: [netlink, tool], clock, random: () => 0 },
       events: {
         cleanedUp: (what) => cleanedUp.push(what),
         cleanupFailed: (what) => failed.push(what),

@@ -10,8 +10,8 @@ import { ProgrammedState } from "./programmed-state.ts";
 
 /** What a follower is made of. */
 export interface ConntrackFollowerOptions extends Omit<CleanupOptions, "state"> {
-  /** The ClusterSet CIDR of the family. */
-  readonly range: Cidr;
+  /** The ClusterSet CIDRs of the family. */
+  readonly ranges: readonly Cidr[];
 }
 
 /**
@@ -33,8 +33,8 @@ export class ConntrackFollower implements Follower {
   readonly #timers = new Set<Cancel>();
   #stopped = false;
 
-  constructor({ range, ...options }: ConntrackFollowerOptions) {
-    this.#state = new ProgrammedState(range);
+  constructor({ ranges, ...options }: ConntrackFollowerOptions) {
+    this.#state = new ProgrammedState(ranges);
     this.#clock = options.clock;
     this.#schedule = new CleanupSchedule({ ...options, state: this.#state });
   }

@@ -10,7 +10,7 @@ const stale = (count: number) =>
 
 /** For a node without imports. */
 function staleCheck(): StaleCheck {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   state.accept(true);
   return new StaleCheck(state);
 }

@@ -27,7 +27,7 @@ function expire(state: ProgrammedState, removal: EndpointRemoval | undefined): v
 }
 
 test("entries to a removed endpoint do not count as unanswered until the removal expires", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   const reasons = () =>
     [A, B].map((at) => new StaleCheck(state).reasonFor(entry({ ...UNANSWERED, at: `${at}:8080` })));
   const start = change(state, [tcpService([A])], true);
@@ -45,7 +45,7 @@ test("entries to a removed endpoint do not count as unanswered until the removal
 });
 
 test("before the first complete pass, entries to unknown endpoints are kept until the removal expires", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   const removal = change(state, [tcpService([A])]);
   const reason = () => new StaleCheck(state).reasonFor(entry({ ...UNANSWERED, at: `${B}:8080` }));
   assert.equal(reason(), undefined);
@@ -56,7 +56,7 @@ test("before the first complete pass, entries to unknown endpoints are kept unti
 for (const complete of [false, true]) {
   const pass = complete ? "a complete pass" : "a change";
   test(`an explicit VIP released by ${pass} stays known until its removed endpoints can answer no more`, () => {
-    const state = new ProgrammedState(RANGE);
+    const state = new ProgrammedState([RANGE]);
     const vips = ["198.51.100.7"];
     const reason = () =>
       new StaleCheck(state).reasonFor(
@@ -73,7 +73,7 @@ for (const complete of [false, true]) {
 }
 
 test("entries to an endpoint that was found silent are unanswered at once, and are looked for again later", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   const reasons = () =>
     [A, B].map((at) => new StaleCheck(state).reasonFor(entry({ ...UNANSWERED, at: `${at}:8080` })));
   expire(state, change(state, [tcpService([A, B])], true));

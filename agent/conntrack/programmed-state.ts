@@ -9,7 +9,7 @@ import { EVERYTHING, mergeScopes, type ScanScope } from "./scan-scope.ts";
 /** What a destination is in the live state. */
 export type Lookup =
   | { readonly kind: "port"; readonly port: ProgrammedPort }
-  /** No import has it: an address and port of the ClusterSet CIDR, or of an explicit VIP that this process released. */
+  /** No import has it: an address and port of a ClusterSet CIDR, or of an explicit VIP that this process released. */
   | { readonly kind: "gone"; readonly inRange: boolean }
   /** Not ours. */
   | { readonly kind: "foreign" };
@@ -31,7 +31,7 @@ export interface Consequences {
 /** What the kernel of one family translates: live ports, uncommitted ones, and VIPs released lately. */
 export class ProgrammedState {
   readonly removals = new PendingRemovals();
-  readonly #range: Cidr;
+  readonly #ranges: readonly Cidr[];
   #live = new PortIndex();
   /** Ports of the transaction under way, and of one that failed: any of them may be live. */
   #proposed: PortIndex | undefined;
@@ -42,9 +42,9 @@ export class ProgrammedState {
   readonly #released = new Map<string, number>();
   #releases = 0;
 
-  /** `range`: the ClusterSet CIDR of the family. */
-  constructor(range: Cidr) {
-    this.#range = range;
+  /** `ranges`: the ClusterSet CIDRs of the family. */
+  constructor(ranges: readonly Cidr[]) {
+    this.#ranges = ranges;
   }
 
   /** The transaction under way gives one import these ports. They may take connections from now on. */
@@ -167,9 +167,11 @@ export class ProgrammedState {
 
   #inRange(destination: string): boolean {
     // Most addresses differ in their first digits; the full comparison costs ten times as much.
-    const { family, hex, bits } = this.#range;
-    if (!destination.startsWith(hex.slice(0, bits >> 2))) return false;
-    return contains(this.#range, { family, text: "", hex: vipOf(destination) });
+    return this.#ranges.some((range) => {
+      const { family, hex, bits } = range;
+      if (!destination.startsWith(hex.slice(0, bits >> 2))) return false;
+      return contains(range, { family, text: "", hex: vipOf(destination) });
+    });
   }
 }
 

@@ -10,6 +10,7 @@ import {
   udpService,
   VIP,
 } from "../../test/doubles/fake-conntrack.ts";
+import { cidr } from "../../test/generators/facts.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import type { VirtualService } from "../plan/virtual-service.ts";
 import { programmedPort } from "./programmed-port.ts";
@@ -36,7 +37,7 @@ function accept(state: ProgrammedState, proposal: Proposal, complete: boolean): 
 }
 
 function reasonFor(services: readonly VirtualService[], changes: EntryChanges) {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   accept(state, [["demo/serve", services]], true);
   return new StaleCheck(state).reasonFor(entry(changes));
 }
@@ -154,7 +155,7 @@ describe("StaleCheck:", () => {
 });
 
 test("vip-gone is not reported before the first complete pass", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   accept(state, [["demo/serve", [udpService([A])]]], false);
   const reason = (changes: EntryChanges) => new StaleCheck(state).reasonFor(entry(changes));
   assert.equal(reason({ at: `${B}:5353` }), "endpoint-left");
@@ -165,7 +166,7 @@ test("vip-gone is not reported before the first complete pass", () => {
 });
 
 test("a released explicit VIP stays known until its translated entries are deleted", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   const vip = "198.51.100.7";
   const port = { to: `${vip}:53` };
   const translated = entry({ ...port, at: `${A}:5353` });
@@ -190,7 +191,7 @@ describe("while a transaction is under way", () => {
     changes.map((one) => new StaleCheck(state).reasonFor(entry(one)));
 
   test("entries to endpoints that it adds or removes are kept", () => {
-    const state = new ProgrammedState(RANGE);
+    const state = new ProgrammedState([RANGE]);
     accept(state, [["demo/serve", [tcpService([A]), udpService([A])]]], true);
     const tries = [A, B, "10.1.0.13"].map((at) => ({ ...UNANSWERED, at: `${at}:8080` }));
     const all = [...tries, UDP_A, UDP_B];
@@ -205,7 +206,7 @@ describe("while a transaction is under way", () => {
   });
 
   test("a connection to an endpoint that it lists again is kept", () => {
-    const state = new ProgrammedState(RANGE);
+    const state = new ProgrammedState([RANGE]);
     accept(state, [["demo/serve", [tcpService([A], [A])]]], true);
     assert.deepEqual(reasonsOf(state, TCP_B), ["endpoint-gone"]);
     propose(state, [["demo/serve", [tcpService([A], [A, B])]]]);
@@ -213,7 +214,7 @@ describe("while a transaction is under way", () => {
   });
 
   test("an entry to a VIP that it adds is kept", () => {
-    const state = new ProgrammedState(RANGE);
+    const state = new ProgrammedState([RANGE]);
     accept(state, [], true);
     assert.deepEqual(reasonsOf(state, UDP_A), ["vip-gone"]);
     propose(state, [["demo/serve", [udpService([A])]]]);
@@ -221,7 +222,7 @@ describe("while a transaction is under way", () => {
   });
 
   test("if it fails, its endpoints count as live until the next one is accepted", () => {
-    const state = new ProgrammedState(RANGE);
+    const state = new ProgrammedState([RANGE]);
     accept(state, [["demo/serve", [udpService([A])]]], true);
     propose(state, [["demo/serve", [udpService([B])]]]);
     state.fail();
@@ -233,8 +234,18 @@ describe("while a transaction is under way", () => {
   });
 });
 
+test("UDP to an address without an import is stale in each of two ranges, and in no other", () => {
+  const state = new ProgrammedState([cidr("242.0.0.0/8"), RANGE]);
+  accept(state, [], true);
+  const check = new StaleCheck(state);
+  const reasons = ["241.0.0.9", "242.0.0.9", "243.0.0.9"].map((vip) =>
+    check.reasonFor(entry({ ...UDP_A, to: `${vip}:53` })),
+  );
+  assert.deepEqual(reasons, ["vip-gone", "vip-gone", undefined]);
+});
+
 test("an endpoint that is removed during a scan may still answer", () => {
-  const state = new ProgrammedState(RANGE);
+  const state = new ProgrammedState([RANGE]);
   accept(state, [["demo/serve", [tcpService([A, B])]]], true);
   const check = new StaleCheck(state);
   assert.equal(check.reasonFor(entry({ ...UNANSWERED, at: "10.1.0.13:8080" })), "unanswered");
@@ -283,7 +294,7 @@ test("after any history, the reasons are those of a process that has just starte
       return [key, ports];
     });
   await forAll([fc.array(world, { minLength: 1 }), fc.array(anyEntry)], (worlds, changes) => {
-    const [old, young] = [new ProgrammedState(RANGE), new ProgrammedState(RANGE)];
+    const [old, young] = [new ProgrammedState([RANGE]), new ProgrammedState([RANGE])];
     for (const [i, one] of worlds.entries()) accept(old, proposal(one), i === 0 || one.complete);
     for (const one of worlds.slice(-1)) accept(young, proposal(one), true);
     for (const { at, tcp, ...rest } of changes) {

@@ -23,8 +23,10 @@ export interface ImportFact {
   /** Milliseconds since 1970; `Infinity` if the object has no creationTimestamp (a manifest). */
   readonly created: number;
   readonly headless: boolean;
-  /** `spec.ips`, in the order of the object. The plan decides whether a node may use them. */
+  /** `spec.ips` in the order of the object, then previous VIPs. The plan decides whether a node may use them. */
   readonly vips: readonly Address[];
+  /** Those of `vips` that the import had before its ClusterSet CIDR changed, as `Address.text`; absent if there are none. */
+  readonly previousVips?: readonly string[];
   readonly ports: readonly Port[];
   /** Seconds for which a client keeps its endpoint; absent without ClientIP affinity. */
   readonly affinitySeconds?: number;
@@ -125,7 +127,7 @@ export interface NodeFact {
   readonly properties: ReadonlyMap<string, string>;
   /** Whose endpoints are used last while they do not answer, of imports without an annotation. */
   readonly health: HealthScope;
-  /** One range per family; a family without one is not programmed. */
+  /** One range per family, or two; a family without one is not programmed. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** Allowed ranges of explicit VIPs; empty allows none. */
   readonly explicitVipCidrs: readonly Cidr[];

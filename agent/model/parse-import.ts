@@ -3,6 +3,7 @@ import { HEALTH_SCOPES } from "../../api/health.ts";
 import {
   ANNOTATION_HEALTH,
   ANNOTATION_ON_ENDPOINT_DEATH,
+  ANNOTATION_PREVIOUS_IPS,
   ANNOTATION_SCHEDULER,
   ANNOTATION_UDP,
 } from "../../api/keys.ts";
@@ -22,6 +23,8 @@ import { parseMinReady } from "./min-ready.ts";
 
 /** Maximum VIPs of one import, because each has a rule per port. The CRD allows two; manifests may have more. */
 const MOST_VIPS = 64;
+/** Maximum previous VIPs: one of each family. */
+const MOST_PREVIOUS_VIPS = 2;
 /** Maximum ports of one import; more than any known Service has. */
 const MOST_PORTS = 1000;
 /** Kubernetes' default of sessionAffinityConfig.clientIP.timeoutSeconds, and its maximum: a day. */
@@ -69,7 +72,7 @@ export function parseImport(
     key,
     created: parseCreated(object, complaints) ?? Number.POSITIVE_INFINITY,
     headless: type === "Headless",
-    vips: parseVips(spec, complaints),
+    ...parseVips(object, complaints),
     ports: interner.ports(
       parsePorts(
         fieldAt(spec, "ports"),
@@ -94,20 +97,45 @@ export function parseImport(
   return { ...result, key, fact };
 }
 
-function parseVips(spec: unknown, complaints: Complaints): Address[] {
+/** The VIPs of the spec, then the previous ones that it does not list. */
+function parseVips(
+  object: unknown,
+  complaints: Complaints,
+): Pick<ImportFact, "previousVips" | "vips"> {
+  const spec = fieldAt(object, "spec");
   const families = parseFamilies(spec, complaints);
-  const ips = fieldAt(spec, "ips");
+  const parse = (ips: unknown, path: string, most: number) =>
+    parseAddresses(ips, path, most, families, complaints);
+  const listed = parse(fieldAt(spec, "ips"), "spec.ips", MOST_VIPS);
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_PREVIOUS_IPS);
+  const texts = typeof text === "string" ? text.split(",", MOST_VIPS) : text;
+  const path = `metadata.annotations[${ANNOTATION_PREVIOUS_IPS}]`;
+  const known = new Set(listed.map((vip) => vip.text));
+  const previous = parse(texts, path, MOST_PREVIOUS_VIPS).filter((vip) => !known.has(vip.text));
+  return {
+    vips: [...listed, ...previous],
+    ...(previous.length > 0 && { previousVips: previous.map((vip) => vip.text) }),
+  };
+}
+
+function parseAddresses(
+  ips: unknown,
+  path: string,
+  most: number,
+  families: readonly unknown[],
+  complaints: Complaints,
+): Address[] {
   if (isUnset(ips)) return [];
   if (!Array.isArray(ips)) {
-    complaints.add("invalid-object", "spec.ips", ips);
+    complaints.add("invalid-object", path, ips);
     return [];
   }
-  if (ips.length > MOST_VIPS) complaints.add("too-many-vips", "spec.ips", ips.length);
+  if (ips.length > most) complaints.add("too-many-vips", path, ips.length);
   const vips = new Map<string, Address>();
-  for (const [i, ip] of ips.slice(0, MOST_VIPS).entries()) {
+  for (const [i, ip] of ips.slice(0, most).entries()) {
     const vip = typeof ip === "string" ? parseAddress(ip) : "invalid-address";
-    if (!isAddress(vip)) complaints.add(vip, `spec.ips[${i}]`, ip);
-    else if (!families.includes(vip.family)) complaints.add("wrong-family", `spec.ips[${i}]`, ip);
+    if (!isAddress(vip)) complaints.add(vip, `${path}[${i}]`, ip);
+    else if (!families.includes(vip.family)) complaints.add("wrong-family", `${path}[${i}]`, ip);
     else vips.set(vip.text, vip);
   }
   return [...vips.values()];

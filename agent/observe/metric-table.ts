@@ -169,7 +169,7 @@ export const GAUGES = {
   },
   retained: {
     name: "doubted_services",
-    help: "Services of an earlier run whose rules are kept for 30 seconds, because the initial lists are missing most programmed services; else 0.",
+    help: "Services of an earlier run whose rules are kept, because the initial lists are missing most of them (for 30 seconds) or flags do not allow their VIPs; else 0.",
     labelNames: ["family"],
   },
   rejected: {

@@ -103,6 +103,10 @@ test("a retention is logged when it begins and when it ends, and counted in betw
     "warn Initial list is missing most programmed services; keeping their rules",
     "info Retained services are listed again",
   ]);
+  observer.retained({ family: "IPv4", services: 12, of: 12 });
+  assert.deepEqual(lines(), [
+    "warn Flags do not allow the VIPs of most programmed services; keeping their rules",
+  ]);
 });
 
 test("a pass that changed nothing is not logged at any level", () => {

@@ -157,7 +157,10 @@ export class Observer implements AgentEvents {
 
   retained({ family, services, of, forMs }: Retained): void {
     this.#metrics.gauges.retained.set({ family }, services);
-    const message = "Initial list is missing most programmed services; keeping their rules";
+    const message =
+      forMs === undefined
+        ? "Flags do not allow the VIPs of most programmed services; keeping their rules"
+        : "Initial list is missing most programmed services; keeping their rules";
     this.#log.warn(message, { family, reason: "mass-loss", services, of, forMs });
   }
 

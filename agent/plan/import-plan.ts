@@ -52,6 +52,8 @@ export interface PlannedVip {
   readonly reason: Reason;
   /** With `vip-conflict`: the import that has it. */
   readonly heldBy?: ObjectKey;
+  /** Present if DNS does not return it any more: the ClusterSet CIDR changes. */
+  readonly previous?: true;
 }
 
 /** An endpoint that gets no traffic on a port, and the reason. */

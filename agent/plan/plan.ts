@@ -25,8 +25,11 @@ const MOST_NAMED = 100;
 
 /** Plans one import, independent of all others: the view resolves VIP conflicts. PURE. */
 export function planImport(view: ImportView, node: NodeFact): ImportPlan {
-  const vips = (view.fact?.vips ?? []).map((vip) => planVip(vip, view.heldBy, node, view.listed));
   const { fact, limit } = view;
+  const vips = (fact?.vips ?? []).map((vip) => ({
+    ...planVip(vip, view.heldBy, node, view.listed),
+    ...(fact?.previousVips?.includes(vip.text) && { previous: true as const }),
+  }));
   const reason = importReason(fact, vips, limit);
   if (fact === undefined || reason !== "programmed") {
     const limited = reason === limit?.reason && { reason, slices: view.slices.length };

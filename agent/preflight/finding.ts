@@ -48,6 +48,15 @@ export function findingLine(finding: Finding): string {
   return `${mark}${name} ${finding.reason}: ${finding.advice}`;
 }
 
+const WORST_FIRST = ["failing", "unknown", "ok"] as const;
+
+/** The worst finding of one check of several ranges of a family; of equal ones, the first. */
+export function worst([first, ...others]: readonly Finding[]): Finding {
+  if (first === undefined) throw new TypeError("no finding");
+  const rank = ({ state }: Finding) => WORST_FIRST.indexOf(state);
+  return others.reduce((bad, one) => (rank(one) < rank(bad) ? one : bad), first);
+}
+
 /** The check passed. */
 export function ok(key: FindingKey): Finding {
   return { ...key, state: "ok" };

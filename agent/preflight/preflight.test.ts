@@ -35,14 +35,14 @@ class Stage implements AsyncDisposable {
   readonly preflight: Preflight;
 
   /** `flavour`: of iptables; none with IPVS. */
-  constructor(flavour: "nft" | "none" = "nft") {
-    this.preflight = this.#preflight(flavour);
+  constructor(flavour: "nft" | "none" = "nft", ranges: readonly string[] = ["241.0.0.0/8"]) {
+    this.preflight = this.#preflight(flavour, ranges);
   }
 
-  #preflight(flavour: "nft" | "none"): Preflight {
+  #preflight(flavour: "nft" | "none", ranges: readonly string[]): Preflight {
     const run = (argv: Argv, stop?: AbortSignal) => this.#run(argv.join(" "), stop);
     return new Preflight({
-      clusterSetCidrs: [cidr("241.0.0.0/8")],
+      clusterSetCidrs: ranges.map(cidr),
       serviceCidrs: [],
       listedServiceCidrs: () => this.listedServiceCidrs,
       requirements:
@@ -205,6 +205,27 @@ test("without answers, one pod is probed per minute, in turn", async () => {
   await stage.minute();
   assert.equal(stage.ran("nsenter --net=/var/run/netns/pod-2"), 1, "another pod");
   assert.equal(stage.ran(PROBE), 0);
+});
+
+test("of two ranges of a family, each is checked, and the worst finding is reported once", async () => {
+  await using stage = new Stage("nft", ["242.0.0.0/8", "241.0.0.0/8"]);
+  stage.listedServiceCidrs = [cidr("10.96.0.0/16")];
+  await stage.start();
+  const names = stage.preflight.findings.map(findingName);
+  assert.deepEqual(names, [...new Set(names)]);
+  assert.equal(stage.ran(PROBE), 2, "a probe to each range");
+  const checks = ["route-IPv4", "service-range-IPv4", "pods-IPv4"];
+  assert.deepEqual(
+    checks.map((name) => stage.reason(name)),
+    [undefined, undefined, undefined],
+  );
+  stage.listedServiceCidrs = [cidr("241.128.0.0/9")];
+  stage.answers.delete("ip -4 -j route");
+  stage.answers.set("ip -4 -j route get 242", ROUTE);
+  stage.answers.set("ip -4 -j route get 241", '[{"type":"unreachable","dst":"241.0.0.0/8"}]');
+  await stage.minute();
+  assert.equal(stage.reason("service-range-IPv4"), "service-range-overlap");
+  assert.notEqual(stage.reason("route-IPv4"), undefined);
 });
 
 test("a check that could not run is repeated in the next run", async () => {

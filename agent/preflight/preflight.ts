@@ -1,5 +1,5 @@
 import { addressFromHex, type Family } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
+import { type Cidr, familiesIn, ofFamily } from "../../api/cidr.ts";
 import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/sleep.ts";
 import type { Requirements } from "../backends/requirements.ts";
@@ -10,7 +10,7 @@ import {
   checkConntrack,
   parseConntrack,
 } from "./conntrack-table.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, worst } from "./finding.ts";
 import { checkForwarding, FORWARDING } from "./forwarding.ts";
 import { checkLocks, MOUNTS } from "./lock-file.ts";
 import { checkExtensions } from "./missing-extensions.ts";
@@ -32,7 +32,7 @@ import { checkTools, parseTool } from "./tools.ts";
 
 /** What preflight needs. */
 export interface PreflightOptions {
-  /** One range per family. */
+  /** One or two ranges per family. */
   readonly clusterSetCidrs: readonly Cidr[];
   /** `--service-cidrs`. */
   readonly serviceCidrs: readonly Cidr[];
@@ -64,7 +64,8 @@ const INTERVAL = 60_000;
  */
 export class Preflight {
   readonly #options: PreflightOptions;
-  readonly #probes = new Map<Family, Probe[]>();
+  /** Probes by range. */
+  readonly #probes = new Map<string, Probe[]>();
   /** Checks that passed and whose result cannot change while the agent runs. */
   readonly #passed = new Map<string, Finding>();
   #findings: readonly Finding[] = [];
@@ -115,22 +116,28 @@ export class Preflight {
       await this.#untilPassed("tools", () => this.#tools()),
       checkLocks([lockFile, ...lockFiles], await read(MOUNTS)),
     ];
-    const routes = new Map<Family, RouteFact | undefined>();
-    for (const cidr of clusterSetCidrs) routes.set(cidr.family, await this.#route(cidr));
-    const links = await this.#links(routes);
-    for (const cidr of clusterSetCidrs) {
-      const { family } = cidr;
-      const route = routes.get(family);
+    const routes = new Map<Cidr, RouteFact | undefined>();
+    for (const cidr of clusterSetCidrs) routes.set(cidr, await this.#route(cidr));
+    const links = await this.#links([...routes.values()]);
+    for (const family of familiesIn(clusterSetCidrs)) {
+      const ranges = ofFamily(clusterSetCidrs, family);
       if (rejectedExtensions !== undefined) {
         const { signal } = this.#stop;
         const check = async () => checkExtensions(family, await rejectedExtensions(family, signal));
         findings.push(await this.#untilPassed(`extensions-${family}`, check));
       }
-      if (needsRoute) findings.push(checkRoute(cidr, route));
+      if (needsRoute) {
+        findings.push(worst(ranges.map((cidr) => checkRoute(cidr, routes.get(cidr)))));
+      }
       const forwarding = checkForwarding(family, await read(FORWARDING[family].file));
-      const serviceRange = await this.#serviceRange(cidr);
-      const canProbe = reachesGuard(route, forwarding) && guarded(family);
-      findings.push(forwarding, serviceRange, await this.#pods(cidr, links, canProbe));
+      const services: Finding[] = [];
+      const pods: Finding[] = [];
+      for (const cidr of ranges) {
+        services.push(await this.#serviceRange(cidr));
+        const canProbe = reachesGuard(routes.get(cidr), forwarding) && guarded(family);
+        pods.push(await this.#pods(cidr, links, canProbe));
+      }
+      findings.push(forwarding, worst(services), worst(pods));
     }
     const conntrack = parseConntrack(
       await read(CONNTRACK_FILES.count),
@@ -151,7 +158,7 @@ export class Preflight {
 
   async #tools(): Promise<Finding> {
     const { clusterSetCidrs, requirements } = this.#options;
-    const tools = requirements.tools(clusterSetCidrs.map(({ family }) => family));
+    const tools = requirements.tools(familiesIn(clusterSetCidrs));
     const facts = tools.map(async (tool) => parseTool(tool, await this.#query(tool.query)));
     return checkTools(await Promise.all(facts));
   }
@@ -166,16 +173,16 @@ export class Preflight {
     return checkServiceRange(cidr, { flag, kubeProxy, objects: listedServiceCidrs() });
   }
 
-  async #links(routes: ReadonlyMap<Family, RouteFact | undefined>): Promise<LinkFact | undefined> {
-    const uplinks = [...routes.values()].flatMap((route) =>
+  async #links(routes: readonly (RouteFact | undefined)[]): Promise<LinkFact | undefined> {
+    const uplinks = routes.flatMap((route) =>
       route?.kind === "route" && route.device !== undefined ? [route.device] : [],
     );
     return parseLinks(await this.#query(LINK_QUERY), new Set(uplinks));
   }
 
   async #pods(cidr: Cidr, links: LinkFact | undefined, canProbe: boolean): Promise<Finding> {
-    const probes = this.#probes.get(cidr.family) ?? [];
-    this.#probes.set(cidr.family, probes);
+    const probes = this.#probes.get(cidr.text) ?? [];
+    this.#probes.set(cidr.text, probes);
     const namespace = links && nextNamespace(links, probes);
     if (namespace !== undefined && canProbe) {
       probes.push({ namespace, result: await this.#probe(cidr, namespace) });

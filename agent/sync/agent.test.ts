@@ -6,9 +6,9 @@ import { FakeBackend, quiet } from "../../test/doubles/fake-backend.ts";
 import { FakeClock } from "../../test/doubles/fake-clock.ts";
 import { FakeSource } from "../../test/doubles/fake-source.ts";
 import { SILENT } from "../../test/doubles/silent-events.ts";
-import { cidr, endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { endpointsOf, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { ImportPlan } from "../plan/import-plan.ts";
-import { Agent, familiesOf } from "./agent.ts";
+import { Agent } from "./agent.ts";
 import type { Failure } from "./reconciler-events.ts";
 
 const SERVE = importFact({ vips: ["241.0.0.10", "fd00:241::10"] });
@@ -363,10 +363,4 @@ describe("an agent that is stopped", () => {
     assert.equal(bench.listedAt, undefined);
     assert.deepEqual(bench.four.log, ["close"]);
   });
-});
-
-test("the families are those that have a ClusterSet CIDR, IPv4 first", () => {
-  const both = [cidr("fd00:241::/108"), cidr("241.0.0.0/8")];
-  assert.deepEqual(familiesOf(nodeFact({ clusterSetCidrs: both })), ["IPv4", "IPv6"]);
-  assert.deepEqual(familiesOf(nodeFact({ clusterSetCidrs: both.slice(0, 1) })), ["IPv6"]);
 });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { FAMILIES, type Family } from "../../api/address.ts";
+import type { Family } from "../../api/address.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Clock } from "../../common/clock.ts";
@@ -301,9 +301,4 @@ export class Agent {
     this.#opened = true;
     for (const reconciler of this.#reconcilers.values()) reconciler.start();
   }
-}
-
-/** The families, in order, that a node has a ClusterSet CIDR of. */
-export function familiesOf(node: Pick<NodeFact, "clusterSetCidrs">): Family[] {
-  return FAMILIES.filter((family) => node.clusterSetCidrs.some((cidr) => cidr.family === family));
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ObjectKey } from "../../api/names.ts";
-import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import { type ImportView, Model } from "../model/model.ts";
 import { Plans } from "./desired-state.ts";
 
@@ -36,6 +36,26 @@ test("a change of the node plans every import again", () => {
   assert.equal(plans.plan(KEY)?.services[0]?.tier, "local");
   plans.setNode(nodeFact({ cluster: "c2", region: "elsewhere" }));
   assert.notEqual(plans.of("IPv4").services(KEY).services[0]?.tier, "local");
+});
+
+test("a VIP that flags do not allow gives services only as if they did, in its own family", () => {
+  const { model, plans } = plansOf(["10.1.0.1"]);
+  const names = (family: "IPv4" | "IPv6") => {
+    const state = plans.of(family);
+    return [state.services(KEY).services, state.servicesIfAllowed(KEY)].map((services) =>
+      services.flatMap(({ vips }) => vips),
+    );
+  };
+  assert.deepEqual(names("IPv4"), [["241.0.0.10"], ["241.0.0.10"]]);
+  plans.setNode(nodeFact({ clusterSetCidrs: [cidr("242.0.0.0/8"), cidr("fd00:241::/108")] }));
+  assert.deepEqual(names("IPv4"), [[], ["241.0.0.10"]]);
+  assert.deepEqual(names("IPv6"), [["fd00:241::10"], ["fd00:241::10"]]);
+  plans.setNode(nodeFact({ clusterSetCidrs: [cidr("fd00:242::/108")] }));
+  assert.deepEqual(names("IPv4"), [[], []], "a family without a range is disabled");
+  assert.deepEqual(names("IPv6"), [[], ["fd00:241::10"]]);
+  model.removeImport(KEY, 1);
+  plans.setNode(nodeFact());
+  assert.deepEqual(names("IPv4"), [[], []]);
 });
 
 test("the shifts of an import that is gone are forgotten", () => {

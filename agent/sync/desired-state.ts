@@ -1,4 +1,5 @@
 import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { NodeFact } from "../model/facts.ts";
 import type { ImportView, Model } from "../model/model.ts";
@@ -14,6 +15,8 @@ export interface DesiredState {
   /** Every import that is known; some have no service. */
   keys(): Iterable<ObjectKey>;
   services(key: ObjectKey): DesiredServices;
+  /** The services that the import would have if flags allowed each of its VIPs. */
+  servicesIfAllowed(key: ObjectKey): readonly VirtualService[];
   /** The most that the services of an import cost (rule-cost.ts), without planning them. */
   cost(key: ObjectKey): number;
   /** True if there is an EndpointSlice of this import, whether or not an endpoint is ready. */
@@ -37,6 +40,11 @@ const NONE: DesiredServices = { services: [], again: () => [] };
  * imports would take as much memory as the facts; a change of more imports at once is planned again for each family.
  */
 const RECENT = { plans: 256, endpoints: 50_000 };
+
+const ALL: readonly Cidr[] = [
+  { family: "IPv4", text: "0.0.0.0/0", bits: 0, hex: "0".repeat(8) },
+  { family: "IPv6", text: "::/0", bits: 0, hex: "0".repeat(32) },
+];
 
 interface Planned {
   readonly view: ImportView;
@@ -92,6 +100,12 @@ export class Plans {
         const { view, node } = planned;
         const again = () => servicesOf(planImport(view, node), family);
         return { services: servicesOf(planned.plan, family), again };
+      },
+      servicesIfAllowed: (key) => {
+        const planned = this.#planned(key);
+        if (planned === undefined) return [];
+        const { view, node } = planned;
+        return servicesOf(planImport(view, { ...node, explicitVipCidrs: ALL }), family);
       },
     };
   }

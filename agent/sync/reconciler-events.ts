@@ -44,15 +44,15 @@ export interface Attempt {
   readonly accepted: boolean;
 }
 
-/** Rules of an earlier run that stay, because the first complete lists lack most of their services. */
+/** Rules of an earlier run that stay, because the first complete lists lack most of their services, or flags allow the VIPs of few. */
 export interface Retained {
   readonly family: Family;
-  /** Services that are not listed. */
+  /** Services that are not listed, or whose VIPs are not allowed. */
   readonly services: number;
   /** Services that the kernel holds rules for. */
   readonly of: number;
-  /** Milliseconds for which the rules stay. */
-  readonly forMs: number;
+  /** Milliseconds for which the rules stay; absent if flags do not allow the VIPs, for as long as that is so. */
+  readonly forMs?: number;
 }
 
 /** The end of a retention. */

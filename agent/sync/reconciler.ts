@@ -22,7 +22,7 @@ import { PendingChanges, type Portion } from "./pending-changes.ts";
 import { Quarantine } from "./quarantine.ts";
 import { conflicting, type QuarantinedService } from "./quarantined-service.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
-import { RETENTION_MS, RetainedRules } from "./retained-rules.ts";
+import { RetainedRules } from "./retained-rules.ts";
 
 /** Options of a reconciler. */
 export interface ReconcilerOptions<State, Changes, Tx extends Transaction> {
@@ -55,7 +55,7 @@ const LONGEST_PAUSE = 5_000;
  *    desired, so that no change is lost.
  * 2. Each family has a reconciler of its own: a family that fails does not stop the other.
  * 3. Services that the kernel rejects are found and quarantined; see OffenderSearch.
- * 4. The first write waits while the first lists lack most services that the kernel holds; see RetainedRules.
+ * 4. The first write waits while the first lists lack most services that the kernel holds, or flags their VIPs; see RetainedRules.
  * 5. Changes by other programs are repaired; see DriftCheck.
  */
 export class Reconciler<State, Changes, Tx extends Transaction> {
@@ -89,7 +89,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     const wake = () => this.#wake();
     this.#retained = new RetainedRules({
       clock,
-      retained: (services, of) => events.retained({ family, services, of, forMs: RETENTION_MS }),
+      retained: (what) => events.retained({ family, ...what }),
       released: (services) => events.released({ family, services }),
     });
     this.#quarantine = new Quarantine({ clock, random, wake });

@@ -93,6 +93,41 @@ describe("a start at which the lists lack most services that the kernel holds", 
     assert.deepEqual([stage.retained, stage.backend.kernel.size], [[], 0]);
   });
 
+  test("whose VIPs flags do not allow writes nothing until that changes, however long it takes", async () => {
+    const before = new Map(stage.backend.kernel);
+    for (let i = 0; i < MANY; i++) stage.refused.set(keyOf(i), [service(i)]);
+    await begin();
+    for (let ms = 0; ms < 10 * RETENTION_MS; ms += 5_000) await wait(5_000);
+    assert.deepEqual([stage.backend.kernel, written()], [before, []]);
+    assert.deepEqual(stage.retained, [`retained ${MANY} of ${MANY}, not allowed`]);
+    assert.deepEqual([stage.reconciler.retained, stage.reconciler.synced], [MANY, false]);
+    stage.refused.clear();
+    for (let i = 0; i < MANY; i++) stage.set(keyOf(i), service(i, { vips: [`242.0.0.${i}`] }));
+    await wait(5_000);
+    assert.equal(stage.reconciler.synced, true);
+    stage.assertAsWanted();
+  });
+
+  test("whose VIPs flags do not allow once they are listed is retained for longer than the lists are awaited", async () => {
+    await begin();
+    await wait(5_000);
+    for (let i = 0; i < MANY; i++) stage.refused.set(keyOf(i), [service(i)]);
+    for (let ms = 0; ms < RETENTION_MS; ms += 5_000) await wait(5_000);
+    assert.deepEqual(stage.retained, [
+      `retained ${MANY} of ${MANY}`,
+      `retained ${MANY} of ${MANY}, not allowed`,
+    ]);
+    assert.deepEqual([stage.backend.kernel.size, written()], [MANY, []]);
+  });
+
+  test("lacks half of them in the lists and half by flags: the lists are awaited, and then followed", async () => {
+    for (let i = 0; i < 12; i++) stage.refused.set(keyOf(i), [service(i)]);
+    await begin();
+    await wait(RETENTION_MS);
+    assert.deepEqual(stage.retained.length, 2);
+    assert.equal(stage.backend.kernel.size, 0);
+  });
+
   test("ends at once when the agent stops, and the rules stay", async () => {
     await begin();
     await stage.reconciler.stop();

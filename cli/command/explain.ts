@@ -122,7 +122,7 @@ async function explainedIn(
   if (target.port !== undefined && found.reason === "programmed" && found.ports.length === 0) {
     return `${key} has no port ${target.port}`;
   }
-  const vips = found.vips.map(({ address }) => address);
+  const vips = found.vips.filter(({ previous }) => !previous).map(({ address }) => address);
   const dns = await dnsOf(cluster, key, vips, signal);
   const own = new Set([
     `ServiceImport ${key}`,

@@ -1,5 +1,5 @@
 import { type Address, isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, contains } from "../../api/cidr.ts";
+import { type Cidr, containsAny, ofFamily } from "../../api/cidr.ts";
 import { objectKey } from "../../api/names.ts";
 import { fieldAt } from "../../api/parse/fields.ts";
 import { allocate } from "../../controller/allocate/allocate.ts";
@@ -23,18 +23,16 @@ export function addressRules(
   return {
     isOurs: (text) => {
       const address = parsed(text);
-      return address !== undefined && cidrs.some((cidr) => contains(cidr, address));
+      return address !== undefined && containsAny(cidrs, address);
     },
     choose: (namespace, name, like) => {
       const family = parsed(like)?.family;
       if (family === undefined) return undefined;
-      for (const cidr of cidrs) {
-        const vip = allocate(objectKey(namespace, name), family, cidr, taken, []);
-        if (vip === "exhausted") continue;
-        taken.add(vip.text);
-        return vip.text;
-      }
-      return undefined;
+      const [cidr] = ofFamily(cidrs, family);
+      const vip = cidr && allocate(objectKey(namespace, name), family, cidr, taken, []);
+      if (vip === undefined || vip === "exhausted") return undefined;
+      taken.add(vip.text);
+      return vip.text;
     },
   };
 }

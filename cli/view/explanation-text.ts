@@ -41,11 +41,14 @@ export function explanationText(
     region ?? "region unknown",
     ...(zone === undefined ? [] : [zone]),
   ];
-  const vips = found.vips.map(({ address, reason, heldBy }) =>
-    reason === "programmed"
-      ? address
-      : `${address} (${reason}${heldBy === undefined ? "" : `, held by ${heldBy}`})`,
-  );
+  const vips = found.vips.map(({ address, reason, heldBy, previous }) => {
+    const notes = [
+      ...(reason === "programmed" ? [] : [reason]),
+      ...(heldBy === undefined ? [] : [`held by ${heldBy}`]),
+      ...(previous ? ["previous"] : []),
+    ];
+    return notes.length === 0 ? address : `${address} (${notes.join(", ")})`;
+  });
   const head: [string, string][] = [
     ["Import", `${found.import}, ${found.reason}`],
     ["Seen from", `node ${node} (${place.join(", ")}), context ${context}`],

@@ -31,7 +31,24 @@ test("the ClusterSet CIDR is one range, or one per family", () => {
   assert.equal(value(clusterSetCidrs("241.0.0.0/8")).length, 1);
   assert.equal(value(clusterSetCidrs("fd00:241::/32,241.0.0.0/8")).length, 2);
   assert.match(expected(clusterSetCidrs("")), /one range/);
-  assert.match(expected(clusterSetCidrs("241.0.0.0/8,242.0.0.0/8")), /two ranges of one/);
+});
+
+test("while it changes, the ClusterSet CIDR is two ranges of a family, in the given order", () => {
+  const texts = (given: string) => value(clusterSetCidrs(given)).map(({ text }) => text);
+  const four = "242.0.0.0/8,fd00:242::/32,241.0.0.0/8,fd00:241::/32";
+  assert.deepEqual(texts(four), four.split(","));
+  assert.equal(
+    expected(clusterSetCidrs(`${four},243.0.0.0/8`)),
+    "has 3 IPv4 ranges; expected one, or 2 while the range changes",
+  );
+  assert.match(expected(clusterSetCidrs("fd01::/32,fd02::/32,fd03::/32")), /^has 3 IPv6 ranges/);
+  assert.deepEqual(texts("241.4.0.0/16,241.0.0.0/8"), ["241.4.0.0/16", "241.0.0.0/8"]);
+  assert.equal(
+    expected(clusterSetCidrs("241.0.0.0/8,241.4.0.0/16")),
+    "241.4.0.0/16 is a part of 241.0.0.0/8",
+  );
+  assert.match(expected(clusterSetCidrs("241.0.0.0/8,241.0.0.0/8")), /is a part of/);
+  assert.match(expected(clusterSetCidrs("241.0.0.0/8,127.1.0.0/16")), /loopback/);
 });
 
 test("the ClusterSet CIDR must not contain addresses that a node uses for itself, so never all addresses", () => {

@@ -1,5 +1,5 @@
 import { isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, isCidr, overlap, parseCidr } from "../../api/cidr.ts";
+import { type Cidr, familiesIn, isCidr, ofFamily, overlap, parseCidr } from "../../api/cidr.ts";
 import type { HttpAddress } from "../http.ts";
 
 /** A parsed value, or what was expected instead. */
@@ -101,14 +101,25 @@ const OWN_USE = [
   ["ff00::/8", "multicast"],
 ] as const;
 
-/** The ClusterSet CIDR: one range, or one per family. */
+/** The most ranges of one family: while it changes, the new one and the old one (docs/guides/clusterset-cidr.md). */
+const MOST_RANGES = 2;
+
+/** The ClusterSet CIDRs: one range, or one per family, or two of a family. */
 export const clusterSetCidrs: Reader<readonly Cidr[]> = (given) => {
   const read = cidrs(given);
   if ("expected" in read) return read;
-  const families = new Set(read.value.map((cidr) => cidr.family));
-  if (families.size === 0) return { expected: "expected one range, or one per IP family" };
-  if (families.size < read.value.length) {
-    return { expected: "has two ranges of one IP family; expected one per family" };
+  if (read.value.length === 0) return { expected: "expected one range, or one per IP family" };
+  for (const family of familiesIn(read.value)) {
+    const { length } = ofFamily(read.value, family);
+    if (length > MOST_RANGES) {
+      return {
+        expected: `has ${length} ${family} ranges; expected one, or ${MOST_RANGES} while the range changes`,
+      };
+    }
+  }
+  for (const [i, cidr] of read.value.entries()) {
+    const wide = read.value.slice(0, i).find((one) => one.bits <= cidr.bits && overlap(one, cidr));
+    if (wide !== undefined) return { expected: `${cidr.text} is a part of ${wide.text}` };
   }
   for (const cidr of read.value) {
     const held = OWN_USE.find(([range]) => overlaps(cidr, range));

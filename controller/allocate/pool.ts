@@ -3,7 +3,7 @@ import { type Cidr, widthOf } from "../../api/cidr.ts";
 
 /** Where VIPs are allocated. */
 export interface VipPool {
-  /** The ClusterSet CIDRs; the first one with a free address of the family is used. */
+  /** The ClusterSet CIDRs. VIPs of a family are allocated in its first one. */
   readonly ranges: readonly Cidr[];
   /** Addresses in use, as `Address.text`. */
   readonly taken: { has(address: string): boolean };

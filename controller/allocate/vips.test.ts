@@ -29,6 +29,23 @@ function vips(ips: readonly string[], families: readonly Family[], from = pool()
   return [vips.map(({ text }) => text), Object.fromEntries(lacking)];
 }
 
+/** VIPs and previous VIPs as texts, of an import that has `ips`, with these ranges. */
+function moved(
+  ips: readonly string[],
+  ranges: readonly string[],
+  { families = ["IPv4"], explicit = [], reserved = [] }: Move = {},
+): unknown {
+  const from = pool({ ranges: cidrs(...ranges), reserved: cidrs(...reserved) });
+  const { vips, previous } = vipsOf(KEY, ips, families, from, explicit);
+  return [vips, previous].map((list) => list.map(({ text }) => text));
+}
+
+interface Move {
+  readonly families?: readonly Family[];
+  readonly explicit?: readonly string[];
+  readonly reserved?: readonly string[];
+}
+
 const WISHES = fc.uniqueArray(fc.constantFrom(...FAMILIES), { minLength: 1 });
 
 test("an import keeps the VIPs in its spec", () =>
@@ -59,7 +76,10 @@ test("invalid addresses are ignored", () => {
 });
 
 test("families without a range or with full ranges are reported; the other family has its VIP", () => {
-  const full = pool({ ranges: cidrs("241.0.0.0/30"), taken: new Set(["241.0.0.1", "241.0.0.2"]) });
+  const full = pool({
+    ranges: cidrs("241.0.0.0/30"),
+    taken: new Set(["241.0.0.1", "241.0.0.2"]),
+  });
   assert.deepEqual(vips([], ["IPv4", "IPv6"], full), [
     [],
     { IPv4: "range-exhausted", IPv6: "range-missing" },
@@ -70,13 +90,58 @@ test("families without a range or with full ranges are reported; the other famil
   ]);
 });
 
-test("VIPs come from the second range of a family when the first is full", () => {
-  const two = pool({
-    ranges: cidrs("241.0.0.0/30", "242.0.0.0/30"),
-    reserved: cidrs("241.0.0.0/24"),
-  });
-  const [vip] = vipsOf(KEY, [], ["IPv4"], two).vips;
-  assert.match(vip?.text ?? "", /^242\.0\.0\.[12]$/);
+const OLD = "241.0.0.9";
+/** The first choice of the import in 242.0.0.0/16. */
+const NEW = "242.0.245.1";
+
+test("a VIP in a range after the first is replaced, and stays as a previous one while that range exists", () => {
+  const both = ["242.0.0.0/16", "241.0.0.0/16"];
+  assert.deepEqual(moved([OLD], ["241.0.0.0/16", "242.0.0.0/16"]), [[OLD], []]);
+  assert.deepEqual(moved([OLD], both), [[NEW], [OLD]]);
+  assert.deepEqual(moved([NEW, OLD], both), [[NEW], [OLD]], "nothing moves twice");
+  assert.deepEqual(moved([OLD, NEW], both), [[NEW], [OLD]], "IPAddresses have no order");
+  assert.deepEqual(moved([], both), [[NEW], []], "a new import has no previous VIP");
+  assert.deepEqual(moved([NEW, OLD], [...both].reverse()), [[OLD], [NEW]], "and back");
+  assert.deepEqual(moved([NEW, OLD], ["242.0.0.0/16"]), [[NEW], []], "the old range is removed");
+  assert.deepEqual(moved([OLD], ["242.0.0.0/16"]), [[OLD], []], "without a time with both");
+});
+
+test("each family moves by itself, in its order", () => {
+  const ranges = ["fd01::/112", "242.0.0.0/16", "fd00::/112"];
+  const families = ["IPv6", "IPv4"] as const;
+  assert.deepEqual(moved(["242.0.0.9", "fd00::9"], ranges, { families }), [
+    ["fd01::6aeb", "242.0.0.9"],
+    ["fd00::9"],
+  ]);
+  const all = [...ranges, "241.0.0.0/16"];
+  assert.deepEqual(moved([OLD, "fd00::9"], all, { families }), [
+    ["fd01::6aeb", NEW],
+    ["fd00::9", OLD],
+  ]);
+});
+
+test("a range may become a part of itself, or grow", () => {
+  assert.deepEqual(moved(["241.7.0.9"], ["241.0.0.0/16", "241.0.0.0/8"]), [
+    ["241.0.245.1"],
+    ["241.7.0.9"],
+  ]);
+  assert.deepEqual(moved([OLD], ["241.0.0.0/16", "241.0.0.0/8"]), [[OLD], []]);
+  assert.deepEqual(moved([OLD], ["241.0.0.0/8"]), [[OLD], []]);
+});
+
+test("VIPs that a user wrote do not move", () => {
+  const both = ["242.0.0.0/16", "241.0.0.0/16"];
+  assert.deepEqual(moved([OLD], both, { explicit: [OLD] }), [[OLD], []]);
+  assert.deepEqual(moved([OLD], ["242.0.0.0/16"], { explicit: [OLD] }), [[OLD], []]);
+});
+
+test("a VIP stays if the first range is full, or its family has no range", () => {
+  const both = ["242.0.0.0/30", "241.0.0.0/16"];
+  const full = { reserved: ["242.0.0.0/16"] };
+  assert.deepEqual(moved([OLD], both, full), [[OLD], []]);
+  assert.deepEqual(moved([OLD], ["242.0.0.0/30"], full), [[OLD], []]);
+  assert.deepEqual(moved([], both, full), [[], []], "no new VIP comes from a later range");
+  assert.deepEqual(moved([OLD], ["fd00::/112"]), [[OLD], []]);
 });
 
 test("each overlap of a ClusterSet CIDR with Services or pods is reported", () => {

@@ -1,4 +1,5 @@
 import { type Address, type Family, isAddress, parseAddress } from "../../api/address.ts";
+import { type Cidr, contains, containsAny, ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { allocate } from "./allocate.ts";
@@ -7,20 +8,23 @@ import type { VipPool } from "./pool.ts";
 /** Limit of `spec.ips` in the CRD. */
 const MOST_IPS = 2;
 
-/** Why an import has no VIP of a family. */
+/** Why an import has no VIP of a family, or none in its first range. */
 export type VipLack = Extract<Reason, "range-exhausted" | "range-missing">;
 
 /** The VIPs of an import. */
 export interface Vips {
   /** In the order of the requested families; other explicit ones last. */
   readonly vips: readonly Address[];
+  /** Earlier ones in a ClusterSet CIDR after the first, which agents still serve: clients may have cached them. */
+  readonly previous: readonly Address[];
   readonly lacking: ReadonlyMap<Family, VipLack>;
 }
 
 /**
- * One VIP for each of `families`. The first address of a family in `ips` stays, even outside the ranges: a VIP is
- * constant for the lifetime of the import (KEP-1645). All `explicit` addresses, which a user wrote, stay; none is
- * added where the CRD's limit leaves no room.
+ * One VIP for each of `families`. The first address of a family in `ips` stays, even outside the ranges: a VIP is constant for
+ * the lifetime of the import (KEP-1645). Only if it is in a range after the first, an operator has requested another one. It then
+ * stays, too, if the first range is full. All `explicit` addresses, which a user wrote, stay; none is added where the CRD's limit
+ * leaves no room.
  */
 export function vipsOf(
   key: ObjectKey,
@@ -29,15 +33,32 @@ export function vipsOf(
   pool: VipPool,
   explicit: readonly string[] = [],
 ): Vips {
+  const written = addresses(explicit);
   const kept = addresses([...explicit, ...ips]);
   const vips: Address[] = [];
+  const previous: Address[] = [];
   const lacking = new Map<Family, VipLack>();
   for (const family of families) {
-    const vip = kept.find((one) => one.family === family) ?? newVip(key, family, pool);
-    if (typeof vip === "string") lacking.set(family, vip);
-    else vips.push(vip);
+    const own = kept.filter((one) => one.family === family);
+    const [first, ...others] = ofFamily(pool.ranges, family);
+    const isWritten = (one: Address) => written.some(({ text }) => text === one.text);
+    const isFirst = (one: Address) => first !== undefined && contains(first, one);
+    const moves = (one: Address) => !isFirst(one) && containsAny(others, one);
+    const settled =
+      own.find(isWritten) ??
+      own.find(isFirst) ??
+      own.find((one) => !moves(one)) ??
+      newVip(key, family, first, pool);
+    const vip = typeof settled === "string" ? own[0] : settled;
+    if (vip !== undefined) vips.push(vip);
+    // A VIP that stays because the range is full is reported, too.
+    if (settled === "range-exhausted" || (settled === "range-missing" && vip === undefined)) {
+      lacking.set(family, settled);
+    }
+    const before = own.find((one) => one !== vip && !isWritten(one) && moves(one));
+    if (before !== undefined) previous.push(before);
   }
-  return { vips: withExplicit(vips, addresses(explicit)), lacking };
+  return { vips: withExplicit(vips, written), previous, lacking };
 }
 
 function withExplicit(vips: readonly Address[], explicit: readonly Address[]): Address[] {
@@ -55,12 +76,13 @@ function addresses(texts: readonly string[]): Address[] {
   return [...new Map(parsed.map((address) => [address.text, address])).values()];
 }
 
-function newVip(key: ObjectKey, family: Family, pool: VipPool): Address | VipLack {
-  const ranges = pool.ranges.filter((range) => range.family === family);
-  if (ranges.length === 0) return "range-missing";
-  for (const range of ranges) {
-    const vip = allocate(key, family, range, pool.taken, pool.reserved);
-    if (vip !== "exhausted") return vip;
-  }
-  return "range-exhausted";
+function newVip(
+  key: ObjectKey,
+  family: Family,
+  range: Cidr | undefined,
+  { taken, reserved }: VipPool,
+): Address | VipLack {
+  if (range === undefined) return "range-missing";
+  const vip = allocate(key, family, range, taken, reserved);
+  return vip === "exhausted" ? "range-exhausted" : vip;
 }

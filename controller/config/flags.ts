@@ -176,8 +176,9 @@ export const FLAGS = {
   clusterSetCidrs: {
     name: "clusterset-cidr",
     group: NETWORK,
-    placeholder: "CIDR[,CIDR]",
-    about: "Range of ClusterSetIPs, one per IP family; must equal the agents' range",
+    placeholder: "CIDR,…",
+    about:
+      "ClusterSetIP ranges, one or two per IP family; the first is allocated from. Agents must have all",
     read: vipRanges,
     // The agent's default.
     default: "241.0.0.0/8",

@@ -1,4 +1,4 @@
-import type { Vips } from "../allocate/vips.ts";
+import type { VipLack, Vips } from "../allocate/vips.ts";
 import type { Claim, Condition } from "../model/condition.ts";
 import { withOmissions } from "./omission-message.ts";
 import { withRotation } from "./rotation-message.ts";
@@ -21,6 +21,11 @@ const FAULTS: Readonly<Record<VipFault, string>> = {
   "family-off": "is of an IP family without a range in --clusterset-cidr",
 };
 
+const LACKS: Readonly<Record<VipLack, string>> = {
+  "range-exhausted": "no free",
+  "range-missing": "no",
+};
+
 /** Reason of the condition of an import without a VIP that works, the first that applies. */
 const FAULT_REASONS: Readonly<Record<VipFault, string>> = {
   "vip-conflict": "VIPConflict",
@@ -34,11 +39,14 @@ const FAULT_REASONS: Readonly<Record<VipFault, string>> = {
  * Condition of an import with or without VIPs. Without a VIP the reason is one of `FAULT_REASONS` if it lists one that does not work,
  * `IPFamilyNotSupported` if its families have no range, else `Pending` (KEP-1645). The message begins with our own reason word.
  */
-export function readyClaim({ vips, lacking }: Vips, faults: VipFaults = new Map()): Claim {
+export function readyClaim(
+  { vips, lacking }: Pick<Vips, "lacking" | "vips">,
+  faults: VipFaults = new Map(),
+): Claim {
   const own = vips.filter(({ text }) => !faults.has(text));
   const lacks = [
     ...[...faults].map(([vip, fault]) => `${fault}: ${vip} ${FAULTS[fault]}.`),
-    ...[...lacking].map(([family, lack]) => `${lack}: no ${family} address.`),
+    ...[...lacking].map(([family, lack]) => `${lack}: ${LACKS[lack]} ${family} address.`),
   ];
   if (own.length > 0) {
     const ips = `ClusterSetIP ${own.map(({ text }) => text).join(", ")}.`;

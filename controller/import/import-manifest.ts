@@ -1,5 +1,11 @@
 import type { Address, Family } from "../../api/address.ts";
-import { ANNOTATION_AUTHORED, ANNOTATION_EXPORTS, ANNOTATION_IMPORT } from "../../api/keys.ts";
+import {
+  ANNOTATION_AUTHORED,
+  ANNOTATION_EXPORTS,
+  ANNOTATION_IMPORT,
+  ANNOTATION_PREVIOUS_IPS,
+} from "../../api/keys.ts";
+import type { Vips } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import { encodePort, encodeProperties } from "../model/encode-service.ts";
 import type { ImportFact } from "../model/facts.ts";
@@ -8,28 +14,31 @@ import { mcsObject } from "../model/mcs-object.ts";
 import { authoredSpec } from "./authored-spec.ts";
 
 /**
- * The ServiceImport of a merged service. `ips` is always present, so that no other writer owns it. `families`: those
- * of the VIPs, or of the headless service. `exports`: of other clusters, from `exportsAnnotation`.
+ * The ServiceImport of a merged service. `ips` is always present, so that no other writer owns it. `vips`: absent for a
+ * headless service. `families`: those of the VIPs, or of the headless service. `exports`: of other clusters, from
+ * `exportsAnnotation`.
  */
 export function exportedImport(
   merged: MergedService,
   origin: "adopted" | "created",
-  vips: readonly Address[],
+  vips: Pick<Vips, "previous" | "vips"> | undefined,
   families: readonly Family[],
   authored: string | undefined,
   exports: string | undefined,
 ): Manifest {
   const { labels, annotations } = merged.metadata;
+  const previous = vips?.previous ?? [];
   return {
     ...mcsObject("ServiceImport", merged.key, labels, {
       ...annotations,
       [ANNOTATION_IMPORT]: origin,
       ...(authored !== undefined && { [ANNOTATION_AUTHORED]: authored }),
       ...(exports !== undefined && { [ANNOTATION_EXPORTS]: exports }),
+      ...(previous.length > 0 && { [ANNOTATION_PREVIOUS_IPS]: textsOf(previous).join(",") }),
     }),
     spec: {
       ...encodeProperties(merged),
-      ips: vips.map(({ text }) => text),
+      ips: textsOf(vips?.vips ?? []),
       // The API allows each family once.
       ...(new Set(families).size === families.length && { ipFamilies: families }),
     },
@@ -53,5 +62,9 @@ export function releasedImport(seen: ImportFact): Manifest {
 
 /** Adds VIPs to a user-managed import. */
 export function givenVips({ key }: ImportFact, vips: readonly Address[]): Manifest {
-  return { ...mcsObject("ServiceImport", key), spec: { ips: vips.map(({ text }) => text) } };
+  return { ...mcsObject("ServiceImport", key), spec: { ips: textsOf(vips) } };
+}
+
+function textsOf(vips: readonly Address[]): string[] {
+  return vips.map(({ text }) => text);
 }

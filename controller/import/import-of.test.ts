@@ -1,80 +1,25 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { type Cidr, isCidr, parseCidr } from "../../api/cidr.ts";
 import { ANNOTATION_IMPORT } from "../../api/keys.ts";
-import { ANY_RECORDS, exportRecord, KEY } from "../../test/generators/export-records.ts";
+import { ANY_RECORDS, exportRecord } from "../../test/generators/export-records.ts";
 import { forAll } from "../../test/generators/for-all.ts";
+import {
+  BY_HAND,
+  byHand,
+  cidrs,
+  POOL,
+  seenAfter,
+  spec,
+  status,
+  wanted,
+} from "../../test/generators/wanted-imports.ts";
 import type { VipPool } from "../allocate/pool.ts";
-import { merge } from "../merge/merge.ts";
-import type { ExportRecord, ImportFact } from "../model/facts.ts";
-import type { Manifest } from "../model/manifest.ts";
+import type { ExportRecord } from "../model/facts.ts";
 import { parseImport } from "../model/parse-import.ts";
-import { type ImportInput, type ImportWanted, importOf } from "./import-of.ts";
-import { importStatus } from "./status-manifest.ts";
 
-function cidrs(...texts: readonly string[]): Cidr[] {
-  return texts.map(parseCidr).filter(isCidr);
-}
-
-const POOL: VipPool = {
-  ranges: cidrs("241.0.0.0/16", "fd00::/112"),
-  taken: new Set(),
-  reserved: [],
-};
-
-/** A user-managed import, as an API server returns it. */
-function byHand(spec: object = {}, status: object = {}): ImportFact {
-  const { fact } = parseImport({
-    metadata: { namespace: "demo", name: "serve" },
-    spec: { type: "ClusterSetIP", ports: [{ port: 80, protocol: "TCP" }], ...spec },
-    status,
-  });
-  assert.ok(fact !== undefined);
-  return fact;
-}
-
-const BY_HAND = byHand();
 const MESSAGE = "ClusterSetIP 241.0.245.1.";
 const READY = { type: "Ready", status: "True", reason: "Ready", message: MESSAGE };
-
-interface Sight extends Partial<Omit<ImportInput, "merged">> {
-  readonly records?: readonly ExportRecord[];
-}
-
-function wanted({ records = [], ...over }: Sight): ImportWanted | undefined {
-  const merged = merge(records);
-  return importOf({
-    key: KEY,
-    pool: POOL,
-    explicitVipCidrs: cidrs("1.2.3.0/24", "5.6.7.8/32"),
-    held: [],
-    dispute: () => undefined,
-    isSynced: () => true,
-    isSilent: () => false,
-    allSynced: true,
-    ...(merged !== undefined && { merged }),
-    ...over,
-  });
-}
-
-/** The object as the API server stores it after the write, with a status. */
-function seenAfter(wanted: ImportWanted | undefined): ImportFact {
-  assert.ok(wanted?.object !== undefined && wanted.status !== undefined);
-  const { fact } = parseImport({ ...wanted.object, status: status(wanted, BY_HAND).status });
-  assert.ok(fact !== undefined);
-  return fact;
-}
-
-function status({ status }: ImportWanted, seen: ImportFact, now = 0): Manifest {
-  assert.ok(status !== undefined);
-  return importStatus(seen, status, now);
-}
-
-/** `spec` of the applied object. */
-function spec(wanted: ImportWanted | undefined): unknown {
-  return wanted?.object?.spec;
-}
 
 test("an export creates an import with all properties of the Service, and one VIP per family in its order", () => {
   const record = exportRecord({
@@ -353,7 +298,7 @@ describe("an import that lacks VIPs", () => {
     assert.deepEqual(ready({ ...POOL, reserved: cidrs("241.0.0.0/16") }), [
       "False",
       "Pending",
-      "range-exhausted: no IPv4 address.",
+      "range-exhausted: no free IPv4 address.",
     ]);
   });
 

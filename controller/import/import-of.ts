@@ -9,6 +9,7 @@ import {
 import type { ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { VipPool } from "../allocate/pool.ts";
+import { vipRefusal } from "../allocate/vip-refusal.ts";
 import { vipsOf } from "../allocate/vips.ts";
 import type { MergedService } from "../merge/merged.ts";
 import type { Claim } from "../model/condition.ts";
@@ -35,7 +36,6 @@ export interface ImportInput extends VipRules {
   readonly isSilent: (cluster: string) => boolean;
   /** True if the exports of all members are known. */
   readonly allSynced: boolean;
-  readonly pool: VipPool;
   /** VIPs with an IPAddress for this import. */
   readonly held: readonly string[];
 }
@@ -112,23 +112,30 @@ function frozenStatus(
 }
 
 function exported(merged: MergedService, input: ImportInput): ImportWanted {
-  const { exports, seen, pool, held, dispute } = input;
+  const { exports, seen, pool, dispute } = input;
   const origin = seen === undefined ? "created" : (seen.origin ?? "adopted");
   const authored = origin === "adopted" ? seen?.authored : undefined;
   const { key } = merged;
   // Another writer may have put in a VIP of another import; one that several list may be this one's.
-  const listed = canonicalAddresses(seen?.ips ?? []).filter(
+  const listed = canonicalAddresses([...(seen?.ips ?? []), ...(seen?.previousIps ?? [])]).filter(
     (vip) => dispute(vip) !== "vip-conflict",
   );
   // The VIPs that a user wrote stay, even after a headless export in between.
   const vips = merged.headless
     ? undefined
-    : vipsOf(key, [...held, ...listed], merged.families, pool, authoredIps(authored));
+    : vipsOf(
+        key,
+        [...usable(input, listed), ...listed],
+        merged.families,
+        pool,
+        authoredIps(authored),
+      );
   const families = vips?.vips.map(({ family }) => family) ?? merged.families;
+  const own = [...(vips?.vips ?? []), ...(vips?.previous ?? [])];
   return {
     reason: origin === "created" ? "exported" : "adopted",
-    object: exportedImport(merged, origin, vips?.vips ?? [], families, authored, exports),
-    vips: textsOf(vips?.vips ?? []).filter((vip) => dispute(vip) === undefined),
+    object: exportedImport(merged, origin, vips, families, authored, exports),
+    vips: textsOf(own).filter((vip) => dispute(vip) === undefined),
     status: {
       clusters: merged.contributors,
       endpointSliceObjects: "Present",
@@ -140,7 +147,7 @@ function exported(merged: MergedService, input: ImportInput): ImportWanted {
 
 /** A user-managed import: only a missing VIP is allocated. */
 function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
-  const { pool, held } = input;
+  const { pool } = input;
   const reason = "by-hand";
   if (seen.headless) return { reason };
   const lacked = seen.conditions.some(isLack);
@@ -152,13 +159,28 @@ function byHand(seen: ImportFact, input: ImportInput): ImportWanted {
     const claims = [readyClaim({ vips: listed, lacking: new Map() }, faults)];
     return { reason, vips, status: { claims } };
   }
-  const vips = vipsOf(seen.key, held, familiesOf(seen, pool), pool);
+  const vips = vipsOf(seen.key, usable(input), familiesOf(seen, pool), pool);
   return {
     reason,
     vips: textsOf(vips.vips),
     ...(vips.vips.length > 0 && { object: givenVips(seen, vips.vips) }),
     ...((lacked || vips.vips.length === 0) && { status: { claims: [readyClaim(vips)] } }),
   };
+}
+
+/**
+ * The VIPs with an IPAddress that the import may have. One that agents refuse is not given again to an import that was deleted: this
+ * is how an operator requests another. One that the import still lists stays: after a mistake in a flag, agents may still serve it.
+ */
+function usable(
+  { held, pool, explicitVipCidrs }: ImportInput,
+  listed: readonly string[] = [],
+): string[] {
+  return held.filter((vip) => {
+    const address = parseAddress(vip);
+    if (listed.includes(vip) || !isAddress(address)) return true;
+    return vipRefusal(address, pool.ranges, explicitVipCidrs) === undefined;
+  });
 }
 
 /**

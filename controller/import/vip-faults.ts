@@ -12,7 +12,7 @@ export type VipFaults = ReadonlyMap<string, VipFault>;
 
 /** What decides whether VIPs work. */
 export interface VipRules {
-  readonly pool: Pick<VipPool, "ranges">;
+  readonly pool: VipPool;
   /** Ranges besides those of the pool in which agents accept VIPs. */
   readonly explicitVipCidrs: readonly Cidr[];
   /** Why a VIP (`Address.text`) is not this import's; undefined if it is, or can be. */

@@ -131,6 +131,8 @@ export interface ImportFact {
   readonly headless: boolean;
   /** Valid or not: explicit values are not changed. */
   readonly ips: readonly string[];
+  /** `ANNOTATION_PREVIOUS_IPS`; none of a user-managed import. */
+  readonly previousIps: readonly string[];
   readonly families: readonly Family[];
   readonly ports: readonly ServicePort[];
   readonly tiers: TierPolicy;

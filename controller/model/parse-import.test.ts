@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT } from "../../api/keys.ts";
+import { ANNOTATION_AUTHORED, ANNOTATION_IMPORT, ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
 import { forAll } from "../../test/generators/for-all.ts";
 import { parseExport } from "./parse-export.ts";
 import { parseImport } from "./parse-import.ts";
@@ -20,7 +20,7 @@ const IMPORT = {
     namespace: "demo",
     name: "serve",
     generation: 3,
-    annotations: { [ANNOTATION_IMPORT]: "adopted" },
+    annotations: { [ANNOTATION_IMPORT]: "adopted", [ANNOTATION_PREVIOUS_IPS]: "242.0.0.1" },
   },
   spec: {
     type: "ClusterSetIP",
@@ -42,6 +42,7 @@ test("parses all fields of an import that the controller uses", () => {
       origin: "adopted",
       headless: false,
       ips: ["241.0.0.1"],
+      previousIps: ["242.0.0.1"],
       families: ["IPv4"],
       ports: [{ name: "", protocol: "TCP", port: 80, appProtocol: "http" }],
       tiers: {},
@@ -51,9 +52,13 @@ test("parses all fields of an import that the controller uses", () => {
   });
 });
 
-test("a minimal user-managed import has no origin", () => {
+test("a minimal user-managed import has no origin, and no previous VIPs", () => {
   const { fact } = parseImport({
-    metadata: { namespace: "demo", name: "serve" },
+    metadata: {
+      namespace: "demo",
+      name: "serve",
+      annotations: { [ANNOTATION_PREVIOUS_IPS]: "242.0.0.1" },
+    },
     spec: { type: "ClusterSetIP", ports: [{ port: 80 }] },
   });
   assert.deepEqual(fact, {
@@ -62,6 +67,7 @@ test("a minimal user-managed import has no origin", () => {
     authored: '{"type":"ClusterSetIP","ports":[{"port":80}]}',
     headless: false,
     ips: [],
+    previousIps: [],
     families: [],
     ports: [{ name: "", protocol: "TCP", port: 80 }],
     tiers: {},

@@ -1,5 +1,10 @@
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { ANNOTATION_AUTHORED, ANNOTATION_EXPORTS, ANNOTATION_IMPORT } from "../../api/keys.ts";
+import {
+  ANNOTATION_AUTHORED,
+  ANNOTATION_EXPORTS,
+  ANNOTATION_IMPORT,
+  ANNOTATION_PREVIOUS_IPS,
+} from "../../api/keys.ts";
 import { isClusterId, isLabelName, type ObjectKey } from "../../api/names.ts";
 import { Complaints } from "../../api/parse/complaints.ts";
 import { field, fieldAt, isFields } from "../../api/parse/fields.ts";
@@ -12,6 +17,8 @@ import { generationOf, parseConditions } from "./parse-status.ts";
 
 /** Characters of a stored spec; annotations have 256 KiB. */
 const MOST_AUTHORED = 65_536;
+/** One of each family. */
+const MOST_PREVIOUS_IPS = 2;
 
 /**
  * Parses a ServiceImport (v1alpha1 or v1beta1). No fact for an invalid name or type; other invalid parts are left
@@ -41,6 +48,7 @@ function factOf(object: unknown, key: ObjectKey, complaints: Complaints): Import
     ...(authored !== undefined && { authored }),
     headless: type === "Headless",
     ips: listOf(field(spec, "ips"), isText),
+    previousIps: previousIpsOf(object, origin),
     families: [...new Set(listOf(field(spec, "ipFamilies"), isFamily))],
     ports: parseServicePorts(field(spec, "ports"), "spec.ports", "import", complaints),
     // The agents report what is invalid.
@@ -48,6 +56,12 @@ function factOf(object: unknown, key: ObjectKey, complaints: Complaints): Import
     clusters: clustersOf(object),
     conditions: parseConditions(object),
   };
+}
+
+function previousIpsOf(object: unknown, origin: unknown): string[] {
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_PREVIOUS_IPS);
+  const isOurs = origin === "created" || origin === "adopted";
+  return isOurs && isText(text) ? text.split(",", MOST_PREVIOUS_IPS) : [];
 }
 
 function authoredOf(object: unknown, origin: unknown): string | undefined {

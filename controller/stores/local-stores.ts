@@ -109,11 +109,12 @@ export class LocalStores {
       parse: parseImport,
       written: true,
       changed: ({ key, fact, isOwnWrite }) => {
-        events.taken(`ServiceImport ${key}`, fact?.ips ?? []);
+        const ips = [...(fact?.ips ?? []), ...(fact?.previousIps ?? [])];
+        events.taken(`ServiceImport ${key}`, ips);
         if (!isOwnWrite) dirty("import", keyOf(key));
         // Its tiers are the failover's, whoever wrote them.
         dirty("failover", keyOf(key));
-        const vips = fact === undefined || fact.headless ? [] : canonicalAddresses(fact.ips);
+        const vips = fact === undefined || fact.headless ? [] : canonicalAddresses(ips);
         for (const other of this.vipHolders.claim(keyOf(key), vips)) dirty("import", other);
       },
       problems,

@@ -63,7 +63,8 @@ export function schema(): Schema {
         create: FLAG,
         readers: { type: "array", items: CLUSTER_ID, uniqueItems: true },
       }),
-      clustersetCIDRs: { ...CIDRS, maxItems: 2 },
+      // Two of each family, while they change.
+      clustersetCIDRs: { ...CIDRS, maxItems: 4 },
       explicitVIPCIDRs: CIDRS,
       ipv6Only: FLAG,
       imagePullSecrets: OBJECTS,

@@ -128,6 +128,7 @@ export const PLAN: readonly Row[] = [
   kernel("{conntrack,unanswered,restore}", 30),
   kernel("killed", 15, { random: true }),
   kernel("{agent,affinity,preflight,moving,health-table}", 15),
+  kernel("range-change", 60, { skip: LEGACY }),
   kernel("silence", 30, { skip: LEGACY }),
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),

@@ -66,6 +66,12 @@ test("a user without the verb cannot choose or change an import's address, and c
   await c1.plane.admin.apply(imports("own", ["241.0.0.7"]));
   await apply(imports("own", ["241.0.0.7"]));
   await assert.rejects(apply(imports("own", ["241.0.0.8"])), /set-ips/);
+  const previous = (ips: string) => {
+    const annotations = { "clusterset-proxy.io/previous-ips": ips };
+    return tenant.patch(imports("own", []) as never, { metadata: { annotations } });
+  };
+  await assert.rejects(previous("241.0.0.8"), /set-ips/);
+  await previous("241.0.0.7");
   await tenant.patch(imports("own", []) as never, { spec: { ips: null } });
 });
 

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { FAMILIES } from "../../api/address.ts";
+import { ofFamily } from "../../api/cidr.ts";
 import { BACKENDS } from "../backends.ts";
 import { cidr, nodeFact } from "../generators/facts.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
@@ -19,15 +21,16 @@ const NODE = nodeFact({ explicitVipCidrs: [cidr("198.51.100.0/24")] });
 const PLAN = [...planOf(modelOf(OBJECTS, NODE), NODE)];
 
 for (const backend of BACKENDS) {
-  for (const clusterSetCidr of NODE.clusterSetCidrs) {
-    const { family } = clusterSetCidr;
+  for (const family of FAMILIES) {
+    const clusterSetCidrs = ofFamily(NODE.clusterSetCidrs, family);
     describe(`a drift check after a change by another program, ${backend.title}, ${family}`, () => {
       let lab: Lab;
       let programmer: Programmer;
       const services = PLAN.map(
         ([key, all]) => [key, all.filter((service) => service.family === family)] as const,
       );
-      const repair = () => programmer.hold({ clusterSetCidr, config: {}, services, afresh: true });
+      const repair = () =>
+        programmer.hold({ family, clusterSetCidrs, config: {}, services, afresh: true });
       before(async () => {
         lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
         programmer = await Programmer.start(lab, lab.node("c1", "n1"), backend);

@@ -19,9 +19,9 @@ import { openBackend, removeAll } from "./open-backend.ts";
 const [, , title = "", word = "", seed = "", numRuns = ""] = process.argv;
 const tested = backendTitled(title);
 const family = FAMILIES.find((one) => one === word) ?? assert.fail(word);
-const { clusterSetCidr, masquerade } = optionsOf(family);
+const { clusterSetCidrs, masquerade } = optionsOf(family);
 const pure = tested.pure(family);
-const backend = await openBackend(tested, clusterSetCidr, {
+const backend = await openBackend(tested, family, clusterSetCidrs, {
   masquerade: masquerade.mode,
   podCidrs: masquerade.podCidrs,
 });
@@ -133,8 +133,8 @@ for (const steps of fc.sample(anySteps, { seed: Number(seed), numRuns: Number(nu
   model = new Model();
   await passAll();
   for (const step of steps) await play(step);
-  assert.ok((await removeAll(tested, clusterSetCidr)) > 0);
-  assert.equal(await removeAll(tested, clusterSetCidr), 0, "a second removal deletes nothing");
+  assert.ok((await removeAll(tested, ...clusterSetCidrs)) > 0);
+  assert.equal(await removeAll(tested, ...clusterSetCidrs), 0, "a second removal deletes nothing");
   await passAll();
   await assertAsFromScratch();
   // The same events in reverse, in one step.
@@ -143,6 +143,6 @@ for (const steps of fc.sample(anySteps, { seed: Number(seed), numRuns: Number(nu
   await passAll();
   await assertAsFromScratch();
 }
-await removeAll(tested, clusterSetCidr);
+await removeAll(tested, ...clusterSetCidrs);
 await backend.close();
 console.log(JSON.stringify({ states, faults }));

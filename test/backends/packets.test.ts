@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { FAMILIES } from "../../api/address.ts";
+import { ofFamily } from "../../api/cidr.ts";
 import { PACKET_BACKENDS, packetCasesOf } from "../backends.ts";
 import { homeFact } from "../packets/address-plan.ts";
 import type { PacketCase } from "../packets/packet-case.ts";
@@ -43,12 +45,17 @@ async function program(one: PacketCase, programmer: Programmer): Promise<void> {
   const node = one.node(homeFact());
   const plan = planOf(modelOf(one.objects, node), node);
   const config = { masquerade: one.masquerade, podCidrs: node.podCidrs };
-  for (const clusterSetCidr of node.clusterSetCidrs) {
-    const { family } = clusterSetCidr;
+  for (const family of FAMILIES) {
+    const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
     const services = [...plan].map(
       ([key, all]) => [key, all.filter((service) => service.family === family)] as const,
     );
-    const { left, writesLeft } = await programmer.hold({ clusterSetCidr, config, services });
+    const { left, writesLeft } = await programmer.hold({
+      family,
+      clusterSetCidrs,
+      config,
+      services,
+    });
     // Draining objects may be deleted at any time, when their last connection ends.
     assert.equal(writesLeft, 0, left);
   }

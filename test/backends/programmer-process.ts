@@ -21,12 +21,12 @@ interface Site {
 const backends = new Map<string, Promise<AnyBackend>>();
 const sites = new Map<string, Site>();
 
-async function siteOf({ clusterSetCidr, config, afresh }: Hold): Promise<Site> {
-  const key = JSON.stringify([clusterSetCidr, config]);
-  const opening = backends.get(key) ?? openBackend(tested, clusterSetCidr, config);
+async function siteOf({ family, clusterSetCidrs, config, afresh }: Hold): Promise<Site> {
+  const key = JSON.stringify([clusterSetCidrs, config]);
+  const opening = backends.get(key) ?? openBackend(tested, family, clusterSetCidrs, config);
   backends.set(key, opening);
   const backend = await opening;
-  const known = afresh ? undefined : sites.get(clusterSetCidr.family);
+  const known = afresh ? undefined : sites.get(family);
   return { backend, state: known?.state ?? (await backend.read()) };
 }
 
@@ -40,10 +40,10 @@ async function hold(request: Hold): Promise<Held> {
   };
   const tx = transaction(site.state);
   // If writing fails, the state is unknown.
-  sites.delete(request.clusterSetCidr.family);
+  sites.delete(request.family);
   if (!tx.empty) await backend.apply(tx, site.state);
   const left = transaction(await backend.read());
-  sites.set(request.clusterSetCidr.family, site);
+  sites.set(request.family, site);
   return { done: String(tx), left: String(left), writesLeft: left.writes };
 }
 

@@ -12,11 +12,13 @@ import type { TestedBackend } from "./tested-backend.ts";
 
 const PROCESS = fileURLToPath(new URL("programmer-process.ts", import.meta.url));
 
-/** The desired services of the range's family. */
+/** The desired services of one family. */
 export interface Hold {
   readonly kind: "hold";
   readonly services: readonly (readonly [ObjectKey, readonly VirtualService[]])[];
-  readonly clusterSetCidr: Cidr;
+  /** Of the family. */
+  readonly clusterSetCidrs: readonly Cidr[];
+  readonly family: Family;
   readonly config: Partial<BackendConfig>;
   /** True to read the kernel first, as after drift or a start. */
   readonly afresh?: boolean;

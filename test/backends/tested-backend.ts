@@ -2,6 +2,7 @@ import type { Transaction } from "../../agent/backends/backend.ts";
 import type { BackendConfig } from "../../agent/backends/backend-kind.ts";
 import type { BackendName } from "../../agent/backends/names.ts";
 import type { Family } from "../../api/address.ts";
+import type { Cidr } from "../../api/cidr.ts";
 import type { Protocol } from "../../api/protocol.ts";
 import type { Lab } from "../lab/lab.ts";
 import type { Namespace } from "../lab/namespace.ts";
@@ -47,8 +48,8 @@ export interface TestedBackend {
   readonly flags: readonly string[];
   /** The same, for tests that open the backend without an agent. */
   readonly config: Partial<BackendConfig>;
-  /** The pure part of the backend, and a model of the kernel. */
-  readonly pure: (family: Family) => AnyPure;
+  /** The pure part of the backend, and a model of the kernel; with the ClusterSet CIDRs of `nodeFact`, if there are no others. */
+  readonly pure: (family: Family, ranges?: readonly Cidr[]) => AnyPure;
   /** A model of the kernel of a node that the backend has programmed, for packets. */
   readonly program: (programming: Programming) => Traced;
   /** A flow of the packet table as this backend forwards it. */

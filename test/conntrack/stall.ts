@@ -27,7 +27,7 @@ const add = ({ seconds, deleted }: CleanupResult) => {
 };
 const follower = new ConntrackFollower({
   family: "IPv4",
-  range,
+  ranges: [range],
   tables: [way === "netlink" ? new NetlinkTable() : new ToolTable()],
   clock: systemClock,
   random: Math.random,

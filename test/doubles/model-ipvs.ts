@@ -12,8 +12,9 @@ import {
 import type { IpvsTransaction, Step } from "../../agent/backends/ipvs/transaction.ts";
 import { type ServiceKey, serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Command } from "../../agent/system/ipvs/object.ts";
+import type { Family } from "../../api/address.ts";
 import { isAddress, parseAddress } from "../../api/address.ts";
-import { type Cidr, contains } from "../../api/cidr.ts";
+import { type Cidr, containsAny } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
 
 interface ModelDestination {
@@ -55,10 +56,13 @@ export class ModelIpvs {
   readonly vips = new Set<string>();
   /** Our tables, by family and name. */
   tables: ReadonlyMap<string, ModelTable> = new Map();
-  readonly #clusterSetCidr: Cidr;
+  readonly #family: Family;
+  /** Of the agent that reads it. */
+  clusterSetCidrs: readonly Cidr[];
 
-  constructor(clusterSetCidr: Cidr) {
-    this.#clusterSetCidr = clusterSetCidr;
+  constructor(family: Family, clusterSetCidrs: readonly Cidr[]) {
+    this.#family = family;
+    this.clusterSetCidrs = clusterSetCidrs;
   }
 
   /**
@@ -115,9 +119,8 @@ export class ModelIpvs {
 
   /** Whether servers on an address are read back: because of its range, the device or the guard's set. */
   #isOnOurs(hex: string): boolean {
-    const { family } = this.#clusterSetCidr;
     const known = this.vips.has(hex) || this.guard?.sets.explicit.has(hex) === true;
-    return known || contains(this.#clusterSetCidr, { family, text: "", hex });
+    return known || containsAny(this.clusterSetCidrs, { family: this.#family, text: "", hex });
   }
 
   /** Destinations of new connections. */

@@ -26,6 +26,7 @@ export function serviceImport(spec: Fields = {}, metadata: Fields = {}): Fields 
   };
 }
 
+const PREVIOUS = "clusterset-proxy.io/previous-ips";
 const UDP = "clusterset-proxy.io/udp";
 const ON_DEATH = "clusterset-proxy.io/on-endpoint-death";
 const HEALTH = "clusterset-proxy.io/health";
@@ -53,6 +54,21 @@ function port(change: unknown, problem: ParserCase["problems"][number]) {
 /** One VIP that is wrong, before one that is good and must stay. */
 function vip(text: unknown, reason: Reason) {
   return spec({ ips: [text, "241.0.0.9"] }, { vips: ["241.0.0.9"] }, `${reason} spec.ips[0]`);
+}
+
+/** Previous VIPs, beside the one of the spec. */
+function previous(
+  text: unknown,
+  previousVips: readonly string[],
+  ...reasons: readonly (readonly [Reason, index?: number])[]
+) {
+  const vips = { vips: ["241.0.0.10", ...previousVips], previousVips };
+  const field = `metadata.annotations[${PREVIOUS}]`;
+  const problems = reasons.map(
+    ([reason, i]) => `${reason} ${field}${i === undefined ? "" : `[${i}]`}` as const,
+  );
+  const fact = previousVips.length === 0 ? {} : vips;
+  return metadata({ annotations: { [PREVIOUS]: text } }, fact, ...problems);
 }
 
 /** A value as the name of a test. */
@@ -137,6 +153,22 @@ export const IMPORT_CASES: readonly ParserCase[] = [
   ),
   metadata({ creationTimestamp: null }, {}),
 
+  previous("242.0.0.10", ["242.0.0.10"]),
+  previous("242.0.0.10,fd00::9", ["242.0.0.10", "fd00::9"]),
+  previous("242.0.0.10,241.0.0.10", ["242.0.0.10"]),
+  previous("241.0.0.10", []),
+  previous(null, []),
+  previous("", [], ["invalid-address", 0]),
+  previous("010.0.0.1,242.0.0.10", ["242.0.0.10"], ["invalid-address", 0]),
+  previous("242.0.0.1,242.0.0.2,242.0.0.3", ["242.0.0.1", "242.0.0.2"], ["too-many-vips"]),
+  previous(
+    ",".repeat(100_000),
+    [],
+    ["too-many-vips"],
+    ["invalid-address", 0],
+    ["invalid-address", 1],
+  ),
+  previous(5, [], ["invalid-object"]),
   metadata({ annotations: { [ON_DEATH]: "reset" } }, { onEndpointDeath: "reset" }),
   metadata({ annotations: { [ON_DEATH]: "keep" } }, {}),
   metadata({ annotations: { [ON_DEATH]: null } }, {}),

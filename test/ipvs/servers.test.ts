@@ -16,7 +16,8 @@ describe("virtual servers in the kernel", () => {
   const servers = async () => (await node().exec(["ipvsadm", "-Sn"])).trim().split("\n");
   const hold = (service: VirtualService) =>
     programmer.hold({
-      clusterSetCidr: cidr("241.0.0.0/8"),
+      family: "IPv4",
+      clusterSetCidrs: [cidr("241.0.0.0/8")],
       config: {},
       services: [["demo/serve", [service]]],
     });

@@ -75,9 +75,9 @@ class Site {
     const services = [...planOf(modelOf(OBJECTS, NODE), NODE)].map(
       ([key, all]) => [key, all.filter(({ family }) => family === this.#family)] as const,
     );
-    const clusterSetCidr = this.#range;
     const held = await this.#programmer.hold({
-      clusterSetCidr,
+      family: this.#range.family,
+      clusterSetCidrs: [this.#range],
       config: {},
       services,
       afresh: true,

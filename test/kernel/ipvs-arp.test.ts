@@ -14,7 +14,7 @@ const [NODE, OTHER, NEIGHBOUR] = ["192.0.2.1", "198.51.100.1", "192.0.2.2"];
 const EXPLICIT_HEX = "cb007107";
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
 const SETS = { ...noSets(), explicit: new Set([EXPLICIT_HEX]) };

@@ -21,7 +21,7 @@ const LONGEST = `${"n".repeat(63)}/${"s".repeat(63)}`;
 
 function optionsOf(family: Family, mode: (typeof MASQUERADES)[number] = "none"): GuardOptions {
   const podCidrs = [cidr("10.1.0.0/16"), cidr("10.9.0.0/16"), cidr("fd00:10:1::/48")];
-  return { family, clusterSetCidr: cidr(RANGES[family]), masquerade: { mode, podCidrs } };
+  return { family, clusterSetCidrs: [cidr(RANGES[family])], masquerade: { mode, podCidrs } };
 }
 
 function setsOf(family: Family): GuardSets {

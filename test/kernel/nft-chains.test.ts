@@ -10,7 +10,7 @@ const SCRIPT = `
   const { NftablesBackend } = await import("${ROOT}/agent/backends/nftables/backend.ts");
   const { cidr } = await import("${ROOT}/test/generators/facts.ts");
   const { virtualService } = await import("${ROOT}/test/generators/services.ts");
-  const options = { family: "IPv4", clusterSetCidr: cidr("241.0.0.0/8"), masquerade: { mode: "none", podCidrs: [] }, remembers: true };
+  const options = { family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")], masquerade: { mode: "none", podCidrs: [] }, remembers: true };
   const shares = [{ cluster: "c1", weight: 1 }, { cluster: "c2", weight: 9 }];
   const endpoint = (address, cluster) => ({ address, port: 80, cluster, maybeHere: false });
   const scaled = (size) => virtualService({ importKey: "demo/web", portName: "http", port: 80, vips: ["241.0.0.1"], tier: "remainder", shares,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { iptables } from "../backends/iptables.ts";
 import { Programmer } from "../backends/programmer.ts";
@@ -36,8 +37,7 @@ test("the kernel counts each COMMIT of ours once, and each command of another pr
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
   const node = lab.node("c1", "n1");
   const programmer = await Programmer.start(lab, node, iptables("nft"));
-  const [clusterSetCidr] = NODE.clusterSetCidrs;
-  assert.ok(clusterSetCidr);
+  const hold = { family: "IPv4", clusterSetCidrs: ofFamily(NODE.clusterSetCidrs, "IPv4") } as const;
   const states: (readonly (readonly [ObjectKey, readonly string[]])[])[] = [
     [["shop/web", ["10.1.0.1"]]],
     [
@@ -54,7 +54,7 @@ test("the kernel counts each COMMIT of ours once, and each command of another pr
   let before = await generation(node);
   for (const state of states) {
     const services = servicesOf(new Map(state));
-    const { done } = await programmer.hold({ clusterSetCidr, config: {}, services });
+    const { done } = await programmer.hold({ ...hold, config: {}, services });
     const commits = done.match(/^COMMIT$/gm) ?? [];
     const after = await generation(node);
     assert.equal(after - before, commits.length, done);

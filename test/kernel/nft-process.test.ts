@@ -11,7 +11,7 @@ import { Lab } from "../lab/lab.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "off-cluster", podCidrs: [cidr("10.1.0.0/16")] },
 };
 const NONE: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };

@@ -33,7 +33,7 @@ keepHeapSmall();
 const RANGE = cidr("241.0.0.0/8");
 const POLICY = { mode: "none", podCidrs: [] } as const;
 
-const OPTIONS = { family: "IPv4", clusterSetCidr: RANGE, masquerade: POLICY } as const;
+const OPTIONS = { family: "IPv4", clusterSetCidrs: [RANGE], masquerade: POLICY } as const;
 /** Rules, IPVS commands or elements of the largest transaction. */
 let largest = 0;
 
@@ -96,7 +96,7 @@ const limits: RuleLimits = {
   maxRules: Number(FLAGS.maxRules.default),
 };
 const follower = new ConntrackFollower({
-  ...{ family: "IPv4", range: RANGE, clock, random: Math.random },
+  ...{ family: "IPv4", ranges: [RANGE], clock, random: Math.random },
   tables: [],
   events: new ConntrackObserver(log, metrics),
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { finished } from "../../agent/backends/backend.ts";
+import { ofFamily } from "../../api/cidr.ts";
 import { FakeIptablesBackend } from "../doubles/iptables/backend.ts";
 import type { FakeIptables } from "../doubles/iptables/iptables.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
@@ -18,11 +19,9 @@ const OBJECTS = [
   importObject("shop/none", ["241.0.0.11"], [HTTP]),
 ];
 const node = homeFact();
-const clusterSetCidr = node.clusterSetCidrs.find(({ family }) => family === "IPv4");
-assert.ok(clusterSetCidr);
 const OPTIONS = {
   family: "IPv4",
-  clusterSetCidr,
+  clusterSetCidrs: ofFamily(node.clusterSetCidrs, "IPv4"),
   masquerade: { mode: "none", podCidrs: node.podCidrs },
 } as const;
 

@@ -5,13 +5,13 @@ import { IpvsRuleset } from "../../agent/backends/ipvs/ruleset.ts";
 import { destinationKey, destinationText } from "../../agent/backends/ipvs/state.ts";
 import { serviceKey } from "../../agent/backends/nft/service-key.ts";
 import type { Address } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
+import { contains, ofFamily } from "../../api/cidr.ts";
 import { isProtocol } from "../../api/protocol.ts";
 import { ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import type { Packet } from "./packet.ts";
-import { clusterSetCidrOf, type Programming, setAll } from "./rendered.ts";
+import { type Programming, setAll } from "./rendered.ts";
 import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
 
 /** The endpoint of each client, by client and virtual server. */
@@ -30,10 +30,10 @@ interface Headers {
 
 /** A model of the kernel that an agent with IPVS has programmed, and a tracer through its guard and virtual servers. */
 export function programIpvs({ services, family, node, masquerade }: Programming): Traced {
-  const clusterSetCidr = clusterSetCidrOf(node, family);
+  const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const options = { family, clusterSetCidr, masquerade: policy };
-  const kernel = new ModelIpvs(clusterSetCidr);
+  const options = { family, clusterSetCidrs, masquerade: policy };
+  const kernel = new ModelIpvs(family, clusterSetCidrs);
   const write = (desired: Programming["services"]) => {
     const ruleset = new IpvsRuleset("rr");
     setAll(ruleset, desired, family);

@@ -5,12 +5,12 @@ import { NftablesRuleset } from "../../agent/backends/nftables/ruleset.ts";
 import { destination } from "../../agent/plan/virtual-service.ts";
 import { numberText } from "../../agent/system/nftables/text.ts";
 import { type Address, addressFromHex } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
+import { contains, ofFamily } from "../../api/cidr.ts";
 import { ModelNftables } from "../doubles/model-nftables.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
 import type { Packet } from "./packet.ts";
-import { clusterSetCidrOf, type Programming, setAll } from "./rendered.ts";
+import { type Programming, setAll } from "./rendered.ts";
 import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
 
 /** What the kernel remembers: the set `clients`, and which hash a client's address has. */
@@ -42,9 +42,9 @@ type Ending = "accept" | "drop" | "masquerade" | { readonly reject: string } | u
 
 /** A model of the kernel that an agent with nftables has programmed, and a tracer through its rules and sets. */
 export function programNftables({ services, family, node, masquerade }: Programming): Traced {
-  const clusterSetCidr = clusterSetCidrOf(node, family);
+  const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const options = { family, clusterSetCidr, masquerade: policy, remembers: true };
+  const options = { family, clusterSetCidrs, masquerade: policy, remembers: true };
   const kernel = new ModelNftables();
   const write = (desired: Programming["services"]) => {
     const ruleset = new NftablesRuleset();

@@ -9,7 +9,7 @@ import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
-import type { Cidr } from "../../api/cidr.ts";
+import { ofFamily } from "../../api/cidr.ts";
 import { parseIpAddress } from "../../api/parse/parse-ip-address.ts";
 import type { Problem } from "../../api/problem.ts";
 import { problemText } from "../../api/problem.ts";
@@ -56,13 +56,6 @@ export function planOf(model: Model, node: NodeFact): Services {
   return services;
 }
 
-/** The ClusterSet CIDR of a family; throws if the node has none. */
-export function clusterSetCidrOf({ clusterSetCidrs }: NodeFact, family: Family): Cidr {
-  const found = clusterSetCidrs.find((cidr) => cidr.family === family);
-  if (found === undefined) throw new Error(`no ClusterSet CIDR of ${family}`);
-  return found;
-}
-
 /** Sets the services of one family in a ruleset. */
 export function setAll(
   ruleset: Pick<Ruleset<unknown>, "set">,
@@ -82,9 +75,9 @@ export function wanted(
   node: NodeFact,
   masquerade: Masquerade,
 ): Changes {
-  const clusterSetCidr = clusterSetCidrOf(node, family);
+  const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
   const policy = { mode: masquerade, podCidrs: node.podCidrs };
-  const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade: policy });
+  const ruleset = new IptablesRuleset({ family, clusterSetCidrs, masquerade: policy });
   setAll(ruleset, services, family);
   return finished(ruleset.take());
 }

@@ -84,9 +84,9 @@ export class TracedStage implements Stage {
   async [Symbol.asyncDispose](): Promise<void> {}
 
   #newRuleset(): IptablesRuleset {
-    const clusterSetCidr = cidr("241.0.0.0/8");
+    const clusterSetCidrs = [cidr("241.0.0.0/8")];
     const masquerade = { mode: "none", podCidrs: [] } as const;
-    return new IptablesRuleset({ family: "IPv4", clusterSetCidr, masquerade });
+    return new IptablesRuleset({ family: "IPv4", clusterSetCidrs, masquerade });
   }
 
   #observe(): void {

@@ -37,6 +37,8 @@ export class MemoryCluster {
   readonly server: MemoryApiServer;
   readonly log: readonly string[];
   readonly metrics = new ControllerMetrics();
+  /** `--clusterset-cidr` of the next replica. */
+  ranges = "241.0.0.0/24";
   /** More flags of the next replica. */
   flags: readonly string[] = [];
   readonly #world: ControllerWorld;
@@ -80,7 +82,7 @@ export class MemoryCluster {
     const flags = [
       ["--kubeconfig", "memory"],
       ["--cluster-id", this.id],
-      ["--clusterset-cidr", "241.0.0.0/24"],
+      ["--clusterset-cidr", this.ranges],
       ["--lease-duration", `${this.#world.leaseSeconds}s`],
       ...(hub === undefined
         ? []

@@ -61,10 +61,10 @@ export class PreflightStage {
   /** Programs the node as the agent does when it has these services, or none. */
   async guard(services: readonly VirtualService[] = []): Promise<void> {
     for (const range of this.#ranges) {
-      const clusterSetCidr = cidr(range);
+      const { family } = cidr(range);
       const backend = new IptablesBackend({
-        family: clusterSetCidr.family,
-        clusterSetCidr,
+        family,
+        clusterSetCidrs: [cidr(range)],
         flavour: this.#flavour,
         masquerade: { mode: "none", podCidrs: [] },
         within: this.#node.within,
@@ -72,7 +72,7 @@ export class PreflightStage {
       });
       const state = await backend.read();
       const ruleset = backend.ruleset();
-      for (const service of services.filter(({ family }) => family === clusterSetCidr.family)) {
+      for (const service of services.filter((one) => one.family === family)) {
         ruleset.set(service.importKey, [service]);
       }
       const tx = finished(backend.diff(state, finished(ruleset.take())));

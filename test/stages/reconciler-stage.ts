@@ -22,6 +22,8 @@ export class ReconcilerStage {
   readonly wanted = new Map<ObjectKey, readonly VirtualService[]>();
   /** Imports without a slice. */
   readonly silent = new Set<ObjectKey>();
+  /** Services whose VIPs flags do not allow. */
+  readonly refused = new Map<ObjectKey, readonly VirtualService[]>();
   readonly passes: Reconciliation[] = [];
   readonly failures: Failure[] = [];
   readonly drifts: Drifted[] = [];
@@ -37,7 +39,7 @@ export class ReconcilerStage {
   readonly reconciler = new Reconciler({
     family: "IPv4",
     backend: this.backend,
-    desired: desiredOf(this.wanted, this.silent),
+    desired: desiredOf(this.wanted, this.silent, this.refused),
     limits: async () => this.limits,
     follower: {
       proposed: (key, services) => this.followed.push(`${key} ${services.length}`),
@@ -55,7 +57,10 @@ export class ReconcilerStage {
       tried: ({ accepted }) => this.trials.push(accepted),
       quarantined: (change) => this.quarantined.set(nameOf(change), change.reason),
       unquarantined: (change) => this.quarantined.delete(nameOf(change)),
-      retained: ({ services, of }) => this.retained.push(`retained ${services} of ${of}`),
+      retained: ({ services, of, forMs }) => {
+        const why = forMs === undefined ? ", not allowed" : "";
+        this.retained.push(`retained ${services} of ${of}${why}`);
+      },
       released: ({ services }) => this.retained.push(`released ${services}`),
     },
   });

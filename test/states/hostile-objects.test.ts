@@ -10,7 +10,7 @@ import { parseSlice } from "../../agent/model/parse-slice.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FAMILIES } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
+import { containsAny, ofFamily } from "../../api/cidr.ts";
 import { problemText } from "../../api/problem.ts";
 import { address, nodeFact } from "../generators/facts.ts";
 import { serviceImport } from "../generators/hostile-imports.ts";
@@ -97,10 +97,9 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
         if (slice !== undefined) model.setSlice(slice, 0);
       }
       for (const family of FAMILIES) {
-        const clusterSetCidr = node.clusterSetCidrs.find((cidr) => cidr.family === family);
-        assert.ok(clusterSetCidr);
+        const clusterSetCidrs = ofFamily(node.clusterSetCidrs, family);
         const masquerade = { mode: "off-cluster", podCidrs: node.podCidrs } as const;
-        const ruleset = new IptablesRuleset({ family, clusterSetCidr, masquerade });
+        const ruleset = new IptablesRuleset({ family, clusterSetCidrs, masquerade });
         const services: VirtualService[] = [];
         for (const key of model.keys()) {
           const view = model.view(key);
@@ -114,7 +113,7 @@ test("for any object, iptables-restore gets only lines of our grammar, in the ri
         assert.deepEqual(foreignLines(text), []);
         assert.equal(count(text, / -j DNAT /), meantEndpointRules(services));
         const entries = meantEntries(services, () => true);
-        const isExplicit = (vip: string) => !contains(clusterSetCidr, address(vip));
+        const isExplicit = (vip: string) => !containsAny(clusterSetCidrs, address(vip));
         assert.equal(count(text, / --dport /), entries + meantEntries(services, isExplicit));
         assert.equal(count(text, /^\*/), 2);
         assert.equal(count(text, /^COMMIT$/), 2);

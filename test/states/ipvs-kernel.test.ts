@@ -9,7 +9,7 @@ import { type Changes, draining, vipOf } from "../../agent/backends/ipvs/state.t
 import type { IpvsTransaction } from "../../agent/backends/ipvs/transaction.ts";
 import { Model } from "../../agent/model/model.ts";
 import { FAMILIES, type Family } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
+import { containsAny } from "../../api/cidr.ts";
 import { ModelIpvs, Refusal } from "../doubles/model-ipvs.ts";
 import { anyEvent, applyEvent, type Event } from "../generators/histories.ts";
 import { fromScratch, optionsOf, pureIpvs, setImport } from "./replay.ts";
@@ -84,7 +84,7 @@ class Site {
   #state;
 
   constructor(family: Family) {
-    this.kernel = new ModelIpvs(optionsOf(family).clusterSetCidr);
+    this.kernel = new ModelIpvs(family, optionsOf(family).clusterSetCidrs);
     this.#family = family;
     this.#pure = pureIpvs(family);
     this.#ruleset = this.#pure.ruleset();
@@ -139,7 +139,7 @@ class Site {
 
   /** The external changes that a drift check finds. */
   drift(): readonly unknown[] {
-    return compare(this.#state, this.kernel.read(), optionsOf(this.#family).clusterSetCidr);
+    return compare(this.#state, this.kernel.read(), optionsOf(this.#family));
   }
 
   assertAsFromScratch(): void {
@@ -157,9 +157,9 @@ class Site {
   /** The invariants between two steps: no address without a guard, and no admitted connection without a destination. */
   assertPromises(): void {
     const { guard, vips } = this.kernel;
-    const { clusterSetCidr } = optionsOf(this.#family);
+    const { clusterSetCidrs } = optionsOf(this.#family);
     for (const vip of this.harmed ? [] : vips) {
-      const inside = contains(clusterSetCidr, { family: this.#family, text: "", hex: vip });
+      const inside = containsAny(clusterSetCidrs, { family: this.#family, text: "", hex: vip });
       assert.ok(guard !== undefined, "an address, and no guard");
       assert.ok(inside || guard.sets.explicit.has(vip), `the guard does not know ${vip}`);
     }

@@ -14,6 +14,7 @@ import type { NftablesTransaction } from "../../agent/backends/nftables/transact
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { Family } from "../../api/address.ts";
+import { type Cidr, ofFamily } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import { stateOf } from "../doubles/iptables/backend.ts";
 import { FakeIptables } from "../doubles/iptables/iptables.ts";
@@ -60,16 +61,18 @@ export interface Pure<
 export type AnyPure = Pure<any, any, any>;
 
 /** What the guard and the masquerade of a family depend on. */
-export function optionsOf(family: Family) {
-  const clusterSetCidr = NODE.clusterSetCidrs.find((cidr) => cidr.family === family);
-  assert.ok(clusterSetCidr);
+export function optionsOf(family: Family, ranges = NODE.clusterSetCidrs) {
+  const clusterSetCidrs = ofFamily(ranges, family);
   const masquerade = { mode: "remote", podCidrs: NODE.podCidrs } as const;
-  return { family, clusterSetCidr, masquerade };
+  return { family, clusterSetCidrs, masquerade };
 }
 
-export function pureIptables(family: Family): Pure<Tables.KernelState, Tables.Changes> {
+export function pureIptables(
+  family: Family,
+  ranges?: readonly Cidr[],
+): Pure<Tables.KernelState, Tables.Changes> {
   return {
-    ruleset: () => new IptablesRuleset(optionsOf(family)),
+    ruleset: () => new IptablesRuleset(optionsOf(family, ranges)),
     empty: () => ({ chains: new Map(), jumps: [] }),
     diff: iptables.diff,
     kernel: () => {
@@ -84,21 +87,25 @@ export function pureIptables(family: Family): Pure<Tables.KernelState, Tables.Ch
   };
 }
 
-export function pureIpvs(family: Family): Pure<state.KernelState, state.Changes, IpvsTransaction> {
-  const options = optionsOf(family);
+export function pureIpvs(
+  family: Family,
+  ranges?: readonly Cidr[],
+): Pure<state.KernelState, state.Changes, IpvsTransaction> {
+  const options = optionsOf(family, ranges);
   return {
     ruleset: () => new IpvsRuleset("rr"),
     empty: state.nothing,
     diff: (state, changes) => ipvs.diff(state, changes, options),
-    kernel: () => new ModelIpvs(options.clusterSetCidr),
+    kernel: () => new ModelIpvs(family, options.clusterSetCidrs),
     shown: shownIpvs,
   };
 }
 
 export function pureNftables(
   family: Family,
+  ranges?: readonly Cidr[],
 ): Pure<nftState.KernelState, nftState.Changes, NftablesTransaction> {
-  const options = { ...optionsOf(family), remembers: true };
+  const options = { ...optionsOf(family, ranges), remembers: true };
   return {
     ruleset: () => new NftablesRuleset(),
     empty: nftState.nothing,

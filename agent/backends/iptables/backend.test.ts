@@ -27,7 +27,7 @@ class Node implements Disposable {
       return this.generation;
     });
     this.backend = new IptablesBackend({
-      ...{ family: "IPv4", clusterSetCidr: cidr("241.0.0.0/8"), flavour },
+      ...{ family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")], flavour },
       masquerade: { mode: "none", podCidrs: [] },
       within: ["env", `DIRECTORY=${this.#directory}`, "sh", "-c", TOOL],
       ...(flavour === "nft" && { commits }),

@@ -47,12 +47,12 @@ function ready({ masquerade: mode, podCidrs }: BackendConfig, flavour: Flavour):
   return {
     variant: { flavour },
     requirements: requirementsOf(flavour, trials),
-    open: (clusterSetCidr, options) => ({
+    open: (family, clusterSetCidrs, options) => ({
       backend: new IptablesBackend({
-        ...{ family: clusterSetCidr.family, clusterSetCidr, masquerade: { mode, podCidrs } },
+        ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs } },
         ...{ flavour, ...options, ...commits },
       }),
-      reader: heldReader(flavour, clusterSetCidr.family),
+      reader: heldReader(flavour, family),
     }),
     limits: (family, stop) => trials.limits(family, stop),
     watch: () => () => undefined,

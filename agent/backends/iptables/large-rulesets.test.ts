@@ -13,7 +13,11 @@ const SERVICES = 400;
 
 function newRuleset(): IptablesRuleset {
   const masquerade = { mode: "none", podCidrs: [] } as const;
-  return new IptablesRuleset({ family: "IPv4", clusterSetCidr: cidr("241.0.0.0/8"), masquerade });
+  return new IptablesRuleset({
+    family: "IPv4",
+    clusterSetCidrs: [cidr("241.0.0.0/8")],
+    masquerade,
+  });
 }
 
 function nothing(): KernelState {

@@ -14,7 +14,7 @@ const HERE: PlannedEndpoint = { address: "10.1.0.1", port: 8080, cluster: "c1", 
 function newRuleset(family: "IPv4" | "IPv6" = "IPv4"): IptablesRuleset {
   return new IptablesRuleset({
     family,
-    clusterSetCidr: cidr(family === "IPv4" ? "241.0.0.0/8" : "fd00:241::/108"),
+    clusterSetCidrs: [cidr(family === "IPv4" ? "241.0.0.0/8" : "fd00:241::/108")],
     masquerade: { mode: "none", podCidrs: [] },
   });
 }

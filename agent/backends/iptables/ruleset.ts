@@ -24,7 +24,8 @@ import {
 /** What the ruleset of one family depends on, besides the services. */
 export interface RulesetOptions {
   readonly family: Family;
-  readonly clusterSetCidr: Cidr;
+  /** The ClusterSet CIDRs of the family. */
+  readonly clusterSetCidrs: readonly Cidr[];
   readonly masquerade: MasqueradePolicy;
 }
 
@@ -36,6 +37,16 @@ interface ImportRules {
   readonly entries: ReadonlyMap<string, readonly string[]>;
   /** Addresses of its endpoints that may run on this node. */
   readonly hairpins: readonly string[];
+}
+
+/**
+ * The dispatch tree of the VIPs in one ClusterSet CIDR. No other tree has a chain of the same name, even if one range is a part of the
+ * other: each chain below a root has a VIP that only its range contains.
+ */
+interface RangeTree {
+  readonly range: Cidr;
+  readonly tree: PrefixTree;
+  readonly style: TreeStyle;
 }
 
 /** Characters of rules that are kept in memory until they are written. */
@@ -52,8 +63,7 @@ export class IptablesRuleset implements Ruleset<Changes> {
   readonly #imports = new Map<ObjectKey, ImportRules>();
   readonly #entries = new Map<string, readonly string[]>();
   readonly #owners = new Map<string, ObjectKey>();
-  readonly #inside = new PrefixTree();
-  readonly #insideStyle: TreeStyle;
+  readonly #inside: readonly RangeTree[];
   readonly #explicit: ExplicitVips;
   #services = new Map<ChainKey, DesiredChain>();
   /** Characters of rules in `#services`. */
@@ -67,8 +77,11 @@ export class IptablesRuleset implements Ruleset<Changes> {
   constructor(options: RulesetOptions) {
     this.#options = options;
     const entries = (vip: string) => this.#entries.get(vip) ?? [];
-    const root = prefixChain("", options.clusterSetCidr.text);
-    this.#insideStyle = { root, infix: "", match: (range) => `-d ${range}`, entries };
+    this.#inside = options.clusterSetCidrs.map((range) => {
+      const root = prefixChain("", range.text);
+      const style = { root, infix: "", match: (match: string) => `-d ${match}`, entries };
+      return { range, tree: new PrefixTree(), style };
+    });
     this.#explicit = new ExplicitVips(options.family, entries);
     this.#hairpins = new Hairpins(options.family, options.masquerade);
   }
@@ -129,8 +142,10 @@ export class IptablesRuleset implements Ruleset<Changes> {
     yield* this.#hairpins.take(complete, chains);
     if (complete) put(chains, "filter", renderGuard(this.#options.family));
     if (!complete && !explicitChanged) return { complete, chains };
-    const { clusterSetCidr, family } = this.#options;
-    const own = baseJumps(clusterSetCidr.text, this.#insideStyle.root, family);
+    const { family } = this.#options;
+    const own = this.#inside.flatMap(({ range, style }) =>
+      baseJumps(range.text, style.root, family),
+    );
     return { complete, chains, jumps: [...this.#explicit.jumps(), ...own] };
   }
 
@@ -153,18 +168,19 @@ export class IptablesRuleset implements Ruleset<Changes> {
   }
 
   #treeOf(vip: string): Pick<PrefixTree, "add" | "delete" | "touch"> {
-    const { clusterSetCidr: cidr, family } = this.#options;
-    return contains(cidr, { family, text: "", hex: vip }) ? this.#inside : this.#explicit;
+    const address = { family: this.#options.family, text: "", hex: vip };
+    return this.#inside.find(({ range }) => contains(range, address))?.tree ?? this.#explicit;
   }
 
   *#takeDispatch(complete: boolean, chains: Map<ChainKey, DesiredChain>): Generator<void, void> {
     const { family } = this.#options;
-    const style = this.#insideStyle;
-    const touched = this.#inside.takeTouched();
-    for (const prefix of complete ? this.#inside.prefixes() : touched) {
-      const rules = renderNode(this.#inside, prefix, style, family);
-      chains.set(`nat ${treeChain(prefix, style, family)}`, rules);
-      yield;
+    for (const { tree, style } of this.#inside) {
+      const touched = tree.takeTouched();
+      for (const prefix of complete ? tree.prefixes() : touched) {
+        const rules = renderNode(tree, prefix, style, family);
+        chains.set(`nat ${treeChain(prefix, style, family)}`, rules);
+        yield;
+      }
     }
   }
 }

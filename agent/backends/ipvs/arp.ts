@@ -9,8 +9,8 @@ import type { Chain } from "../nft/chains.ts";
  * The sysctls arp_ignore and arp_announce affect all addresses of the node: with them, it does not reply to pods behind a device
  * without an address (kubernetes#71555). IPv6 needs none of this: it uses only addresses of the device (RFC 4861, 7.2).
  */
-export function arpChains(clusterSetCidr: Cidr): Chain[] {
-  const vips = [clusterSetCidr.text, "@explicit"];
+export function arpChains(clusterSetCidrs: readonly Cidr[]): Chain[] {
+  const vips = [...clusterSetCidrs.map(({ text }) => text), "@explicit"];
   return [
     {
       name: "input",

@@ -9,7 +9,7 @@ import { type KernelState, nothing } from "./state.ts";
 
 const OPTIONS = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
   scheduler: "rr",
 } as const;

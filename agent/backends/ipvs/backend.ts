@@ -34,7 +34,7 @@ export interface IpvsOptions extends GuardOptions, Partial<OpenOptions> {
  * The IPVS backend of one family.
  *
  * Ownership, without memory of an earlier run: the device `csp-ipvs0` with its addresses; the nftables tables `csp-ipvs`;
- * and the virtual servers with our flag (`MARK`) on addresses of that device or in the ClusterSet CIDR.
+ * and the virtual servers with our flag (`MARK`) on addresses of that device or in a ClusterSet CIDR.
  */
 export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransaction> {
   readonly #options: IpvsOptions;
@@ -72,13 +72,13 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
   }
 
   compare(before: KernelState, found: KernelState): Drift[] {
-    return compare(before, found, this.#options.clusterSetCidr);
+    return compare(before, found, this.#options);
   }
 
   async read(stop?: AbortSignal): Promise<KernelState> {
-    const { family, clusterSetCidr } = this.#options;
+    const { family, clusterSetCidrs } = this.#options;
     const guard = await listGuard(family, "elements", stop);
-    const state = await readBack(family, clusterSetCidr, guard, "all", stop);
+    const state = await readBack(family, clusterSetCidrs, guard, "all", stop);
     // Rules that are bound already stay so: an earlier process has found no other backend.
     return { ...state, shared: this.#othersInPlace() && !isBound(state.rules) };
   }
@@ -88,14 +88,14 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
    * anything to nftables since they were last as they should be.
    */
   async check(state: KernelState, stop?: AbortSignal): Promise<Check<IpvsTransaction>> {
-    const { family, clusterSetCidr } = this.#options;
+    const { family, clusterSetCidrs } = this.#options;
     const ours = [...state.servers.keys()].filter((key) => isOurs(state, key));
     const depth = new Set(this.#checked.next(ours));
     const others = await this.#commits.ofOthers();
     const unchanged = others !== undefined && others === this.#checkedAt;
     const guard = unchanged ? state : await listGuard(family, "elements", stop);
-    const found = await readBack(family, clusterSetCidr, guard, depth, stop);
-    const drift = compare(state, found, clusterSetCidr, depth);
+    const found = await readBack(family, clusterSetCidrs, guard, depth, stop);
+    const drift = compare(state, found, this.#options, depth);
     this.#checkedAt = drift.length === 0 ? others : undefined;
     return { drift, garbage: await this.#garbage(state, stop), reading: "routine" };
   }
@@ -136,7 +136,7 @@ export class IpvsBackend implements Backend<KernelState, Changes, IpvsTransactio
   async #explained(error: unknown): Promise<unknown> {
     if (!(error instanceof CodedError) || error.code !== "CSP_SERVER_GONE") return error;
     if (!(await isBesideKubeProxy())) return error;
-    const suspect = kubeProxySuspect(this.#options.clusterSetCidr);
+    const suspect = kubeProxySuspect(this.#options.clusterSetCidrs);
     return new CodedError(error.code, `${error.message}. Probably ${suspect}`, { cause: error });
   }
 }

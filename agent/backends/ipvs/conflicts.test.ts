@@ -13,7 +13,7 @@ import { draining, type KernelServer, type KernelState, nothing } from "./state.
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
 const KEY: ServiceKey = "f100000a TCP 80";
@@ -78,7 +78,7 @@ describe("a foreign server in the place of ours", () => {
     const { state, ruleset } = world();
     const found = { ...state, servers: new Map(state.servers) };
     found.servers.delete(KEY);
-    assert.deepEqual(compare(state, found, OPTIONS.clusterSetCidr, new Set()), [
+    assert.deepEqual(compare(state, found, OPTIONS, new Set()), [
       { reason: "server-freed", what: "TCP 241.0.0.10 80" },
     ]);
     state.servers.delete(KEY);
@@ -118,10 +118,7 @@ describe("a foreign server in the place of ours", () => {
     assert.deepEqual([...state.blocked.keys()], [web]);
     assert.deepEqual([...state.sets.served.keys()], [tls]);
     assert.match(conflictsOf(state, "IPv4")[0]?.message ?? "", /\(scheduler lc\)/);
-    assert.deepEqual(
-      compare(state, { ...state, servers: new Map(state.servers) }, OPTIONS.clusterSetCidr),
-      [],
-    );
+    assert.deepEqual(compare(state, { ...state, servers: new Map(state.servers) }, OPTIONS), []);
   });
 
   test("that lost our mark is ours, as long as the guard admits connections to it", () => {

@@ -12,7 +12,7 @@ import { draining, type KernelState, nothing } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
 const A = { address: "10.1.0.11", port: 8080, cluster: "c1", maybeHere: true };

@@ -1,4 +1,4 @@
-import { contains } from "../../../api/cidr.ts";
+import { containsAny } from "../../../api/cidr.ts";
 import type { Command, ServerName } from "../../system/ipvs/object.ts";
 import { finished } from "../backend.ts";
 import { changesOf } from "../nft/elements.ts";
@@ -46,7 +46,7 @@ export function* diff(
   node: GuardOptions,
 ): Generator<void, IpvsTransaction> {
   const options = state.shared ? { ...node, unbound: true } : node;
-  const { family, clusterSetCidr } = options;
+  const { family, clusterSetCidrs } = options;
   const servers = new Map<ServiceKey, KernelServer | undefined>();
   const gains: Command[] = [];
   const losses: Command[] = [];
@@ -73,7 +73,7 @@ export function* diff(
   }
   const { vips, leaving } = diffVips(state, changes, servers);
   const { complete } = changes;
-  const isInside = (hex: string) => contains(clusterSetCidr, { family, text: "", hex });
+  const isInside = (hex: string) => containsAny(clusterSetCidrs, { family, text: "", hex });
   const explicit = new Map([...vips].filter(([vip]) => !isInside(vip)));
   const sets: SetChanges = {
     served,

@@ -19,7 +19,7 @@ import {
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
 const KEY = "f100000a TCP 80";
@@ -45,9 +45,7 @@ function world(): KernelState {
 function told(harm: (found: KernelState) => void, depth: Depth = "all"): string[] {
   const found = world();
   harm(found);
-  return compare(world(), found, OPTIONS.clusterSetCidr, depth).map(
-    ({ reason, what }) => `${reason} ${what}`,
-  );
+  return compare(world(), found, OPTIONS, depth).map(({ reason, what }) => `${reason} ${what}`);
 }
 
 describe("external changes of IPVS", () => {
@@ -110,10 +108,10 @@ describe("external changes of IPVS", () => {
     const [before, found] = [world(), world()];
     const setting = SETTINGS[0] ?? assert.fail();
     found.wrong = [setting];
-    assert.deepEqual(compare(before, found, OPTIONS.clusterSetCidr, new Set()), [
+    assert.deepEqual(compare(before, found, OPTIONS, new Set()), [
       { reason: "setting-changed", what: "net.ipv4.vs.conntrack" },
     ]);
-    assert.deepEqual(compare(found, found, OPTIONS.clusterSetCidr), []);
+    assert.deepEqual(compare(found, found, OPTIONS), []);
   });
 
   for (const [what, key, weight] of [
@@ -133,7 +131,7 @@ describe("external changes of IPVS", () => {
       const [before, found] = [world(), world()];
       put(before, "0a090909 80", { weight: 0, plain: true, idle: false });
       if (now !== undefined) put(found, "0a090909 80", now);
-      return compare(before, found, OPTIONS.clusterSetCidr).map(({ reason }) => reason);
+      return compare(before, found, OPTIONS).map(({ reason }) => reason);
     };
     assert.deepEqual(seen(undefined), ["server-changed"]);
     assert.deepEqual(seen({ weight: 0, plain: true, idle: true }), []);
@@ -142,7 +140,7 @@ describe("external changes of IPVS", () => {
 
   test("with kube-proxy's device, a deleted server has kube-proxy as suspect, with the configuration that fixes it", () => {
     const found = { ...world(), servers: new Map(), vips: new Set<string>(), kubeProxy: true };
-    const drift = compare(world(), found, OPTIONS.clusterSetCidr);
+    const drift = compare(world(), found, OPTIONS);
     const suspect = "kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold 241.0.0.0/8";
     assert.deepEqual(drift, [
       { reason: "server-missing", what: "TCP 241.0.0.10 80", suspect },

@@ -2,6 +2,7 @@ import { addressFromHex, type Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { Drift } from "../backend.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
+import type { GuardOptions } from "./guard.ts";
 import { guardTable } from "./nft-tables.ts";
 import {
   type Depth,
@@ -20,11 +21,10 @@ import {
 export function compare(
   before: KernelState,
   found: KernelState,
-  clusterSetCidr: Cidr,
+  { family, clusterSetCidrs }: Pick<GuardOptions, "family" | "clusterSetCidrs">,
   depth: Depth = "all",
 ): Drift[] {
-  const { family } = clusterSetCidr;
-  const suspect = found.kubeProxy && { suspect: kubeProxySuspect(clusterSetCidr) };
+  const suspect = found.kubeProxy && { suspect: kubeProxySuspect(clusterSetCidrs) };
   return [
     ...compareServers(before, found, family, depth).map((drift) =>
       drift.reason === "server-missing" ? { ...drift, ...suspect } : drift,
@@ -36,8 +36,9 @@ export function compare(
 }
 
 /** The suspect on a node with the device of a kube-proxy in ipvs mode, and how to configure it. PURE. */
-export function kubeProxySuspect({ text }: Cidr): string {
-  return `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${text}`;
+export function kubeProxySuspect(clusterSetCidrs: readonly Cidr[]): string {
+  const ranges = clusterSetCidrs.map(({ text }) => text).join(" and ");
+  return `kube-proxy in ipvs mode: its ipvs.excludeCIDRs must hold ${ranges}`;
 }
 
 function compareServers(

@@ -8,7 +8,8 @@ import { WORDS } from "../nft/words.ts";
 /** What the rules depend on, besides the elements of their sets. */
 export interface GuardOptions {
   readonly family: Family;
-  readonly clusterSetCidr: Cidr;
+  /** The ClusterSet CIDRs of the family. */
+  readonly clusterSetCidrs: readonly Cidr[];
   readonly masquerade: MasqueradePolicy;
   /** True while another backend of ours may still translate VIPs. */
   readonly unbound?: boolean;
@@ -30,15 +31,16 @@ export interface GuardOptions {
  */
 export function guardChains({
   family,
-  clusterSetCidr: { text: range },
+  clusterSetCidrs,
   masquerade,
   unbound,
 }: GuardOptions): Chain[] {
   const { ip, unreachable } = WORDS[family];
-  const toVips = (verdict: string) => [
-    `${ip} daddr ${range} ${verdict}`,
-    `${ip} daddr @explicit ${verdict}`,
-  ];
+  const isVip = (field: string, verdict: string) =>
+    [...clusterSetCidrs.map(({ text }) => text), "@explicit"].map(
+      (vips) => `${field} ${vips} ${verdict}`,
+    );
+  const toVips = (verdict: string) => isVip(`${ip} daddr`, verdict);
   return [
     {
       name: "guard",
@@ -75,19 +77,12 @@ export function guardChains({
     {
       name: "postrouting",
       hook: "nat hook postrouting priority 95",
-      rules: [
-        `ct original ${ip} daddr ${range} goto sources`,
-        `ct original ${ip} daddr @explicit goto sources`,
-      ],
+      rules: isVip(`ct original ${ip} daddr`, "goto sources"),
     },
     {
       name: "answers",
       hook: "filter hook postrouting priority -150",
-      rules: [
-        "ct direction original accept",
-        `ct original ${ip} daddr ${range} goto origin`,
-        `ct original ${ip} daddr @explicit goto origin`,
-      ],
+      rules: ["ct direction original accept", ...isVip(`ct original ${ip} daddr`, "goto origin")],
     },
     {
       name: "origin",
@@ -100,8 +95,7 @@ export function guardChains({
       name: "sources",
       rules: [
         ...toVips("return"),
-        `${ip} saddr ${range} masquerade fully-random`,
-        `${ip} saddr @explicit masquerade fully-random`,
+        ...isVip(`${ip} saddr`, "masquerade fully-random"),
         `${ip} saddr . ${ip} daddr @hairpins masquerade fully-random`,
         ...policyRules(family, masquerade),
       ],

@@ -55,10 +55,9 @@ function ready(config: BackendConfig): ReadyBackend {
   return {
     variant: {},
     requirements: REQUIREMENTS,
-    open: (clusterSetCidr, options) => {
-      const { family } = clusterSetCidr;
+    open: (family, clusterSetCidrs, options) => {
       const backend = new IpvsBackend({
-        ...{ family, clusterSetCidr, masquerade: { mode, podCidrs }, scheduler },
+        ...{ family, clusterSetCidrs, masquerade: { mode, podCidrs }, scheduler },
         ...options,
         commits,
       });

@@ -72,5 +72,5 @@ function marksIn(table: string, options: GuardOptions): string[] {
 }
 
 function chainsOf(table: string, options: GuardOptions): Chain[] {
-  return table === ARP_TABLE ? arpChains(options.clusterSetCidr) : guardChains(options);
+  return table === ARP_TABLE ? arpChains(options.clusterSetCidrs) : guardChains(options);
 }

@@ -14,10 +14,13 @@ const UNASSIGNED = { IPv4: "c0000201", IPv6: `20010db8${"0".repeat(23)}1` } as c
 const PORT = 9;
 
 /** Tests whether the kernel accepts our rules, without changes: before 5.10 it rejects some. Rejects as `execLines` does. */
-export async function probeTables(clusterSetCidr: Cidr, stop?: AbortSignal): Promise<void> {
-  const { family } = clusterSetCidr;
+export async function probeTables(
+  family: Family,
+  clusterSetCidrs: readonly Cidr[],
+  stop?: AbortSignal,
+): Promise<void> {
   const masquerade = { mode: "all", podCidrs: [] } as const;
-  const input = renderTables({ family, clusterSetCidr, masquerade }, noSets());
+  const input = renderTables({ family, clusterSetCidrs, masquerade }, noSets());
   await execLines(["nft", "-c", "-f", "-"], () => undefined, { input, stop });
 }
 

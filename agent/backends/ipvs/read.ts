@@ -1,5 +1,5 @@
 import { addressFromHex, type Family } from "../../../api/address.ts";
-import { type Cidr, contains } from "../../../api/cidr.ts";
+import { type Cidr, containsAny } from "../../../api/cidr.ts";
 import type { VirtualService } from "../../plan/virtual-service.ts";
 import { VIP_DEVICE } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
@@ -29,12 +29,12 @@ export const vipDevice = new DummyDevice(VIP_DEVICE);
 
 /**
  * Reads back everything of ours, and all foreign virtual servers, because one may be in the place of ours (`isOurs`). An address
- * is ours if it is in the ClusterSet CIDR, on our device or in the guard, which has it before the device does. `guard`: our tables.
+ * is ours if it is in a ClusterSet CIDR, on our device or in the guard, which has it before the device does. `guard`: our tables.
  * Rejects as `IpvsTable` and `DummyDevice` do, and with the signal's reason.
  */
 export async function readBack(
   family: Family,
-  clusterSetCidr: Cidr,
+  clusterSetCidrs: readonly Cidr[],
   { sets, rules }: Pick<GuardListing, "sets" | "rules">,
   depth: Depth,
   stop?: AbortSignal,
@@ -44,7 +44,7 @@ export async function readBack(
   const isNear = ({ address }: Server) =>
     vips.has(address) ||
     sets.explicit.has(address) ||
-    contains(clusterSetCidr, { family, text: "", hex: address });
+    containsAny(clusterSetCidrs, { family, text: "", hex: address });
   const isRead = (one: Server) =>
     depth === "all" ? isNear(one) || isMarked(one) : depth.has(serviceKey(one));
   const servers = (await table.servers()).filter((one) => one.family === family);

@@ -1,5 +1,5 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
-import { type Cidr, contains } from "../../../api/cidr.ts";
+import { type Cidr, containsAny } from "../../../api/cidr.ts";
 import { codeOf } from "../../../common/errors.ts";
 import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
@@ -53,7 +53,7 @@ export async function removeOwn(
   ]);
   const isOwn = (one: Server) => {
     const { address: hex } = one;
-    const within = ranges.some((range) => contains(range, { family, text: "", hex }));
+    const within = containsAny(ranges, { family, text: "", hex });
     if (one.family !== family || !(named.has(hex) || within)) return false;
     return isMarked(one) || served.has(serviceKey(one));
   };

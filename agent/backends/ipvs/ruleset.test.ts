@@ -15,7 +15,7 @@ import { type DesiredServer, type KernelState, nothing } from "./state.ts";
 
 const OPTIONS: GuardOptions = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "none", podCidrs: [] },
 };
 const IMPORTS = ["a/a", "a/b", "b/a"] as const;

@@ -1,3 +1,4 @@
+import { familiesIn, ofFamily } from "../../../api/cidr.ts";
 import { codeOf, type ErrorCode } from "../../../common/errors.ts";
 import { hasInterface } from "../../system/addresses.ts";
 import { IpvsTable } from "../../system/ipvs/ipvs-table.ts";
@@ -62,14 +63,17 @@ export async function setUp(config: BackendConfig, stop?: AbortSignal): Promise<
   };
   const hasIpvs = await attempt(() => new IpvsTable().servers());
   await attempt(() => vipDevice.add("IPv4", []));
+  const families = familiesIn(clusterSetCidrs);
   await attempt(async () => {
-    for (const { family } of clusterSetCidrs) await listGuard(family, "rules", stop);
-    for (const range of clusterSetCidrs) await probeTables(range, stop);
+    for (const family of families) await listGuard(family, "rules", stop);
+    for (const family of families) {
+      await probeTables(family, ofFamily(clusterSetCidrs, family), stop);
+    }
   });
   // Without IPVS, its schedulers and sysctls are missing, too.
   if (hasIpvs) {
     await attempt(async () => {
-      for (const { family } of clusterSetCidrs)
+      for (const family of families)
         await probeScheduler(family, kernelScheduler(scheduler, false));
     });
   }

@@ -1,4 +1,4 @@
-import { contains } from "../../../api/cidr.ts";
+import { containsAny } from "../../../api/cidr.ts";
 import type { Element, ElementChange, SetLayout } from "../../system/nftables/element.ts";
 import { changesOf, elementsOf } from "../nft/elements.ts";
 import type { ServiceKey } from "../nft/service-key.ts";
@@ -41,8 +41,8 @@ export function* diff(
     for (const name of desired?.chains ?? []) needed.add(name);
     yield;
   }
-  const { family, clusterSetCidr } = options;
-  const isInside = (hex: string) => contains(clusterSetCidr, { family, text: "", hex });
+  const { family, clusterSetCidrs } = options;
+  const isInside = (hex: string) => containsAny(clusterSetCidrs, { family, text: "", hex });
   const { complete } = changes;
   const vips = new Map([...changes.vips].filter(([hex]) => !isInside(hex)));
   const explicit = changesOf(state.explicit, vips, complete);

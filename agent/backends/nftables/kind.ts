@@ -1,4 +1,5 @@
 import { FAMILIES, type Family } from "../../../api/address.ts";
+import { familiesIn } from "../../../api/cidr.ts";
 import { NftCommits } from "../../system/nft-commits.ts";
 import type { BackendConfig, BackendKind, ReadyBackend } from "../backend-kind.ts";
 import { UNLIMITED } from "../limits.ts";
@@ -13,7 +14,7 @@ export const nftables: BackendKind = {
   prepare: async (config, _log, stop) => {
     const supports = new Map<Family, Support>();
     const lacks: string[] = [];
-    for (const { family } of config.clusterSetCidrs) {
+    for (const family of familiesIn(config.clusterSetCidrs)) {
       const support = await supportOf(family, stop);
       supports.set(family, support);
       if (support.rejects === undefined) continue;
@@ -39,10 +40,9 @@ function ready(
   return {
     variant: {},
     requirements: REQUIREMENTS,
-    open: (clusterSetCidr, options) => {
-      const { family } = clusterSetCidr;
+    open: (family, clusterSetCidrs, options) => {
       const remembers = supports.get(family)?.remembers ?? true;
-      const skeleton = { family, clusterSetCidr, masquerade: { mode, podCidrs }, remembers };
+      const skeleton = { family, clusterSetCidrs, masquerade: { mode, podCidrs }, remembers };
       return {
         backend: new NftablesBackend({ ...skeleton, ...options, commits }),
         reader: { held: (services, stop) => readHeld(family, services, stop) },

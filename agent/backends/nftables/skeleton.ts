@@ -8,7 +8,8 @@ import { WORDS } from "../nft/words.ts";
 /** What the skeleton depends on. */
 export interface SkeletonOptions {
   readonly family: Family;
-  readonly clusterSetCidr: Cidr;
+  /** The ClusterSet CIDRs of the family. */
+  readonly clusterSetCidrs: readonly Cidr[];
   readonly masquerade: MasqueradePolicy;
   /**
    * True if clients with affinity are remembered. nft 1.0.6 aborts at the rule for IPv6 (an assertion in netlink_gen_expr); a client then keeps its
@@ -55,12 +56,13 @@ export function setTypes(family: Family): Readonly<Record<string, string>> {
  *   visible at once; else drop, because a packet that stays untranslated would keep its connection so.
  * - guard: rejects what is still addressed to a VIP.
  */
-export function skeletonChains({ family, clusterSetCidr, masquerade }: SkeletonOptions): Chain[] {
+export function skeletonChains({ family, clusterSetCidrs, masquerade }: SkeletonOptions): Chain[] {
   const { ip, unreachable } = WORDS[family];
-  const range = clusterSetCidr.text;
   const service = serviceOf(family);
+  const inRange = (field: string, verdict: string) =>
+    clusterSetCidrs.map(({ text }) => `${field} ${text} ${verdict}`);
   const isVip = (field: string, verdict: string) => [
-    `${field} ${range} ${verdict}`,
+    ...inRange(field, verdict),
     `${field} @explicit ${verdict}`,
   ];
   const explicit = [
@@ -108,12 +110,12 @@ export function skeletonChains({ family, clusterSetCidr, masquerade }: SkeletonO
     {
       name: "guard-forward",
       hook: "filter hook forward priority -10",
-      rules: [`${ip} daddr ${range} goto guard`, ...explicit],
+      rules: [...inRange(`${ip} daddr`, "goto guard"), ...explicit],
     },
     {
       name: "guard-output",
       hook: "filter hook output priority -10",
-      rules: [`${ip} daddr ${range} goto guard`, ...explicit],
+      rules: [...inRange(`${ip} daddr`, "goto guard"), ...explicit],
     },
     {
       name: "guard",

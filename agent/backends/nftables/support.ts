@@ -31,9 +31,10 @@ async function trial(
   extra: readonly string[],
   stop: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const clusterSetCidr = parseCidr(RANGE[family]);
-  if (!isCidr(clusterSetCidr)) throw new TypeError(RANGE[family]);
-  const text = renderSkeleton({ family, clusterSetCidr, masquerade: NONE, remembers }, extra);
+  const range = parseCidr(RANGE[family]);
+  if (!isCidr(range)) throw new TypeError(RANGE[family]);
+  const skeleton = { family, clusterSetCidrs: [range], masquerade: NONE, remembers };
+  const text = renderSkeleton(skeleton, extra);
   // Another name: an existing table may have sets of another release.
   const input = text.replaceAll("clusterset-proxy", "clusterset-trial");
   try {

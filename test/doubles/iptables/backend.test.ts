@@ -20,7 +20,7 @@ import type { FakeIptables } from "./iptables.ts";
 const node = nodeFact();
 const OPTIONS = {
   family: "IPv4",
-  clusterSetCidr: cidr("241.0.0.0/8"),
+  clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "off-cluster", podCidrs: node.podCidrs },
 } as const;
 
@@ -88,6 +88,7 @@ class Node {
         const services = this.#services(key);
         return { services, again: () => services };
       },
+      servicesIfAllowed: (key) => this.#services(key),
     },
     limits: async () => UNLIMITED,
     interval: new CheckInterval(),

@@ -1,3 +1,4 @@
+import { ANNOTATION_PREVIOUS_IPS } from "../../../api/keys.ts";
 import { cidr } from "../../generators/facts.ts";
 import { importObject, ipAddress } from "../../generators/objects.ts";
 import { addressAt, CLIENT, HOME, VIPS } from "../address-plan.ts";
@@ -47,6 +48,13 @@ const BESIDE = [CLIENT, HOME].flatMap((from) => [
   flow(from, tcp(ENDPOINT.IPv4, 8080), "untouched"),
   flow(from, tcp(ENDPOINT.IPv6, 8080), "untouched"),
 ]);
+
+const OLD_RANGES = "241.0.0.0/8,fd00:241::/108";
+const NEW_RANGES = "242.0.0.0/8,fd00:242::/108";
+/** More VIPs in each range than one chain dispatches. */
+const SCATTERED = ["241", "242"].flatMap((first) =>
+  [...Array(17).keys()].map((i) => `${first}.${i * 9}.${i * 7}.7`),
+);
 
 /** VIPs: how many, where, and of which family. */
 export const ADDRESS_CASES: readonly PacketCase[] = [
@@ -149,6 +157,68 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
     `${MANY_EXPLICIT.length + 1} explicit VIPs, one of them another import's endpoint, leave that import alone`,
     beside([ENDPOINT.IPv4, ENDPOINT.IPv6, ...MANY_EXPLICIT, ...MANY_EXPLICIT_SIX]),
     BESIDE,
+  ),
+  ...[
+    [NEW_RANGES, OLD_RANGES],
+    [OLD_RANGES, NEW_RANGES],
+  ].map((ranges) =>
+    packetCase(
+      `two ranges of a family, ${ranges.join(" before ")}: VIPs of both, listed and previous ones`,
+      [
+        annotated(importObject(KEY, ["242.0.0.10", "fd00:242::10"], [HTTP]), {
+          [ANNOTATION_PREVIOUS_IPS]: `${VIPS.first},${VIPS.six}`,
+        }),
+        slice(KEY, [A]),
+        slice(KEY, [A], V6),
+        importObject(FAR, [VIPS.far, "fd00:242::77", ...SCATTERED], [HTTP]),
+        slice(FAR, [B]),
+        slice(FAR, [B], V6),
+      ],
+      [
+        ...arrive([VIPS.first, VIPS.six, "242.0.0.10", "fd00:242::10"]),
+        flow(HOME, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+        flow(HOME, tcp("242.0.0.10", 80), [at("c1/n1/a")]),
+        ...[VIPS.far, "fd00:242::77", ...SCATTERED].map((ip) =>
+          flow(CLIENT, tcp(ip, 80), [at("c1/n1/b")]),
+        ),
+        ...[VIPS.unknown, VIPS.sixUnknown, "242.0.0.99", "fd00:242::99"].map((ip) =>
+          flow(CLIENT, tcp(ip, 80), "refused"),
+        ),
+        flow(CLIENT, tcp(VIPS.first, 81), "refused"),
+        flow(CLIENT, udp("242.0.0.10", 80), "refused"),
+      ],
+      { node: (home) => ({ ...home, clusterSetCidrs: ranges.join().split(",").map(cidr) }) },
+    ),
+  ),
+  packetCase(
+    "a range and a part of it: VIPs of both",
+    lead(["241.0.0.10", "241.7.0.10", ...SCATTERED.filter((ip) => ip.startsWith("241."))]),
+    [
+      ...arrive(["241.0.0.10", "241.7.0.10"]),
+      ...arrive(SCATTERED.filter((ip) => ip.startsWith("241."))),
+      flow(CLIENT, tcp("241.0.0.99", 80), "refused"),
+      flow(CLIENT, tcp("241.7.0.99", 80), "refused"),
+    ],
+    {
+      node: (home) => ({
+        ...home,
+        clusterSetCidrs: ["241.0.0.0/16", "241.0.0.0/8", "fd00:241::/108"].map(cidr),
+      }),
+    },
+  ),
+  packetCase(
+    "a previous VIP outside all ranges is not programmed",
+    [
+      annotated(importObject(KEY, [VIPS.first], [HTTP]), {
+        [ANNOTATION_PREVIOUS_IPS]: "242.0.0.10",
+      }),
+      slice(KEY, [A]),
+    ],
+    [
+      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
+      flow(CLIENT, tcp("242.0.0.10", 80), "untouched"),
+    ],
+    { real: false, node: (home) => ({ ...home, explicitVipCidrs: [] }) },
   ),
   packetCase("IPv6 explicit VIPs, one and many", lead([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]), [
     ...arrive([VIPS.explicitSix, ...MANY_EXPLICIT_SIX]),
@@ -265,6 +335,14 @@ export const ADDRESS_CASES: readonly PacketCase[] = [
 ];
 
 function created(object: object, creationTimestamp: string): object {
+  return withMetadata(object, { creationTimestamp });
+}
+
+function annotated(object: object, annotations: Readonly<Record<string, string>>): object {
+  return withMetadata(object, { annotations });
+}
+
+function withMetadata(object: object, more: object): object {
   const { metadata } = object as { metadata: object };
-  return { ...object, metadata: { ...metadata, creationTimestamp } };
+  return { ...object, metadata: { ...metadata, ...more } };
 }

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ANNOTATION_PREVIOUS_IPS } from "../../api/keys.ts";
+import { BACKENDS } from "../backends.ts";
+import { CountedConnections } from "../connections/counted.ts";
+import { Held } from "../connections/held.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
+import { Lab } from "../lab/lab.ts";
+import { request, serve } from "../lab/programs.ts";
+import { AGENT, AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
+
+const HTTP = { name: "http", port: 80, protocol: "TCP" };
+const OLD = { range: "241.4.0.0/16", vip: "241.4.0.7" };
+const NEW = { range: "242.4.0.0/16", vip: "242.4.0.7" };
+const PACE = { seconds: 3_600, rate: 50, inFlight: 8, timeout: 5_000 };
+const PATIENCE = 60_000;
+
+/** The import as the controller writes it; `previous`: its annotation. */
+function importOf(vip: string, previous?: string): object {
+  const object = importObject("shop/web", [vip], [HTTP]) as { metadata: object };
+  if (previous === undefined) return object;
+  const annotations = { [ANNOTATION_PREVIOUS_IPS]: previous };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+for (const backend of BACKENDS) {
+  describe(`a change of the ClusterSet CIDR under load, ${backend.title}`, () => {
+    let lab: Lab;
+    let manifests: ManifestDirectory;
+    let agent: AgentProcess | undefined;
+    const node = () => lab.node("c1", "n1");
+    const pod = (name: string) => lab.pod("c1", "n1", name);
+    const agentWith = (ranges: string) =>
+      new AgentProcess(node(), manifests.path, [
+        ...["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", ranges],
+        ...backend.flags,
+      ]);
+    /** Restarts the agent with these ranges, as a rollout does. */
+    const rollOut = async (ranges: string) => {
+      await agent?.stop();
+      agent = agentWith(ranges);
+      await agent.start();
+    };
+    const live = (vip: string) =>
+      eventually(async () => {
+        const page = (await agent?.page("/kernel/shop/web")) ?? "";
+        assert.ok(page.includes(`"${vip}"`), page);
+      }, PATIENCE);
+    const connectTo = (vip: string) => {
+      const counted = new CountedConnections(PACE);
+      counted.add(pod("client"), vip);
+      return counted;
+    };
+
+    before(async () => {
+      const pods = { web: ["10.1.0.11"], client: [] };
+      lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1", pods }] }] });
+      manifests = new ManifestDirectory(lab, "manifests");
+      await pod("web")
+        .spawn(serve("--name", "web"))
+        .line(/serving/, PATIENCE);
+      // A server in TIME_WAIT drops the SYN of a client port that is used again: not a fault of rules.
+      await pod("web").exec(["sysctl", "-qw", "net.ipv4.tcp_max_tw_buckets=0"]);
+      const origin = { cluster: "c1", region: "eu-west" };
+      const target = [{ ...HTTP, port: 8080 }];
+      manifests.write("import", importOf(OLD.vip));
+      manifests.write("slice", sliceObject("web-c1", "shop/web", origin, target, ["10.1.0.11"]));
+    });
+    after(() => lab.remove());
+
+    test("no connection to the VIP that DNS returns, or returned before, fails in any step", async () => {
+      await rollOut(OLD.range);
+      await live(OLD.vip);
+      const toOld = connectTo(OLD.vip);
+      const client = pod("client").spawn(request("--hold", `http://${OLD.vip}`));
+      const held = new Held(client, await client.line(/name/, PATIENCE));
+      await rollOut(`${OLD.range},${NEW.range}`);
+      manifests.write("import", importOf(NEW.vip, OLD.vip));
+      await live(NEW.vip);
+      const toNew = connectTo(NEW.vip);
+      await rollOut(`${NEW.range},${OLD.range}`);
+      await sleep(2_000);
+      // All names that clients have cached are older than the TTL.
+      await toOld.assertNoneFailed(1);
+      manifests.write("import", importOf(NEW.vip));
+      await sleep(2_000);
+      await rollOut(NEW.range);
+      await sleep(2_000);
+      await held.close();
+      assert.equal(held.fault, undefined, "a connection that was established to the old VIP");
+      await toNew.assertNoneFailed(1);
+    });
+
+    test("an agent whose range has no VIP keeps the rules, and is not ready", async () => {
+      const counted = connectTo(NEW.vip);
+      const rules = await backend.own(node());
+      await agent?.stop();
+      agent = agentWith("243.4.0.0/16");
+      agent.launch();
+      const url = "http://127.0.0.1:10269/readyz?verbose";
+      await eventually(async () => {
+        const { stdout } = await node().run(["curl", "-s", url]);
+        assert.match(stdout, /^\[-\]first-sync-IPv4 failed: mass-loss$/m);
+      }, PATIENCE);
+      // Longer than lists are awaited.
+      await sleep(35_000);
+      const { stdout } = await node().run(["curl", "-s", url]);
+      assert.match(stdout, /^\[-\]first-sync-IPv4 failed: mass-loss$/m);
+      assert.deepEqual(await backend.own(node()), rules);
+      await counted.assertNoneFailed(1);
+      await rollOut(NEW.range);
+      await live(NEW.vip);
+      await agent.stop();
+      await node().exec([AGENT, "cleanup", "--clusterset-cidr", NEW.range]);
+    });
+  });
+}
