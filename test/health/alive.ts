@@ -120,7 +120,7 @@ export const ALIVE: readonly History[] = [
     drops: ["30- node>c1", "30- b>c1"],
     expect: ["34 web c1:2", "150 web c1:2"],
     mayLose: ["b"],
-    seeds: [1, 2, 3, 4],
+    seeds: [1, 2],
   },
   {
     name: "an overloaded endpoint of the own cluster answers three SYNs in ten",
@@ -142,7 +142,7 @@ export const ALIVE: readonly History[] = [
   },
   {
     name: "a tenant of the own cluster lists addresses where nobody is; others keep their clients",
-    serves: { web: { "c1/n2": 2, c2: 1 }, "mallory/trap": { "c1/n2": 100, c2: 1 } },
+    serves: { web: { "c1/n2": 2, c2: 1 }, "mallory/trap": { "c1/n2": 20, c2: 1 } },
     calls: ["a web 0.2", "b mallory/trap 0.1"],
     drops: ["0- *>mallory/trap@c1"],
     expect: ["60 web c1:2"],
@@ -333,7 +333,7 @@ export const ALIVE: readonly History[] = [
       drops: [`30- node>${where}`, `30- b>${where}`],
       expect: ["34 web c2", "120 web c2", "150 web c2", "170 web c2"],
       mayLose: ["b"],
-      seeds: [1, 2, 3, 4, 5, 6, 7, 8],
+      seeds: [1, 2, 3],
     }),
   ),
   {
