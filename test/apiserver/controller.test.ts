@@ -55,12 +55,15 @@ test("two different exports are one import, and the conditions of both name the 
   await c2.export("shop/web");
   for (const cluster of [c1, c2]) {
     await cluster.untilCondition("shop/web", "Conflict", "True PortConflict");
-    // Port 81 is not a port of the service: it gets no connections.
-    const { status } = await cluster.untilImported("shop/web", ["10.1.0.8", "10.1.0.9"]);
-    assert.deepEqual((status as { clusters: unknown }).clusters, [
-      { cluster: "c1" },
-      { cluster: "c2" },
-    ]);
+    // The status of the import is written after its slices.
+    await eventually(async () => {
+      // Port 81 is not a port of the service: it gets no connections.
+      const { status } = await cluster.untilImported("shop/web", ["10.1.0.8", "10.1.0.9"]);
+      assert.deepEqual((status as { clusters: unknown }).clusters, [
+        { cluster: "c1" },
+        { cluster: "c2" },
+      ]);
+    });
   }
   await c2.untilCondition("shop/web", "Ready", "False EndpointsLeftOut");
   await c2.serve("shop/web", ["10.2.0.7"]);
