@@ -281,7 +281,7 @@ test("the import is the same whether or not the controller restarted while a pee
   const change = fc.record({ cluster: fc.constantFrom("c1", "c3"), serving: SERVING });
   const histories = fc.array(change, { maxLength: 3 });
   const servings = fc.tuple(SERVING, SERVING, SERVING);
-  return forMany(20, [exporters, servings, histories], async (ids, all, changes) => {
+  return forMany(8, [exporters, servings, histories], async (ids, all, changes) => {
     const { world, c1, c2, c3 } = await open(
       Object.fromEntries(ids.map((id, i) => [id, all[i] ?? {}])),
     );

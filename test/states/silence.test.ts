@@ -169,7 +169,7 @@ describe("no verdict", () => {
   });
 
   test("on a cluster falls where a third of it is dead, such as a zone", async () => {
-    for (let seed = 100; seed < 110; seed++) {
+    for (let seed = 100; seed < 104; seed++) {
       const world = worldOf(seed);
       for (let i = 0; i < 6; i++) world.serve(`s${i}`, { c2: 20, c3: 20 });
       const all = [...world.model.keys()].flatMap((key) => world.endpointsOf(key));
