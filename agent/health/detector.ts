@@ -124,16 +124,15 @@ export class Detector {
     for (const [cluster, listed] of rarestFirst(lists)) {
       const isExamined = this.#examinations.has(cluster);
       if (!isExamined && this.#examinations.size >= MOST_EXAMINED) return;
-      const groups = (byCluster.get(cluster) ?? []).map(({ group }) => group);
+      const findingsHere = byCluster.get(cluster) ?? [];
+      const groups = findingsHere.map(({ group }) => group);
       const room = MOST.suspects - probes.pendingOf(cluster);
       const suspects = this.#inTurns(cluster, listed)
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
         .slice(0, Math.max(0, room));
       if (suspects.length === 0) continue;
       // Clients that are not admitted say nothing about a cluster.
-      const telling = listedOf(
-        (byCluster.get(cluster) ?? []).filter(({ reason }) => reason !== "not-admitted"),
-      );
+      const telling = listedOf(findingsHere.filter(({ reason }) => reason !== "not-admitted"));
       const isNew = suspects.some((one) => telling.has(one) && !this.#hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
       const samples = hasSamples ? this.#samplesOf(cluster, suspects, answered, watched) : [];
@@ -145,8 +144,7 @@ export class Detector {
         const owing = overdue.filter((one) => names.has(endpointName(one)));
         const age = Math.max(0, ...owing.map((one) => one.age));
         const since = this.#options.clock.now() - Math.min(age, LATELY_MS);
-        const all = byCluster.get(cluster) ?? [];
-        const isOfStrangers = all.every((one) => one.isOfStrangers);
+        const isOfStrangers = findingsHere.every((one) => one.isOfStrangers);
         this.#examinations.set(cluster, { since, isOfStrangers, suspects, samples });
       }
     }
@@ -171,7 +169,7 @@ export class Detector {
     return reason === "clients-unanswered" && endpoints.some((one) => this.#hasAnsweredBefore(one));
   }
 
-  /** All endpoints of a group, without those that another namespace lists, too: nobody has tried them. */
+  /** All endpoints of a group, except those that a slice of another namespace also lists: no client of this group has tried them. */
   #membersOf({ members, namespace }: Group, watched: WatchedEndpoints): TcpEndpoint[] {
     const all = [...members.values()];
     const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);

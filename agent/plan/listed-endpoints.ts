@@ -8,8 +8,8 @@ import { destination, type VirtualService } from "./virtual-service.ts";
 export type IsDead = (slice: SliceFact, address: string, port: number) => boolean;
 
 /**
- * Two witnesses show that a TCP endpoint is dead: it does not answer this node, and its cluster is out of rotation because its Lease has
- * expired (`serving`). A dead cluster cannot delete its slices. One witness is not enough: an API server that is away says nothing
+ * Two witnesses show that a TCP endpoint is dead: it does not answer this node, and its cluster is out of rotation (`serving`): its
+ * Lease has expired, or an operator has drained it. A dead cluster cannot delete its slices. One witness is not enough: an API server that is away says nothing
  * about pods, and an endpoint that takes no new connection may serve old ones.
  */
 export function deadBy(

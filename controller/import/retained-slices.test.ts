@@ -34,7 +34,7 @@ function retention(over: Partial<Retention> = {}, headless = false): Retention {
   return { service, isInRotation: false, record: undefined, ...over };
 }
 
-/** What becomes of the slice: its decision, and its conditions and ports if it changes. */
+/** The decision about the slice; if it changes, its conditions and ports afterwards. */
 function retained(object: ReturnType<typeof slice>, how: Retention) {
   const { fact } = parseImportedSlice(object);
   assert.ok(fact !== undefined);

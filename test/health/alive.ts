@@ -141,7 +141,7 @@ export const ALIVE: readonly History[] = [
     neverWait: ["a", "b"],
   },
   {
-    name: "a tenant of the own cluster lists addresses where nobody is; others keep their clients",
+    name: "a tenant of the own cluster lists addresses that no pod has: other imports keep their clients",
     serves: { web: { "c1/n2": 2, c2: 1 }, "mallory/trap": { "c1/n2": 20, c2: 1 } },
     calls: ["a web 0.2", "b mallory/trap 0.1"],
     drops: ["0- *>mallory/trap@c1"],
