@@ -81,8 +81,9 @@ function inTest({ target, only, skip }: Row): Filter | undefined {
 }
 
 /** Which tests are left for the rest; undefined: none. */
-function inRest({ target, only, skip, random }: Row): Filter | undefined {
-  if (target === "all" || random === true) return {};
+function inRest({ target, only, skip, random, guest }: Row): Filter | undefined {
+  // Whole files share one guest: another guest would take longer than the tests that it leaves out.
+  if (target === "all" || random === true || (guest === true && only !== undefined)) return {};
   if (only !== undefined) return { skip: only };
   return skip === undefined ? undefined : { only: skip };
 }

@@ -48,6 +48,10 @@ const NFTABLES = "nftables";
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
 const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
 
+/** Failover with and without the annotation, UDP, rejection, and that nothing stays. */
+const IPVS_PROMISES =
+  "after a failover|connections to a deleted endpoint|follow failover|without an endpoint|cleanup";
+
 /** One guest runs all of a run's files for it; kube-proxy is for two of them. */
 const GUEST: Options = { guest: true, needs: ["vm", "kubelets"], seconds: 100 };
 
@@ -76,22 +80,20 @@ export const PLAN: readonly Row[] = [
   row("unit", "test/cluster/{cut,forget,spec}.test.ts"),
   row("unit", "test/vm/results.test.ts"),
 
-  // Real API servers: the drill, the KEP's cases, faults, rights, and the plugin's commands.
+  // Real API servers: the drill, the KEP's cases, rights, and the plugin's commands. Faults are in the rest.
   apiserver("clusterset-drill", 60),
-  apiserver("agent-faults", 80),
-  apiserver("checklist", 40),
-  apiserver("{controller,agent-kinds,controller-hub,cluster-ip-failover}", 28),
-  apiserver("{local-node,leader-election,registry-rights,cli-status}", 22),
-  apiserver("{in-cluster,by-hand,cli-bundle,contact}", 16),
+  apiserver("{controller,cluster-ip-failover}", 28),
+  apiserver("{registry-rights,cli-status}", 22),
+  apiserver("{in-cluster,contact}", 16),
   row("test", "test/apiserver/conformance.test.ts", {
     ...SERVERS,
     only: "own API server",
     seconds: 20,
   }),
-  apiserver("{install-components,install-manifests,objects,vip-holders,writer}", 9),
+  apiserver("{install-components,install-manifests,objects,writer}", 9),
   apiserver("{explicit-vips,admission-policies,registry-objects,one-namespace}", 7),
   apiserver("cli-{drill,explain,export,simulate}", 9),
-  apiserver("{cli-join,cli-join-hub,cli-rotate-leave,cli-drain}", 70, "all"),
+  apiserver("{cli-join,cli-join-hub,cli-rotate-leave,cli-drain,agent-faults,checklist}", 70, "all"),
   apiserver("{controller-faults,hostile-peer,other-release}", 80, "all"),
   row("all", "test/apiserver/{cli-migrate,peer-faults}.test.ts", {
     needs: ["api-server", "kubelets", "coredns"],
@@ -117,26 +119,30 @@ export const PLAN: readonly Row[] = [
   }),
   row("all", "test/cluster/*.test.ts", { ...CLUSTERS, seconds: 90 }),
 
-  // This machine's kernel, with each backend that it has.
-  row("test", "test/backends/storm.test.ts", { only: NFTABLES, alone: true, seconds: 30 }),
+  // This machine's kernel, with each backend that it has. Storms and random kills are in the rest.
+  row("all", "test/backends/storm.test.ts", { alone: true, seconds: 90 }),
   backends("restart", 76, {}),
   backends("packets", 40, {}),
   backends("mass-loss", 40, { only: NFTABLES }),
   backends("traffic", 20, { only: NFTABLES }),
   backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
-  kernel("{conntrack,unanswered,restore}", 30),
-  kernel("killed", 15, { random: true }),
-  kernel("{agent,affinity,preflight,moving,health-table}", 15),
-  kernel("range-change", 60, { skip: LEGACY }),
+  kernel("reach", 60),
+  kernel("{unanswered,restore}", 30),
+  kernel("conntrack", 30, { skip: "50,000 entries|program list" }),
+  kernel("{agent,preflight,moving,health-table}", 15),
+  kernel("affinity", 15, { only: NFTABLES }),
   kernel("silence", 30, { skip: LEGACY }),
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
-  row("all", "test/kernel/{fake-iptables,net-raw,nft-versions}.test.ts", { seconds: 30 }),
+  row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
+  row("all", "test/kernel/{range-change,net-admin,fake-iptables,net-raw,nft-versions}.test.ts", {
+    seconds: 40,
+  }),
   kernel("*", 10, { skip: LEGACY }),
 
   // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.
-  row("test", "test/ipvs/agent.test.ts", { ...GUEST, seconds: 60 }),
+  row("test", "test/ipvs/agent.test.ts", { ...GUEST, only: IPVS_PROMISES, seconds: 60 }),
   row("all", "test/{ipvs/pod,backends/storm}.test.ts", { ...GUEST, alone: true }),
   row("all", "test/{ipvs/*,kernel/silence}.test.ts", GUEST),
   row(
@@ -147,11 +153,12 @@ export const PLAN: readonly Row[] = [
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),
 
   // Next to kube-proxy, one mode in `make test`.
-  row("test", "test/coexistence/*.test.ts", {
+  row("test", "test/coexistence/kube-proxy.test.ts", {
     ...SERVERS,
     only: "in mode nftables",
     seconds: 50,
   }),
+  row("all", "test/coexistence/*.test.ts", { ...SERVERS, seconds: 120 }),
 
   // What is delivered, and what keeps the tests themselves honest.
   row("all", "test/limits/*.test.ts", { seconds: 80 }),

@@ -87,23 +87,26 @@ export async function runJob(
 function commandOf(job: Job, events: string): [string, ...string[]] {
   if (job.files.length === 0) return [process.execPath, "scripts/check.ts"];
   if (job.guest !== undefined) return guestCommandOf(job, job.guest.alone, events);
-  const names = [
-    ...(job.only === undefined ? [] : [`--test-name-pattern=${job.only}`]),
-    ...(job.skip === undefined ? [] : [`--test-skip-pattern=${job.skip}`]),
-    // For tests of properties that import only fast-check.
-    ...(job.unit ? ["--import", `${ROOT}test/seed.ts`] : []),
-  ];
-  const [file = ""] = job.files;
-  return [
-    process.execPath,
+  const flags = [
     // Files for the virtual machine strip types from sources, with what Node calls an experiment.
     "--disable-warning=ExperimentalWarning",
-    ...names,
+    ...["--import", `${ROOT}scripts/tests/unfollowed.ts`],
+    ...(job.only === undefined ? [] : [`--test-name-pattern=${job.only}`]),
+    ...(job.skip === undefined ? [] : [`--test-skip-pattern=${job.skip}`]),
+  ];
+  if (job.unit) {
+    // For tests of properties that import only fast-check.
+    flags.push("--import", `${ROOT}test/seed.ts`);
+    return [process.execPath, ...flags, `${ROOT}scripts/tests/run-units.ts`, events, ...job.files];
+  }
+  return [
+    process.execPath,
+    ...flags,
     `--test-reporter=${ROOT}scripts/tests/reporter.ts`,
     `--test-reporter-destination=${events}`,
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
-    ...(job.files.length === 1 ? [file] : ["--test", "--test-isolation=none", ...job.files]),
+    ...job.files,
   ];
 }
 
