@@ -81,16 +81,16 @@ async function rowsOf(stage: DeathStage, services: number, times: number): Promi
 
 /** Processor time at rest, with and without. */
 async function restRow(stage: DeathStage, services: number, seconds: number): Promise<Row> {
-  const shares = { remote: 0, off: 0 };
+  const shares = { endpoints: 0, off: 0 };
   // In turns: entries of the connections before expire meanwhile.
-  for (const health of ["off", "remote", "off", "remote"] as const) {
+  for (const health of ["off", "endpoints", "off", "endpoints"] as const) {
     await stage.restart(["--health", health]);
     // Until what a start leaves has settled.
     await sleep(5_000);
     const [quiet] = await idle([stage.lab.node("c1", "n1")], seconds / 2);
     shares[health] += (quiet?.share ?? Number.NaN) / 2;
   }
-  const { remote: on, off } = shares;
+  const { endpoints: on, off } = shares;
   return {
     what: `processor time at rest, ${servicesOf(services)}`,
     ours: percent(on),

@@ -26,17 +26,43 @@ export function untilRunning(
   return until(within, signal, async () => {
     const live = await on.objects.get(PODS, name);
     const status = field(live?.object, "status");
-    const phase = textField(status, "phase") ?? "unknown";
-    if (phase === "Running") {
+    if (textField(status, "phase") === "Running") {
       const ips = listIn(status, "podIPs").flatMap((one) => textField(one, "ip") ?? []);
       return { found: ips };
     }
-    const { reason, text } = waitingOf(status);
-    const title = `${on.context}: pod ${name.namespace ?? ""}/${name.name}`;
-    const missing = `${title} is ${phase}${text === "" ? "" : ` (${text})`}`;
-    if (phase === "Failed" || FINAL.includes(reason)) throw new ApiFault("refused", missing);
-    return { missing };
+    return notYet(on, name, status);
   });
+}
+
+/**
+ * Waits until a pod that does not restart has ended; returns the termination message of its container. Rejects with an ApiFault that says
+ * what Kubernetes reports of it, at once if it has failed or cannot start.
+ */
+export function untilEnded(
+  on: Cluster,
+  name: ObjectName,
+  within: number,
+  signal: AbortSignal,
+): Promise<string> {
+  return until(within, signal, async () => {
+    const live = await on.objects.get(PODS, name);
+    const status = field(live?.object, "status");
+    if (textField(status, "phase") === "Succeeded") {
+      const [container] = listIn(status, "containerStatuses");
+      return { found: textField(fieldAt(container, "state", "terminated"), "message") ?? "" };
+    }
+    return notYet(on, name, status);
+  });
+}
+
+/** What a pod waits for; throws if it waits in vain. */
+function notYet(on: Cluster, name: ObjectName, status: unknown): { readonly missing: string } {
+  const phase = textField(status, "phase") ?? "unknown";
+  const { reason, text } = waitingOf(status);
+  const title = `${on.context}: pod ${name.namespace ?? ""}/${name.name}`;
+  const missing = `${title} is ${phase}${text === "" ? "" : ` (${text})`}`;
+  if (phase === "Failed" || FINAL.includes(reason)) throw new ApiFault("refused", missing);
+  return { missing };
 }
 
 function waitingOf(status: unknown): { readonly reason: string; readonly text: string } {

@@ -3,7 +3,7 @@ import type { ContextPlan, JoinOptions } from "../clusters/join-plan.ts";
 import { isInside, rangesIn } from "../install/ranges.ts";
 import { runProbes } from "../reach/probe.ts";
 import { probesOf } from "../reach/probes-of.ts";
-import { reachFaults, reachTable } from "../reach/report.ts";
+import { nodeWarnings, reachFaults, reachTable } from "../reach/report.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Says what follows if something is not reached, or not known. */
@@ -40,6 +40,7 @@ export async function isReachable(
         `${context}: a pod has the address ${outside}, outside ${endpointCidrs}: other clusters will reject endpoints there. Give --endpoint-cidrs ${context}=RANGES.`,
       );
   }
+  for (const sentence of nodeWarnings(found.reached)) warn(sentence);
   const servers = new Map(members.map(({ id, server }) => [id, server]));
   if (hub !== undefined) servers.set(hub.on.context, hub.server);
   const faults = [...found.faults, ...reachFaults(found.reached, (to) => servers.get(to))];

@@ -4,6 +4,7 @@ import { namesOf, type ObjectKey } from "../../api/names.ts";
 import { field } from "../../api/parse/fields.ts";
 import { SERVICE_EXPORTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { checksOf } from "../view/checks.ts";
 import type { AgentPages } from "../view/explanation.ts";
 import type { Unread } from "../view/readings.ts";
 import { conditionOf } from "../view/status.ts";
@@ -43,6 +44,30 @@ export async function agentPages(
   const plan = await page(`/plan/${key}`, isPlan);
   const held = await page(`/kernel/${key}`, isHeld);
   return { plan, held: "held" in held ? held.held : held };
+}
+
+/**
+ * What failure detection of the node does not see, as sentences: clusters that its probes do not reach, its uplink, or evidence that it
+ * does not get. None without a page: then the plan is not known either, and says why. Rejects with the reason of the signal only.
+ */
+export async function blindRemarks(
+  cluster: Cluster,
+  pod: ProgramPod | undefined,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (pod === undefined) return [];
+  try {
+    const checks = checksOf(await pageOf(cluster, pod, "/readyz?verbose"));
+    const blind = checks.filter(
+      ({ name, state, reason }) => name === "health" && state !== "ok" && reason !== "unanswering",
+    );
+    return blind.map(({ reason, detail }) =>
+      [`Agent of ${pod.node}`, reason ?? [], detail ?? []].flat().join(": "),
+    );
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
 }
 
 /** Conditions of an import's exports that report a problem, in all contexts, as sentences. */

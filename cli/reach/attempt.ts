@@ -4,8 +4,8 @@ import { isFields, textField } from "../../api/parse/fields.ts";
 export interface Attempt {
   /** Cluster ID, or the context of a hub. */
   readonly to: string;
-  /** To its API server, or to its probe. */
-  readonly kind: "server" | "pod";
+  /** From a pod to its API server or its probe, or from a node to its probe. */
+  readonly kind: "server" | "pod" | "node";
   /** Of the pod. */
   readonly address?: string;
   /** True if TCP connected. */
@@ -87,7 +87,7 @@ export function parseAttempts(page: string): readonly Attempt[] | undefined {
     if (to === undefined || typeof one.ms !== "number") return [];
     return [
       {
-        ...{ to, kind: kind === "pod" ? "pod" : "server", ms: one.ms },
+        ...{ to, kind: kind === "pod" || kind === "node" ? kind : "server", ms: one.ms },
         isConnected: one.isConnected === true,
         ...(address !== undefined && { address }),
         ...(error !== undefined && { error }),

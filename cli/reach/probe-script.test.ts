@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer as createTcpServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, mock, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer } from "node:tls";
 import { CertificateAuthority } from "../../test/apiserver/certificates.ts";
 import { type Attempt, faultOf, parseAttempts } from "./attempt.ts";
-import { PAGE_PORT, type PodTarget, probeScript, type ServerTarget } from "./probe-script.ts";
+import {
+  nodeProbeScript,
+  PAGE_PORT,
+  type PodTarget,
+  probeScript,
+  type ServerTarget,
+} from "./probe-script.ts";
 
 // The script as it runs in pods, on loopback addresses.
 
@@ -107,6 +116,24 @@ test("a pod is reached if it answers with its own name, and another one at its a
       ["there", THERE, undefined],
       ["another", THERE, "other"],
       ["nowhere", "127.0.7.3", "refused"],
+    ],
+  );
+});
+
+test("a node reaches the same pods, leaves its results in a file, and ends", () => {
+  const directory = mkdtempSync(join(tmpdir(), "clusterset-node-probe-"));
+  closing.push(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "message");
+  const targets = ["there", "another"].map((to) =>
+    JSON.stringify({ to, address: THERE, name: `run/${to}` }),
+  );
+  execFileSync(process.execPath, ["-e", nodeProbeScript(file), "--", ...targets]);
+  const found = parseAttempts(readFileSync(file, "utf8")) ?? [];
+  assert.deepEqual(
+    found.map((one) => [one.to, one.kind, one.address, faultOf(one)]),
+    [
+      ["there", "node", THERE, undefined],
+      ["another", "node", THERE, "other"],
     ],
   );
 });

@@ -14,14 +14,49 @@ const ANSWER_BYTES = 8192;
  */
 export function probeScript(host?: string): string {
   return `
-const net = require("node:net");
 const tls = require("node:tls");
+${ATTEMPTS}
 const [own, ...servers] = process.argv.slice(1);
-const answerOf = (name) => (name + "\\n").padEnd(${ANSWER_BYTES}, ".");
 net.createServer((socket) => {
   socket.on("error", () => {});
   socket.end(answerOf(own));
 }).listen(${ANSWER_PORT}${host === undefined ? "" : `, "${host}"`});
+const toServer = ({ to, host, port, ca }) => attempt(
+  { to, kind: "server" },
+  () => tls.connect({
+    host, port,
+    ...(net.isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca: Buffer.from(ca, "base64") }),
+  }),
+  (socket, end) => socket.once("secureConnect", () => end()),
+);
+require("node:http").createServer(async ({ url }, response) => {
+  const pods = JSON.parse(new URL(url, "http://localhost").searchParams.get("pods") ?? "[]");
+  const all = [...servers.map((text) => toServer(JSON.parse(text))), ...pods.map((pod) => toPod(pod, "pod"))];
+  response.end(JSON.stringify(await Promise.all(all)));
+}).listen(${PAGE_PORT}, "${host ?? "127.0.0.1"}");
+`;
+}
+
+/**
+ * Runs in a pod with the node's network, with pods as arguments (`PodTarget`, JSON): connects to them, writes an `Attempt` for each
+ * into its termination message, and ends. It listens nowhere: it would be on the node's addresses.
+ */
+export function nodeProbeScript(file = TERMINATION_MESSAGE): string {
+  return `
+${ATTEMPTS}
+Promise.all(process.argv.slice(1).map((text) => toPod(JSON.parse(text), "node"))).then((all) => {
+  require("node:fs").writeFileSync("${file}", JSON.stringify(all));
+});
+`;
+}
+
+/** Where a container leaves its last words by default; the kubelet keeps 4,096 bytes of it. */
+const TERMINATION_MESSAGE = "/dev/termination-log";
+
+/** What both scripts begin with: `toPod`, and `attempt` for other connections. */
+const ATTEMPTS = `const net = require("node:net");
+const answerOf = (name) => (name + "\\n").padEnd(${ANSWER_BYTES}, ".");
 const attempt = (target, open, succeed) => new Promise((resolve) => {
   const begun = performance.now();
   let isConnected = false;
@@ -29,7 +64,7 @@ const attempt = (target, open, succeed) => new Promise((resolve) => {
   const end = (error) => {
     clearTimeout(timer);
     socket?.destroy();
-    resolve({ ...target, isConnected, ms: performance.now() - begun, error });
+    resolve({ ...target, isConnected, ms: Math.round(performance.now() - begun), error });
   };
   const timer = setTimeout(() => end("ETIMEDOUT"), ${CONNECT_MS});
   try {
@@ -42,17 +77,8 @@ const attempt = (target, open, succeed) => new Promise((resolve) => {
   socket.on("error", ({ code, message }) => end(code ?? message));
   succeed(socket, end);
 });
-const toServer = ({ to, host, port, ca }) => attempt(
-  { to, kind: "server" },
-  () => tls.connect({
-    host, port,
-    ...(net.isIP(host) === 0 && { servername: host }),
-    ...(ca !== undefined && { ca: Buffer.from(ca, "base64") }),
-  }),
-  (socket, end) => socket.once("secureConnect", () => end()),
-);
-const toPod = ({ to, address, name }) => attempt(
-  { to, kind: "pod", address },
+const toPod = ({ to, address, name }, kind) => attempt(
+  { to, kind, address },
   () => net.connect({ host: address, port: ${ANSWER_PORT} }),
   (socket, end) => {
     let text = "";
@@ -62,14 +88,7 @@ const toPod = ({ to, address, name }) => attempt(
     });
     socket.once("end", () => end(text === answerOf(name) ? undefined : "OTHER"));
   },
-);
-require("node:http").createServer(async ({ url }, response) => {
-  const pods = JSON.parse(new URL(url, "http://localhost").searchParams.get("pods") ?? "[]");
-  const all = [...servers.map((text) => toServer(JSON.parse(text))), ...pods.map(toPod)];
-  response.end(JSON.stringify(await Promise.all(all)));
-}).listen(${PAGE_PORT}, "${host ?? "127.0.0.1"}");
-`;
-}
+);`;
 
 /** An API server to connect to. */
 export interface ServerTarget {

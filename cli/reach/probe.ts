@@ -2,10 +2,18 @@ import { field, fieldAt, textField } from "../../api/parse/fields.ts";
 import { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { NAMESPACES, PODS, queryOf, SERVICE_ACCOUNTS } from "../../common/kubernetes/kinds.ts";
 import type { Cluster } from "../clusters/cluster.ts";
-import { untilRunning } from "../clusters/pod-start.ts";
+import { untilEnded, untilRunning } from "../clusters/pod-start.ts";
 import { until } from "../clusters/until.ts";
 import { type Attempt, parseAttempts } from "./attempt.ts";
-import { LABEL_PROBE, PROBE, probeAccount, probeNamespace, probePod } from "./probe-pod.ts";
+import {
+  LABEL_PROBE,
+  NODE_PROBE,
+  nodeProbePod,
+  PROBE,
+  probeAccount,
+  probeNamespace,
+  probePod,
+} from "./probe-pod.ts";
 import { PAGE_PORT, type PodTarget, type ServerTarget } from "./probe-script.ts";
 import type { Reached } from "./report.ts";
 
@@ -42,6 +50,8 @@ export interface ProbeResults {
 const SPARE_SECONDS = 120;
 /** Milliseconds for a page: its port listens a moment after the pod runs. */
 const PAGE_MS = 30_000;
+/** Targets of a node: their results have to fit into 4,096 bytes. */
+const MOST_NODE_TARGETS = 16;
 /** Age of a namespace in milliseconds after which no join uses it any more. */
 const LEFTOVER_MS = 3_600_000;
 
@@ -78,6 +88,15 @@ export async function runProbes(probes: readonly Probe[], run: ProbeRun): Promis
       const path = `/?pods=${encodeURIComponent(JSON.stringify(targets))}`;
       reached.set(id, [...(await attempts(on, namespace, path)), ...unmatched]);
     });
+    // After the pods, so that a node's probe does not delay what has to be reached.
+    await Promise.all(
+      running.map(async (probe) => {
+        const targets = podTargets(probe.id, probe.pods, addresses, nameOf).targets;
+        const found = await fromNode(probe, namespace, targets, run);
+        reached.set(probe.id, [...(reached.get(probe.id) ?? []), ...found]);
+      }),
+    );
+    signal.throwIfAborted();
     const inOrder = probes.flatMap(({ id: from }) => {
       const found = reached.get(from);
       return found === undefined ? [] : [{ from, attempts: found }];
@@ -121,6 +140,32 @@ async function untilListening(
   return addresses;
 }
 
+/** What the node of a pod reaches. Nothing, with a warning, where no pod may have the node's network. */
+async function fromNode(
+  { on, image }: Probe,
+  namespace: string,
+  all: readonly PodTarget[],
+  { timeout, signal, warn }: ProbeRun,
+): Promise<readonly Attempt[]> {
+  if (all.length === 0 || signal.aborted) return [];
+  const most = Math.ceil(timeout / 1000) + SPARE_SECONDS;
+  const targets = all.slice(0, MOST_NODE_TARGETS);
+  try {
+    await on.objects.create(PODS, nodeProbePod({ namespace, image, most, targets }));
+    const text = await untilEnded(on, { namespace, name: NODE_PROBE }, timeout, signal);
+    const found = parseAttempts(text);
+    if (found === undefined) throw new ApiFault("garbage", `Result of ${namespace}/${NODE_PROBE}`);
+    return found;
+  } catch (thrown) {
+    if (!(thrown instanceof ApiFault)) throw thrown;
+    if (!signal.aborted)
+      warn(
+        `${on.context}: not known whether nodes reach pods of other clusters: ${thrown.message}`,
+      );
+    return [];
+  }
+}
+
 async function attempts(on: Cluster, namespace: string, path: string): Promise<readonly Attempt[]> {
   const page = await on.page({ namespace, pod: PROBE, port: PAGE_PORT }, path);
   const found = parseAttempts(page.text);
@@ -159,10 +204,11 @@ async function removeLeftovers(on: Cluster, { timeOfDay }: ProbeRun): Promise<vo
   }
 }
 
-/** With all that is in it. The pod first: a namespace is emptied by a controller, and some seconds later. */
+/** With all that is in it. The pods first: a namespace is emptied by a controller, and some seconds later. */
 async function removeNamespace({ objects }: Cluster, name: string): Promise<void> {
   for (const [resource, object] of [
     [PODS, { namespace: name, name: PROBE }],
+    [PODS, { namespace: name, name: NODE_PROBE }],
     [NAMESPACES, { name }],
   ] as const) {
     const uid = (await objects.get(resource, object))?.meta.uid;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type Attempt, MEANINGS } from "./attempt.ts";
-import { reachFaults, reachTable } from "./report.ts";
+import { nodeWarnings, reachFaults, reachTable } from "./report.ts";
 
 function server(to: string, error?: string): Attempt {
   const outcome = error === undefined ? { isConnected: true } : { isConnected: false, error };
@@ -13,10 +13,18 @@ function pod(to: string, address: string, error?: string): Attempt {
   return { ...server(to, error), kind: "pod", address };
 }
 
+function node(to: string, address: string, error?: string): Attempt {
+  return { ...pod(to, address, error), kind: "node" };
+}
+
 const ALL = [
   {
     from: "c1",
-    attempts: [server("c2"), server("c3"), pod("c2", "10.2.0.1"), pod("c3", "10.3.0.1")],
+    attempts: [
+      ...[server("c2"), server("c3"), pod("c2", "10.2.0.1"), pod("c3", "10.3.0.1")],
+      ...[node("c2", "10.2.0.1"), node("c3", "10.3.0.1", "ETIMEDOUT")],
+      node("c3", "fd03::1", "ETIMEDOUT"),
+    ],
   },
   {
     from: "c2",
@@ -31,14 +39,23 @@ const ALL = [
   { from: "c3", attempts: [server("hub")] },
 ];
 
+test("what a node does not reach is one warning for each cluster, and no fault", () => {
+  const [warning = "", ...more] = nodeWarnings(ALL);
+  assert.match(warning, /^a node of c1 does not reach pods of c3, such as 10\.3\.0\.1: timeout: /);
+  assert.match(warning, /detection do: without them, it takes up to 4 s/);
+  assert.deepEqual(more, []);
+  assert.doesNotMatch(reachFaults(ALL, () => undefined).join(), /node/);
+});
+
 test("clusters that are reached alike share a row; an address that is not reached counts for its cluster", () => {
   assert.equal(
     reachTable(ALL, (_style, text) => text),
-    `PODS OF   REACH    API SERVER   PODS
-c1        c2, c3   ok           ok
-c2        c1       refused      ok
-c2        c3       ok           timeout
-c3        hub      ok           -
+    `FROM   TO    API SERVER   PODS      PODS FROM A NODE
+c1     c2    ok           ok        ok
+c1     c3    ok           ok        timeout
+c2     c1    refused      ok        -
+c2     c3    ok           timeout   -
+c3     hub   ok           -         -
 `,
   );
 });

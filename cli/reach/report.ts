@@ -1,7 +1,7 @@
 import { type Cell, type Paint, table } from "../output/table.ts";
 import { type Attempt, faultOf, whyOf } from "./attempt.ts";
 
-/** What the pods of a cluster reach. */
+/** What the pods of a cluster, and one of its nodes, reach. */
 export interface Reached {
   /** Cluster ID. */
   readonly from: string;
@@ -13,7 +13,7 @@ export function reachTable(all: readonly Reached[], paint: Paint): string {
   const rows = all.flatMap(({ from, attempts }) => {
     const byOutcome = new Map<string, { readonly to: string[]; readonly cells: readonly Cell[] }>();
     for (const to of new Set(attempts.map((one) => one.to))) {
-      const cells = (["server", "pod"] as const).map((kind) =>
+      const cells = (["server", "pod", "node"] as const).map((kind) =>
         cellOf(attempts.filter((one) => one.to === to && one.kind === kind)),
       );
       const outcome = cells.map(({ text }) => text).join(" ");
@@ -23,7 +23,7 @@ export function reachTable(all: readonly Reached[], paint: Paint): string {
     }
     return [...byOutcome.values()].map(({ to, cells }) => [from, to.join(", "), ...cells]);
   });
-  return table(["PODS OF", "REACH", "API SERVER", "PODS"], rows, paint);
+  return table(["FROM", "TO", "API SERVER", "PODS", "PODS FROM A NODE"], rows, paint);
 }
 
 function cellOf(attempts: readonly Attempt[]): Cell {
@@ -33,6 +33,24 @@ function cellOf(attempts: readonly Attempt[]): Cell {
   return { text: [...faults].join(", "), style: "fault" };
 }
 
+/**
+ * What nodes do not reach, a sentence for each direction. Connections of pods work without it, but then the agent's probes do not.
+ * PURE.
+ */
+export function nodeWarnings(all: readonly Reached[]): string[] {
+  return all.flatMap(({ from, attempts }) => {
+    const failed = attempts.filter((one) => one.kind === "node" && faultOf(one) !== undefined);
+    return [...new Set(failed.map(({ to }) => to))].flatMap((to) => {
+      const [first] = failed.filter((one) => one.to === to);
+      if (first === undefined) return [];
+      return `a node of ${from} does not reach pods of ${to}${such(first)}: ${whyOf(first)}. Pods do not need this. But the probes of failure detection do: without them, it takes up to 4 s, and is less complete (docs/guides/connections.md). Let the addresses of nodes pass, and be routed back.`;
+    });
+  });
+}
+
+const such = ({ address }: Attempt): string =>
+  address === undefined ? "" : `, such as ${address}`;
+
 /** What pods do not reach, a sentence for each direction. `serverOf`: URL of an API server. PURE. */
 export function reachFaults(
   all: readonly Reached[],
@@ -40,12 +58,12 @@ export function reachFaults(
 ): string[] {
   return all.flatMap(({ from, attempts }) =>
     attempts
-      .filter((one) => faultOf(one) !== undefined)
+      .filter((one) => one.kind !== "node" && faultOf(one) !== undefined)
       .map((one) => {
         const target =
           one.kind === "server"
             ? `the API server of ${one.to} at ${serverOf(one.to) ?? ""}`
-            : `pods of ${one.to}${one.address === undefined ? "" : `, such as ${one.address}`}`;
+            : `pods of ${one.to}${such(one)}`;
         return `pods of ${from} do not reach ${target}: ${whyOf(one)}.`;
       }),
   );

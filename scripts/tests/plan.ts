@@ -82,7 +82,7 @@ export const PLAN: readonly Row[] = [
 
   // Real API servers: the drill, the KEP's cases, rights, and the plugin's commands. Faults are in the rest.
   apiserver("clusterset-drill", 60),
-  apiserver("{controller,cluster-ip-failover}", 28),
+  apiserver("controller", 28),
   apiserver("{registry-rights,cli-status}", 22),
   apiserver("{in-cluster,contact}", 16),
   row("test", "test/apiserver/conformance.test.ts", {
@@ -90,9 +90,9 @@ export const PLAN: readonly Row[] = [
     only: "own API server",
     seconds: 20,
   }),
-  apiserver("{install-components,install-manifests,objects,writer}", 9),
-  apiserver("{explicit-vips,admission-policies,registry-objects,one-namespace}", 7),
-  apiserver("cli-{drill,explain,export,simulate}", 9),
+  apiserver("{install-manifests,objects,writer}", 9),
+  apiserver("{admission-policies,registry-objects,one-namespace}", 7),
+  apiserver("cli-{drill,explain}", 9),
   apiserver("{cli-join,cli-join-hub,cli-rotate-leave,cli-drain,agent-faults,checklist}", 70, "all"),
   apiserver("{controller-faults,hostile-peer,other-release}", 80, "all"),
   row("all", "test/apiserver/{cli-migrate,peer-faults}.test.ts", {
@@ -121,30 +121,32 @@ export const PLAN: readonly Row[] = [
 
   // This machine's kernel, with each backend that it has. Storms and random kills are in the rest.
   row("all", "test/backends/storm.test.ts", { alone: true, seconds: 90 }),
-  backends("restart", 76, {}),
+  backends("restart", 76, { skip: LEGACY }),
   backends("packets", 40, {}),
   backends("mass-loss", 40, { only: NFTABLES }),
   backends("traffic", 20, { only: NFTABLES }),
   backends("histories", 15, { skip: LEGACY, random: true }),
   backends("*", 15, { skip: LEGACY }),
-  kernel("reach", 60),
+  kernel("reach", 60, { only: "nftables, IPv4" }),
   kernel("{unanswered,restore}", 30),
-  kernel("conntrack", 30, { skip: "50,000 entries|program list" }),
-  kernel("{agent,preflight,moving,health-table}", 15),
+  kernel("conntrack", 30, { skip: "50,000 entries|program list|tracking by conntrack" }),
+  kernel("{agent,preflight,health-table}", 15),
   kernel("affinity", 15, { only: NFTABLES }),
-  kernel("silence", 30, { skip: LEGACY }),
+  kernel("silence", 30, { only: NFTABLES }),
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
-  row("all", "test/kernel/{range-change,net-admin,fake-iptables,net-raw,nft-versions}.test.ts", {
-    seconds: 40,
-  }),
+  row(
+    "all",
+    "test/kernel/{range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
+    { seconds: 40 },
+  ),
   kernel("*", 10, { skip: LEGACY }),
 
   // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.
   row("test", "test/ipvs/agent.test.ts", { ...GUEST, only: IPVS_PROMISES, seconds: 60 }),
   row("all", "test/{ipvs/pod,backends/storm}.test.ts", { ...GUEST, alone: true }),
-  row("all", "test/{ipvs/*,kernel/silence}.test.ts", GUEST),
+  row("all", "test/{ipvs/*,kernel/{silence,reach}}.test.ts", GUEST),
   row(
     "all",
     "test/backends/{check,firewalls,held,histories,packets,restart,traffic}.test.ts",

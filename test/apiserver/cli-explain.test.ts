@@ -27,6 +27,8 @@ let agent: HttpServer;
 /** What the agent of n1 has planned, and its kernel holds. */
 let plan: ImportPlan | undefined;
 let held: readonly HeldPort[] = [];
+/** What its page of checks says of its health. */
+let health: readonly string[] = [];
 
 before(async () => {
   plane = await ControlPlane.start({});
@@ -58,7 +60,7 @@ before(async () => {
       toolTimeout: () => 0,
       unlisted: () => undefined,
       findings: () => [],
-      remarks: () => [],
+      remarks: () => [...health],
     }),
     createLogger({ level: "error", format: "json" }, { write: () => undefined }),
   );
@@ -177,6 +179,19 @@ test("a VIP is its import; another address is its owner's, or nobody's", async (
     [1, `error: one: no import has ${clusterIP}: it belongs to Service shop/plain\n`],
   );
   assert.match((await user.run("explain", "192.0.2.9")).note, /nor any Service, Node, pod/);
+});
+
+test("what failure detection of the node does not see is a remark; what it has found is in the plan", async () => {
+  health = [
+    "[-]health blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
+    "[-]health unanswering: 10.2.0.1 of c2",
+  ];
+  const { out } = await user.run("explain", "shop/web");
+  health = ["[+]health ok"];
+  assert.deepEqual(out.match(/^Remark: .*$/gm), [
+    "Remark:     Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
+  ]);
+  assert.doesNotMatch((await user.run("explain", "shop/web")).out, /^Remark/m);
 });
 
 test("conflicts of exports are remarks, and what is unknown is an error that names it", async () => {

@@ -39,7 +39,7 @@ describe("a user's first hour with two clusters", () => {
       assert.match(printed, new RegExp(`^${here}: clusterset-agent is ready$`, "m"));
       assert.match(printed, new RegExp(`^${here}: clusterset-controller is ready$`, "m"));
       assert.match(printed, new RegExp(`^${here}: its controller reads ${there}$`, "m"));
-      assert.match(printed, new RegExp(`^${here} +${there} +ok +ok$`, "m"));
+      assert.match(printed, new RegExp(`^${here} +${there} +ok +ok +ok$`, "m"));
     }
   });
 

@@ -1,4 +1,5 @@
-import { BACKEND } from "../backends.ts";
+import type { Family } from "../../api/address.ts";
+import type { TestedBackend } from "../backends/tested-backend.ts";
 import { type Attempt, now, parseAttempt } from "../connections/attempt.ts";
 import { importObject, sliceObject } from "../generators/objects.ts";
 import { Lab } from "../lab/lab.ts";
@@ -9,6 +10,7 @@ import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-pro
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
 const REGIONS: Readonly<Record<string, string>> = { c1: "eu-west", c2: "eu-west", c3: "us-east" };
+const RANGES = "241.0.0.0/8,fd00:241::/108";
 /** Milliseconds that a client waits for a connection. */
 const PATIENCE = 8_000 * SLOWNESS;
 /** Connections a second of a client. */
@@ -19,9 +21,16 @@ const SETTLED = 40;
 /** Where a Service has a pod: cluster and node, such as `c2/n1`. */
 export type Places = readonly string[];
 
-/** Clients of a node of c1 that call `web` and `cart`, in networks that do not admit or route everything. IPv4. */
+/** What an agent runs with, and what its clients and endpoints have. */
+export interface Setting {
+  readonly backend: TestedBackend;
+  readonly family: Family;
+}
+
+/** Clients of a node of c1 that call `web` and `cart`, in networks that do not admit or route everything. */
 export class ReachStage implements AsyncDisposable {
   readonly lab: Lab;
+  readonly #family: Family;
   readonly agent: AgentProcess;
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #clients: Process[] = [];
@@ -29,14 +38,16 @@ export class ReachStage implements AsyncDisposable {
 
   private constructor(
     lab: Lab,
+    { backend, family }: Setting,
     services: Readonly<Record<string, Places>>,
     annotations: Readonly<Record<string, string>>,
   ) {
     this.lab = lab;
+    this.#family = family;
     const manifests = new ManifestDirectory(lab, "manifests");
     for (const [i, [name, places]] of Object.entries(services).entries()) {
       const key = `shop/${name}` as const;
-      const { metadata, ...rest } = importObject(key, [vipOf(i)], [HTTP]) as {
+      const { metadata, ...rest } = importObject(key, [this.#vipOf(i)], [HTTP]) as {
         metadata: object;
       };
       const slices = [...Map.groupBy(places, clusterOf)].map(([cluster, own]) =>
@@ -46,22 +57,23 @@ export class ReachStage implements AsyncDisposable {
           { cluster, region: REGIONS[cluster] ?? "" },
           [{ ...HTTP, port: 8080 }],
           own.map((place) => ({
-            addresses: [this.#pod(place, name).address()],
+            addresses: [this.#pod(place, name).address(family)],
             nodeName: place.split("/")[1],
           })),
         ),
       );
       manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
     }
-    const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", "241.0.0.0/8"];
+    const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", RANGES];
     this.agent = new AgentProcess(lab.node("c1", "n1"), manifests.path, [
       ...place,
       ...["--node-name", "n1"],
-      ...BACKEND.flags,
+      ...backend.flags,
     ]);
   }
 
   static async create(
+    setting: Setting,
     services: Readonly<Record<string, Places>>,
     annotations: Readonly<Record<string, string>> = {},
   ): Promise<ReachStage> {
@@ -78,7 +90,7 @@ export class ReachStage implements AsyncDisposable {
         }),
       })),
     });
-    const stage = new ReachStage(lab, services, annotations);
+    const stage = new ReachStage(lab, setting, services, annotations);
     for (const [name, places] of Object.entries(services)) {
       for (const place of places) {
         const server = stage.#pod(place, name).spawn(serve("--name", place));
@@ -96,7 +108,7 @@ export class ReachStage implements AsyncDisposable {
     const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${PATIENCE}`];
     const process = this.lab
       .pod("c1", "n1", client)
-      .spawn(request(...limits, `tcp://${vipOf(service)}:80`));
+      .spawn(request(...limits, `tcp://${this.#hostOf(service)}:80`));
     process.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) attempts.push(attempt);
@@ -118,17 +130,29 @@ export class ReachStage implements AsyncDisposable {
     }, 60_000 * SLOWNESS);
   }
 
-  /** A cluster's nodes drop what comes from these addresses to their pods, all its packets or those of a place. */
-  async drop(cluster: string, source: string, to = `10.${cluster.slice(1)}.0.0/16`): Promise<void> {
-    for (const node of ["n1", "n2"]) {
-      const rule = ["FORWARD", "-s", source, "-d", to, "-j", "DROP"];
-      await this.lab.node(cluster, node).exec(["iptables", "-I", ...rule]);
-    }
+  /** The address of a pod, in the family of this stage. */
+  addressOf(place: string, pod: string): string {
+    return this.#pod(place, pod).address(this.#family);
+  }
+
+  /** A cluster's nodes drop what comes from this address, or from anywhere, to their pods, or to one of them. */
+  async drop(cluster: string, { from, to }: { from?: string; to?: string }): Promise<void> {
+    const isIPv6 = this.#family === "IPv6";
+    const [, id] = cluster;
+    const rule = [
+      ...(from === undefined ? [] : ["-s", from]),
+      ...["-d", to ?? (isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`), "-j", "DROP"],
+    ];
+    for (const node of ["n1", "n2"])
+      await this.lab
+        .node(cluster, node)
+        .exec([isIPv6 ? "ip6tables" : "iptables", "-I", "FORWARD", ...rule]);
   }
 
   /** The address from which the node connects to other clusters. */
   async nodeAddress(): Promise<string> {
-    const route = await this.lab.node("c1", "n1").exec(["ip", "-o", "route", "get", "10.2.0.11"]);
+    const to = this.#family === "IPv6" ? "fd00:10:2::11" : "10.2.0.11";
+    const route = await this.lab.node("c1", "n1").exec(["ip", "-o", "route", "get", to]);
     return /src (\S+)/.exec(route)?.[1] ?? "";
   }
 
@@ -139,7 +163,8 @@ export class ReachStage implements AsyncDisposable {
 
   /** The verdicts that the kernel keeps. */
   verdicts(): Promise<string> {
-    const set = ["nft", "list", "set", "ip", "clusterset-health", "silent"];
+    const table = this.#family === "IPv6" ? "ip6" : "ip";
+    const set = ["nft", "list", "set", table, "clusterset-health", "silent"];
     return this.lab.node("c1", "n1").exec(set);
   }
 
@@ -154,6 +179,15 @@ export class ReachStage implements AsyncDisposable {
     await this.lab.remove();
   }
 
+  #hostOf(service: number): string {
+    const vip = this.#vipOf(service);
+    return this.#family === "IPv6" ? `[${vip}]` : vip;
+  }
+
+  #vipOf(service: number): string {
+    return this.#family === "IPv6" ? `fd00:241::${service + 10}` : `241.0.0.${service + 10}`;
+  }
+
   #pod(place: string, name: string) {
     const [cluster = "", node = ""] = place.split("/");
     return this.lab.pod(cluster, node, name);
@@ -162,8 +196,4 @@ export class ReachStage implements AsyncDisposable {
 
 function clusterOf(place: string): string {
   return place.split("/")[0] ?? "";
-}
-
-function vipOf(service: number): string {
-  return `241.0.0.${service + 10}`;
 }
