@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { homedir, userInfo } from "node:os";
-import { createInterface } from "node:readline/promises";
 import { nameProcess } from "../common/process-name.ts";
 import { stopSignal } from "../common/stop-signal.ts";
+import { ask } from "./ask.ts";
+import { EXIT } from "./exit-code.ts";
 import { run } from "./run.ts";
 import { painter } from "./terminal.ts";
 
@@ -11,15 +12,14 @@ nameProcess("kubectl-clusterset");
 process.stdout.on("error", () => undefined);
 process.stderr.on("error", () => undefined);
 const stopped = stopSignal();
+/** 128, and the number of SIGINT. */
+const INTERRUPTED = 130;
 // No `await` here: the self-contained executable is a CommonJS module, which has none.
 void run(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   note: (text) => process.stderr.write(text),
-  ask: async (question) => {
-    if (!process.stdin.isTTY) return undefined;
-    using lines = createInterface({ input: process.stdin, output: process.stderr });
-    return lines.question(question, { signal: stopped });
-  },
+  ask: (question) =>
+    ask(question, { input: process.stdin, output: process.stderr, signal: stopped }),
   paint: painter(process.stdout),
   env: process.env,
   home: homedir(),
@@ -27,5 +27,6 @@ void run(process.argv.slice(2), {
   timeOfDay: () => Date.now(),
   signal: stopped,
 }).then((code) => {
-  process.exitCode = code;
+  // As shells report it. A command that is to end by Ctrl-C, and has ended well, keeps its own.
+  process.exitCode = code === EXIT.failed && stopped.reason === "SIGINT" ? INTERRUPTED : code;
 });

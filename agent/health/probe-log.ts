@@ -117,7 +117,9 @@ export class ProbeLog {
       for (const group of doubt.groups) {
         const known = this.#calibrations.get(group.name);
         if (doubt.isCalibration) this.#calibrate(group, one, false, doubt.begun);
-        else if (known?.works === true && known.at < doubt.begun) {
+        // A probe of a suspect may have replaced the doubt of a calibration.
+        else if (known === undefined) isDue = true;
+        else if (known.works && known.at < doubt.begun) {
           remember(this.#calibrations, group.name, { ...known, at: -Infinity, isDoubted: true });
           isDue = true;
         }

@@ -3,10 +3,10 @@ import type { Artefact } from "./builds.ts";
 import { PLAN, type Row, rowsOf, testFiles } from "./plan.ts";
 
 /**
- * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `some` is each
- * named file, whole.
+ * The parts of a run: `unit` needs no root; `test` is all of `make test`; `rest` is what `make test-all` runs besides; `here` is that
+ * without the virtual machine; `some` is each named file, whole.
  */
-export type Part = "unit" | "test" | "rest" | "some";
+export type Part = "unit" | "test" | "rest" | "here" | "some";
 
 /** One process of a run. */
 export interface Job {
@@ -45,10 +45,12 @@ export function jobsOf(
   );
   if (part === "some") return [...unitJobs(chosen, shards), ...rooted(chosen, whole)];
   const isRandom = (file: string): boolean => rowsOf(file).some(({ random }) => random === true);
-  const units = unitJobs(part === "rest" ? chosen.filter(isRandom) : chosen, shards);
+  const isRest = part === "rest" || part === "here";
+  const units = unitJobs(isRest ? chosen.filter(isRandom) : chosen, shards);
   if (part === "unit") return units;
   const check = part === "test" && patterns.length === 0 ? [CHECK] : [];
-  return [...check, ...units, ...rooted(chosen, part === "test" ? inTest : inRest)];
+  const jobs = [...check, ...units, ...rooted(chosen, isRest ? inRest : inTest)];
+  return part === "here" ? jobs.filter(({ guest }) => guest === undefined) : jobs;
 }
 
 const CHECK: Job = {

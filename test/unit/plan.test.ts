@@ -62,6 +62,15 @@ test("what makes random choices in make test runs again in the rest, with anothe
   );
 });
 
+test("here is the rest without the virtual machine", () => {
+  const name = ({ name, only, skip }: { name: string; only?: string; skip?: string }): string =>
+    `${name} ${only} ${skip}`;
+  const rest = jobsOf("rest", 2, [], files);
+  const here = jobsOf("here", 2, [], files).map(name);
+  assert.deepEqual(here, rest.filter(({ guest }) => guest === undefined).map(name));
+  assert.ok(here.length < rest.length);
+});
+
 test("npm test needs no root: it runs what is beside the code, and no file of the kernel", () => {
   const unit = new Set(jobsOf("unit", 2, [], files).flatMap((job) => job.files));
   assert.ok(unit.has("cli/view/checks.test.ts") || [...unit].some((f) => f.startsWith("cli/")));
