@@ -109,7 +109,16 @@ export const CLI_RULES: readonly Rule[] = [
   },
   {
     files: ["cli/reach/**"],
-    may: ["./", "api/**", "common/**", "cli/clusters/**", "node:fs", "node:http", "node:net", "node:tls"],
+    may: [
+      "./",
+      "api/**",
+      "common/**",
+      "cli/clusters/**",
+      "node:fs",
+      "node:http",
+      "node:net",
+      "node:tls",
+    ],
     pure: false,
     why: "Pods that find out, before a join, who reaches whom; what runs in them.",
   },
