@@ -12,7 +12,7 @@ import { encodeRecord, encodeSlice } from "../registry/encode.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Member } from "../stores/member.ts";
 import type { Applier } from "./applier.ts";
-import { inParallel } from "./in-parallel.ts";
+import { converge, isNeeded, Steps } from "./converge.ts";
 import type { LocalExports, Publishing } from "./local-exports.ts";
 
 /** The result of the last export of a name. */
@@ -113,16 +113,14 @@ export class Exporter {
     key: ObjectKey,
     { record, slices: wanted }: Extract<Publishing, { valid: "Valid" }>,
   ): Promise<void> {
-    const { member, records, slices } = this.#options;
-    const { id, namespace } = member;
+    const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
+    const steps = new Steps();
     await Promise.all([
-      records.apply(encodeRecord(record, namespace), recorded),
-      inParallel(wanted, (slice) =>
-        slices.apply(encodeSlice(slice, id), member.slices.seen(slice.key)),
-      ),
+      steps.run(() => records.apply(encodeRecord(record, member.namespace), recorded)),
+      steps.run(() => this.#writeSlices(key, wanted)),
     ]);
-    await this.#removeSlices(key, new Set(wanted.map((slice) => slice.key)));
+    steps.end();
   }
 
   /** The record goes first: readers then see no export, rather than an export without endpoints. */
@@ -130,16 +128,26 @@ export class Exporter {
     const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
     if (recorded !== undefined) await records.remove(recorded);
-    await this.#removeSlices(key, new Set());
+    await this.#writeSlices(key, []);
   }
 
-  async #removeSlices(key: ObjectKey, kept: ReadonlySet<string>): Promise<void> {
+  async #writeSlices(key: ObjectKey, wanted: readonly SliceFact[]): Promise<void> {
     const { member, slices } = this.#options;
-    const gone = [...member.slices.keysOf(key)].filter((slice) => !kept.has(slice));
-    await inParallel(gone, async (slice) => {
-      const seen = member.slices.seen(slice);
-      if (seen !== undefined) await slices.remove(seen);
+    const kept = new Set<string>(wanted.map((slice) => slice.key));
+    const { faults } = await converge({
+      applier: slices,
+      seen: (slice) => member.slices.seen(slice),
+      wanted: wanted.map((slice) => encodeSlice(slice, member.id)),
+      gone: [...member.slices.keysOf(key)].filter((slice) => !kept.has(slice)),
+      mayGo: (slice, { failed }) => {
+        const { endpoints = [] } = member.slices.fact(slice) ?? {};
+        return !isNeeded(
+          endpoints.map(({ address }) => address),
+          failed,
+        );
+      },
     });
+    if (faults.length > 0) throw faults[0];
   }
 
   #become(key: ObjectKey, next: ExportOutcome | undefined): void {

@@ -18,9 +18,9 @@ import type { Manifest } from "../model/manifest.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Applier } from "./applier.ts";
+import { converge, isRefused, keyOf } from "./converge.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";
-import { inParallel } from "./in-parallel.ts";
 
 /** Events of all Services at once, and milliseconds for one more: an annotation on a Namespace concerns all its Services. */
 const BURST = 100;
@@ -42,16 +42,6 @@ export interface FailoverOptions extends Pick<FailoverInput, "isInRotation"> {
   readonly recorder: Pick<EventRecorder, "record">;
   readonly clock: Pick<Clock, "now">;
   readonly events: Pick<Observer, "failover" | "failoversEnded">;
-}
-
-/** What came of writes. */
-interface Written {
-  /** The slices that are as they are wanted. */
-  readonly inPlace: readonly Manifest[];
-  /** True if a write changed something. */
-  readonly changed: boolean;
-  /** The first failure. */
-  readonly fault?: unknown;
 }
 
 /**
@@ -101,20 +91,21 @@ export class Failover {
     // Kubernetes deletes what a Service owns, and the content of a namespace. Both may also only be missing in a list.
     if (wanted === "unknown") return this.#note(key, undefined, false);
     const [free, taken] = this.#split(wanted?.slices ?? []);
-    const gone = this.#goneOf(key, free);
-    // New slices before old ones go: a Service must not be without any between two clusters.
-    let written = await this.#write(free);
-    if (written.inPlace.length === 0 && isRefused(written.fault)) {
-      // A full quota has no room for a new slice before an old one is deleted.
-      await this.#remove(gone.splice(0, 1));
-      written = await this.#write(free);
-    }
-    const { changed, fault, inPlace } = written;
+    const { changed, faults, inPlace } = await converge({
+      applier: this.#options.slices,
+      seen: (slice) => this.#options.own.failoverSlices.seen(slice),
+      wanted: free,
+      gone: this.#goneOf(key, free),
+      // A Service must not be without any between two clusters. Old slices are better than none, unless a new one will never come.
+      mayGo: (_slice, { failed, inPlace, isLast }) =>
+        failed.length === 0 ||
+        inPlace.length > 0 ||
+        (isLast && failed.every(({ fault }) => isRefused(fault))),
+    });
+    const [fault] = faults;
     if (fault === undefined || isLasting(fault)) {
       this.#note(key, wanted && reported(wanted, inPlace, taken, fault), changed);
     }
-    // Without a new slice, old ones are better than none, unless it will never come.
-    if (fault === undefined || inPlace.length > 0 || isRefused(fault)) await this.#remove(gone);
     if (fault !== undefined) throw fault;
   }
 
@@ -165,30 +156,6 @@ export class Failover {
     return [...this.#options.own.failoverSlices.keysOf(key)].filter((slice) => !names.has(slice));
   }
 
-  /** Attempts all writes. */
-  async #write(list: readonly Manifest[]): Promise<Written> {
-    const { own, slices } = this.#options;
-    const inPlace: Manifest[] = [];
-    let changed = false;
-    try {
-      await inParallel(list, async (slice) => {
-        if (await slices.apply(slice, own.failoverSlices.seen(keyOf(slice)))) changed = true;
-        inPlace.push(slice);
-      });
-      return { inPlace, changed };
-    } catch (fault) {
-      return { inPlace, changed, fault };
-    }
-  }
-
-  async #remove(gone: readonly string[]): Promise<void> {
-    const { own, slices } = this.#options;
-    await inParallel(gone, async (slice) => {
-      const seen = own.failoverSlices.seen(slice);
-      if (seen !== undefined) await slices.remove(seen);
-    });
-  }
-
   /** Remembers the result. It has an Event if it has changed, or if a new leader finds slices missing or impossible. */
   #note(key: ObjectKey, result: FailoverResult | undefined, hasWritten: boolean): void {
     const { events, own, recorder } = this.#options;
@@ -222,18 +189,9 @@ function reported(
   return { reason: taken.length > 0 ? "slice-foreign" : reason, clusters };
 }
 
-/** True for a refusal of admission, such as a quota, which a retry does not change. */
-function isRefused(fault: unknown): boolean {
-  return fault instanceof ApiFault && (fault.reason === "refused" || fault.reason === "invalid");
-}
-
 /** True for what somebody has to change. */
 function isLasting(fault: unknown): boolean {
   const isOthers =
     fault instanceof ApiFault && (fault.reason === "forbidden" || fault.reason === "overwritten");
   return isOthers || isRefused(fault);
-}
-
-function keyOf({ metadata: { namespace = "", name } }: Manifest): string {
-  return `${namespace}/${name}`;
 }

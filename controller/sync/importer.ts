@@ -1,3 +1,4 @@
+import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
@@ -16,6 +17,7 @@ import type { Dirty } from "../model/task.ts";
 import type { Observer } from "../observe/observer.ts";
 import type { LocalStores } from "../stores/local-stores.ts";
 import type { Applier } from "./applier.ts";
+import { addressesIn, converge, isNeeded, keyOf, Steps } from "./converge.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { ExportedService } from "./exported-service.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -96,9 +98,12 @@ export class Importer {
     this.#omissions.report(key, problems, slices?.omitted);
     // A failed write may have been done: its VIPs stay reserved until the import is seen.
     this.#reserve(key, ipsOf(wanted?.object));
-    await vips.hold(key, wanted?.vips ?? []);
-    await this.#write(key, wanted, slices?.slices ?? [], service);
-    if (wanted?.reason !== "not-heard") await vips.release(key, wanted?.vips ?? []);
+    const steps = new Steps();
+    const isHeld = await steps.run(() => vips.hold(key, wanted?.vips ?? []));
+    const isWritten = await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
+    if (isWritten && wanted?.reason !== "not-heard")
+      await steps.run(() => vips.release(key, wanted?.vips ?? []));
+    steps.end();
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
     const nearest = this.#nearestOf(service);
     events.imported(key, wanted, nearest);
@@ -138,45 +143,73 @@ export class Importer {
     else this.#reserving.delete(key);
   }
 
+  /**
+   * Writes all that is wanted of an import. What is rejected holds up nothing else: endpoints that are gone go, and the status is written. True if
+   * the import itself is as it is wanted.
+   */
   async #write(
     key: ObjectKey,
     wanted: ImportWanted | undefined,
     list: readonly Manifest[],
     service: ExportedService,
-  ): Promise<void> {
-    const { own, imports, slices } = this.#options;
+    isHeld: boolean,
+    steps: Steps,
+  ): Promise<boolean> {
+    const { own, imports } = this.#options;
     const { object, remove, reason, status } = wanted ?? {};
     // Before the annotation goes, which shows that the status is ours.
-    if (reason === "released" && status !== undefined) await this.#writeStatus(key, status);
+    const isReleasable =
+      reason !== "released" ||
+      status === undefined ||
+      (await steps.run(() => this.#writeStatus(key, status)));
     const seen = own.imports.seen(key);
-    await Promise.all([
-      object !== undefined && imports.apply(object, seen),
-      inParallel(list, (slice) => slices.apply(slice, own.importedSlices.seen(keyOf(slice)))),
+    // Not with VIPs that may be another import's. Endpoints follow meanwhile, if there is an import.
+    const isFree = isHeld || isWithin(ipsOf(object), own.imports.fact(key)?.ips ?? []);
+    // First, as readers then see no import, rather than one without endpoints.
+    const isRemoved =
+      remove === undefined || seen === undefined || (await steps.run(() => imports.remove(seen)));
+    const [isWritten] = await Promise.all([
+      object === undefined ||
+        (isFree && isReleasable && steps.run(() => imports.apply(object, seen))),
+      (isFree || seen !== undefined) &&
+        steps.run(() => this.#writeSlices(key, list, service.isSynced)),
     ]);
-    if (remove !== undefined && seen !== undefined) await imports.remove(seen);
-    const written = new Set(list.map(keyOf));
-    await this.#removeSlices(key, written, service.isSynced);
     const importing = wanted?.importing ?? own.imports.fact(key);
-    if (importing !== undefined) await this.#retainSlices(importing, written, service);
-    if (status !== undefined) await this.#writeStatus(key, status);
+    const written = new Set(list.map(keyOf));
+    if (importing !== undefined)
+      await steps.run(() => this.#retainSlices(importing, written, service));
+    if (status !== undefined) await steps.run(() => this.#writeStatus(key, status));
+    return isWritten && isRemoved;
   }
 
   /** Slices of clusters that are not synced stay. */
-  async #removeSlices(
+  async #writeSlices(
     key: ObjectKey,
-    kept: ReadonlySet<string>,
+    list: readonly Manifest[],
     isSynced: ExportedService["isSynced"],
   ): Promise<void> {
-    const { own, slices } = this.#options;
-    const gone = [...own.importedSlices.keysOf(key)].filter((slice) => {
-      if (kept.has(slice)) return false;
-      const cluster = own.importedSlices.fact(slice)?.cluster;
-      return cluster === undefined || isSynced(cluster);
+    const { own: stores, slices } = this.#options;
+    const { importedSlices } = stores;
+    const kept = new Set(list.map(keyOf));
+    const { faults } = await converge({
+      applier: slices,
+      seen: (slice) => importedSlices.seen(slice),
+      wanted: list,
+      gone: [...importedSlices.keysOf(key)].filter((slice) => {
+        const cluster = importedSlices.fact(slice)?.cluster;
+        return !kept.has(slice) && (cluster === undefined || isSynced(cluster));
+      }),
+      // Of another cluster, or without an endpoint of what is not written. Addresses are not kept in memory.
+      mayGo: async (slice, { failed }) => {
+        const seen = importedSlices.seen(slice);
+        const cluster = importedSlices.fact(slice)?.cluster;
+        const own = failed.filter(({ manifest }) => sourceOf(manifest) === cluster);
+        if (own.length === 0 || seen === undefined) return true;
+        const object = await slices.read(seen).catch(() => undefined);
+        return object !== undefined && !isNeeded(addressesIn(object), own);
+      },
     });
-    await inParallel(gone, async (slice) => {
-      const seen = own.importedSlices.seen(slice);
-      if (seen !== undefined) await slices.remove(seen);
-    });
+    if (faults.length > 0) throw faults[0];
   }
 
   /** Changes the slices of clusters that were not synced since the start as the import and the state of the cluster require. */
@@ -246,6 +279,10 @@ function ipsOf(manifest: Manifest | undefined): string[] {
   return Array.isArray(ips) ? ips.filter((ip) => typeof ip === "string") : [];
 }
 
-function keyOf({ metadata: { namespace = "", name } }: Manifest): string {
-  return `${namespace}/${name}`;
+function sourceOf({ metadata }: Manifest): string | undefined {
+  return metadata.labels?.[LABEL_SOURCE_CLUSTER];
+}
+
+function isWithin(some: readonly string[], all: readonly string[]): boolean {
+  return some.every((one) => all.includes(one));
 }

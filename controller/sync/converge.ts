@@ -1,0 +1,164 @@
+import { field } from "../../api/parse/fields.ts";
+import { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { isServerDown } from "../../common/kubernetes/recovery.ts";
+import type { Manifest } from "../model/manifest.ts";
+import type { Seen } from "../stores/fact-store.ts";
+import type { Applier } from "./applier.ts";
+import { inParallel } from "./in-parallel.ts";
+
+/** A manifest that could not be written, and why. */
+export interface Failed {
+  readonly manifest: Manifest;
+  readonly fault: unknown;
+}
+
+/** What one reconcile wants of one kind of object. */
+export interface Convergence {
+  readonly applier: Pick<Applier, "apply" | "remove">;
+  readonly seen: (key: string) => Seen | undefined;
+  readonly wanted: readonly Manifest[];
+  /** Keys of present objects that are not wanted. */
+  readonly gone: Iterable<string>;
+  /** False for one of `gone` that has to stay as long as these manifests are not written. */
+  readonly mayGo: (key: string, state: Converging) => boolean | Promise<boolean>;
+}
+
+/** How far it is. */
+export interface Converging {
+  readonly failed: readonly Failed[];
+  readonly inPlace: readonly Manifest[];
+  /** True once no other attempt follows. */
+  readonly isLast: boolean;
+}
+
+/** What came of it. */
+export interface Converged {
+  /** The manifests that are as they are wanted. */
+  readonly inPlace: readonly Manifest[];
+  /** True if a write changed something. */
+  readonly changed: boolean;
+  /** Writes and deletions that failed, the first one first. */
+  readonly faults: readonly unknown[];
+}
+
+/**
+ * Writes what is wanted, and deletes what is gone: new objects before old ones, and a rejected write holds up nothing but what depends on it. A full
+ * quota has room for a new object once an old one is deleted: those that nothing depends on go first, then one at a time, as long as that
+ * helps. Never rejects; skips the rest where the API server does not answer.
+ */
+export async function converge(options: Convergence): Promise<Converged> {
+  const { applier, mayGo, seen, wanted } = options;
+  const gone = new Set(options.gone);
+  const inPlace: Manifest[] = [];
+  const unremoved: unknown[] = [];
+  let changed = false;
+  let failed: Failed[] = [];
+  const attempt = async (list: readonly Manifest[]): Promise<void> => {
+    failed = [];
+    await inParallel(list, async (manifest) => {
+      try {
+        if (await applier.apply(manifest, seen(keyOf(manifest)))) changed = true;
+        inPlace.push(manifest);
+      } catch (fault) {
+        failed.push({ manifest, fault });
+        throw fault;
+      }
+    }).catch(() => undefined);
+  };
+  /** True if there was one. */
+  const remove = async (keys: readonly string[]): Promise<boolean> => {
+    for (const key of keys) gone.delete(key);
+    await inParallel(keys, async (key) => {
+      const found = seen(key);
+      if (found !== undefined) await applier.remove(found);
+    }).catch((fault: unknown) => unremoved.push(fault));
+    return keys.length > 0;
+  };
+  const removeFree = async (isLast: boolean): Promise<boolean> => {
+    const free: string[] = [];
+    for (const key of gone) if (await mayGo(key, { failed, inPlace, isLast })) free.push(key);
+    return remove(free);
+  };
+
+  await attempt(wanted);
+  if (failed.some(isDown)) return { inPlace, changed, faults: faultsOf(failed) };
+  let hasRoom = await removeFree(false);
+  while (failed.some(isFull)) {
+    const isOneForOne = !hasRoom;
+    if (isOneForOne && !(await remove([...gone].slice(0, 1)))) break;
+    hasRoom = false;
+    const before = failed.length;
+    await attempt(failed.map(({ manifest }) => manifest));
+    if (isOneForOne && failed.length === before) break;
+  }
+  if (!failed.some(isDown)) await removeFree(true);
+  return { inPlace, changed, faults: [...faultsOf(failed), ...unremoved] };
+}
+
+/**
+ * Runs the steps of a reconcile one by one. One that is rejected holds up none of those after it; only an outage, or the loss of the
+ * leadership, ends them.
+ */
+export class Steps {
+  #fault: unknown;
+
+  /** True if it succeeded. Rejects if the rest would fail, too. */
+  async run(step: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await step();
+      return true;
+    } catch (thrown) {
+      const isOver =
+        thrown instanceof ApiFault &&
+        (isServerDown(thrown.reason) || thrown.reason === "not-leader");
+      if (isOver) throw thrown;
+      this.#fault ??= thrown;
+      return false;
+    }
+  }
+
+  /** Throws the first failure of all steps. */
+  end(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+}
+
+/** True if one of these addresses is in a slice that is not written: what lists it now is the last good one. */
+export function isNeeded(addresses: Iterable<unknown>, failed: readonly Failed[]): boolean {
+  if (failed.length === 0) return false;
+  const needed = new Set(failed.flatMap(({ manifest }) => addressesIn(manifest)));
+  return Iterator.from(addresses).some((address) => needed.has(address));
+}
+
+/** Addresses of the endpoints of a slice. */
+export function addressesIn(slice: unknown): unknown[] {
+  const endpoints = field(slice, "endpoints");
+  if (!Array.isArray(endpoints)) return [];
+  return endpoints.flatMap((endpoint) => {
+    const addresses = field(endpoint, "addresses");
+    return Array.isArray(addresses) ? addresses : [];
+  });
+}
+
+/** True for a refusal of admission, such as a quota, which a retry does not change. */
+export function isRefused(fault: unknown): boolean {
+  return fault instanceof ApiFault && (fault.reason === "refused" || fault.reason === "invalid");
+}
+
+/** Namespace and name of a manifest, as stores have them. */
+export function keyOf({ metadata: { namespace, name } }: Manifest): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+function faultsOf(failed: readonly Failed[]): unknown[] {
+  return failed.map(({ fault }) => fault);
+}
+
+function isDown({ fault }: Failed): boolean {
+  return fault instanceof ApiFault && isServerDown(fault.reason);
+}
+
+/** A ResourceQuota, as Kubernetes says it. */
+function isFull({ fault }: Failed): boolean {
+  return isRefused(fault) && /exceeded quota/.test((fault as ApiFault).message);
+}

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at } from "../../test/doubles/memory/fields.ts";
+import { Refusal } from "../../test/doubles/memory/object-table.ts";
+import { ControllerWorld, type MemoryCluster } from "../../test/stages/controller-world.ts";
+
+// A rejected write holds up nothing else: no removal, no status, no other object of the same import.
+
+const KEY = "shop/web";
+
+/** Addresses of a cluster's pods, more than a slice holds. */
+function pods(cluster: number, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `10.${cluster}.${i >> 7}.${i & 127}`);
+}
+
+/** c1 to c3 export shop/web. */
+async function three() {
+  const world = new ControllerWorld(["c1", "c2", "c3"]);
+  const [c1, c2, c3] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.offer(KEY, ["10.1.0.7"]);
+  c3.offer(KEY, ["10.3.0.7"]);
+  await world.run(5000);
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.7 10.3.0.7");
+  return { world, c1, c2, c3 };
+}
+
+/** A ResourceQuota of EndpointSlices in the namespaces that match. */
+function quota({ server }: MemoryCluster, namespaces: RegExp, most: number): void {
+  const isIn = (key: string) => namespaces.test(key.slice(0, key.indexOf("/")));
+  server.admit = ({ kind, key }) => {
+    if (kind !== "endpointslices" || !isIn(key)) return;
+    const there = server.objects
+      .list(kind)
+      .filter((one) => isIn(`${String(at(one, ["metadata", "namespace"]))}/`));
+    if (there.length >= most)
+      throw new Refusal(403, `endpointslices "${key}" is forbidden: exceeded quota: slices`);
+  };
+}
+
+function refuse({ server }: MemoryCluster, kind: string, message: string): void {
+  server.admit = (creation) => {
+    if (creation.kind === kind) throw new Refusal(403, `${kind} "x" is forbidden: ${message}`);
+  };
+}
+
+const clustersOf = (cluster: MemoryCluster): unknown =>
+  at(cluster.server.objects.get("serviceimports", KEY), ["status", "clusters"]);
+
+test("a full quota of slices: what a cluster withdrew goes, and makes room for what another one needs", async () => {
+  const { world, c1, c2, c3 } = await three();
+  quota(c2, /^shop$/, 2);
+  c1.serve(KEY, pods(1, 150));
+  await world.pass(5000);
+  c3.delete("ServiceExport", KEY);
+  await world.pass(5000);
+  assert.equal(c2.imported()[KEY], ["vip", ...pods(1, 150).sort()].join(" "));
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
+});
+
+test("a full quota of a registry: endpoints that are gone are withdrawn, whatever else is rejected", async () => {
+  const { world, c1, c2 } = await three();
+  quota(c1, /registry/, 2);
+  c1.serve(KEY, pods(1, 150));
+  const ports = [{ name: "http", protocol: "TCP", port: 81 }];
+  const other = (address: string) => ({
+    kind: "EndpointSlice",
+    metadata: { namespace: "shop", name: "web-2", labels: { "kubernetes.io/service-name": "web" } },
+    ...{ addressType: "IPv4", ports },
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  });
+  c1.apply(other("10.1.9.9"));
+  await world.pass(5000);
+  c1.serve(KEY, ["10.1.0.0"]);
+  await world.pass(5000);
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.0 10.1.9.9 10.3.0.7");
+});
+
+test("policy rejects new slices: endpoints that are gone go, the last good ones stay, and the status follows", async () => {
+  const { world, c1, c2, c3 } = await three();
+  refuse(c2, "endpointslices", "ValidatingAdmissionPolicy 'none' denied request");
+  c1.serve(KEY, pods(1, 150));
+  c3.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  const shown = (c2.imported()[KEY] ?? "").split(" ");
+  assert.doesNotMatch(shown.join(), /10\.3\./);
+  assert.equal(shown.length, 1 + 50, "the slice that exists follows");
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
+});
+
+test("no IPAddress may be created: endpoints follow all the same, and VIPs stay", async () => {
+  const { world, c1, c2 } = await three();
+  const ips = at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]);
+  const [vip] = ips as string[];
+  refuse(c2, "ipaddresses", "User cannot create resource");
+  c2.server.objects.delete("ipaddresses", String(vip));
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(10_000);
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
+  assert.deepEqual(at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]), ips);
+  c2.server.admit = () => {};
+  await world.pass(120_000);
+  assert.ok(c2.server.objects.get("ipaddresses", String(vip)));
+});
