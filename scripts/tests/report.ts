@@ -67,7 +67,7 @@ export function closingText(
     ...forgiven.map((failure) => failureText("FORGIVEN (passed when repeated)", failure)),
     ...failures.flatMap((failure) => [
       failureText("FAILED", failure),
-      `  repeat: SEED=${seed} node scripts/test.ts ${failure.file}`,
+      `  repeat: ${failure.file === "make check" ? failure.file : `SEED=${seed} node scripts/test.ts ${failure.file}`}`,
     ]),
     `${isWell ? "passed" : "FAILED"} in ${clock(seconds)}, ${Math.round(cpu)} s of a processor`,
     `${passed} passed, ${failures.length} failed, ${sum((outcome) => outcome.skipped)} skipped`,

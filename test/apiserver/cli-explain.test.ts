@@ -189,7 +189,7 @@ test("what failure detection of the node does not see is a remark; what it has f
   const { out } = await user.run("explain", "shop/web");
   health = ["[+]health ok"];
   assert.deepEqual(out.match(/^Remark: .*$/gm), [
-    "Remark:     Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
+    "Remark:    Agent of n1: blind: probes of this node do not reach c2; without them, detection takes up to 4 s",
   ]);
   assert.doesNotMatch((await user.run("explain", "shop/web")).out, /^Remark/m);
 });
