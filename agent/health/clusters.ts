@@ -15,7 +15,7 @@ export interface ClusterPicture {
   readonly suspects: readonly Probed[];
   /** Other endpoints of the cluster, chosen at random. */
   readonly samples: readonly Probed[];
-  /** Addresses without a verdict that other namespaces list for the cluster, or all for an empty text. */
+  /** Endpoints without a verdict that other namespaces list for the cluster, or all for an empty text. */
   readonly countWithout: (namespace: string) => number;
   /** Endpoints that have answered clients since the suspects owe answers. */
   readonly answered: readonly Omit<Probed, "result">[];
@@ -36,7 +36,7 @@ export type ClusterState =
 
 const NOT_SILENT: ClusterState = { isSilent: false };
 
-/** Silent probes that a verdict needs, or as many as there are addresses. Where a third of a cluster is dead, such as a zone, so many are once in 700 times. */
+/** Silent probes that a verdict needs, or as many as there are endpoints. Where a third of a cluster is dead, such as a zone, so many are once in 700 times. */
 export const ENOUGH_PROBES = 6;
 
 /** Derives the state of a cluster from probes and answers to clients. PURE. */

@@ -1,4 +1,5 @@
 import { backoff } from "../../common/backoff.ts";
+import type { Silence } from "../model/silence.ts";
 import {
   type ClusterState,
   clusterState,
@@ -6,7 +7,7 @@ import {
   isOnlyOf,
   type Probed,
 } from "./clusters.ts";
-import { evaluate, type Finding, hasAnswered } from "./evaluate.ts";
+import { evaluate, type Finding } from "./evaluate.ts";
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";
 import { inTurns, leastOf, rarestFirst } from "./turns.ts";
@@ -23,9 +24,11 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST = { suspects: 4, samples: ENOUGH_PROBES };
+const MOST = { suspects: 4, samples: ENOUGH_PROBES, siblings: 4, witnesses: 3 };
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
+/** Answers among which witnesses are looked for. */
+const MOST_ANSWERED = 256;
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
 /** Endpoints of which each ends the verdict on their cluster or group. */
@@ -33,7 +36,7 @@ const MOST_ENDING = 64;
 /** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
 const MOST_OF_NAMESPACE = 64;
 /** Milliseconds for which an endpoint that nobody lists, or whose namespace has too many verdicts, is not considered again. */
-const SKIPPED_MS = { unlisted: 10_000, limited: 30_000 };
+const SKIPPED_MS = { unlisted: 1_000, limited: 30_000 };
 /** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
 const CLOSED_MS = 30_000;
 /** Endpoints of which either is known. */
@@ -136,8 +139,9 @@ export class Detector {
       const isNew = suspects.some((one) => telling.has(one) && !this.#hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
       const samples = hasSamples ? this.#samplesOf(cluster, suspects, answered, watched) : [];
+      const siblings = isNew ? this.#siblingsOf([...suspects, ...samples], groups, watched) : [];
       for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
-      for (const one of samples)
+      for (const one of [...samples, ...siblings])
         if (!probes.isPending(one)) follow(probes.probe(one, cluster, watched.groupsOf([one])));
       if (hasSamples) {
         const names = new Set(suspects.map(endpointName));
@@ -160,7 +164,7 @@ export class Detector {
     const name = endpointName(endpoint);
     const own = groups.filter(({ members }) => members.has(name));
     const result = await probes.probe(endpoint, cluster, own);
-    if (hasAnswered({ result })) keepUntil(this.#closed, name, clock.now() + CLOSED_MS);
+    if (result === "accepted") keepUntil(this.#closed, name, clock.now() + CLOSED_MS);
     else this.#closed.delete(name);
   }
 
@@ -176,6 +180,25 @@ export class Detector {
     return all.filter((one) => !others.some((other) => other.members.has(endpointName(one))));
   }
 
+  /** Others of the suspects' groups at random, where probes work: the next call of a slow client must not go to one that is as dead. */
+  #siblingsOf(
+    others: readonly TcpEndpoint[],
+    groups: readonly Group[],
+    watched: WatchedEndpoints,
+  ): TcpEndpoint[] {
+    const { probes, random } = this.#options;
+    const taken = new Set(others.map(endpointName));
+    const siblings = groups.flatMap((group) => {
+      const reach = probes.reachOf(group);
+      if (reach !== "works" && reach !== "assumed") return [];
+      const free = [...group.members.values()].filter(
+        (one) => !taken.has(endpointName(one)) && watched.mayProbe(group.cluster, one),
+      );
+      return chosen(free, MOST.siblings, random);
+    });
+    return siblings.slice(0, MOST.siblings);
+  }
+
   /** Others of a cluster, without groups that probes seem not to reach, and enough without those of any one namespace. */
   #samplesOf(
     cluster: string,
@@ -186,11 +209,39 @@ export class Detector {
     const { probes, verdicts } = this.#options;
     const namespaces = watched.isDeclared(cluster) ? 1 : watched.namespacesOf(cluster);
     const more = namespaces < 2 ? 0 : Math.ceil(MOST.samples / (namespaces - 1));
-    const except = new Set(suspects.map(({ address }) => address));
-    for (const address of verdicts.silence.endpoints.keys()) except.add(address);
-    return watched
-      .sample(cluster, MOST.samples + more, except)
+    // Another port of a suspect is another server.
+    const except = new Set([...suspects.map(endpointName), ...namesIn(verdicts.silence)]);
+    const witnesses = this.#witnessesOf(cluster, suspects, answered, watched);
+    for (const one of witnesses) except.add(endpointName(one));
+    const samples = watched
+      .sample(cluster, MOST.samples + more - witnesses.length, except)
       .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, answered)));
+    return [...witnesses, ...samples];
+  }
+
+  /** Of other groups that have answered a client and a probe, one endpoint each, the latest first: they tell a dead cluster from a blocked Service. */
+  #witnessesOf(
+    cluster: string,
+    suspects: readonly TcpEndpoint[],
+    answered: readonly Answered[],
+    watched: WatchedEndpoints,
+  ): TcpEndpoint[] {
+    const { probes, verdicts } = this.#options;
+    const own = new Set(watched.groupsOf(suspects).map(({ name }) => name));
+    const silent = new Set(namesIn(verdicts.silence));
+    const latest = answered.toSorted((a, b) => a.age - b.age).slice(0, MOST_ANSWERED);
+    const groups = watched
+      .groupsOf(latest)
+      .filter((one) => one.cluster === cluster && !own.has(one.name))
+      .filter((one) => probes.reachOf(one) === "works");
+    const found = groups.flatMap(({ members }) => {
+      const one = latest.find((each) => members.has(endpointName(each)));
+      const isFree = one && !silent.has(endpointName(one)) && watched.mayProbe(cluster, one);
+      return isFree ? [{ address: one.address, port: one.port, age: one.age }] : [];
+    });
+    const byName = new Map(found.map((one) => [endpointName(one), one]));
+    const inOrder = [...byName.values()].toSorted((a, b) => a.age - b.age);
+    return inOrder.slice(0, MOST.witnesses).map(({ address, port }) => ({ address, port }));
   }
 
   /** Evaluates examinations whose probes have ended. */
@@ -228,7 +279,7 @@ export class Detector {
     watched: WatchedEndpoints,
   ): ClusterState {
     const { clock, probes, verdicts } = this.#options;
-    const { endpoints: silent } = verdicts.silence;
+    const silent = new Set(namesIn(verdicts.silence));
     const passed = clock.now() - since;
     const lately = answered.filter(({ age }) => age < passed);
     const listed = watched.byCluster([...suspects, ...samples, ...lately]).get(cluster);
@@ -237,12 +288,22 @@ export class Detector {
       const result = probes.records.get(endpointName(endpoint))?.result ?? "unknown";
       return { endpoint, namespaces: namespacesOf(endpoint), result };
     };
+    const working = watched
+      .groupsOf([...suspects, ...samples])
+      .filter((group) => group.cluster === cluster && probes.reachOf(group) === "works");
+    const isOf = (one: TcpEndpoint) => (group: Group) => group.members.has(endpointName(one));
+    const silentGroups = working.filter(({ members }) =>
+      [...members.keys()].some((name) => probes.records.get(name)?.result === "silent"),
+    );
+    // A group that was never calibrated may not admit nodes: of one blocked Service, it is no witness.
+    const telling =
+      silentGroups.length > 1 ? samples : samples.filter((one) => working.some(isOf(one)));
     return clusterState({
-      ...{ suspects: suspects.map(probed), samples: samples.map(probed) },
+      ...{ suspects: suspects.map(probed), samples: telling.map(probed) },
       answered: lately
         .filter((one) => listed?.has(one))
         .map((endpoint) => ({ endpoint, namespaces: namespacesOf(endpoint) })),
-      countWithout: (namespace) => watched.countOf(cluster, new Set(silent.keys()), namespace),
+      countWithout: (namespace) => watched.countOf(cluster, silent, namespace),
       isDeclared: watched.isDeclared(cluster),
       reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
     });
@@ -363,6 +424,22 @@ const LATE_MS = 500;
 /** Whether an answer is late. PURE. */
 export function isLate({ age, repeats }: Overdue): boolean {
   return repeats > 0 || age >= LATE_MS;
+}
+
+/** Names of the endpoints with a verdict. */
+function namesIn({ endpoints }: Silence): string[] {
+  return [...endpoints].flatMap(([address, ports]) =>
+    [...ports].map((port) => endpointName({ address, port })),
+  );
+}
+
+/** Some of these, at random. */
+function chosen<One>(all: readonly One[], count: number, random: () => number): One[] {
+  const rest = [...all];
+  const found: One[] = [];
+  while (found.length < count && rest.length > 0)
+    found.push(...rest.splice(Math.floor(random() * rest.length), 1));
+  return found;
 }
 
 function keepUntil(all: Map<string, number>, name: string, until: number): void {

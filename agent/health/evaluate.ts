@@ -89,6 +89,8 @@ const REPEATED_ANSWER_MS = 250;
 const PROBE_HOLDS_MS = 3_000;
 /** Milliseconds between two probes of an endpoint whose group may not be reached by probes. */
 const PROBE_AGAIN_MS = 3_000;
+/** Milliseconds until the next probe of an endpoint, after one that failed on this node. */
+const FAILED_PROBE_MS = 1_000;
 /** Silent probes in a row that show a dead endpoint on a lossy path. */
 const LOSSY_PROBES = 2;
 /** Milliseconds for which a group that answers one client shows that another one is not admitted. */
@@ -121,8 +123,28 @@ export function evaluate(picture: Picture): Finding[] {
       const reason = "group-unanswered" as const;
       return { ...all, isSilent: true, reason, isTrial, isOfStrangers };
     }
-    return tried.map((one) => evaluateEndpoint(one, context));
+    const found = tried.map((one) => evaluateEndpoint(one, context));
+    return widened(found, tried, context) ?? found;
   });
+}
+
+/**
+ * Where clients decide alone, and nothing of the group has answered since the first SYN to a silent endpoint, all of it is left: the next SYN of a
+ * slow client, seconds later, must not go to a sibling that is as dead. An answer of any endpoint ends this, and clients try again after ten seconds.
+ */
+function widened(
+  found: readonly Finding[],
+  tried: readonly Overdue[],
+  { answeredAge, group }: Context,
+): Finding | undefined {
+  if (group.members.size < 2) return undefined;
+  const shown = tried.findIndex(
+    ({ age }, i) => found[i]?.reason === "clients-unanswered" && answeredAge > age,
+  );
+  const finding = found[shown];
+  if (finding === undefined) return undefined;
+  const reason = "group-unanswered";
+  return { ...finding, scope: "group", endpoints: tried, reason, isTrial: true };
 }
 
 /** What is known of a group. */
@@ -163,11 +185,13 @@ function areStrangers(tried: readonly Overdue[], { answeredAge, known }: Context
 }
 
 function reasonOf(one: Overdue, context: Context): Reason {
-  const { group, reach, now } = context;
+  const { group, now } = context;
   const probe = context.probes.get(endpointName(one));
   if (!isSuspect(one)) return "too-early";
   const isRecent = probe !== undefined && now - probe.ended < PROBE_HOLDS_MS;
-  if (isRecent && hasAnswered(probe)) return "answers-node";
+  // A probe that fails on this node, for lack of files or ports, does not keep clients from deciding.
+  const reach = isRecent && probe.result === "unknown" ? "unknown" : context.reach;
+  if (isRecent && clears(probe, one, context)) return "answers-node";
   const ofThisSilence = probe?.silent.filter((begun) => begun >= now - one.age) ?? [];
   const silentProbes = isRecent ? ofThisSilence.length : 0;
   const isUntried = reach === "unknown" && context.answeredAge === Infinity;
@@ -182,6 +206,19 @@ function reasonOf(one: Overdue, context: Context): Reason {
   const isSlow = one.repeats >= SLOW.repeats && one.repeatedAge >= SLOW.ms;
   const isEnough = isMany([one]) || (isSlow && !context.isLossy(group));
   return isEnough ? "clients-unanswered" : "too-few-syns";
+}
+
+/**
+ * True if the endpoint has answered a probe since it owes clients an answer. Where no probe was accepted in its group, a refusal may be that of a firewall, which
+ * refuses in the name of endpoints that are dead.
+ */
+function clears(
+  { result, ended }: ProbeRecord,
+  { age }: Pick<Overdue, "age">,
+  { now, reach }: Pick<Context, "now" | "reach">,
+): boolean {
+  if (ended < now - age) return false;
+  return result === "accepted" || (result === "refused" && reach === "works");
 }
 
 /** Two SYNs without an answer: the second one of a client, or those of two connections. */
@@ -223,13 +260,15 @@ function strangersReason(
 function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   const { group, reach, now, probes } = context;
   const since = tried.reduce((longest, { age }) => Math.max(longest, age), 0);
-  if (tried.length < 2 || since < MANY_SYNS_MS) return false;
+  const isProbed = reach === "works" || reach === "assumed";
+  // One that clients have tried, and others that were probed, or several that clients have tried.
+  if (tried.length < (isProbed ? 1 : 2) || since < MANY_SYNS_MS) return false;
   if (context.answeredAge <= since) return false;
   const records = [...group.members.keys()].flatMap((name) => probes.get(name) ?? []);
   const latest = records.filter(({ begun }) => begun >= now - since);
-  if (latest.some(hasAnswered)) return false;
+  if (latest.some((record) => clears(record, { age: since }, context))) return false;
   const fewest = Math.min(MIN_TRIED, group.members.size);
-  if (reach === "works" || reach === "assumed") {
+  if (isProbed) {
     // Each endpoint that clients call is probed: a verdict on the group is for the others.
     if (tried.length === group.members.size) return false;
     return latest.filter(({ result }) => result === "silent").length >= fewest;
@@ -240,13 +279,15 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   return tried.filter(isSuspect).length >= fewest && !context.isLossy(group);
 }
 
-function isProbeDue(one: Overdue, { reach, probes, now }: Context): boolean {
+function isProbeDue(one: Overdue, context: Context): boolean {
+  const { reach, probes, now } = context;
   if (reach === "blind") return false;
   const probe = probes.get(endpointName(one));
   if (probe === undefined) return true;
+  if (probe.result === "unknown") return now - probe.ended >= FAILED_PROBE_MS;
   // A result of this silence is used; the next one is of use on a lossy path, or where it was an error.
   if (reach === "works" || reach === "assumed")
-    return !hasAnswered(probe) || now - probe.ended >= PROBE_HOLDS_MS;
+    return !clears(probe, one, context) || now - probe.ended >= PROBE_HOLDS_MS;
   return now - probe.ended >= PROBE_AGAIN_MS;
 }
 

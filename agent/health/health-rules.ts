@@ -59,7 +59,7 @@ export interface HealthRulesOptions {
  *   SYN and leaves the timeout of an element as it is, so that its age is that of the first unanswered SYN; `update` restarts it. Once an endpoint is recorded,
  *   further repeated SYNs to it only count: clients of an endpoint that does not exist must not use up what is recorded in a second.
  * - answered: before translation, the source of an answer is the endpoint, whoever has called it, such as the agent's own probe. A reset
- *   is an answer, too, but only a connection ends a verdict. An answer must belong to a tracked connection, and arrive by the link by which this node would send to
+ *   of a connection to a VIP is an answer, too (a firewall may reset those of the node itself), but only a connection ends a verdict. An answer must belong to a tracked connection, and arrive by the link by which this node would send to
  *   the endpoint: a pod can send any packet in the name of an endpoint, and the SYN before it, but only by its own link.
  */
 export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
@@ -112,10 +112,13 @@ export function healthChains({ family, ranges }: HealthRulesOptions): Chain[] {
     },
     {
       name: "refusal-of",
-      rules: [
-        ...["waiting", "repeated"].map((set) => `delete @${set} { ${from} }`),
-        `delete @callers { ${fromOf} }`,
-      ],
+      rules: own.flatMap(({ text }) => {
+        const toVip = `ct original ${ip} daddr ${text}`;
+        return [
+          ...["waiting", "repeated"].map((set) => `${toVip} delete @${set} { ${from} }`),
+          `${toVip} delete @callers { ${fromOf} }`,
+        ];
+      }),
     },
   ];
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
-import { hasAnswered, type ProbeRecord, type ProbeResult, type Reach } from "./evaluate.ts";
+import type { ProbeRecord, ProbeResult, Reach } from "./evaluate.ts";
 import type { Answered, TcpEndpoint } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { endpointName } from "./verdict.ts";
@@ -89,7 +89,8 @@ export class ProbeLog {
     const record = { result, begun, ended, silent };
     remember(this.#records, name, record);
     remember(this.#latest, cluster, record);
-    if (hasAnswered(record)) for (const one of groups) this.#calibrate(one, endpoint, true, ended);
+    if (result === "accepted")
+      for (const one of groups) this.#calibrate(one, endpoint, true, ended);
     else if (result === "silent")
       remember(this.#doubts, name, { groups, begun, isCalibration: false });
     return result;
@@ -101,6 +102,9 @@ export class ProbeLog {
     const result = await this.probe(endpoint, cluster, groups);
     if (result === "silent")
       remember(this.#doubts, endpointName(endpoint), { groups, begun, isCalibration: true });
+    // It has just accepted a client: something on the way refuses nodes in its name.
+    if (result === "refused")
+      for (const one of groups) this.#calibrate(one, endpoint, false, this.#clock.now());
   }
 
   /**

@@ -127,15 +127,18 @@ export class WatchedEndpoints {
     return new Set(slices.map(namespaceOf)).size;
   }
 
-  /** The number of addresses of a cluster, without those of `except`, and without those that the namespace `without` alone lists. */
+  /** The number of endpoints of a cluster, without those of `except` (names), and without those that the namespace `without` alone lists. */
   countOf(cluster: string, except: ReadonlySet<string>, without: string): number {
     const found = new Set<string>();
     for (const slice of this.#watched()) {
       if (clusterOf(slice) !== cluster || namespaceOf(slice) === without) continue;
-      for (const { address, condition } of slice.endpoints)
-        if (condition !== "not-ready" && !except.has(address)) found.add(address);
+      const ports = portsOf(slice);
+      for (const { address, condition } of slice.endpoints) {
+        if (condition === "not-ready") continue;
+        for (const port of ports) found.add(endpointName({ address, port }));
+      }
     }
-    return found.size;
+    return found.difference(except).size;
   }
 
   /** Those of these endpoints that are watched, by cluster. One may be in several: a cluster can list endpoints of another. */
@@ -157,7 +160,7 @@ export class WatchedEndpoints {
   }
 
   /**
-   * Up to `count` endpoints of a cluster at random, with different addresses, none of `except`, and of as many namespaces as there are: who may
+   * Up to `count` endpoints of a cluster at random, with different addresses, none of `except` (names), and of as many namespaces as there are: who may
    * write slices of one namespace must not decide about a cluster. None of the namespace `without`.
    */
   sample(cluster: string, count: number, except: ReadonlySet<string>, without = ""): TcpEndpoint[] {
@@ -172,7 +175,7 @@ export class WatchedEndpoints {
       const endpoint = slice?.endpoints.at(Math.floor(this.#random() * slice.endpoints.length));
       if (port === undefined || endpoint === undefined) return [...chosen.values()];
       const { address, condition } = endpoint;
-      if (condition === "not-ready" || except.has(address)) continue;
+      if (condition === "not-ready" || except.has(endpointName({ address, port }))) continue;
       if (this.mayProbe(cluster, { address, port })) chosen.set(address, { address, port });
     }
     return [...chosen.values()];

@@ -42,8 +42,12 @@ export class FakeEvidence implements Evidence {
     this.#expire();
     if (!this.#isInstalled) return;
     const now = this.#clock.now();
-    if (!isRepeated && now < this.#nextSample) return;
-    if (!isRepeated) this.#nextSample = now + SAMPLE_MS;
+    // Token bucket, as in the kernel: 10 a second, burst 10.
+    if (!isRepeated) {
+      this.#nextSample = Math.max(this.#nextSample, now - 9 * SAMPLE_MS);
+      if (this.#nextSample > now) return;
+      this.#nextSample += SAMPLE_MS;
+    }
     this.#record(isRepeated ? this.#repeated : this.#waiting, endpoint);
     this.#callers.set(pairOf(endpoint, client), { ...endpoint, client, at: now });
   }

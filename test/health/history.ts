@@ -27,7 +27,7 @@ export interface History {
   readonly drops?: readonly string[];
   /** Clusters whose answers arrive by another link than the route to them. */
   readonly unseen?: readonly string[];
-  /** Events: `TIME restart`, `TIME flush`. */
+  /** Events: `TIME restart`, `TIME flush`; `TIME break-probes`: from then on, probes fail on this node. */
   readonly events?: readonly string[];
   /** Milliseconds by which each timer of the agent is late, at most. */
   readonly load?: number;
@@ -41,6 +41,10 @@ export interface History {
   readonly neverWait?: readonly string[];
   /** Clusters that are reported as blind at the end. */
   readonly blind?: readonly string[];
+  /** Clusters in which something refuses the node's connections in the name of every endpoint. */
+  readonly refuses?: readonly string[];
+  /** Ports of imports, by name; 8080 if absent. `web#1` is the second port of web, `web@c2:8080` a port of its endpoints. */
+  readonly ports?: Readonly<Record<string, readonly number[]>>;
   /** Seeds; one if absent. */
   readonly seeds?: readonly number[];
 }
@@ -66,6 +70,8 @@ export async function play(history: History, seed: number): Promise<void> {
     endpointRanges: declaredOf(history),
     ...history.node,
   });
+  world.refusing = new Set(history.refuses);
+  world.ports = history.ports ?? {};
   for (const [name, endpoints] of Object.entries(history.serves)) {
     const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
     world.serve(own, endpoints, history.fact, namespace);
@@ -96,7 +102,8 @@ export async function play(history: History, seed: number): Promise<void> {
     for (const call of calls) {
       if (!isIn(call, world.clock.now()) || world.clock.now() < call.next) continue;
       call.next += call.every;
-      world.call(keyOf(call.name), CLIENTS[call.client]);
+      const [name = "", port = "0"] = call.name.split("#");
+      world.call(keyOf(name), CLIENTS[call.client], Number(port));
     }
   };
   const actions = [
@@ -164,11 +171,13 @@ function placeOf(place: string): { readonly name: string; readonly index: number
 }
 
 function isPlace(
-  where: string,
-  { address }: TcpEndpoint,
+  place: string,
+  { address, port }: TcpEndpoint,
   cluster: string,
   addresses: ReadonlyMap<string, readonly string[]>,
 ): boolean {
+  const [where = "", only] = place.split(":");
+  if (only !== undefined && Number(only) !== port) return false;
   if (!where.includes("@")) return where === "*" || where === cluster;
   const { name, index } = placeOf(where);
   const all = addresses.get(name) ?? [];
@@ -222,14 +231,19 @@ interface Action {
 
 function actionOf(text: string, world: HealthWorld): Action {
   const [at, what] = text.split(" ");
-  const run = () => (what === "restart" ? world.restart() : world.evidence.flush());
+  const run = async () => {
+    if (what === "restart") await world.restart();
+    else if (what === "break-probes") world.isProbeBroken = true;
+    else world.evidence.flush();
+  };
   return { at: Number(at) * 1_000, run };
 }
 
 function expectationOf(text: string, world: HealthWorld): Action {
   const [at, name = "", ...places] = text.split(" ");
   const run = () => {
-    const all = world.endpointsOf(keyOf(name));
+    const [own = "", port = "0"] = name.split("#");
+    const all = world.endpointsOf(keyOf(own), Number(port));
     const counts = new Map<string, number>();
     for (const one of all) {
       const cluster = `c${one.split(".")[1]}`;

@@ -8,6 +8,7 @@ import { WatchedEndpoints } from "../../agent/health/watched-endpoints.ts";
 import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts.ts";
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
+import type { VirtualService } from "../../agent/plan/virtual-service.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { FakeEvidence } from "../doubles/fake-evidence.ts";
 import { SourceRecorder } from "../doubles/source-recorder.ts";
@@ -23,6 +24,8 @@ export interface Connection {
   readonly importKey: ImportFact["key"];
   /** Address of the client. */
   readonly client: string;
+  /** Which port of the import. */
+  readonly port: number;
   readonly begun: number;
   /** SYNs sent. */
   syns: number;
@@ -64,12 +67,16 @@ export class HealthWorld {
   unseen: ReadonlySet<string> = new Set();
   /** Clusters that refuse the node's connections: their servers do not run. */
   refusing: ReadonlySet<string> = new Set();
+  /** True: probes fail on this node, as without free ports. */
+  isProbeBroken = false;
+  /** Ports of imports, by name, where these are not 8080 alone. */
+  ports: Readonly<Record<string, readonly number[]>> = {};
   readonly #random: () => number;
   readonly #clusters = new Map<string, string>();
   /** Those that may send another SYN. */
   readonly #open = new Set<Connection>();
   /** What each import is translated to, until something changes. */
-  readonly #plans = new Map<ImportFact["key"], readonly TcpEndpoint[]>();
+  readonly #plans = new Map<ImportFact["key"], readonly VirtualService[]>();
   #plannedFor: NodeFact | undefined;
   #source: HealthSource;
 
@@ -91,7 +98,10 @@ export class HealthWorld {
     const key = `${namespace}/${name}` as const;
     this.#plans.clear();
     this.model.setImport(
-      importFact({ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] }),
+      importFact({
+        ports: this.#portsOf(name, 80),
+        ...{ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] },
+      }),
       0,
     );
     const counts = Map.groupBy(Object.entries(endpoints), ([place]) => place.split("/")[0] ?? "");
@@ -120,6 +130,7 @@ export class HealthWorld {
       sliceFact({
         ...{ key: `${namespace}/${name}-${cluster}`, importKey: `${namespace}/${name}`, endpoints },
         ...(cluster !== "" && { cluster }),
+        ports: this.#portsOf(name),
         region: ["", "c1", "c2"].includes(cluster) ? "eu-west" : "us-east",
       }),
       0,
@@ -127,13 +138,13 @@ export class HealthWorld {
   }
 
   /** What new connections to an import are translated to. */
-  endpointsOf(importKey: ImportFact["key"]): readonly string[] {
-    return this.#chosen(importKey).map(endpointName);
+  endpointsOf(importKey: ImportFact["key"], port = 0): readonly string[] {
+    return this.#chosen(importKey, port).map(endpointName);
   }
 
   /** The clusters of these. */
   clustersOf(importKey: ImportFact["key"]): string[] {
-    const all = this.#chosen(importKey).map(({ address }) => this.#clusters.get(address) ?? "");
+    const all = this.#chosen(importKey, 0).map(({ address }) => this.#clusters.get(address) ?? "");
     return [...new Set(all)].sort();
   }
 
@@ -158,9 +169,9 @@ export class HealthWorld {
   }
 
   /** One connection begins now. */
-  call(importKey: ImportFact["key"], client = CLIENT): Connection {
+  call(importKey: ImportFact["key"], client = CLIENT, port = 0): Connection {
     const begun = this.clock.now();
-    const one: Connection = { importKey, client, begun, syns: 0, endpoint: undefined };
+    const one: Connection = { importKey, client, port, begun, syns: 0, endpoint: undefined };
     this.connections.push(one);
     this.#open.add(one);
     return one;
@@ -250,7 +261,7 @@ export class HealthWorld {
 
   /** Sends a SYN of a connection; true if it is answered. */
   #send(one: Connection): boolean {
-    const chosen = this.#chosen(one.importKey);
+    const chosen = this.#chosen(one.importKey, one.port);
     const known = one.endpoint;
     // An unanswered entry is deleted once its endpoint gets no new connections.
     const stays = known && chosen.some((other) => endpointName(other) === endpointName(known));
@@ -267,6 +278,7 @@ export class HealthWorld {
     const { promise, resolve } = Promise.withResolvers<ProbeResult>();
     this.probing++;
     if (this.refusing.has(this.#clusters.get(endpoint.address) ?? "")) resolve("refused");
+    if (this.isProbeBroken) resolve("unknown");
     for (const ms of [0, 250, 500]) {
       this.clock.after(ms, () => {
         if (this.#syn(endpoint)) resolve("accepted");
@@ -276,16 +288,24 @@ export class HealthWorld {
     return promise.finally(() => this.probing--);
   }
 
-  #chosen(importKey: ImportFact["key"]): readonly TcpEndpoint[] {
+  #chosen(importKey: ImportFact["key"], port: number): readonly TcpEndpoint[] {
     if (this.#plannedFor !== this.node) this.#plans.clear();
     this.#plannedFor = this.node;
     const known = this.#plans.get(importKey);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known[port]?.endpoints ?? [];
     const view = this.model.view(importKey);
-    const chosen =
-      view === undefined ? [] : (planImport(view, this.node).services[0]?.endpoints ?? []);
-    this.#plans.set(importKey, chosen);
-    return chosen;
+    const services = view === undefined ? [] : planImport(view, this.node).services;
+    this.#plans.set(importKey, services);
+    return services[port]?.endpoints ?? [];
+  }
+
+  /** `first`: the number of the first one, where an import has other numbers than its endpoints. */
+  #portsOf(name: string, first?: number) {
+    const all = this.ports[name] ?? [8080];
+    return all.map((port, i) => ({
+      ...{ name: `p${port}`, protocol: "TCP" as const },
+      port: first === undefined ? port : first + i,
+    }));
   }
 }
 
