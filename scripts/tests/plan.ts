@@ -48,9 +48,8 @@ const NFTABLES = "nftables";
 const SERVERS: Options = { needs: ["api-server", "kubelets"] };
 const CLUSTERS: Options = { needs: ["clusters"], weight: 2, seconds: 100 };
 
-/** Failover with and without the annotation, UDP, rejection, and that nothing stays. */
-const IPVS_PROMISES =
-  "after a failover|connections to a deleted endpoint|follow failover|without an endpoint|cleanup";
+/** Failover, rejection, and that nothing stays. */
+const IPVS_PROMISES = "after a failover|without an endpoint|cleanup";
 
 /** One guest runs all of a run's files for it; kube-proxy is for two of them. */
 const GUEST: Options = { guest: true, needs: ["vm", "kubelets"], seconds: 100 };
