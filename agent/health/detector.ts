@@ -27,6 +27,8 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
 const MOST = { suspects: 4, samples: ENOUGH_PROBES, siblings: 4, witnesses: 3 };
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
+/** Groups that were never calibrated: where so many do not answer, their cluster does not. */
+const ENOUGH_GROUPS = 4;
 /** Answers among which witnesses are looked for. */
 const MOST_ANSWERED = 256;
 /** Clusters that are examined at once. */
@@ -35,8 +37,11 @@ const MOST_EXAMINED = 8;
 const MOST_ENDING = 64;
 /** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
 const MOST_OF_NAMESPACE = 64;
-/** Milliseconds for which an endpoint that nobody lists, or whose namespace has too many verdicts, is not considered again. */
-const SKIPPED_MS = { unlisted: 1_000, limited: 30_000 };
+/**
+ * Milliseconds for which an endpoint that nobody lists is not considered again, doubled each time: it may be listed again soon, as after an update of its slice. And one
+ * whose namespace has too many verdicts.
+ */
+const SKIPPED_MS = { unlisted: { min: 1_000, max: 10_000 }, limited: 30_000 };
 /** Milliseconds for which an endpoint that does not answer clients, but the node, is probed without others of its cluster. */
 const CLOSED_MS = 30_000;
 /** Endpoints of which either is known. */
@@ -60,6 +65,8 @@ export class Detector {
   readonly #examinations = new Map<string, Examination>();
   /** Endpoints that are not considered, and until when. */
   readonly #skipped = new Map<string, number>();
+  /** Endpoints that nobody listed, and for how long they were skipped. */
+  readonly #unlisted = new Map<string, number>();
   /** Endpoints that answer the node, but not some clients, and until when that holds. */
   readonly #closed = new Map<string, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -107,9 +114,15 @@ export class Detector {
     if (late.length === 0) return [];
     const groups = watched.groupsOf(late);
     const listed = new Set(groups.flatMap(({ members }) => [...members.keys()]));
-    const until = this.#options.clock.now() + SKIPPED_MS.unlisted;
-    for (const name of late.map(endpointName))
-      if (!listed.has(name)) keepUntil(this.#skipped, name, until);
+    const { min, max } = SKIPPED_MS.unlisted;
+    for (const name of late.map(endpointName)) {
+      const before = this.#unlisted.get(name) ?? min / 2;
+      this.#unlisted.delete(name);
+      if (listed.has(name)) continue;
+      const pause = Math.min(2 * before, max);
+      keepUntil(this.#unlisted, name, pause);
+      keepUntil(this.#skipped, name, this.#options.clock.now() + pause);
+    }
     return groups;
   }
 
@@ -288,16 +301,10 @@ export class Detector {
       const result = probes.records.get(endpointName(endpoint))?.result ?? "unknown";
       return { endpoint, namespaces: namespacesOf(endpoint), result };
     };
-    const working = watched
+    const groups = watched
       .groupsOf([...suspects, ...samples])
-      .filter((group) => group.cluster === cluster && probes.reachOf(group) === "works");
-    const isOf = (one: TcpEndpoint) => (group: Group) => group.members.has(endpointName(one));
-    const silentGroups = working.filter(({ members }) =>
-      [...members.keys()].some((name) => probes.records.get(name)?.result === "silent"),
-    );
-    // A group that was never calibrated may not admit nodes: of one blocked Service, it is no witness.
-    const telling =
-      silentGroups.length > 1 ? samples : samples.filter((one) => working.some(isOf(one)));
+      .filter((group) => group.cluster === cluster);
+    const telling = this.#tellingOf(groups, suspects, samples);
     return clusterState({
       ...{ suspects: suspects.map(probed), samples: telling.map(probed) },
       answered: lately
@@ -307,6 +314,27 @@ export class Detector {
       isDeclared: watched.isDeclared(cluster),
       reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
     });
+  }
+
+  /**
+   * Samples that tell a dead cluster from a blocked Service. A group that was never calibrated may not admit nodes: it is a witness only if two calibrated groups, or
+   * several such groups, do not answer either.
+   */
+  #tellingOf(
+    groups: readonly Group[],
+    suspects: readonly TcpEndpoint[],
+    samples: readonly TcpEndpoint[],
+  ): readonly TcpEndpoint[] {
+    const { probes } = this.#options;
+    const has = (group: Group, all: readonly TcpEndpoint[]) =>
+      all.some((one) => group.members.has(endpointName(one)));
+    const isSilent = ({ members }: Group) =>
+      [...members.keys()].some((name) => probes.records.get(name)?.result === "silent");
+    const known = groups.filter((one) => has(one, suspects) || probes.reachOf(one) === "works");
+    const others = groups.filter((one) => !known.includes(one) && isSilent(one));
+    const silent = known.filter((one) => probes.reachOf(one) === "works" && isSilent(one));
+    if (silent.length > 1 || others.length >= ENOUGH_GROUPS) return samples;
+    return samples.filter((one) => known.some((group) => has(group, [one])));
   }
 
   async #beginWhole(
@@ -328,17 +356,24 @@ export class Detector {
     const now = clock.now();
     let hasBegun = false;
     try {
-      for (const { scope, group, endpoints, isTrial } of found) {
+      for (const { scope, group, endpoints, except, isTrial } of found) {
         const [first] = endpoints;
         if (first === undefined || this.#isCovered(group, endpoints)) continue;
+        const present = verdicts.ofGroup(group.name);
+        if (present?.isPartial === true) {
+          await this.#widen(present, group, endpoints);
+          hasBegun = true;
+          continue;
+        }
         // All of the cluster may be silent: the other probes end at the same time.
         if (this.#examinations.has(group.cluster)) continue;
         const subject = scope === "group" ? group.name : endpointName(first);
         const owner = { cluster: group.cluster, namespace: group.namespace, isTrial };
         const shown = endpoints.slice(0, MOST_ENDING);
         const proposed = verdicts.propose(scope, subject, owner, shown, now);
-        const members = scope === "group" ? this.#membersOf(group, watched) : [];
-        const verdict = { ...proposed, members };
+        const all = scope === "group" ? this.#membersOf(group, watched) : [];
+        const members = all.filter((one) => except?.has(endpointName(one)) !== true);
+        const verdict = { ...proposed, members, isPartial: except !== undefined };
         if (!this.#hasRoom(verdict)) {
           const until = now + SKIPPED_MS.limited;
           for (const name of verdict.endpoints.keys()) keepUntil(this.#skipped, name, until);
@@ -351,6 +386,21 @@ export class Detector {
       // Some may have begun, or been replaced, before one failed.
       if (hasBegun || found.length > 0) report();
     }
+  }
+
+  /** More endpoints of a group, most of which is silent already. */
+  async #widen(verdict: Verdict, group: Group, endpoints: readonly TcpEndpoint[]): Promise<void> {
+    const { clock, evidence, verdicts } = this.#options;
+    const added = endpoints.filter(
+      (one) => verdicts.on(one, group.cluster, new Set([group.namespace])) === undefined,
+    );
+    verdicts.widen(verdict, added);
+    const shown = added.slice(0, Math.max(0, MOST_ENDING - verdict.endpoints.size));
+    const named = new Map(shown.map((one) => [endpointName(one), one]));
+    const rest = expiryOf(verdict) - clock.now();
+    await evidence.add(elementsOf({ ...verdict, endpoints: named }, rest));
+    for (const [name, one] of named) verdict.endpoints.set(name, one);
+    await evidence.forget(added);
   }
 
   #isCovered({ cluster, namespace }: Group, endpoints: readonly TcpEndpoint[]): boolean {

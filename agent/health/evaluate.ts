@@ -71,6 +71,8 @@ export interface Finding {
   readonly group: Group;
   /** The overdue endpoints that show it. */
   readonly endpoints: readonly TcpEndpoint[];
+  /** With a group: names of its endpoints that answer all the same. */
+  readonly except?: ReadonlySet<string>;
   readonly isSilent: boolean;
   readonly reason: Reason;
   /** True if a probe would help to decide. */
@@ -108,6 +110,9 @@ const SLOW = { repeats: 2, ms: 2_250 };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
 const MIN_TRIED = 4;
 
+/** Dead endpoints for each one that answers, where most of a group is dead; and milliseconds for which a probe shows either. */
+const [MOSTLY, MOSTLY_MS] = [1, 10_000];
+
 /** Decides about overdue endpoints and their groups. PURE. */
 export function evaluate(picture: Picture): Finding[] {
   const overdue = new Map(picture.overdue.map((one) => [endpointName(one), one]));
@@ -124,7 +129,7 @@ export function evaluate(picture: Picture): Finding[] {
       return { ...all, isSilent: true, reason, isTrial, isOfStrangers };
     }
     const found = tried.map((one) => evaluateEndpoint(one, context));
-    return widened(found, tried, context) ?? found;
+    return widened(found, tried, context) ?? mostly(found, tried, ofGroup, context) ?? found;
   });
 }
 
@@ -145,6 +150,35 @@ function widened(
   if (finding === undefined) return undefined;
   const reason = "group-unanswered";
   return { ...finding, scope: "group", endpoints: tried, reason, isTrial: true };
+}
+
+/**
+ * Most of a group is dead, such as the replicas on three of four nodes: all of it is left, except for those that answer. To find each of a hundred
+ * endpoints by itself would take half a minute, and cost a connection each.
+ */
+function mostly(
+  found: readonly Finding[],
+  tried: readonly Overdue[],
+  answered: readonly Answered[],
+  context: Context,
+): Finding | undefined {
+  const { group, now, probes } = context;
+  const silent = found.filter(({ isSilent }) => isSilent);
+  const [first] = silent;
+  if (first === undefined || context.isLossy(group)) return undefined;
+  const since = tried.reduce((longest, { age }) => Math.max(longest, age), 0);
+  const except = new Set(answered.filter(({ age }) => age < since).map(endpointName));
+  const dead = new Set(silent.flatMap(({ endpoints }) => endpoints.map(endpointName)));
+  for (const name of group.members.keys()) {
+    const probe = probes.get(name);
+    if (probe === undefined || probe.ended < now - MOSTLY_MS) continue;
+    if (probe.result === "accepted" && probe.ended >= now - since) except.add(name);
+    if (probe.result === "silent" && first.reason === "probe-silent") dead.add(name);
+  }
+  for (const name of except) dead.delete(name);
+  if (dead.size < MIN_TRIED || dead.size < MOSTLY * except.size) return undefined;
+  const endpoints = silent.flatMap((one) => one.endpoints);
+  return { ...first, scope: "group", endpoints, except, reason: "group-unanswered" };
 }
 
 /** What is known of a group. */

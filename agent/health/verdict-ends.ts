@@ -33,6 +33,9 @@ export interface VerdictEndsOptions {
 /** Milliseconds between two probes of a verdict. */
 export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
+/** Endpoints of a part of a group that are probed at once. */
+const MOST_OF_PART = 8;
+
 /** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
 export class VerdictEnds {
   readonly #options: VerdictEndsOptions;
@@ -81,6 +84,7 @@ export class VerdictEnds {
 
   /** Probes what is silent: of a cluster or a group any endpoint. */
   async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
+    if (verdict.isPartial) return this.#revisitPart(verdict, watched);
     const { clock, probes, random } = this.#options;
     const { cluster, except, scope, endpoints, members } = verdict;
     const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set(), except) : [];
@@ -99,6 +103,30 @@ export class VerdictEnds {
     verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
   }
 
+  /** Probes some of what is silent, those first that nobody has probed for longest: the ones that are alive are used again. */
+  async #revisitPart(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
+    const { clock, probes, random } = this.#options;
+    const endedAt = (one: TcpEndpoint) => probes.records.get(endpointName(one))?.ended ?? -Infinity;
+    const inOrder = verdict.members
+      .filter((one) => watched.mayProbe(verdict.cluster, one) && !probes.isPending(one))
+      .toSorted((a, b) => endedAt(a) - endedAt(b));
+    const targets = inOrder.slice(0, MOST_OF_PART);
+    const alive: TcpEndpoint[] = [];
+    await Promise.all(
+      targets.map(async (one) => {
+        const result = await probes.probe(one, verdict.cluster, watched.groupsOf([one]));
+        if (result === "accepted") alive.push(one);
+      }),
+    );
+    const now = clock.now();
+    const isKnown = inOrder.every((one) => endedAt(one) >= verdict.since);
+    verdict.probes = isKnown ? verdict.probes + 1 : 1;
+    verdict.probeAt = now + backoff(verdict.probes, PROBE, random());
+    if (alive.length === 0) return;
+    if (now >= holdEnd(verdict)) await this.#answered(verdict, alive, watched);
+    else verdict.probeAt = holdEnd(verdict);
+  }
+
   /**
    * Endpoints of what is silent have answered. A verdict on a cluster ends if they are certainly its own, or several namespaces list them: one alone may list what always
    * answers, and so ends it for itself. Another endpoint is probed at once then.
@@ -114,6 +142,11 @@ export class VerdictEnds {
     const isTrusted = watched.isDeclared(cluster) || watched.namespacesOf(cluster) < 2;
     // While it was probed, a verdict on the cluster may have replaced it.
     if (!this.#options.verdicts.all.includes(verdict)) return;
+    if (verdict.isPartial && this.#options.verdicts.exempt(verdict, endpoints)) {
+      await this.#options.evidence.remove(endpoints);
+      this.#options.report();
+      return;
+    }
     if (scope === "group" && !verdict.isTrial) this.#keep(verdict, endpoints);
     if (scope !== "cluster" || isTrusted || (listed.size > 0 && sole === "")) {
       await this.#end(verdict, "answered");

@@ -13,8 +13,10 @@ export interface Verdict {
   except: string;
   /** The endpoints that showed it: an answer of each ends it. */
   readonly endpoints: Map<string, TcpEndpoint>;
-  /** With a group: all its endpoints. */
-  readonly members: readonly TcpEndpoint[];
+  /** With a group: all its endpoints, or those that have not answered since. */
+  members: readonly TcpEndpoint[];
+  /** With a group: others of it answer, and one of `members` that does leaves alone. */
+  readonly isPartial: boolean;
   /** True if probes may not reach it: they do not end it, and clients try again soon. */
   readonly isTrial: boolean;
   /** When it was found, in milliseconds of the clock. */

@@ -65,7 +65,7 @@ export class Verdicts {
   ): Verdict {
     const name = nameOf(scope, subject);
     return {
-      ...{ name, scope, ...owner, since: now, members: [] },
+      ...{ name, scope, ...owner, since: now, members: [], isPartial: false },
       terms: this.#recurrence.terms(name, owner.isTrial, now),
       endpoints: new Map(endpoints.map((one) => [endpointName(one), one])),
       ...{ except: "", probes: 0, probeAt: now },
@@ -78,6 +78,29 @@ export class Verdicts {
     this.#verdicts.set(verdict.name, verdict);
     for (const one of verdict.members) this.#byMember.set(endpointName(one), verdict);
     return true;
+  }
+
+  /** Endpoints of a verdict on a part of a group have answered: it does not concern them any more. False if none are left. */
+  exempt(verdict: Verdict, answered: readonly TcpEndpoint[]): boolean {
+    const names = new Set(answered.map(endpointName));
+    for (const name of names) {
+      verdict.endpoints.delete(name);
+      if (this.#byMember.get(name) === verdict) this.#byMember.delete(name);
+    }
+    verdict.members = verdict.members.filter((one) => !names.has(endpointName(one)));
+    return verdict.members.length > 0;
+  }
+
+  /** More endpoints of its group do not answer. */
+  widen(verdict: Verdict, silent: readonly TcpEndpoint[]): void {
+    const added = silent.filter((one) => this.#byMember.get(endpointName(one)) !== verdict);
+    verdict.members = [...verdict.members, ...added];
+    for (const one of added) this.#byMember.set(endpointName(one), verdict);
+  }
+
+  /** The verdict on this group. */
+  ofGroup(name: string): Verdict | undefined {
+    return this.#verdicts.get(nameOf("group", name));
   }
 
   /** The verdicts that a wider one replaces. */

@@ -29,7 +29,7 @@ const all = (of: WatchedEndpoints, cluster = "c2") =>
 test("endpoints of other clusters are watched, with the port that the slice gives", () => {
   assert.deepEqual(all(watched()), ["10.2.0.1:8080", "10.2.0.2:8080"]);
   assert.deepEqual(watched().neighbours, ["c2"]);
-  assert.deepEqual(watched().sample("c2", 2, new Set(["10.2.0.1"])), [
+  assert.deepEqual(watched().sample("c2", 2, new Set(["10.2.0.1:8080"])), [
     { address: "10.2.0.2", port: 8080 },
   ]);
 });

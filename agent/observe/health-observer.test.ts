@@ -30,6 +30,7 @@ function verdict(scope: Verdict["scope"], i = 1): Verdict {
       endpoints: new Map([[name, endpoint]]),
       since: i,
       members: [],
+      isPartial: false,
       isTrial: false,
     },
     ...{ terms: { recurrences: 0, hold: 0, expires: 300_000 }, probes: 0, probeAt: 0 },

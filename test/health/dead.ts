@@ -401,4 +401,17 @@ export const DEAD: readonly History[] = [
     drops: ["10- *>c2"],
     expect: ["9 web c2", "16 web c3", "60 web c3"],
   },
+  ...[
+    [20, 15],
+    [40, 30],
+    [100, 80],
+    [200, 190],
+  ].map(([count = 0, dead = 0]) => ({
+    name: `${dead} of ${count} replicas hang`,
+    serves: { web: { c2: count, c3: 4 }, cart: { c2: 2, c3: 2 } },
+    calls: [OFTEN, "b cart 0.1"],
+    drops: Array.from({ length: dead }, (_, i) => `10- *>web@c2/${i + 1}`),
+    expect: ["60 cart c2", `90 web c2:${count - dead}`],
+    seeds: [1, 2, 3],
+  })),
 ];

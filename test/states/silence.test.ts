@@ -207,8 +207,8 @@ describe("no verdict", () => {
     assert.ok(before > 0);
     await world.pass(MINUTE, 20);
     assert.deepEqual(world.words, []);
-    // Twelve of an examination.
-    assert.ok(world.probes - before <= 5 * 12, `${world.probes - before} probes`);
+    // Sixteen of an examination.
+    assert.ok(world.probes - before <= 5 * 16, `${world.probes - before} probes`);
     await world.stop();
   });
 
