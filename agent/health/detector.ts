@@ -1,16 +1,10 @@
 import { backoff } from "../../common/backoff.ts";
-import type { Silence } from "../model/silence.ts";
-import {
-  type ClusterState,
-  clusterState,
-  ENOUGH_PROBES,
-  isOnlyOf,
-  type Probed,
-} from "./clusters.ts";
+import { type ClusterState, clusterState, isOnlyOf, type Probed } from "./clusters.ts";
 import { evaluate, type Finding } from "./evaluate.ts";
 import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";
-import { inTurns, leastOf, rarestFirst } from "./turns.ts";
+import { namesIn, Samples } from "./samples.ts";
+import { inTurns, leastOf, listedOf, rarestFirst } from "./turns.ts";
 import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
 import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
 import type { Group, Listed, WatchedEndpoints } from "./watched-endpoints.ts";
@@ -24,13 +18,9 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST = { suspects: 4, samples: ENOUGH_PROBES, siblings: 4, witnesses: 3 };
+const MOST_SUSPECTS = 4;
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
-/** Groups that were never calibrated: where so many do not answer, their cluster does not. */
-const ENOUGH_GROUPS = 4;
-/** Answers among which witnesses are looked for. */
-const MOST_ANSWERED = 256;
 /** Clusters that are examined at once. */
 const MOST_EXAMINED = 8;
 /** Endpoints of which each ends the verdict on their cluster or group. */
@@ -61,6 +51,7 @@ interface Examination {
 export class Detector {
   readonly #options: DetectorOptions;
   readonly #late = new LateAnswers();
+  readonly #samples: Samples;
   /** By cluster, while its probes are under way and until they are evaluated. */
   readonly #examinations = new Map<string, Examination>();
   /** Endpoints that are not considered, and until when. */
@@ -73,6 +64,7 @@ export class Detector {
 
   constructor(options: DetectorOptions) {
     this.#options = options;
+    this.#samples = new Samples(options);
   }
 
   /** True if the clients that were answered matter for the next check. */
@@ -142,7 +134,7 @@ export class Detector {
       if (!isExamined && this.#examinations.size >= MOST_EXAMINED) return;
       const findingsHere = byCluster.get(cluster) ?? [];
       const groups = findingsHere.map(({ group }) => group);
-      const room = MOST.suspects - probes.pendingOf(cluster);
+      const room = MOST_SUSPECTS - probes.pendingOf(cluster);
       const suspects = this.#inTurns(cluster, listed)
         .filter((one) => !probes.isPending(one) && watched.mayProbe(cluster, one))
         .slice(0, Math.max(0, room));
@@ -151,8 +143,10 @@ export class Detector {
       const telling = listedOf(findingsHere.filter(({ reason }) => reason !== "not-admitted"));
       const isNew = suspects.some((one) => telling.has(one) && !this.#hasAnsweredBefore(one));
       const hasSamples = isNew && !isExamined && verdicts.ofCluster(cluster) === undefined;
-      const samples = hasSamples ? this.#samplesOf(cluster, suspects, answered, watched) : [];
-      const siblings = isNew ? this.#siblingsOf([...suspects, ...samples], groups, watched) : [];
+      const samples = hasSamples ? this.#samples.of(cluster, suspects, answered, watched) : [];
+      const siblings = isNew
+        ? this.#samples.siblingsOf([...suspects, ...samples], groups, watched)
+        : [];
       for (const one of suspects) follow(this.#probeSuspect(one, cluster, groups));
       for (const one of [...samples, ...siblings])
         if (!probes.isPending(one)) follow(probes.probe(one, cluster, watched.groupsOf([one])));
@@ -191,70 +185,6 @@ export class Detector {
     const all = [...members.values()];
     const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
     return all.filter((one) => !others.some((other) => other.members.has(endpointName(one))));
-  }
-
-  /** Others of the suspects' groups at random, where probes work: the next call of a slow client must not go to one that is as dead. */
-  #siblingsOf(
-    others: readonly TcpEndpoint[],
-    groups: readonly Group[],
-    watched: WatchedEndpoints,
-  ): TcpEndpoint[] {
-    const { probes, random } = this.#options;
-    const taken = new Set(others.map(endpointName));
-    const siblings = groups.flatMap((group) => {
-      const reach = probes.reachOf(group);
-      if (reach !== "works" && reach !== "assumed") return [];
-      const free = [...group.members.values()].filter(
-        (one) => !taken.has(endpointName(one)) && watched.mayProbe(group.cluster, one),
-      );
-      return chosen(free, MOST.siblings, random);
-    });
-    return siblings.slice(0, MOST.siblings);
-  }
-
-  /** Others of a cluster, without groups that probes seem not to reach, and enough without those of any one namespace. */
-  #samplesOf(
-    cluster: string,
-    suspects: readonly TcpEndpoint[],
-    answered: readonly Answered[],
-    watched: WatchedEndpoints,
-  ): TcpEndpoint[] {
-    const { probes, verdicts } = this.#options;
-    const namespaces = watched.isDeclared(cluster) ? 1 : watched.namespacesOf(cluster);
-    const more = namespaces < 2 ? 0 : Math.ceil(MOST.samples / (namespaces - 1));
-    // Another port of a suspect is another server.
-    const except = new Set([...suspects.map(endpointName), ...namesIn(verdicts.silence)]);
-    const witnesses = this.#witnessesOf(cluster, suspects, answered, watched);
-    for (const one of witnesses) except.add(endpointName(one));
-    const samples = watched
-      .sample(cluster, MOST.samples + more - witnesses.length, except)
-      .filter((one) => watched.groupsOf([one]).some((group) => probes.mayReach(group, answered)));
-    return [...witnesses, ...samples];
-  }
-
-  /** Of other groups that have answered a client and a probe, one endpoint each, the latest first: they tell a dead cluster from a blocked Service. */
-  #witnessesOf(
-    cluster: string,
-    suspects: readonly TcpEndpoint[],
-    answered: readonly Answered[],
-    watched: WatchedEndpoints,
-  ): TcpEndpoint[] {
-    const { probes, verdicts } = this.#options;
-    const own = new Set(watched.groupsOf(suspects).map(({ name }) => name));
-    const silent = new Set(namesIn(verdicts.silence));
-    const latest = answered.toSorted((a, b) => a.age - b.age).slice(0, MOST_ANSWERED);
-    const groups = watched
-      .groupsOf(latest)
-      .filter((one) => one.cluster === cluster && !own.has(one.name))
-      .filter((one) => probes.reachOf(one) === "works");
-    const found = groups.flatMap(({ members }) => {
-      const one = latest.find((each) => members.has(endpointName(each)));
-      const isFree = one && !silent.has(endpointName(one)) && watched.mayProbe(cluster, one);
-      return isFree ? [{ address: one.address, port: one.port, age: one.age }] : [];
-    });
-    const byName = new Map(found.map((one) => [endpointName(one), one]));
-    const inOrder = [...byName.values()].toSorted((a, b) => a.age - b.age);
-    return inOrder.slice(0, MOST.witnesses).map(({ address, port }) => ({ address, port }));
   }
 
   /** Evaluates examinations whose probes have ended. */
@@ -304,7 +234,7 @@ export class Detector {
     const groups = watched
       .groupsOf([...suspects, ...samples])
       .filter((group) => group.cluster === cluster);
-    const telling = this.#tellingOf(groups, suspects, samples);
+    const telling = this.#samples.tellingOf(groups, suspects, samples);
     return clusterState({
       ...{ suspects: suspects.map(probed), samples: telling.map(probed) },
       answered: lately
@@ -314,27 +244,6 @@ export class Detector {
       isDeclared: watched.isDeclared(cluster),
       reach: watched.hasWhole(cluster) ? probes.reachOfCluster(cluster) : "unknown",
     });
-  }
-
-  /**
-   * Samples that tell a dead cluster from a blocked Service. A group that was never calibrated may not admit nodes: it is a witness only if two calibrated groups, or
-   * several such groups, do not answer either.
-   */
-  #tellingOf(
-    groups: readonly Group[],
-    suspects: readonly TcpEndpoint[],
-    samples: readonly TcpEndpoint[],
-  ): readonly TcpEndpoint[] {
-    const { probes } = this.#options;
-    const has = (group: Group, all: readonly TcpEndpoint[]) =>
-      all.some((one) => group.members.has(endpointName(one)));
-    const isSilent = ({ members }: Group) =>
-      [...members.keys()].some((name) => probes.records.get(name)?.result === "silent");
-    const known = groups.filter((one) => has(one, suspects) || probes.reachOf(one) === "works");
-    const others = groups.filter((one) => !known.includes(one) && isSilent(one));
-    const silent = known.filter((one) => probes.reachOf(one) === "works" && isSilent(one));
-    if (silent.length > 1 || others.length >= ENOUGH_GROUPS) return samples;
-    return samples.filter((one) => known.some((group) => has(group, [one])));
   }
 
   async #beginWhole(
@@ -476,38 +385,9 @@ export function isLate({ age, repeats }: Overdue): boolean {
   return repeats > 0 || age >= LATE_MS;
 }
 
-/** Names of the endpoints with a verdict. */
-function namesIn({ endpoints }: Silence): string[] {
-  return [...endpoints].flatMap(([address, ports]) =>
-    [...ports].map((port) => endpointName({ address, port })),
-  );
-}
-
-/** Some of these, at random. */
-function chosen<One>(all: readonly One[], count: number, random: () => number): One[] {
-  const rest = [...all];
-  const found: One[] = [];
-  while (found.length < count && rest.length > 0)
-    found.push(...rest.splice(Math.floor(random() * rest.length), 1));
-  return found;
-}
-
 function keepUntil(all: Map<string, number>, name: string, until: number): void {
   all.delete(name);
   all.set(name, until);
   const [oldest] = all.keys();
   if (all.size > MOST_KEPT && oldest !== undefined) all.delete(oldest);
-}
-
-/** The endpoints of these, with the namespaces that list each. */
-function listedOf(findings: readonly Finding[]): Listed {
-  const listed = new Map<string, readonly [TcpEndpoint, Set<string>]>();
-  for (const { group, endpoints } of findings) {
-    for (const one of endpoints) {
-      const known = listed.get(endpointName(one)) ?? [one, new Set<string>()];
-      known[1].add(group.namespace);
-      listed.set(endpointName(one), known);
-    }
-  }
-  return new Map(listed.values());
 }

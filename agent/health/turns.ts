@@ -1,3 +1,6 @@
+import type { Finding } from "./evaluate.ts";
+import type { TcpEndpoint } from "./evidence.ts";
+import { endpointName } from "./verdict.ts";
 import type { Listed } from "./watched-endpoints.ts";
 
 /** First the clusters that are called by a namespace with few silent clusters: one that invents hundreds does not delay the examination of others. PURE. */
@@ -34,4 +37,17 @@ export function leastOf(
   const count = (namespace: string) => counts.get(namespace) ?? 0;
   const [least = ""] = [...namespaces].sort((a, b) => count(a) - count(b));
   return least;
+}
+
+/** The endpoints of these, with the namespaces that list each. PURE. */
+export function listedOf(findings: readonly Finding[]): Listed {
+  const listed = new Map<string, readonly [TcpEndpoint, Set<string>]>();
+  for (const { group, endpoints } of findings) {
+    for (const one of endpoints) {
+      const known = listed.get(endpointName(one)) ?? [one, new Set<string>()];
+      known[1].add(group.namespace);
+      listed.set(endpointName(one), known);
+    }
+  }
+  return new Map(listed.values());
 }

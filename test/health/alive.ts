@@ -397,26 +397,4 @@ export const ALIVE: readonly History[] = [
     expect: ["39 web c2 c3", "42.5 web c2 c3", "50 web c2 c3", "60 web c2 c3"],
     mayLose: ["c", "d"],
   },
-  {
-    name: "one Service is blocked; another one, which admits no nodes and was never called, keeps its traffic",
-    serves: { web: { c2: 2, c3: 1 }, "shop/pay": { c2: 4, c3: 2 } },
-    calls: ["a web 0.5", "b shop/pay 20 40-"],
-    drops: ["0- node>shop/pay@c2", "20- *>web@c2"],
-    expect: ["30 web c3", "30 shop/pay c2", "100 shop/pay c2", "400 shop/pay c2"],
-  },
-  {
-    name: "the same with one endpoint each",
-    serves: { web: { c2: 1, c3: 1 }, "shop/pay": { c2: 1, c3: 1 } },
-    calls: ["a web 0.2", "b shop/pay 3 40-"],
-    drops: ["0- node>shop/pay@c2", "20- *>web@c2"],
-    expect: ["30 web c3", "30 shop/pay c2", "200 shop/pay c2"],
-  },
-  {
-    name: "one port of an endpoint is blocked: another one keeps its traffic",
-    serves: { web: { c2: 1, c3: 1 } },
-    ports: { web: [8080, 9090] },
-    calls: [OFTEN, "b web#1 10"],
-    drops: ["75- *>web@c2:8080"],
-    expect: ["79 web c3", "79 web#1 c2", "200 web#1 c2", "500 web#1 c2"],
-  },
 ];

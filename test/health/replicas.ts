@@ -1,0 +1,104 @@
+import type { History } from "./history.ts";
+
+const OFTEN = "a web 0.05";
+const ANY_TIER = { selectors: [] } as const;
+
+/** Some or most replicas die, and clients call often or seldom; others stay well. */
+export const REPLICAS: readonly History[] = [
+  {
+    name: "a slow client goes from one dead replica to the next: probes do not reach them",
+    serves: { web: { c2: 2, c3: 2 } },
+    calls: ["a web 10"],
+    drops: ["0- node>*", "61- *>c2"],
+    expect: ["60 web c2"],
+    seeds: [1, 2],
+  },
+  {
+    name: "a slow client, three replicas in the tier of own endpoints: probes do not reach them",
+    serves: { web: { c1: 1, c2: 3 } },
+    fact: ANY_TIER,
+    calls: ["a web 4"],
+    drops: ["0- node>*", "61- *>c2"],
+    expect: ["90 web c1", "200 web c1"],
+    seeds: [1, 2],
+  },
+  {
+    name: "twenty replicas of one Service are blocked, a call a second: probes do not reach them",
+    serves: { web: { c2: 20, c3: 2 }, cart: { c2: 2, c3: 2 } },
+    calls: ["a web 1", "b cart 0.5"],
+    drops: ["0- node>*", "20- *>web@c2"],
+    expect: ["40 web c3", "40 cart c2", "200 cart c2"],
+  },
+  {
+    name: "five replicas of one Service are blocked, a slow client: probes work",
+    serves: { web: { c2: 5, c3: 2 }, cart: { c2: 2, c3: 2 } },
+    calls: ["a web 5", "b cart 0.1"],
+    drops: ["61- *>web@c2"],
+    expect: ["60 web c2", "80 web c3", "80 cart c2", "200 web c3"],
+    seeds: [1, 2],
+  },
+  {
+    name: "own endpoints, all on a dead node, a slow client",
+    serves: { web: { "c1/n2": 2, c2: 1 } },
+    calls: ["a web 5"],
+    drops: ["61- *>web@c1"],
+    expect: ["60 web c1", "72 web c2"],
+    seeds: [1, 2],
+  },
+  {
+    name: "a firewall refuses nodes and admits pods; the cluster dies",
+    serves: { web: { c2: 2, c3: 2 } },
+    refuses: ["c2"],
+    calls: [OFTEN],
+    drops: ["10- *>c2"],
+    expect: ["9 web c2", "14 web c3", "60 web c3"],
+    blind: ["c2"],
+  },
+  {
+    name: "probes fail on this node, as without free ports; the cluster dies",
+    serves: { web: { c2: 2, c3: 2 } },
+    events: ["8 break-probes"],
+    calls: [OFTEN],
+    drops: ["10- *>c2"],
+    expect: ["9 web c2", "16 web c3", "60 web c3"],
+  },
+  ...[
+    [20, 15],
+    [40, 30],
+    [100, 80],
+    [200, 190],
+  ].map(([count = 0, dead = 0]) => ({
+    name: `${dead} of ${count} replicas hang`,
+    serves: { web: { c2: count, c3: 4 }, cart: { c2: 2, c3: 2 } },
+    calls: [OFTEN, "b cart 0.1"],
+    drops: Array.from({ length: dead }, (_, i) => `10- *>web@c2/${i + 1}`),
+    expect: ["60 cart c2", `90 web c2:${count - dead}`],
+    seeds: [1, 2, 3],
+  })),
+];
+
+/** One Service or port is blocked: others keep their traffic. */
+export const BLOCKED: readonly History[] = [
+  {
+    name: "one Service is blocked; another one, which admits no nodes and was never called, keeps its traffic",
+    serves: { web: { c2: 2, c3: 1 }, "shop/pay": { c2: 4, c3: 2 } },
+    calls: ["a web 0.5", "b shop/pay 20 40-"],
+    drops: ["0- node>shop/pay@c2", "20- *>web@c2"],
+    expect: ["30 web c3", "30 shop/pay c2", "100 shop/pay c2", "400 shop/pay c2"],
+  },
+  {
+    name: "the same with one endpoint each",
+    serves: { web: { c2: 1, c3: 1 }, "shop/pay": { c2: 1, c3: 1 } },
+    calls: ["a web 0.2", "b shop/pay 3 40-"],
+    drops: ["0- node>shop/pay@c2", "20- *>web@c2"],
+    expect: ["30 web c3", "30 shop/pay c2", "200 shop/pay c2"],
+  },
+  {
+    name: "one port of an endpoint is blocked: another one keeps its traffic",
+    serves: { web: { c2: 1, c3: 1 } },
+    ports: { web: [8080, 9090] },
+    calls: [OFTEN, "b web#1 10"],
+    drops: ["75- *>web@c2:8080"],
+    expect: ["79 web c3", "79 web#1 c2", "200 web#1 c2", "500 web#1 c2"],
+  },
+];
