@@ -76,7 +76,11 @@ const LACK = /^range-(exhausted|missing): /;
 const FAULT = /(^|\. )(family-off|vip-(conflict|contested|not-allowed|reserved)): /;
 
 /** True for a condition that `readyClaim` wrote for an import without a VIP, or with one that does not work. */
-export function isLack({ type, status, message }: Condition): boolean {
+export function isLack({
+  type,
+  status,
+  message,
+}: Pick<Condition, "message" | "status" | "type">): boolean {
   if (type !== HEADLESS_READY.type) return false;
   return FAULT.test(message) || (status === "False" && LACK.test(message));
 }

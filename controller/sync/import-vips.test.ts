@@ -77,6 +77,27 @@ test("an export that adopts an import with a refused VIP keeps it, and is not re
   assert.deepEqual(c2.imported(), { [KEY]: "vip 10.1.0.7" });
 });
 
+test("an import that waits for a VIP gets one as soon as another import gives it back", async () => {
+  const world = new ControllerWorld(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  c2.ranges = "241.0.0.0/29";
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  const names = Array.from({ length: 12 }, (_, i) => `shop/web-${i}`);
+  for (const [i, key] of names.entries()) c1.offer(key, [`10.1.0.${i + 1}`]);
+  await world.run(20_000);
+  const isServed = (key: string): boolean => c2.imported()[key]?.startsWith("vip") === true;
+  const served = names.filter(isServed);
+  const waiting = names.filter((key) => !isServed(key));
+  assert.ok(served.length > 1 && waiting.length > 1, `${served.length} of ${names.length}`);
+  c1.delete("ServiceExport", served[0] ?? "");
+  await world.pass(5_000);
+  assert.equal(waiting.filter(isServed).length, 1);
+  c1.delete("ServiceExport", served[1] ?? "");
+  await world.pass(5_000);
+  assert.equal(waiting.filter(isServed).length, Math.min(2, waiting.length));
+  assert.deepEqual(c2.sharedVips(), []);
+});
+
 /** Imports in a range of 254 addresses: some have the same first candidate. */
 const NAMES = Array.from({ length: 60 }, (_, i) => `shop/web-${i}`);
 /** With these seeds a VIP was allocated twice when it was not kept after a failed write. `SEEDS=1,2,3`: other seeds. */

@@ -4,6 +4,7 @@ import type { Reason } from "../../api/reasons.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
+import { isLack } from "../import/import-claims.ts";
 import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
 import { type Importing, importedSlices, inUse } from "../import/imported-slices.ts";
 import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
@@ -54,9 +55,14 @@ export class Importer {
   readonly #options: ImporterOptions;
   readonly #omissions: OmissionReport;
   readonly #reserving = new Set<ObjectKey>();
+  /** Imports without a VIP that works. */
+  readonly #waiting = new Set<ObjectKey>();
 
   constructor(options: ImporterOptions) {
     this.#options = options;
+    options.addresses.freed = () => {
+      for (const key of this.#waiting) options.dirty("import", key);
+    };
     this.#omissions = new OmissionReport(options.events);
   }
 
@@ -66,6 +72,7 @@ export class Importer {
     // Kubernetes deletes the content of a namespace.
     if (!own.takesObjects(namesOf(key).namespace)) {
       this.#reserve(key, []);
+      this.#waiting.delete(key);
       if (own.imports.fact(key) === undefined) await vips.release(key, []);
       this.#omissions.report(key);
       events.imported(key, undefined);
@@ -89,6 +96,8 @@ export class Importer {
       held: vips.of(key),
       dispute: (vip) => own.disputeOf(vip, key),
     });
+    if (intended?.status?.claims.some(isLack)) this.#waiting.add(key);
+    else this.#waiting.delete(key);
     const importing = intended?.importing;
     const slices = importing && importedSlices(importing, contributions);
     const omitted = [...problems.values(), slices?.omitted ?? []].flat();
@@ -138,7 +147,7 @@ export class Importer {
   }
 
   #reserve(key: ObjectKey, ips: readonly string[]): void {
-    this.#options.addresses.take(`reserved for ${key}`, ips);
+    this.#options.addresses.reserveFor(key, ips);
     if (ips.length > 0) this.#reserving.add(key);
     else this.#reserving.delete(key);
   }

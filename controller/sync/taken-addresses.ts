@@ -1,10 +1,16 @@
 import { canonicalAddresses } from "../../api/address.ts";
 import type { Cidr } from "../../api/cidr.ts";
+import type { ObjectKey } from "../../api/names.ts";
 import { reservedIn } from "../allocate/overlaps.ts";
 import type { VipPool } from "../allocate/pool.ts";
 
+/** Begins the owner of a VIP that an import is given. */
+const RESERVED = "reserved for ";
+
 /** The addresses in use, by owner: VIPs of imports, ClusterIPs of Services, and allocated VIPs that are not yet seen. */
 export class TakenAddresses {
+  /** Called when nobody has an address any more: an import without a VIP may wait for one. */
+  freed: () => void = () => undefined;
   readonly #ranges: readonly Cidr[];
   /** Owners by address. */
   readonly #owners = new Map<string, Set<string>>();
@@ -28,13 +34,21 @@ export class TakenAddresses {
 
   /** Sets all addresses of an owner. Invalid ones are ignored. */
   take(owner: string, addresses: readonly string[]): void {
-    for (const address of this.#addresses.get(owner) ?? []) this.#release(owner, address);
+    const before = this.#addresses.get(owner) ?? [];
+    for (const address of before) this.#release(owner, address);
     const texts = canonicalAddresses(addresses);
     if (texts.length === 0) this.#addresses.delete(owner);
     else this.#addresses.set(owner, texts);
     for (const text of texts) {
       this.#owners.set(text, (this.#owners.get(text) ?? new Set()).add(owner));
     }
+    // A reservation ends with each reconcile, and begins again.
+    if (!owner.startsWith(RESERVED) && before.some((one) => !this.#owners.has(one))) this.freed();
+  }
+
+  /** Sets the VIPs that are given to an import, until it is seen with them. */
+  reserveFor(key: ObjectKey, vips: readonly string[]): void {
+    this.take(`${RESERVED}${key}`, vips);
   }
 
   #release(owner: string, address: string): void {
