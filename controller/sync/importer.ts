@@ -173,7 +173,8 @@ export class Importer {
       (await steps.run(() => this.#writeStatus(key, status)));
     const seen = own.imports.seen(key);
     // Not with VIPs that may be another import's. Endpoints follow meanwhile, if there is an import.
-    const isFree = isHeld || isWithin(ipsOf(object), own.imports.fact(key)?.ips ?? []);
+    const hasSameVips = isWithin(ipsOf(object), own.imports.fact(key)?.ips ?? []);
+    const isFree = isHeld || hasSameVips;
     // First, as readers then see no import, rather than one without endpoints.
     const isRemoved =
       remove === undefined || seen === undefined || (await steps.run(() => imports.remove(seen)));
@@ -187,7 +188,9 @@ export class Importer {
     const written = new Set(list.map(keyOf));
     if (importing !== undefined)
       await steps.run(() => this.#retainSlices(importing, written, service));
-    if (status !== undefined) await steps.run(() => this.#writeStatus(key, status));
+    // Not of VIPs that the import does not have.
+    if (status !== undefined && (isWritten || hasSameVips))
+      await steps.run(() => this.#writeStatus(key, status));
     return isWritten && isRemoved;
   }
 
