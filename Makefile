@@ -31,7 +31,7 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: ## run the tests: 19 minutes on two slow processors, more the first time; needs root
+test: ## run the tests: 12 minutes on two slow processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts test
 
@@ -42,7 +42,7 @@ test-all: test ## run all tests, before a release; needs root
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
 
-unit: prepare ## run the unit tests: 340 s of processor time on a slow machine
+unit: prepare ## run the unit tests: 200 s of processor time on a slow machine
 	@node scripts/test.ts unit
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root
