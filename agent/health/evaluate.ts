@@ -280,7 +280,8 @@ function strangersReason(
   hasWitness: boolean,
 ): Reason | undefined {
   const { group, known, hasExpired } = context;
-  if (areStrangers(tried, context)) return "not-admitted";
+  // After a verdict on the group that expired, its answers are older: they say nothing about now.
+  if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";
   const clients = new Set(tried.flatMap((one) => one.clients));
   if ([...clients].some((one) => known.has(one))) return undefined;
   if (tried.some((one) => hasExpired(endpointName(one))) || hasExpired(group.name))

@@ -14,6 +14,13 @@ export const REPLICAS: readonly History[] = [
     seeds: [1, 2],
   },
   {
+    name: "clients that connected long ago reconnect after a death, one after the other: probes do not reach it",
+    serves: { web: { c2: 2, c3: 2 } },
+    calls: ["a web 1 0-1", "a web 1 300-", "c web 1 0-1", "c web 1 300-", "b web 60 1-"],
+    drops: ["0- node>*", "299- *>c2"],
+    expect: ["312 web c3", "345 web c3"],
+  },
+  {
     name: "a slow client, three replicas in the tier of own endpoints: probes do not reach them",
     serves: { web: { c1: 1, c2: 3 } },
     fact: ANY_TIER,
