@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 
-/** Longer than a busy machine keeps a controller from its Lease: clusters become stale only where a test is about that. */
+/** For a cluster: longer than a busy machine keeps a controller from its Lease: clusters become stale only where a test is about that. */
 const LEASE = { name: "CLUSTERSET_CONTROLLER_LEASE_DURATION", value: "60s" };
 const CONTAINER = { name: "controller", env: [LEASE] };
 const LONG_LEASE = {
@@ -15,13 +15,14 @@ const LONG_LEASE = {
 };
 
 /**
- * A kustomization of an operator's own, in a folder of its own: an overlay of deploy/, with components added to it, and a long Lease.
+ * A kustomization of an operator's own, in a folder of its own: an overlay of deploy/, with components added to it. `isApplied`: for a
+ * cluster, with a long Lease.
  */
 export class Kustomization implements Disposable {
   /** For `kubectl apply -k`. */
   readonly folder: string;
 
-  constructor(overlay: string, components: readonly string[]) {
+  constructor(overlay: string, components: readonly string[], isApplied = true) {
     this.folder = mkdtempSync(join(realpathSync(tmpdir()), "clusterset-proxy-kustomization-"));
     // Kustomize takes no absolute paths.
     const deploy = relative(this.folder, realpathSync(DEPLOY));
@@ -30,7 +31,7 @@ export class Kustomization implements Disposable {
       kind: "Kustomization",
       resources: [`${deploy}/overlays/${overlay}`],
       components: components.map((name) => `${deploy}/components/${name}`),
-      patches: [{ patch: JSON.stringify(LONG_LEASE) }],
+      ...(isApplied && { patches: [{ patch: JSON.stringify(LONG_LEASE) }] }),
     });
     writeFileSync(join(this.folder, "kustomization.yaml"), text);
   }

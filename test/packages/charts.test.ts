@@ -50,7 +50,7 @@ const WITHOUT_VALUES: Readonly<Record<string, string>> = {
 
 /** Objects of an overlay with components, without the namespace, which Helm creates or finds. */
 function fromKustomize(overlay: string, components: readonly string[] = []): Manifest[] {
-  using folder = new Kustomization(overlay, components);
+  using folder = new Kustomization(overlay, components, false);
   return kustomize(folder.folder).filter(
     ({ kind, metadata: { name } }) => kind !== "Namespace" || name !== "clusterset-proxy",
   );
