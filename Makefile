@@ -42,7 +42,7 @@ test-all: test ## run all tests, before a release; needs root
 check: prepare ## check types, format, lint, architecture, documents and charts: seconds
 	@node scripts/check.ts
 
-unit: prepare ## run the unit tests: 200 s of processor time on a slow machine
+unit: prepare ## run the unit tests: 250 s of processor time on a slow machine
 	@node scripts/test.ts unit
 
 bench: prepare kubernetes ## measure the agent beside kube-proxy, iptables-restore and nft: 33 minutes, with QUICK=1 six; needs root

@@ -15,7 +15,7 @@ export interface Cidr {
 export type CidrFault = "invalid-cidr" | "host-bits-set";
 
 /**
- * Parses `address/bits`. Host bits must be zero: `10.1.2.3/16` is usually a mistake. Without ip-address, which takes some ten times as
+ * Parses `address/bits`. Host bits must be zero: `10.1.2.3/16` is usually a mistake. Without ip-address, which takes four times as
  * long: a controller reads the ranges of each cluster with each renewal of its Lease.
  */
 export function parseCidr(text: string): Cidr | CidrFault {

@@ -55,7 +55,7 @@ test("Ctrl-C is SIGINT, and nothing is answered", async () => {
   assert.equal(code, 3);
 });
 
-test("without a terminal nobody is asked", async () => {
+test("without a terminal, no question is asked", async () => {
   const { PassThrough } = await import("node:stream");
   const { ask } = await import("./ask.ts");
   const input = new PassThrough() as unknown as NodeJS.ReadStream;

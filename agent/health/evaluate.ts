@@ -110,8 +110,8 @@ const SLOW = { repeats: 2, ms: 2_250 };
 /** Overdue endpoints that show a silent group. Where a third of it is dead, such as a zone, so many are hit once in 81 times. */
 const MIN_TRIED = 4;
 
-/** Dead endpoints for each one that answers, where most of a group is dead; and milliseconds for which a probe shows either. */
-const [MOSTLY, MOSTLY_MS] = [1, 10_000];
+/** Milliseconds for which a probe shows whether most of a group is dead. */
+const MOSTLY_MS = 10_000;
 
 /** Decides about overdue endpoints and their groups. PURE. */
 export function evaluate(picture: Picture): Finding[] {
@@ -176,7 +176,7 @@ function mostly(
     if (probe.result === "silent" && first.reason === "probe-silent") dead.add(name);
   }
   for (const name of except) dead.delete(name);
-  if (dead.size < MIN_TRIED || dead.size < MOSTLY * except.size) return undefined;
+  if (dead.size < MIN_TRIED || dead.size < except.size) return undefined;
   const endpoints = silent.flatMap((one) => one.endpoints);
   return { ...first, scope: "group", endpoints, except, reason: "group-unanswered" };
 }

@@ -103,7 +103,7 @@ export class VerdictEnds {
     verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
   }
 
-  /** Probes some of what is silent, those first that nobody has probed for longest: the ones that are alive are used again. */
+  /** Probes some of the silent endpoints, the least recently probed first. Those that accept get connections again. */
   async #revisitPart(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
     const { clock, probes, random } = this.#options;
     const endedAt = (one: TcpEndpoint) => probes.records.get(endpointName(one))?.ended ?? -Infinity;

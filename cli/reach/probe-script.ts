@@ -51,7 +51,7 @@ Promise.all(process.argv.slice(1).map((text) => toPod(JSON.parse(text), "node"))
 `;
 }
 
-/** Where a container leaves its last words by default; the kubelet keeps 4,096 bytes of it. */
+/** Default file of a container's termination message. The kubelet keeps 4,096 bytes. */
 const TERMINATION_MESSAGE = "/dev/termination-log";
 
 /** What both scripts begin with: `toPod`, and `attempt` for other connections. */

@@ -63,6 +63,7 @@ export async function converge(options: Convergence): Promise<Converged> {
         failed.push({ manifest, fault });
         throw fault;
       }
+      // Each failure is in `failed`.
     }).catch(() => undefined);
   };
   /** True if there was one. */

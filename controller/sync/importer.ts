@@ -211,7 +211,8 @@ export class Importer {
         const cluster = importedSlices.fact(slice)?.cluster;
         return !kept.has(slice) && (cluster === undefined || isSynced(cluster));
       }),
-      // Of another cluster, or without an endpoint of what is not written. Addresses are not kept in memory.
+      // Of another cluster, or without an endpoint of what is not written. Addresses are not kept in memory; a slice that
+      // cannot be read stays.
       mayGo: async (slice, { failed }) => {
         const seen = importedSlices.seen(slice);
         const cluster = importedSlices.fact(slice)?.cluster;

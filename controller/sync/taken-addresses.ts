@@ -9,7 +9,7 @@ const RESERVED = "reserved for ";
 
 /** The addresses in use, by owner: VIPs of imports, ClusterIPs of Services, and allocated VIPs that are not yet seen. */
 export class TakenAddresses {
-  /** Called when nobody has an address any more: an import without a VIP may wait for one. */
+  /** Called when an address has no owner any more: an import may wait for a free VIP. */
   freed: () => void = () => undefined;
   readonly #ranges: readonly Cidr[];
   /** Owners by address. */
