@@ -140,7 +140,8 @@ export const PLAN: readonly Row[] = [
     "test/kernel/{range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",
     { seconds: 40 },
   ),
-  kernel("*", 10, { skip: LEGACY }),
+  kernel("{drift,limits,render,trace}", 10, { skip: LEGACY }),
+  kernel("*", 10),
 
   // The virtual machine: IPVS, and another kernel. `pod` unloads modules, and a storm needs both processors.
   row("test", "test/ipvs/agent.test.ts", { ...GUEST, only: IPVS_PROMISES, seconds: 60 }),
