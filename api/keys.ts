@@ -94,6 +94,8 @@ export const ANNOTATION_COMPLETE = "clusterset-proxy.io/complete";
 export const ANNOTATION_VERSION = "clusterset-proxy.io/version";
 /** On a record: version of its format, `RECORD_FORMAT`. */
 export const ANNOTATION_FORMAT = "clusterset-proxy.io/format";
+/** On a record: why some of its slices are not published, as reasons. */
+export const ANNOTATION_LEFT_OUT = "clusterset-proxy.io/left-out";
 /** On a Secret: ID of the peer whose kubeconfig it holds. */
 export const LABEL_PEER = "clusterset-proxy.io/peer";
 /**

@@ -198,15 +198,15 @@ export const REASONS = {
   "implausible-age":
     "The ServiceExport was created before 2020, which is before ServiceExports existed: it counts as the newest.",
   "too-many-keys":
-    "More than 64 labels or annotations are exported, or more than 32,768 characters of them, or 16 Mi characters by a cluster; the rest are ignored.",
+    "More than 64 labels or annotations are exported, or more than 32,768 characters of them, or the exports of a namespace have more than its share of a registry's 16 Mi; the rest are ignored.",
   "too-many-slices":
-    "A cluster's share of a service has too many slices or too many sets of ports, or a registry holds more than 50,000 slices; the rest are ignored.",
+    "A cluster's share of a service has too many slices or too many sets of ports, or a namespace has more than its share of a registry's 50,000 slices; the rest are ignored.",
   "too-many-rules":
-    "A cluster's share of an import would cost nodes more than its part of --max-rules-per-import, or all its slices more than --max-rules-per-cluster (endpoints times ports); the rest are ignored.",
+    "A cluster's share of an import would cost nodes more than its part of --max-rules-per-import, or the slices of a namespace more than its share of --max-rules-per-cluster (endpoints times ports); the rest are ignored.",
   "too-many-records":
-    "A registry holds more than 10,000 exports: the newest are ignored until others are deleted.",
+    "A namespace has more exports than its share of a registry's 10,000: its newest are ignored until others are deleted.",
   "too-many-problems":
-    "Objects of a registry have more problems than the controller stores (10,000 of one kind of object); further objects with problems are ignored and not listed.",
+    "Objects of a registry have more problems than the controller stores (10,000 of one kind of object), and a namespace has more than its share: further objects with problems are ignored and not listed.",
 
   // Health of other clusters, and of the local control plane.
   renewing: "The cluster renews its Lease.",

@@ -41,20 +41,25 @@ describe("what imports may cost", () => {
     assert.deepEqual([...budget.takeChanged()], ["a/new"]);
   });
 
-  test("over the limit of the node, the newest imports of all namespaces get less", () => {
+  test("namespaces share the limit of the node: one that asks for less than an equal share keeps everything", () => {
     const budget = new RuleBudget(LIMITS);
-    const keys = ["a/one", "b/one", "c/one", "d/one"] as const;
-    for (const [i, key] of keys.entries()) budget.set(key, i, 9);
-    assert.deepEqual(allowances(budget, ...keys), [
+    for (const [i, key] of (["a/one", "a/two", "b/one", "b/two"] as const).entries())
+      budget.set(key, i, 9);
+    budget.set("shop/web", 9, 4);
+    assert.deepEqual(allowances(budget, "shop/web", "a/one", "a/two", "b/one", "b/two"), [
       "10 import-limit",
       "10 import-limit",
+      "4 node-limit",
       "10 import-limit",
-      "3 node-limit",
+      "4 node-limit",
     ]);
-    budget.takeChanged();
-    budget.set("a/one", 0, 0);
-    assert.deepEqual([...budget.takeChanged()], ["d/one"]);
-    assert.deepEqual(allowances(budget, "d/one"), ["10 import-limit"]);
+    assert.deepEqual([...budget.takeChanged()].sort(), ["a/two", "b/two"]);
+    budget.set("b/one", 2, 0);
+    assert.deepEqual([...budget.takeChanged()].sort(), ["a/two", "b/two"]);
+    assert.deepEqual(allowances(budget, "a/two", "b/two"), [
+      "6 namespace-limit",
+      "10 import-limit",
+    ]);
   });
 
   const step = fc.record({

@@ -12,6 +12,8 @@ export type Publication =
   | "published"
   /** Not written yet. */
   | "pending"
+  /** There is no room for it: its namespace has its share of the registry. */
+  | "withheld"
   /** Rejected by the API server. */
   | "failed"
   /** The API server cannot be reached. */
@@ -97,6 +99,8 @@ function readyClaim(input: ExportInput): Claim {
       const message = [none, ...detail, ...rejected].join(" ");
       return claim("False", LEFT_OUT, withOmissions(message, [...omitted, ...reasons]));
     }
+    case "withheld":
+      return claim("False", "Failed", withOmissions(WITHHELD, omitted));
     case "pending":
       return claim("False", "Pending", "Publishing to this cluster's registry.");
     case "failed":
@@ -106,6 +110,7 @@ function readyClaim(input: ExportInput): Claim {
   }
 }
 
+const WITHHELD = "Not published: this namespace has its share of what other clusters read.";
 const LEFT_OUT = "EndpointsLeftOut" satisfies ReadyReason;
 const OUTSIDE = "outside-endpoint-cidrs" satisfies Reason;
 const REJECTED: LeftOut = { users: "other cluster", reasons: [], detail: [] };

@@ -4,6 +4,7 @@ import type { Port } from "../../api/port.ts";
 import type { TierPolicy } from "../../api/tiers/tier-policy.ts";
 import type { Condition } from "./condition.ts";
 import type { Drain } from "./drain.ts";
+import type { OverLimit } from "./limits.ts";
 
 /**
  * Facts are immutable and accepted by a strict parser. Equal facts give equal objects, in every cluster and after
@@ -91,6 +92,8 @@ export interface ExportRecord extends ServiceProperties {
   /** Creation of the ServiceExport in milliseconds since 1970; the oldest wins (KEP-1645). */
   readonly exported: number;
   readonly metadata: ExportedMetadata;
+  /** Why slices are not published: the namespace has its share of the registry. Absent: all are. */
+  readonly leftOut?: readonly OverLimit[];
 }
 
 /** Content of a cluster's Lease. */

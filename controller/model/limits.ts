@@ -1,3 +1,5 @@
+import type { Reason } from "../../api/reasons.ts";
+
 /**
  * Limits of what one cluster publishes. The exporter observes them too, so only a broken or hostile cluster loses
  * anything.
@@ -38,6 +40,16 @@ export const MOST_REGISTRY_SLICES = 50_000;
 
 export const MOST_REGISTRY_ENDPOINTS = 500_000;
 export const MOST_REGISTRY_PORTS = 500_000;
+
+/** Why slices of an export are beyond the limits of a registry. */
+export const OVER_LIMITS = [
+  "too-many-slices",
+  "too-many-endpoints",
+  "too-many-ports",
+  "too-many-rules",
+] as const satisfies readonly Reason[];
+
+export type OverLimit = (typeof OVER_LIMITS)[number];
 
 /** Stored problems of one kind of object in a registry. */
 export const MOST_PROBLEMS = 10_000;

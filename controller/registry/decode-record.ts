@@ -2,6 +2,7 @@ import {
   ANNOTATION_EXPORTED_ANNOTATIONS,
   ANNOTATION_EXPORTED_AT,
   ANNOTATION_EXPORTED_LABELS,
+  ANNOTATION_LEFT_OUT,
 } from "../../api/keys.ts";
 import { isSubdomainName, namesOf } from "../../api/names.ts";
 import type { Complaints } from "../../api/parse/complaints.ts";
@@ -12,6 +13,7 @@ import type { Parsed } from "../../api/parse/parsed.ts";
 import { timeOf } from "../../api/parse/time.ts";
 import { parseExportedAnnotations, parseExportedLabels } from "../model/exported-metadata.ts";
 import type { ExportRecord } from "../model/facts.ts";
+import { OVER_LIMITS, type OverLimit } from "../model/limits.ts";
 import { isInScope } from "../model/peer-scope.ts";
 import { parseServiceProperties } from "../model/service-properties.ts";
 import { serviceOfRecord } from "./names.ts";
@@ -52,7 +54,12 @@ export function decodeRecord(
     const properties = parseServiceProperties(object, type === "Headless", complaints);
     if (properties === undefined) return undefined;
     const metadata = decodeMetadata(object, complaints);
-    return { cluster: registry.cluster, key: service, exported, metadata, ...properties };
+    const { cluster } = registry;
+    const leftOut = decodeLeftOut(object);
+    return {
+      ...{ cluster, key: service, exported, metadata, ...properties },
+      ...(leftOut.length > 0 && { leftOut }),
+    };
   });
 }
 
@@ -68,6 +75,13 @@ function decodeAge(object: unknown, complaints: Complaints): number | undefined 
   if (time >= FIRST_EXPORT) return time;
   complaints.add("implausible-age", path, text);
   return LAST_TIME;
+}
+
+/** Words that are not known here, as of a later release, are ignored. */
+function decodeLeftOut(object: unknown): readonly OverLimit[] {
+  const text = fieldAt(object, "metadata", "annotations", ANNOTATION_LEFT_OUT);
+  const words = typeof text === "string" ? text.split(",", OVER_LIMITS.length) : [];
+  return OVER_LIMITS.filter((reason) => words.includes(reason));
 }
 
 function decodeMetadata(object: unknown, complaints: Complaints): ExportRecord["metadata"] {

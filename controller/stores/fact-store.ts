@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectKey } from "../../api/names.ts";
+import { fieldAt } from "../../api/parse/fields.ts";
 import type { Parsed } from "../../api/parse/parsed.ts";
+import { timeOf } from "../../api/parse/time.ts";
 import type { Problem } from "../../api/problem.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { metaOf } from "../../common/kubernetes/object-meta.ts";
@@ -62,6 +64,7 @@ export interface FactStoreEvents<Fact> {
 const NO_STATUS = statusDigest(undefined);
 
 interface Entry<Fact> extends Stored<Fact> {
+  readonly created: number;
   /** Of all problems, stored or not; undefined: none. */
   readonly reasons: readonly Reason[] | undefined;
   readonly seen: Seen | undefined;
@@ -82,6 +85,10 @@ export class FactStore<Fact> {
 
   constructor(options: FactStoreOptions<Fact>) {
     this.#options = options;
+    options.quota?.serve({
+      fact: (key) => this.#evictFact(key),
+      problems: (key) => this.#evictProblems(key),
+    });
   }
 
   /** Number of objects, usable or not, without retained ones. */
@@ -168,7 +175,8 @@ export class FactStore<Fact> {
     const { quota, groupOf, parse, written = false } = this.#options;
     const before = this.#entries.get(key);
     const read = parse(object);
-    const parsed = quota?.admit(key, read, before) ?? read;
+    const created = createdOf(object);
+    const parsed = quota?.admit(key, created, read) ?? read;
     this.#missing.delete(key);
     const group = groupOf?.(key, object, parsed.fact);
     const isTurned = this.#note(key, group);
@@ -182,6 +190,7 @@ export class FactStore<Fact> {
     const entry: Entry<Fact> = {
       // The same value stays in memory once, however many hold it.
       fact: unchanged ? before?.fact : parsed.fact,
+      created,
       seen: written ? seenOf(object) : undefined,
       group,
       object: parsed.object,
@@ -212,7 +221,7 @@ export class FactStore<Fact> {
       this.#retain(key, before, before.fact);
       return;
     }
-    quota?.admit(key, { object: key, problems: [] }, before);
+    quota?.admit(key, 0, { object: key, problems: [] });
     const group = quota && this.#options.groupOf?.(key, undefined, undefined);
     this.#remove(key, before, this.#note(key, group) ? group : undefined);
   }
@@ -225,11 +234,33 @@ export class FactStore<Fact> {
   #retain(key: string, before: Entry<Fact>, fact: Fact): void {
     const { quota } = this.#options;
     const { object, group, problems } = before;
-    quota?.admit(key, { object, fact, problems: [] }, before);
+    quota?.admit(key, before.created, { object, fact, problems: [] });
     this.#entries.set(key, { ...before, seen: undefined, problems: [] });
     this.#missing.add(key);
     if (problems.length > 0) this.#options.problems(object, []);
     this.#options.changed({ key, fact, group, isOwnWrite: false });
+  }
+
+  /** An object has lost its place within the quota. */
+  #evictFact(key: string): void {
+    const before = this.#entries.get(key);
+    if (before?.fact === undefined) return;
+    const { group, problems } = before;
+    this.#note(key, group);
+    if (this.#options.written !== true && problems.length === 0) {
+      this.#remove(key, before);
+      return;
+    }
+    this.#missing.delete(key);
+    this.#put(key, { ...before, fact: undefined }, before);
+    this.#options.changed({ key, fact: undefined, group, isOwnWrite: false });
+  }
+
+  #evictProblems(key: string): void {
+    const before = this.#entries.get(key);
+    if (before === undefined || before.problems.length === 0) return;
+    this.#options.problems(before.object, []);
+    this.#put(key, { ...before, problems: [] }, before);
   }
 
   #isOwnWrite(key: string, before: Seen | undefined, next: Seen | undefined): boolean {
@@ -276,6 +307,11 @@ export class FactStore<Fact> {
 function reasonsOf(problems: readonly Problem[]): readonly Reason[] | undefined {
   if (problems.length === 0) return undefined;
   return [...new Set(problems.map(({ reason }) => reason))].sort();
+}
+
+/** Milliseconds since 1970; an object without a creationTimestamp counts as the newest. */
+function createdOf(object: unknown): number {
+  return timeOf(fieldAt(object, "metadata", "creationTimestamp")) ?? Number.MAX_SAFE_INTEGER;
 }
 
 function seenOf(object: unknown): Seen | undefined {

@@ -34,7 +34,7 @@ class Peer {
     },
   });
 
-  /** Connects with shop/web known from before; the reflector lists `records`. */
+  /** The reflector lists `records`; shop/web is the oldest. */
   async read(records: () => Iterable<string>): Promise<void> {
     await this.member.connect(
       (query, events) => ({
@@ -58,11 +58,11 @@ class Peer {
   }
 
   put(name: string): void {
-    const record = encodeRecord(
-      exportRecord({ key: `shop/${name}`, exported: Date.UTC(2026) }),
-      NAMESPACE,
-    );
-    this.#events?.changed(keyOf(name), record, 0);
+    const exported = exportRecord({ key: `shop/${name}`, exported: Date.UTC(2026) });
+    const { metadata, ...record } = encodeRecord(exported, NAMESPACE);
+    const creationTimestamp = name === "web" ? "2025-01-01T00:00:00Z" : "2026-01-01T00:00:00Z";
+    const object = { ...record, metadata: { ...metadata, creationTimestamp } };
+    this.#events?.changed(keyOf(name), object, 0);
   }
 
   remove(name: string): void {
@@ -95,6 +95,6 @@ test("a flooded registry keeps earlier records, and is listed again when there i
   await new Promise(setImmediate);
   assert.ok(peer.member.record(`shop/${last}`));
   assert.equal(peer.member.records.size, MOST_RECORDS);
-  assert.deepEqual(peer.reported.slice(1), [`all ServiceImports of ${NAMESPACE}`]);
+  assert.deepEqual(peer.reported.slice(1), [`ServiceImports of namespace shop in ${NAMESPACE}`]);
   assert.equal(peer.lists, 2, "once, for any number of removed records");
 });

@@ -20,12 +20,14 @@ function newStore(written: boolean) {
     },
     written,
     groupOf: (key) => objectKey("n", namesOf(key).name),
-    quota: new StoreQuota(
-      "all objects",
-      [{ reason: "too-many-records", most: 2, weigh: () => 1 }],
-      2,
-      { problems, room: () => reported.push("room") },
-    ),
+    quota: new StoreQuota<unknown>({
+      kind: "objects",
+      place: "here",
+      limits: [{ reason: "too-many-records", most: 2, weigh: () => 1 }],
+      mostProblems: 2,
+      ownerOf: () => "shop",
+      events: { problems, room: () => reported.push("room") },
+    }),
     changed: ({ key, fact }) => reported.push(`${key}: ${String(fact)}`),
     problems,
   });
@@ -45,7 +47,10 @@ test("an object over the limit is not stored; the overflow and the later room ar
   const { store, put, remove } = newStore(false);
   put("a", 1);
   put("b", 1);
-  assert.deepEqual(put("c", 1), ["problems of all objects too-many-records", "n/c: undefined"]);
+  assert.deepEqual(put("c", 1), [
+    "problems of objects of namespace shop in here too-many-records",
+    "n/c: undefined",
+  ]);
   assert.deepEqual(put("d", 1), ["n/d: undefined"], "the overflow is reported once");
   assert.deepEqual(put("c", 2), []);
   assert.deepEqual([...store.reasonsOf("n/c")], ["too-many-records"]);
@@ -55,8 +60,9 @@ test("an object over the limit is not stored; the overflow and the later room ar
   assert.deepEqual(put("a", 3), ["n/a: 3"]);
   assert.deepEqual(remove("d"), ["n/d: undefined"]);
   assert.deepEqual([...store.reasonsOf("n/d")], []);
-  assert.deepEqual(remove("a"), ["room", "n/a: undefined"]);
-  assert.deepEqual(put("c", 2), ["problems of all objects", "n/c: 2"]);
+  const ended = "problems of objects of namespace shop in here";
+  assert.deepEqual(remove("a"), [ended, "room", "n/a: undefined"]);
+  assert.deepEqual(put("c", 2), ["n/c: 2"]);
   assert.deepEqual([...store.reasonsOf("n/c")], []);
 });
 
@@ -65,12 +71,14 @@ test("problems are stored and reported up to their limit", () => {
   const WRONG = "problems of x invalid-object";
   assert.deepEqual(put("a", "wrong"), [WRONG, "n/a: undefined"]);
   assert.deepEqual(put("b", "wrong"), [WRONG, "n/b: undefined"]);
-  assert.deepEqual(put("c", "wrong"), ["problems of all objects too-many-problems"]);
+  assert.deepEqual(put("c", "wrong"), [
+    "problems of objects of namespace shop in here too-many-problems",
+  ]);
   for (let i = 0; i < 100; i++) assert.deepEqual(put(`flood-${i}`, "wrong"), []);
   assert.equal(store.size, 2);
   assert.deepEqual(put("d", 1), ["n/d: 1"], "a valid object is stored");
   for (let i = 0; i < 100; i++) remove(`flood-${i}`);
-  assert.deepEqual(remove("c"), ["problems of all objects"]);
+  assert.deepEqual(remove("c"), ["problems of objects of namespace shop in here"]);
   assert.deepEqual(remove("a"), ["problems of x", "n/a: undefined"]);
   assert.deepEqual(put("c", "wrong"), [WRONG, "n/c: undefined"]);
 });
@@ -79,9 +87,15 @@ test("of a written kind, rejected objects stay known, so that they can be delete
   const { store, put, remove } = newStore(true);
   put("a", 1);
   put("b", 1);
-  assert.deepEqual(put("c", 1), ["problems of all objects too-many-records", "n/c: undefined"]);
+  assert.deepEqual(put("c", 1), [
+    "problems of objects of namespace shop in here too-many-records",
+    "n/c: undefined",
+  ]);
   assert.equal(store.fact("n/c"), undefined);
   assert.equal(store.seen("n/c")?.uid, "u");
   assert.deepEqual([...store.keysOf("n/c")], ["n/c"]);
-  assert.deepEqual(remove("c"), ["problems of all objects", "n/c: undefined"]);
+  assert.deepEqual(remove("c"), [
+    "problems of objects of namespace shop in here",
+    "n/c: undefined",
+  ]);
 });

@@ -208,7 +208,7 @@ export class Member {
       begins: () => {
         recorded = this.#before.map((key) => this.recordKey(key));
         if (this.#listed) this.#before = [];
-        this.#quotas.begin(recorded.filter((key) => records.fact(key) === undefined));
+        this.#quotas.begin();
       },
       listed: () => this.#complete(),
       state: (resource, state) => {

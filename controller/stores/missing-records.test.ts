@@ -13,8 +13,8 @@ const NAMESPACE = "clusterset-registry-c1";
 
 type Events = Parameters<Follow>[1];
 
-/** A member whose Lease is not marked complete, and the events of its records. */
-async function unconfirmedMember(): Promise<readonly [Member, Events]> {
+/** A member whose Lease is not marked complete, the events of its records, and what ends its first lists. */
+async function unconfirmedMember(): Promise<readonly [Member, Events, () => void]> {
   const quiet = () => undefined;
   const member = new Member({
     id: "c1",
@@ -32,7 +32,9 @@ async function unconfirmedMember(): Promise<readonly [Member, Events]> {
     },
   });
   let records: Events | undefined;
+  const all: Events[] = [];
   const follow: Follow = (query, events) => {
+    all.push(events);
     if (query.resource === "serviceimports") records = events;
     return {
       start: quiet,
@@ -45,7 +47,13 @@ async function unconfirmedMember(): Promise<readonly [Member, Events]> {
   };
   await member.connect(follow, UNLIMITED);
   assert.ok(records);
-  return [member, records];
+  return [
+    member,
+    records,
+    () => {
+      for (const events of all) events.listed();
+    },
+  ];
 }
 
 function keyOf(name: string): string {
@@ -68,7 +76,8 @@ test("a record that a list lacks is retained until the Lease is marked complete;
 });
 
 test("retained records stay within the registry's limit", async () => {
-  const [member, events] = await unconfirmedMember();
+  const [member, events, listed] = await unconfirmedMember();
+  listed();
   const list = 2000;
   for (let round = 0; round < 8; round++) {
     const names = Array.from({ length: list }, (_, i) => `r${round}-${i}`);

@@ -78,10 +78,10 @@ export function exportedService(
     const record = member.record(key);
     if (record === undefined) return [];
     const { id: cluster, slices } = member;
-    const rejected = [...slices.reasonsOf(key)];
+    const rejected = [...slices.reasonsOf(key), ...(record.leftOut ?? [])];
     return [{ cluster, record, slices: slices.factsOf(key), rejected }];
   });
-  const own = local?.record === undefined ? [] : [{ ...local, record: local.record }];
+  const own = local?.record === undefined ? [] : [{ ...local, record: local.record, rejected: [] }];
   const exporting = [...own, ...published];
   const listed = new Set(exporting.map(({ cluster }) => cluster));
   const remembered = (allSynced ? [] : decodeExports(seen?.exports, key)).filter(
@@ -125,7 +125,6 @@ export function exportedService(
     stale: exporters.filter((cluster) => members.rotation(cluster).state === "stale"),
     problems,
     rejected: [
-      ...(local?.rejected ?? []),
       ...read.flatMap(({ records }) => [...records.rejectionsOf(key)]),
       ...published.flatMap(({ rejected }) => rejected),
     ],

@@ -32,7 +32,7 @@ export interface ExportOutcome {
 /** Dependencies of an `Exporter`. */
 export interface ExporterOptions {
   readonly own: Pick<LocalStores, "serviceSlices">;
-  readonly exports: Pick<LocalExports, "of">;
+  readonly exports: Pick<LocalExports, "publishing">;
   /** The endpoint ranges that others declare for the local cluster. */
   readonly accepted: () => Accepted;
   /** The local cluster's registry. */
@@ -62,7 +62,7 @@ export class Exporter {
   async reconcile(key: ObjectKey): Promise<void> {
     const { accepted, exports, own, events } = this.#options;
     const object = `ServiceExport ${key}`;
-    const exported = exports.of(key);
+    const exported = exports.publishing(key);
     if (exported === undefined) {
       events.problems(undefined, object, []);
       await this.#withdraw(key);
@@ -70,11 +70,12 @@ export class Exporter {
       return;
     }
     const { valid } = exported;
-    const slices = valid === "Valid" ? exported.slices : [];
+    const { slices, withheld } = valid === "Valid" ? exported : { slices: [] };
     const ranges = accepted();
     const outside = outsideOf(slices, ranges);
     const problems = [
       ...(valid === "Valid" ? exported.problems : []),
+      ...(valid === "Valid" ? overLimits(object, exported) : []),
       ...(outside === undefined ? [] : [problemOf(object, outside)]),
     ];
     const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
@@ -86,9 +87,10 @@ export class Exporter {
     };
     events.problems(undefined, object, problems);
     try {
-      if (valid === "Valid") await this.#publish(key, exported);
+      if (valid === "Valid" && withheld === undefined) await this.#publish(key, exported);
       else await this.#withdraw(key);
-      this.#become(key, { valid, publication: "published", omitted, ...about });
+      const publication = withheld === undefined ? "published" : "withheld";
+      this.#become(key, { valid, publication, omitted, ...about });
     } catch (thrown) {
       this.#become(key, { valid, publication: publicationOf(thrown), omitted, ...about });
       throw thrown;
@@ -97,7 +99,7 @@ export class Exporter {
 
   /** Publishes nothing, because another cluster holds the registry. The export is pending. */
   postpone(key: ObjectKey): void {
-    const valid = this.#options.exports.of(key)?.valid;
+    const valid = this.#options.exports.publishing(key)?.valid;
     if (valid === undefined) this.#become(key, undefined);
     else
       this.#become(key, {
@@ -111,10 +113,11 @@ export class Exporter {
 
   async #publish(
     key: ObjectKey,
-    { record, slices: wanted }: Extract<Publishing, { valid: "Valid" }>,
+    { record: exported, leftOut, slices: wanted }: Extract<Publishing, { valid: "Valid" }>,
   ): Promise<void> {
     const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
+    const record = { ...exported, ...(leftOut !== undefined && { leftOut }) };
     const steps = new Steps();
     await Promise.all([
       steps.run(() => records.apply(encodeRecord(record, member.namespace), recorded)),
@@ -178,6 +181,15 @@ function publicationOf(thrown: unknown): Publication {
 
 function problemOf(object: string, { example }: Outside): Problem {
   return { reason: "outside-endpoint-cidrs", object, field: "endpoints", value: shown(example) };
+}
+
+/** What has no room in the registry. */
+function overLimits(
+  object: string,
+  { withheld, leftOut = [], offered }: Extract<Publishing, { valid: "Valid" }>,
+): Problem[] {
+  const reasons = withheld === undefined ? leftOut : [withheld];
+  return reasons.map((reason) => ({ reason, object, field: "slices", value: `${offered.length}` }));
 }
 
 /** The first slice of each family and set of ports with endpoints that are not `rejected`. */

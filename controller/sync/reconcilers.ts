@@ -95,7 +95,6 @@ export class Reconcilers {
       maxRules: config.maxRulesPerCluster,
       published: (slice) => local.hold.published(slice),
       dirty,
-      events,
     });
     this.#exports = exports;
     this.#exporter = new Exporter({
@@ -200,7 +199,7 @@ export class Reconcilers {
   /** The permission was granted; everything is reconciled next. */
   begin(): void {
     this.#nearest.forget();
-    this.#exports.begin(this.importedFrom(this.#options.member.id));
+    this.#exports.begin();
   }
 
   /** A task was queued. */

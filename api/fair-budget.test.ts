@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { forAll } from "../test/generators/for-all.ts";
+import { FairBudget, levelOf } from "./fair-budget.ts";
+
+interface Claim {
+  readonly key: string;
+  readonly owner: string;
+  readonly since: number;
+  readonly cost: number;
+}
+
+const claims = fc.uniqueArray(
+  fc.record({
+    key: fc.string({ minLength: 1, maxLength: 4 }),
+    owner: fc.constantFrom("shop", "greedy", "small", "other"),
+    since: fc.nat(5),
+    cost: fc.integer({ min: 1, max: 40 }),
+  }),
+  { selector: ({ key }) => key, maxLength: 30 },
+);
+
+function budgetOf(all: readonly Claim[], most: number, mostOfOwner?: number): FairBudget<string> {
+  const budget = new FairBudget<string>(most, mostOfOwner);
+  for (const { key, owner, since, cost } of all) budget.set(key, owner, since, cost);
+  return budget;
+}
+
+function granted(budget: FairBudget<string>, all: readonly Claim[]): Map<string, number> {
+  return new Map(all.map(({ key, cost }) => [key, budget.restricted(key)?.grant ?? cost]));
+}
+
+function byOwner(all: readonly Claim[], weigh: (claim: Claim) => number): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const claim of all) sums.set(claim.owner, (sums.get(claim.owner) ?? 0) + weigh(claim));
+  return sums;
+}
+
+test("an owner below an equal share gets all that it asks for, and no other gets more than one that is cut", () =>
+  forAll([claims, fc.integer({ min: 1, max: 200 })], (all, most) => {
+    const grants = granted(budgetOf(all, most), all);
+    const asked = byOwner(all, ({ cost }) => cost);
+    const got = byOwner(all, ({ key }) => grants.get(key) ?? 0);
+    assert.ok([...got.values()].reduce((sum, one) => sum + one, 0) <= most);
+    const equal = Math.floor(most / Math.max(1, asked.size));
+    for (const [owner, cost] of asked) {
+      if (cost <= equal) assert.equal(got.get(owner), cost, owner);
+      if ((got.get(owner) ?? 0) === cost) continue;
+      for (const other of got.values()) assert.ok(other <= (got.get(owner) ?? 0) + 1);
+    }
+  }));
+
+test("the result does not depend on the order in which objects appear, nor on what was there before", () =>
+  forAll([claims, claims, fc.nat(), fc.integer({ min: 1, max: 200 })], (all, gone, seed, most) => {
+    const shuffled = all.toSorted((a, b) => hash(a.key, seed) - hash(b.key, seed));
+    const budget = budgetOf(gone, most);
+    budget.takeChanged();
+    for (const { key } of gone) budget.set(key, "shop", 0, 0);
+    for (const { key, owner, since, cost } of shuffled) budget.set(key, owner, since, cost);
+    assert.deepEqual(granted(budget, all), granted(budgetOf(all, most), all));
+  }));
+
+test("every change of what an object gets is reported", () =>
+  forAll([fc.array(claims, { maxLength: 4 }), fc.integer({ min: 1, max: 100 })], (rounds, most) => {
+    const budget = new FairBudget<string>(most, 60);
+    let before = new Map<string, number | undefined>();
+    const keys = new Set(rounds.flat().map(({ key }) => key));
+    for (const round of rounds) {
+      const set = new Set(round.map(({ key }) => key));
+      for (const { key, owner, since, cost } of round) budget.set(key, owner, since, cost);
+      const changed = budget.takeChanged();
+      const after = new Map([...keys].map((key) => [key, budget.restricted(key)?.grant]));
+      for (const [key, was] of before)
+        if (!set.has(key) && !changed.has(key)) assert.equal(after.get(key), was, key);
+      before = after;
+    }
+  }));
+
+test("within an owner, the oldest objects get what they ask for", () => {
+  const budget = new FairBudget<string>(10);
+  budget.set("new", "greedy", 3, 4);
+  budget.set("old", "greedy", 1, 4);
+  budget.set("middle", "greedy", 2, 4);
+  budget.set("web", "shop", 9, 1);
+  assert.deepEqual(budget.restricted("new"), { grant: 1, by: "all" });
+  for (const key of ["old", "middle", "web"]) assert.equal(budget.restricted(key), undefined);
+});
+
+test("shares of a limit", () => {
+  assert.equal(levelOf([], 10), Number.POSITIVE_INFINITY);
+  assert.equal(levelOf([3, 7], 10), Number.POSITIVE_INFINITY);
+  assert.equal(levelOf([1, 100], 10), 9);
+  assert.equal(levelOf([100, 100, 2], 10), 4);
+});
+
+function hash(text: string, seed: number): number {
+  let value = seed;
+  for (const character of text) value = (value * 31 + (character.codePointAt(0) ?? 0)) % 65_521;
+  return value;
+}
