@@ -15,8 +15,8 @@ export interface Pool {
 }
 
 /**
- * Runs all jobs and returns their outcomes in the order in which they end. The longest job whose artefacts are there begins first. Jobs
- * that need the whole machine run last, one after the other.
+ * Runs all jobs and returns their outcomes in the order in which they end. The longest job whose artefacts are there begins first. If there are too few
+ * slots for it, shorter ones that are expected to end before there are enough go before it. Jobs that need the whole machine run last, one after the other.
  */
 export async function runAll(jobs: readonly Job[], pool: Pool): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -35,29 +35,34 @@ async function runSome(
   pool: Pool,
 ): Promise<Outcome[]> {
   const waiting = jobs.toSorted((a, b) => b.seconds - a.seconds);
-  const running = new Set<Job>();
+  /** With the time at which each is expected to end. */
+  const running = new Map<Job, number>();
   const outcomes: Outcome[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const here = new Set<Artefact>();
   const begin = (job: Job): void => {
     waiting.splice(waiting.indexOf(job), 1);
-    running.add(job);
+    running.set(job, now() + job.seconds);
     pool.run(job).then((outcome) => {
       running.delete(job);
       outcomes.push(outcome);
       next();
-      pool.progress(outcome, [...running], [...waiting, ...later]);
+      pool.progress(outcome, [...running.keys()], [...waiting, ...later]);
     }, reject);
   };
   const next = (): void => {
     if (pool.stop.aborted) waiting.length = 0;
-    let free = pool.slots - [...running].reduce((sum, { weight }) => sum + weight, 0);
+    let free = pool.slots - slotsOf(running);
+    /** When the first job that does not fit can begin: what ends before goes first. */
+    let reserved = Number.POSITIVE_INFINITY;
     for (const job of [...waiting]) {
       if (!job.needs.every((artefact) => here.has(artefact))) continue;
-      // Shorter jobs that fit do not go before: they would take each free slot again.
-      if (job.weight > free && running.size > 0) break;
-      begin(job);
-      free -= job.weight;
+      if (job.weight > free && running.size > 0)
+        reserved = Math.min(reserved, freeAt(running, job.weight - free));
+      else if (now() + job.seconds <= reserved) {
+        begin(job);
+        free -= job.weight;
+      }
     }
     if (waiting.length + running.size === 0) resolve();
   };
@@ -73,6 +78,25 @@ async function runSome(
   await promise;
   pool.stop.removeEventListener("abort", next);
   return outcomes;
+}
+
+/** Seconds since the process began. */
+function now(): number {
+  return performance.now() / 1_000;
+}
+
+function slotsOf(running: ReadonlyMap<Job, number>): number {
+  return [...running.keys()].reduce((sum, { weight }) => sum + weight, 0);
+}
+
+/** When this many slots more are expected to be free. */
+function freeAt(running: ReadonlyMap<Job, number>, slots: number): number {
+  let free = 0;
+  for (const [{ weight }, end] of [...running].sort(([, a], [, b]) => a - b)) {
+    free += weight;
+    if (free >= slots) return end;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
 /** Seconds until all jobs have ended, as far as is known: their expected times, shared by the slots. */

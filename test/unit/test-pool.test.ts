@@ -75,13 +75,28 @@ test("the longest job begins first, and a slot that gets free is used at once", 
   assert.equal((await all).length, 3);
 });
 
-test("a job takes as many slots as it weighs, and shorter ones that would fit do not go before it", async () => {
+test("a job takes as many slots as it weighs; only what ends before there are enough goes before it", async () => {
   const pool = new StagedPool(2);
-  const all = runAll([job("first", 9), job("heavy", 5, { weight: 2 }), job("light", 1)], pool);
-  assert.deepEqual(pool.events, ["first"]);
-  assert.deepEqual((await pool.end("first")).slice(1), ["heavy", "first ended"]);
-  assert.deepEqual((await pool.end("heavy")).slice(3), ["light", "heavy ended"]);
-  await pool.end("light");
+  const jobs = [job("first", 9), job("heavy", 8, { weight: 2 }), job("light", 7), job("late", 7)];
+  const all = runAll(jobs, pool);
+  assert.deepEqual(pool.events, ["first", "light"]);
+  assert.deepEqual(await pool.end("light"), ["first", "light", "late", "light ended"]);
+  await pool.end("first");
+  assert.deepEqual((await pool.end("late")).slice(4), ["first ended", "heavy", "late ended"]);
+  await pool.end("heavy");
+  await all;
+});
+
+test("a job that would end too late does not go before a heavier one", async () => {
+  const pool = new StagedPool(2);
+  const heavy = job("heavy", 9, { weight: 2, needs: ["api-server"] });
+  const all = runAll([heavy, job("a", 4), job("b", 4), job("c", 4)], pool);
+  pool.artefacts.get("api-server")?.resolve();
+  await settled();
+  assert.deepEqual(await pool.end("a"), ["a", "b", "a ended"]);
+  assert.deepEqual((await pool.end("b")).slice(3), ["heavy", "b ended"]);
+  assert.deepEqual((await pool.end("heavy")).slice(5), ["c", "heavy ended"]);
+  await pool.end("c");
   await all;
 });
 
