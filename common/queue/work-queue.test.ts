@@ -137,6 +137,20 @@ test("a Retry-After is respected, even if the key is added before or meanwhile",
   assert.deepEqual(it.begun, ["a", "a", "a"]);
 });
 
+test("a key fails since it was first added, until a reconcile succeeds", async () => {
+  const it = stage();
+  it.queue.add("a");
+  await it.pass(100);
+  await it.end("a", new Error("rejected"));
+  await it.pass(60_000);
+  assert.equal(it.queue.failingFor, 60_100);
+  await it.end("a", new Error("rejected"));
+  await it.pass(120_000);
+  assert.equal(it.queue.failingFor, 180_100);
+  await it.end("a");
+  assert.equal(it.queue.failingFor, 0);
+});
+
 test("the age of the oldest key counts from when it was added until it is done", async () => {
   const it = stage();
   assert.equal(it.queue.oldest, 0);

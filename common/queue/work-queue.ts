@@ -30,6 +30,8 @@ const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
 /** The retry of a failing key. */
 interface Retry {
   readonly failures: number;
+  /** Since when the key waits for a reconcile that succeeds. */
+  readonly since: number;
   /** Waits for a Retry-After: `add` does not make it sooner. */
   readonly fixed: boolean;
   /** Cancels the retry; safe to call once it has begun. */
@@ -68,6 +70,14 @@ export class WorkQueue<Key> {
   /** Number of failing keys. */
   get failing(): number {
     return this.#retries.size;
+  }
+
+  /** For how long the key fails that fails for longest, in milliseconds; 0 if there is none. */
+  get failingFor(): number {
+    let age = 0;
+    const now = this.#options.clock.now();
+    for (const { since } of this.#retries.values()) age = Math.max(age, now - since);
+    return age;
   }
 
   /** Age of the oldest key, waiting or in progress, in milliseconds; 0 if there is none. */
@@ -127,7 +137,7 @@ export class WorkQueue<Key> {
       this.#retries.delete(key);
       events.done(key, began - since, clock.now() - began);
     } catch (thrown) {
-      this.#fail(key, source, thrown);
+      this.#fail(key, source, since, thrown);
     } finally {
       this.#working.delete(key);
       if (this.#stopped === undefined) this.#begin();
@@ -135,19 +145,20 @@ export class WorkQueue<Key> {
     }
   }
 
-  #fail(key: Key, source: string, thrown: unknown): void {
+  #fail(key: Key, source: string, waiting: number, thrown: unknown): void {
     const { backoff: bounds = BACKOFF, clock, events, random } = this.#options;
-    const failures = (this.#retries.get(key)?.failures ?? 0) + 1;
+    const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
+    const failures = before + 1;
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
     const wait = Math.max(least, backoff(failures, bounds, random()));
     const again = (): void => {
-      this.#retries.set(key, { failures, fixed: false, cancel: () => {} });
+      this.#retries.set(key, { failures, since, fixed: false, cancel: () => {} });
       this.add(key, source);
     };
     const cancel = this.#stopped === undefined ? clock.after(wait, again) : () => {};
-    this.#retries.set(key, { failures, fixed, cancel });
+    this.#retries.set(key, { failures, since, fixed, cancel });
     // The retry will process changes added meanwhile.
     if (fixed) this.#due.delete(key);
     events.failed(key, thrown, failures, wait);

@@ -4,6 +4,13 @@ import { withOmissions } from "./omission-message.ts";
 import { withRotation } from "./rotation-message.ts";
 import type { VipFault, VipFaults } from "./vip-faults.ts";
 
+/** A write that the API server rejects. */
+export interface Rejected {
+  /** Of the fault. */
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Condition of a headless import. */
 export const HEADLESS_READY: Claim = {
   type: "Ready",
@@ -61,6 +68,12 @@ export function readyClaim(
     reason: fault ?? (supported ? "Pending" : "IPFamilyNotSupported"),
     message: lacks.join(" "),
   };
+}
+
+/** Condition of an import of which something cannot be written. `message`: the API server's. */
+export function rejectedClaim({ reason, message }: Rejected): Claim {
+  const text = `${reason}: not all of this import can be written: ${message}`;
+  return { type: HEADLESS_READY.type, status: "False", reason: "WriteRejected", message: text };
 }
 
 /** The present condition `Ready` of an import that is not changed, with the reason. Empty if there is none. */

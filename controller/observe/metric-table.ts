@@ -141,7 +141,7 @@ export const GAUGES = {
   },
   oldestTask: {
     name: "oldest_task_age_seconds",
-    help: "Age of the oldest reconcile key in seconds; 0 if the queue is empty.",
+    help: "Age of the oldest reconcile key in seconds, also of one whose writes fail; 0 if there is none.",
     labelNames: [],
   },
   heldBack: {

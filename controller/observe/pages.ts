@@ -34,7 +34,8 @@ export function pages(
       path: "/metrics",
       answer: async () => {
         expiries.report();
-        metrics.set(view(), controller.queue.tasks.oldest / 1000);
+        const { oldest, failingFor } = controller.queue.tasks;
+        metrics.set(view(), Math.max(oldest, failingFor) / 1000);
         return { status: 200, type: metrics.contentType, body: await metrics.text() };
       },
     },
@@ -62,6 +63,7 @@ export function readiness(controller: Controller): Check[] {
       : [{ name: "identity", reason: fault }]),
     // A replica that has never seen the election Lease cannot take over.
     check("election", permission.elector.state !== undefined, "not-listed"),
+    // Not those that fail: a quota of one namespace takes no controller out of service.
     check("tasks", queue.tasks.oldest <= LONGEST_WAIT, "task-waiting"),
   ];
 }

@@ -103,6 +103,11 @@ export async function converge(options: Convergence): Promise<Converged> {
 export class Steps {
   #fault: unknown;
 
+  /** The first failure so far. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
   /** True if it succeeded. Rejects if the rest would fail, too. */
   async run(step: () => Promise<unknown>): Promise<boolean> {
     try {

@@ -1,10 +1,11 @@
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
+import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
-import { isLack } from "../import/import-claims.ts";
+import { isLack, rejectedClaim } from "../import/import-claims.ts";
 import { type ImportInput, type ImportWanted, importOf } from "../import/import-of.ts";
 import { type Importing, importedSlices, inUse } from "../import/imported-slices.ts";
 import { type Nearest, nearestOf, type Viewpoint } from "../import/nearest.ts";
@@ -12,6 +13,7 @@ import { withOmissions } from "../import/omission-message.ts";
 import { retainedSlice, retentionOf } from "../import/retained-slices.ts";
 import { withRotation } from "../import/rotation-message.ts";
 import { importStatus } from "../import/status-manifest.ts";
+import type { Claim } from "../model/condition.ts";
 import type { ImportFact } from "../model/facts.ts";
 import type { Manifest } from "../model/manifest.ts";
 import type { Dirty } from "../model/task.ts";
@@ -26,6 +28,11 @@ import type { NearestEvents } from "./nearest-events.ts";
 import { OmissionReport } from "./omission-report.ts";
 import type { TakenAddresses } from "./taken-addresses.ts";
 import type { VipAddresses } from "./vip-addresses.ts";
+
+/** Milliseconds for which a write is rejected until the condition says so. */
+const REJECTED_MS = 60_000;
+/** Answers that a retry does not change, as long as nobody changes a policy, a quota or a right. */
+const REJECTIONS: readonly FaultReason[] = ["forbidden", "invalid", "refused", "not-served"];
 
 /** Dependencies of an `Importer`. */
 export interface ImporterOptions {
@@ -57,6 +64,8 @@ export class Importer {
   readonly #reserving = new Set<ObjectKey>();
   /** Imports without a VIP that works. */
   readonly #waiting = new Set<ObjectKey>();
+  /** Since when something of an import is rejected. */
+  readonly #rejected = new Map<ObjectKey, number>();
 
   constructor(options: ImporterOptions) {
     this.#options = options;
@@ -73,6 +82,7 @@ export class Importer {
     if (!own.takesObjects(namesOf(key).namespace)) {
       this.#reserve(key, []);
       this.#waiting.delete(key);
+      this.#rejected.delete(key);
       if (own.imports.fact(key) === undefined) await vips.release(key, []);
       this.#omissions.report(key);
       events.imported(key, undefined);
@@ -112,6 +122,7 @@ export class Importer {
     const isWritten = await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
     if (isWritten && wanted?.reason !== "not-heard")
       await steps.run(() => vips.release(key, wanted?.vips ?? []));
+    if (steps.fault === undefined) this.#rejected.delete(key);
     steps.end();
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
     const nearest = this.#nearestOf(service);
@@ -175,23 +186,41 @@ export class Importer {
     // Not with VIPs that may be another import's. Endpoints follow meanwhile, if there is an import.
     const hasSameVips = isWithin(ipsOf(object), own.imports.fact(key)?.ips ?? []);
     const isFree = isHeld || hasSameVips;
+    // A new import appears without VIPs, so that its condition can say what is missing.
+    const created = isFree || seen !== undefined ? object : object && withoutIps(object);
     // First, as readers then see no import, rather than one without endpoints.
     const isRemoved =
       remove === undefined || seen === undefined || (await steps.run(() => imports.remove(seen)));
     const [isWritten] = await Promise.all([
-      object === undefined ||
-        (isFree && isReleasable && steps.run(() => imports.apply(object, seen))),
-      (isFree || seen !== undefined) &&
-        steps.run(() => this.#writeSlices(key, list, service.isSynced)),
+      created === undefined ||
+        ((isFree || seen === undefined) &&
+          isReleasable &&
+          steps.run(() => imports.apply(created, seen))),
+      steps.run(() => this.#writeSlices(key, list, service.isSynced)),
     ]);
     const importing = wanted?.importing ?? own.imports.fact(key);
     const written = new Set(list.map(keyOf));
     if (importing !== undefined)
       await steps.run(() => this.#retainSlices(importing, written, service));
+    const rejected = this.#rejectionOf(key, steps.fault);
     // Not of VIPs that the import does not have.
-    if (status !== undefined && (isWritten || hasSameVips))
-      await steps.run(() => this.#writeStatus(key, status));
-    return isWritten && isRemoved;
+    const isTrue = created === object && (isWritten || hasSameVips);
+    if (status !== undefined && (isTrue || rejected !== undefined))
+      await steps.run(() =>
+        this.#writeStatus(key, rejected ? withClaim(status, rejected) : status),
+      );
+    return created === object && isWritten && isRemoved;
+  }
+
+  /** What to say of a fault in the condition: if it lasts. */
+  #rejectionOf(key: ObjectKey, fault: unknown): Claim | undefined {
+    if (!(fault instanceof ApiFault) || !REJECTIONS.includes(fault.reason)) return undefined;
+    const now = this.#options.today();
+    const since = this.#rejected.get(key) ?? now;
+    this.#rejected.set(key, since);
+    const { imports } = this.#options.own;
+    const isNew = (imports.fact(key)?.conditions ?? []).length === 0;
+    return isNew || now - since >= REJECTED_MS ? rejectedClaim(fault) : undefined;
   }
 
   /** Slices of clusters that are not synced stay. */
@@ -284,6 +313,18 @@ function withRemarks(
     message: withRotation(withOmissions(claim.message, omitted), drained, shown),
   }));
   return { ...wanted, status: { ...status, claims } };
+}
+
+function withClaim(
+  status: NonNullable<ImportWanted["status"]>,
+  claim: Claim,
+): NonNullable<ImportWanted["status"]> {
+  const others = status.claims.filter(({ type }) => type !== claim.type);
+  return { ...status, claims: [...others, claim] };
+}
+
+function withoutIps(manifest: Manifest): Manifest {
+  return { ...manifest, spec: { ...(manifest.spec as object), ips: [] } };
 }
 
 function ipsOf(manifest: Manifest | undefined): string[] {

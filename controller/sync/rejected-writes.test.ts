@@ -88,6 +88,46 @@ test("policy rejects new slices: endpoints that are gone go, the last good ones 
   assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
 });
 
+/** Condition Ready of the import. */
+const readyOf = (cluster: MemoryCluster): string => {
+  const { status, reason, message } = cluster.condition("serviceimports", KEY);
+  return `${status} ${reason} ${message}`;
+};
+
+test("a rejection that lasts for a minute is a condition of the import, an Event, and an age, until it ends", async () => {
+  const { world, c1, c2 } = await three();
+  refuse(c2, "endpointslices", "ValidatingAdmissionPolicy 'none' denied request");
+  c1.serve(KEY, pods(1, 150));
+  await world.pass(30_000);
+  assert.match(readyOf(c2), /^True Ready ClusterSetIP /, "it may be over soon");
+  await world.pass(150_000);
+  assert.match(
+    readyOf(c2),
+    /^False WriteRejected refused: not all of this import can be written: .*ValidatingAdmissionPolicy 'none' denied request/,
+  );
+  const events = c2.server.objects.list("events").map((one) => at(one, ["reason"]));
+  assert.equal(events.filter((reason) => reason === "WriteRejected").length, 1);
+  assert.ok((c2.controller?.queue.tasks.failingFor ?? 0) > 120_000);
+  c2.server.admit = () => {};
+  await world.pass(120_000);
+  assert.match(readyOf(c2), /^True Ready ClusterSetIP \S+\.$/);
+  assert.equal(c2.controller?.queue.tasks.failingFor, 0);
+});
+
+test("a new import for which no IPAddress may be created says so, and gets its VIP when it may", async () => {
+  const { world, c1, c2 } = await three();
+  refuse(c2, "ipaddresses", "User cannot create resource");
+  c1.offer("shop/new", ["10.1.0.9"]);
+  await world.pass(5000);
+  const { status, reason, message } = c2.condition("serviceimports", "shop/new");
+  assert.match(`${status} ${reason} ${message}`, /^False WriteRejected forbidden: .*ipaddresses/);
+  assert.doesNotMatch(c2.imported()["shop/new"] ?? "", /^vip/);
+  c2.server.admit = () => {};
+  await world.pass(120_000);
+  assert.equal(c2.imported()["shop/new"], "vip 10.1.0.9");
+  assert.equal(c2.condition("serviceimports", "shop/new").status, "True");
+});
+
 test("no IPAddress may be created: endpoints follow all the same, and VIPs stay", async () => {
   const { world, c1, c2 } = await three();
   const ips = at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]);
