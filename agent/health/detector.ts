@@ -1,12 +1,13 @@
 import { backoff } from "../../common/backoff.ts";
 import { type ClusterState, clusterState, isOnlyOf, type Probed } from "./clusters.ts";
 import { evaluate, type Finding } from "./evaluate.ts";
-import type { Answered, Overdue, TcpEndpoint } from "./evidence.ts";
+import { type Answered, isLate, type Overdue, type TcpEndpoint } from "./evidence.ts";
 import { LateAnswers } from "./late-answers.ts";
 import { namesIn, Samples } from "./samples.ts";
 import { inTurns, leastOf, listedOf, rarestFirst } from "./turns.ts";
 import { elementsOf, endpointName, expiryOf, type Verdict } from "./verdict.ts";
 import { PROBE, type VerdictEnds, type VerdictEndsOptions } from "./verdict-ends.ts";
+import { WaitingClients } from "./waiting-clients.ts";
 import type { Group, Listed, WatchedEndpoints } from "./watched-endpoints.ts";
 
 /** What a detector needs. */
@@ -18,7 +19,7 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST_SUSPECTS = 4;
+const MOST_SUSPECTS = 16;
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
 /** Clusters that are examined at once. */
@@ -26,7 +27,7 @@ const MOST_EXAMINED = 8;
 /** Endpoints of which each ends the verdict on their cluster or group. */
 const MOST_ENDING = 64;
 /** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
-const MOST_OF_NAMESPACE = 64;
+const MOST_OF_NAMESPACE = 256;
 /**
  * Milliseconds for which an endpoint that nobody lists is not considered again, doubled each time: it may be listed again soon, as after an update of its slice. And one
  * whose namespace has too many verdicts.
@@ -60,6 +61,7 @@ export class Detector {
   readonly #unlisted = new Map<string, number>();
   /** Endpoints that answer the node, but not some clients, and until when that holds. */
   readonly #closed = new Map<string, number>();
+  readonly #waiting = new WaitingClients();
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: DetectorOptions) {
@@ -85,9 +87,11 @@ export class Detector {
     const passed = now - this.#lookedAt;
     this.#lookedAt = now;
     this.#late.observe({ overdue, answered, groups, now, passed });
+    this.#waiting.observe(overdue, now);
     if (groups.length > 0) {
       const findings = evaluate({
         ...{ now, overdue, answered, groups, probes: probes.records },
+        hasWaited: (one, client) => this.#waiting.hasWaited(one, client, now),
         reachOf: (group) => probes.reachOf(group),
         isLossy: (group) => this.#late.isLossy(group, now),
         hasExpired: (name) => verdicts.hasExpired(name, now),
@@ -180,11 +184,16 @@ export class Detector {
     return reason === "clients-unanswered" && endpoints.some((one) => this.#hasAnsweredBefore(one));
   }
 
-  /** All endpoints of a group, except those that a slice of another namespace also lists: no client of this group has tried them. */
+  /** All endpoints of a group, except those that a slice of another namespace also lists and no probe has shown silent: no client of this group has tried them. */
   #membersOf({ members, namespace }: Group, watched: WatchedEndpoints): TcpEndpoint[] {
+    const { records } = this.#options.probes;
     const all = [...members.values()];
     const others = watched.groupsOf(all).filter((one) => one.namespace !== namespace);
-    return all.filter((one) => !others.some((other) => other.members.has(endpointName(one))));
+    return all.filter((one) => {
+      const name = endpointName(one);
+      const isShared = others.some((other) => other.members.has(name));
+      return !isShared || records.get(name)?.result === "silent";
+    });
   }
 
   /** Evaluates examinations whose probes have ended. */
@@ -269,7 +278,8 @@ export class Detector {
         const [first] = endpoints;
         if (first === undefined || this.#isCovered(group, endpoints)) continue;
         const present = verdicts.ofGroup(group.name);
-        if (present?.isPartial === true) {
+        // Of a rolling update, or such as another namespace lists, too.
+        if (present !== undefined) {
           await this.#widen(present, group, endpoints);
           hasBegun = true;
           continue;
@@ -375,14 +385,6 @@ export class Detector {
       inTurns([...queues].filter(([name]) => isFull(name) === full).map(([, queue]) => queue)),
     );
   }
-}
-
-/** Milliseconds after which an answer is late, but not yet too late. */
-const LATE_MS = 500;
-
-/** Whether an answer is late. PURE. */
-export function isLate({ age, repeats }: Overdue): boolean {
-  return repeats > 0 || age >= LATE_MS;
 }
 
 function keepUntil(all: Map<string, number>, name: string, until: number): void {

@@ -40,6 +40,8 @@ export interface Picture {
   readonly reachOf: (group: Group) => Reach;
   /** True if connections of the group's namespace to its cluster were answered late in the last minute. */
   readonly isLossy: (group: Group) => boolean;
+  /** True if an answer to this client is not under way any more. */
+  readonly hasWaited: (one: Overdue, client: string) => boolean;
   /** True if the last verdict of this name ended without an answer. */
   readonly hasExpired: (name: string) => boolean;
 }
@@ -275,11 +277,15 @@ function mayBeUnseen(tried: readonly Overdue[], { answeredAge }: Context): boole
 
 /** Why these clients say nothing about the group; undefined if they do, because it has answered one of them before or because they are several. */
 function strangersReason(
-  tried: readonly Overdue[],
+  all: readonly Overdue[],
   context: Context,
   hasWitness: boolean,
 ): Reason | undefined {
-  const { group, known, hasExpired } = context;
+  const { group, known, hasExpired, hasWaited } = context;
+  const tried = all.map((one) => ({
+    ...one,
+    clients: one.clients.filter((client) => hasWaited(one, client)),
+  }));
   // After a verdict on the group that expired, its answers are older: they say nothing about now.
   if (areStrangers(tried, context) && !hasExpired(group.name)) return "not-admitted";
   const clients = new Set(tried.flatMap((one) => one.clients));

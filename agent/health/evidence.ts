@@ -60,3 +60,11 @@ export interface Evidence {
   /** Drops verdicts. It is no error if one is gone already. */
   remove(endpoints: readonly TcpEndpoint[]): Promise<void>;
 }
+
+/** Milliseconds after which an answer is late, but not yet too late. */
+const LATE_MS = 500;
+
+/** Whether an answer is late. PURE. */
+export function isLate({ age, repeats }: Overdue): boolean {
+  return repeats > 0 || age >= LATE_MS;
+}

@@ -3,8 +3,8 @@ import type { Clock } from "../../common/clock.ts";
 import { sleep } from "../../common/sleep.ts";
 import type { Source, SourceEvents } from "../sources/source.ts";
 import { calibrate } from "./calibration.ts";
-import { Detector, isLate } from "./detector.ts";
-import { type Evidence, LOOK_MS } from "./evidence.ts";
+import { Detector } from "./detector.ts";
+import { type Evidence, isLate, LOOK_MS } from "./evidence.ts";
 import type { HealthEvents } from "./health-events.ts";
 import { type Probe, ProbeLog } from "./probe-log.ts";
 import { checkUplink, UPLINK_MS } from "./uplink.ts";
@@ -34,7 +34,7 @@ const SETTLE_MS = 250;
 const INSTALL_MS = 5_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Verdicts of one cluster that are probed at once. */
-const MOST_PROBED = 4;
+const MOST_PROBED = 16;
 
 /**
  * Finds endpoints that stop answering, and reports them as a fact: the kernel shows which clients wait, `evaluate` decides, and an answer to any

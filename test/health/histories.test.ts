@@ -2,13 +2,14 @@ import { describe, test } from "node:test";
 import { ALIVE } from "./alive.ts";
 import { DEAD } from "./dead.ts";
 import { play } from "./history.ts";
-import { BLOCKED, REPLICAS } from "./replicas.ts";
+import { BLOCKED, REPLICAS, ROUND_TRIPS } from "./replicas.ts";
 
 for (const [title, histories] of [
   ["something dies", DEAD],
   ["nothing dies", ALIVE],
   ["some or most replicas die", REPLICAS],
   ["something is blocked", BLOCKED],
+  ["answers take time", ROUND_TRIPS],
 ] as const) {
   describe(title, () => {
     for (const history of histories) {

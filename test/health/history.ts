@@ -27,8 +27,13 @@ export interface History {
   readonly drops?: readonly string[];
   /** Clusters whose answers arrive by another link than the route to them. */
   readonly unseen?: readonly string[];
-  /** Events: `TIME restart`, `TIME flush`; `TIME break-probes`: from then on, probes fail on this node. */
+  /**
+   * Events: `TIME restart`, `TIME flush`; `TIME break-probes`: from then on, probes fail on this node; `TIME roll web@c2 COUNT`: other endpoints replace those of an
+   * import in a cluster, and the same drops concern them.
+   */
   readonly events?: readonly string[];
+  /** Milliseconds until an answer arrives; 0 if absent. */
+  readonly roundTrip?: number;
   /** Milliseconds by which each timer of the agent is late, at most. */
   readonly load?: number;
   /** `TIME IMPORT PLACES`: where new connections go. A place is a cluster, with the number of its endpoints after a colon, if that matters. */
@@ -72,6 +77,7 @@ export async function play(history: History, seed: number): Promise<void> {
   });
   world.refusing = new Set(history.refuses);
   world.ports = history.ports ?? {};
+  world.roundTrip = history.roundTrip ?? 0;
   for (const [name, endpoints] of Object.entries(history.serves)) {
     const [namespace, own = ""] = name.includes("/") ? name.split("/") : ["demo", name];
     world.serve(own, endpoints, history.fact, namespace);
@@ -107,7 +113,7 @@ export async function play(history: History, seed: number): Promise<void> {
     }
   };
   const actions = [
-    ...(history.events ?? []).map((text) => actionOf(text, world)),
+    ...(history.events ?? []).map((text) => actionOf(text, world, addresses)),
     ...(history.expect ?? []).map((text) => expectationOf(text, world)),
   ].toSorted((one, other) => one.at - other.at);
   for (const { at, run } of actions) {
@@ -229,14 +235,28 @@ interface Action {
   readonly run: () => void | Promise<void>;
 }
 
-function actionOf(text: string, world: HealthWorld): Action {
-  const [at, what] = text.split(" ");
+function actionOf(text: string, world: HealthWorld, addresses: Map<string, string[]>): Action {
+  const [at, what, place = "", count] = text.split(" ");
   const run = async () => {
     if (what === "restart") await world.restart();
+    else if (what === "roll") roll(world, addresses, placeOf(place).name, Number(count));
     else if (what === "break-probes") world.isProbeBroken = true;
     else world.evidence.flush();
   };
   return { at: Number(at) * 1_000, run };
+}
+
+function roll(
+  world: HealthWorld,
+  addresses: Map<string, string[]>,
+  name: string,
+  count: number,
+): void {
+  const [key = "", cluster = ""] = name.split("@");
+  const [namespace = "", own = ""] = key.split("/");
+  const fresh = Array.from({ length: count }, (_, i) => `10.${cluster.slice(1)}.99.${i + 1}`);
+  addresses.set(name, fresh);
+  world.list(own, cluster, fresh, namespace);
 }
 
 function expectationOf(text: string, world: HealthWorld): Action {

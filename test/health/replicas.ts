@@ -108,4 +108,49 @@ export const BLOCKED: readonly History[] = [
     drops: ["75- *>web@c2:8080"],
     expect: ["79 web c3", "79 web#1 c2", "200 web#1 c2", "500 web#1 c2"],
   },
+  ...(["none", "0- node>*"] as const).flatMap((blind) =>
+    (["a web 1", "a web 0.05"] as const).map(
+      (calls): History => ({
+        name: `a blocked Service is rolled, and its new pods are blocked, too: ${calls}, nodes: ${blind}`,
+        serves: { web: { c2: 4, c3: 4 }, cart: { c2: 2, c3: 2 } },
+        calls: [calls, "b cart 0.2"],
+        drops: ["20- *>web@c2", ...(blind === "none" ? [] : [blind])],
+        events: ["40 roll web@c2 4"],
+        expect: blind === "none" ? ["39 web c3", "50 web c3", "120 web c3", "250 web c3"] : [],
+        mayLose: blind === "none" ? [] : ["a"],
+      }),
+    ),
+  ),
+  ...(["a web 1", "a web 5"] as const).map((calls) => ({
+    name: `a tenant lists a Service's endpoints for its cluster; it is blocked, and its clients move all the same: ${calls}`,
+    serves: { web: { c2: 5, c3: 2 }, cart: { c2: 2, c3: 2 }, "mallory/trap": { c3: 1 } },
+    lists: ["mallory/trap c2 web@c2"],
+    calls: [calls, "b cart 0.2"],
+    drops: ["70- *>web@c2"],
+    expect: ["95 cart c2"],
+    seeds: [1, 2, 3],
+  })),
 ];
+
+/** Answers take a round trip: a client whose answer is under way does not vouch for one that a policy rejects. */
+export const ROUND_TRIPS: readonly History[] = [60, 100, 130].flatMap((roundTrip) =>
+  (
+    [
+      ["one replica", "c2", "c2", 1, "a web 1.9", "b web 0.1 10-70"],
+      ["four replicas", "c2", "c2", 4, "a web 1", "b web 0.5 10-170"],
+      ["a scan of ten", "c2", "c2", 10, "a web 0.5", "b web 0.1 10-170"],
+      ["the own cluster", "c1/n2", "c1", 4, "a web 1", "b web 0.5 10-170"],
+    ] as const
+  ).map(([what, place, near, count, ...calls]) => ({
+    name: `answers take ${roundTrip} ms, and a policy rejects one client and the node: ${what}`,
+    roundTrip,
+    serves: { web: { [place]: count, c3: 1 } },
+    calls,
+    drops: [`0- node>${near}`, `0- b>${near}`],
+    expect: ["20", "68", "100", "175"].map((at) => `${at} web ${near}:${count}`),
+    verdicts: [],
+    mayLose: ["b"],
+    neverWait: ["a"],
+    seeds: [1, 2],
+  })),
+);

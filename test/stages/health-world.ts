@@ -69,6 +69,8 @@ export class HealthWorld {
   refusing: ReadonlySet<string> = new Set();
   /** True: probes fail on this node, as without free ports. */
   isProbeBroken = false;
+  /** Milliseconds until an answer arrives. */
+  roundTrip = 0;
   /** Ports of imports, by name, where these are not 8080 alone. */
   ports: Readonly<Record<string, readonly number[]>> = {};
   readonly #random: () => number;
@@ -248,7 +250,11 @@ export class HealthWorld {
     const network = (client === undefined ? this.ownNetwork : undefined) ?? this.network;
     const cluster = this.#clusters.get(endpoint.address) ?? "";
     const hasAnswered = this.#random() < network(endpoint, cluster, client);
-    if (hasAnswered && !this.unseen.has(cluster)) this.evidence.accepts(endpoint, client);
+    if (hasAnswered && !this.unseen.has(cluster)) {
+      const arrive = () => this.evidence.accepts(endpoint, client);
+      if (this.roundTrip === 0) arrive();
+      else this.clock.after(this.roundTrip, arrive);
+    }
     return hasAnswered;
   }
 
