@@ -19,7 +19,7 @@ export interface DetectorOptions extends Omit<VerdictEndsOptions, "install"> {
 }
 
 /** Endpoints of a cluster that are probed at once. */
-const MOST_SUSPECTS = 16;
+const MOST_SUSPECTS = 4;
 /** Milliseconds for which an answer to a client shows that a cluster is not silent, if suspects owe theirs for longer. */
 const LATELY_MS = 5_000;
 /** Clusters that are examined at once. */
@@ -27,7 +27,7 @@ const MOST_EXAMINED = 8;
 /** Endpoints of which each ends the verdict on their cluster or group. */
 const MOST_ENDING = 64;
 /** Verdicts on endpoints and groups of one namespace, whose slices may list any number, and on clusters that only its slices name. */
-const MOST_OF_NAMESPACE = 256;
+const MOST_OF_NAMESPACE = 64;
 /**
  * Milliseconds for which an endpoint that nobody lists is not considered again, doubled each time: it may be listed again soon, as after an update of its slice. And one
  * whose namespace has too many verdicts.

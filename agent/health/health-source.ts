@@ -34,7 +34,7 @@ const SETTLE_MS = 250;
 const INSTALL_MS = 5_000;
 const RETRY: BackoffBounds = { min: 5_000, max: 300_000 };
 /** Verdicts of one cluster that are probed at once. */
-const MOST_PROBED = 16;
+const MOST_PROBED = 4;
 
 /**
  * Finds endpoints that stop answering, and reports them as a fact: the kernel shows which clients wait, `evaluate` decides, and an answer to any

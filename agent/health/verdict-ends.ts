@@ -33,7 +33,8 @@ export interface VerdictEndsOptions {
 /** Milliseconds between two probes of a verdict. */
 export const PROBE: BackoffBounds = { min: 1_000, max: 10_000 };
 
-/** Endpoints of a part of a group that are probed at once. */
+/** Endpoints of a silent cluster, and of a part of a group, that are probed at once. */
+const MOST_OF_CLUSTER = 4;
 const MOST_OF_PART = 8;
 
 /** Ends verdicts: when the kernel has dropped one because of an answer, when a probe is answered, and when their time is up. */
@@ -82,25 +83,42 @@ export class VerdictEnds {
     await evidence.add(elementsOf(verdict, expiryOf(verdict) - clock.now()));
   }
 
-  /** Probes what is silent: of a cluster or a group any endpoint. */
+  /** Probes what is silent: of a cluster some endpoints, of a group any. */
   async revisit(verdict: Verdict, watched: WatchedEndpoints): Promise<void> {
     if (verdict.isPartial) return this.#revisitPart(verdict, watched);
-    const { clock, probes, random } = this.#options;
+    const { clock, random } = this.#options;
     const { cluster, except, scope, endpoints, members } = verdict;
-    const [sample] = scope === "cluster" ? watched.sample(cluster, 1, new Set(), except) : [];
+    const samples =
+      scope === "cluster" ? watched.sample(cluster, MOST_OF_CLUSTER, new Set(), except) : [];
     const [first] = endpoints.values();
-    const target = sample ?? members[Math.floor(random() * members.length)] ?? first;
-    const mayProbe = target !== undefined && watched.mayProbe(cluster, target);
-    const result = mayProbe
-      ? await probes.probe(target, cluster, watched.groupsOf([target]))
-      : "unknown";
+    const other = members[Math.floor(random() * members.length)] ?? first;
+    const targets = samples.length > 0 || other === undefined ? samples : [other];
+    const alive = await this.#accepting(verdict, targets, watched);
     // A refusal does not end it: where a cluster boots, servers start after the network.
-    if (result === "accepted" && target !== undefined && clock.now() >= holdEnd(verdict)) {
-      await this.#answered(verdict, [target], watched);
+    if (alive.length > 0 && clock.now() >= holdEnd(verdict)) {
+      await this.#answered(verdict, alive, watched);
       return;
     }
     const pause = backoff(++verdict.probes, PROBE, random());
-    verdict.probeAt = result === "accepted" ? holdEnd(verdict) : clock.now() + pause;
+    verdict.probeAt = alive.length > 0 ? holdEnd(verdict) : clock.now() + pause;
+  }
+
+  /** Probes these endpoints of a verdict; returns those that accept. */
+  async #accepting(
+    { cluster }: Verdict,
+    targets: readonly TcpEndpoint[],
+    watched: WatchedEndpoints,
+  ): Promise<TcpEndpoint[]> {
+    const { probes } = this.#options;
+    const results = await Promise.all(
+      targets
+        .filter((one) => watched.mayProbe(cluster, one))
+        .map(async (one) => {
+          const result = await probes.probe(one, cluster, watched.groupsOf([one]));
+          return result === "accepted" ? [one] : [];
+        }),
+    );
+    return results.flat();
   }
 
   /** Probes some of the silent endpoints, the least recently probed first. Those that accept get connections again. */
@@ -110,14 +128,7 @@ export class VerdictEnds {
     const inOrder = verdict.members
       .filter((one) => watched.mayProbe(verdict.cluster, one) && !probes.isPending(one))
       .toSorted((a, b) => endedAt(a) - endedAt(b));
-    const targets = inOrder.slice(0, MOST_OF_PART);
-    const alive: TcpEndpoint[] = [];
-    await Promise.all(
-      targets.map(async (one) => {
-        const result = await probes.probe(one, verdict.cluster, watched.groupsOf([one]));
-        if (result === "accepted") alive.push(one);
-      }),
-    );
+    const alive = await this.#accepting(verdict, inOrder.slice(0, MOST_OF_PART), watched);
     const now = clock.now();
     const isKnown = inOrder.every((one) => endedAt(one) >= verdict.since);
     verdict.probes = isKnown ? verdict.probes + 1 : 1;

@@ -87,6 +87,14 @@ export const REPLICAS: readonly History[] = [
 /** One Service or port is blocked: others keep their traffic. */
 export const BLOCKED: readonly History[] = [
   {
+    name: "some endpoints of a silent cluster work again: it is used soon",
+    serves: { web: { c2: 6, c3: 3 } },
+    calls: ["a web 0.05"],
+    drops: ["10-30 *>web@c2", "30- *>web@c2/1", "30- *>web@c2/2", "30- *>web@c2/3"],
+    expect: ["20 web c3", "45 web c2:3"],
+    seeds: [1, 2, 3],
+  },
+  {
     name: "one Service is blocked; another one, which admits no nodes and was never called, keeps its traffic",
     serves: { web: { c2: 2, c3: 1 }, "shop/pay": { c2: 4, c3: 2 } },
     calls: ["a web 0.5", "b shop/pay 20 40-"],
