@@ -142,7 +142,8 @@ export class HealthTable implements Evidence {
   ): Promise<Found[]> {
     const all: Found[] = [];
     for (const elements of this.#elements.values()) {
-      for (const one of await elements.list(set)) if (one) all.push(read(keyFieldsOf(one), one));
+      for (const one of (await elements.list(set)) ?? [])
+        if (one) all.push(read(keyFieldsOf(one), one));
     }
     return all;
   }

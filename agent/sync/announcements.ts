@@ -2,7 +2,7 @@ import type { Family } from "../../api/address.ts";
 import type { Drift } from "../backends/backend.ts";
 import type { QuarantinedService } from "./quarantined-service.ts";
 import type { ReconcilerEvents } from "./reconciler-events.ts";
-import { driftKey } from "./repair-backoff.ts";
+import { driftKey } from "./repair-pace.ts";
 
 /** Reports what is new for one family, and nothing twice. */
 export class Announcements {

@@ -4,7 +4,7 @@ import type { Reading } from "../backends/backend.ts";
 /** Milliseconds until the first check: a backend may have believed at its start what this one reads. */
 export const FIRST_INTERVAL: number = 1_000;
 /** Milliseconds from one check to the next, at least. */
-const SHORTEST = { routine: 5_000, prompted: 1_000, none: 1_000 } as const;
+const SHORTEST = { routine: 2_000, prompted: 1_000, none: 1_000 } as const;
 /** Milliseconds at most: users expect drift to be found within a minute, also where a check is slow. */
 const LONGEST_INTERVAL = 60_000;
 /**
@@ -15,7 +15,7 @@ const LONGEST_INTERVAL = 60_000;
 const SHARES = { routine: 0.009, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every five seconds where a check is cheap, less often where it is not: one reads whole tables, tenths of a
+ * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not: one reads whole tables, tenths of a
  * second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
  * family has half of the share, and what the other does not use.
  */

@@ -2,7 +2,7 @@ import { type BackoffBounds, backoff } from "../../common/backoff.ts";
 import type { Cancel, Clock } from "../../common/clock.ts";
 import type { Check, Drift, Reading } from "../backends/backend.ts";
 import { FIRST_INTERVAL } from "./check-interval.ts";
-import { RepairBackoff } from "./repair-backoff.ts";
+import { driftKey, RepairPace } from "./repair-pace.ts";
 
 /** Milliseconds between complete passes, varied by a tenth so that a thousand nodes do not compare at the same time. */
 const BETWEEN_COMPARISONS = 900_000;
@@ -20,7 +20,7 @@ export interface DriftCheckOptions<Tx> {
   readonly check: (stop: AbortSignal) => Promise<Check<Tx>>;
   /** Milliseconds from the end of a check that took so many to the next. */
   readonly interval: (took: number, reading: Reading) => number;
-  /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it. */
+  /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it, because they do so again and again; else 0. */
   readonly drifted: (drift: readonly Drift[], repairIn: number) => void;
   /** A check that no pass has overlapped found nothing. */
   readonly clean: () => void;
@@ -36,7 +36,11 @@ export interface DriftCheckOptions<Tx> {
  */
 export class DriftCheck<Tx> {
   readonly #options: DriftCheckOptions<Tx>;
-  readonly #backoff = new RepairBackoff();
+  readonly #pace = new RepairPace();
+  /** Drift of which the repair is due, or waits. */
+  readonly #awaited = new Set<string>();
+  #repairAt = Number.POSITIVE_INFINITY;
+  #passBegan = 0;
   readonly #stop = new AbortController();
   /** Odd while a pass is running. */
   #passes = 0;
@@ -51,7 +55,7 @@ export class DriftCheck<Tx> {
   #checking: Promise<void> | undefined;
   #cancelCheck: Cancel | undefined;
   #cancelComparison: Cancel = () => undefined;
-  #cancelRepair: Cancel | undefined;
+  #cancelRepair: Cancel = () => undefined;
 
   constructor(options: DriftCheckOptions<Tx>) {
     this.#options = options;
@@ -74,7 +78,6 @@ export class DriftCheck<Tx> {
 
   /** Checks now, or after what is running, instead of at the end of the interval. */
   soon(): void {
-    if (this.#cancelRepair !== undefined) return;
     this.#cancelCheck?.();
     this.#cancelCheck = undefined;
     this.#overdue = this.#checking !== undefined || this.#passes % 2 === 1;
@@ -83,6 +86,7 @@ export class DriftCheck<Tx> {
 
   passBegins(): void {
     this.#passes++;
+    this.#passBegan = this.#options.clock.now();
     this.#garbage = undefined;
   }
 
@@ -92,16 +96,14 @@ export class DriftCheck<Tx> {
     if (this.#stop.signal.aborted || success === undefined) return;
     if (success === "complete") this.#compared();
     if (this.#overdue) this.#begin();
-    else if (this.#checking === undefined && this.#cancelRepair === undefined) {
-      this.#cancelCheck ??= this.#after(this.#interval);
-    }
+    else if (this.#checking === undefined) this.#cancelCheck ??= this.#after(this.#interval);
   }
 
   /** Aborts the check that is running. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancelCheck?.();
-    this.#cancelRepair?.();
+    this.#cancelRepair();
     this.#cancelComparison();
     await this.#checking;
   }
@@ -109,8 +111,10 @@ export class DriftCheck<Tx> {
   #compared(): void {
     const { clock, random } = this.#options;
     this.#due = false;
-    this.#cancelRepair?.();
-    this.#cancelRepair = undefined;
+    this.#cancelRepair();
+    this.#pace.repaired(clock.now(), clock.now() - this.#passBegan);
+    this.#awaited.clear();
+    this.#repairAt = Number.POSITIVE_INFINITY;
     this.#cancelComparison();
     const ms = BETWEEN_COMPARISONS * (0.9 + 0.2 * random());
     this.#cancelComparison = clock.after(ms, () => this.#fallDue());
@@ -139,9 +143,24 @@ export class DriftCheck<Tx> {
     });
   }
 
-  /** Returns the milliseconds until the next check; undefined if that has to wait for a repair. */
+  /** Repairs what is not awaited yet. What another program fights about may wait, but holds up nothing that is gone meanwhile. */
+  #await(drift: readonly Drift[]): void {
+    const { clock, drifted } = this.#options;
+    const news = drift.filter((one) => !this.#awaited.has(driftKey(one)));
+    if (news.length === 0) return;
+    const now = clock.now();
+    const { after, backoff: repairIn } = this.#pace.wait(news, now);
+    for (const one of news) this.#awaited.add(driftKey(one));
+    drifted(news, repairIn);
+    if (now + after >= this.#repairAt) return;
+    this.#repairAt = now + after;
+    this.#cancelRepair();
+    this.#cancelRepair = clock.after(after, () => this.#fallDue());
+  }
+
+  /** Returns the milliseconds until the next check; undefined if there is none. */
   async #check(): Promise<number | undefined> {
-    const { clock, random, check, interval, drifted, clean, failed, wake } = this.#options;
+    const { clock, random, check, interval, clean, failed, wake } = this.#options;
     const began = clock.now();
     const passes = this.#passes;
     try {
@@ -161,10 +180,8 @@ export class DriftCheck<Tx> {
         if (garbage !== undefined) wake();
         return next;
       }
-      const repairIn = this.#backoff.wait(drift, clock.now());
-      drifted(drift, repairIn);
-      this.#cancelRepair = clock.after(repairIn, () => this.#fallDue());
-      return undefined;
+      this.#await(drift);
+      return next;
     } catch (error) {
       if (this.#stop.signal.aborted) return undefined;
       const retryIn = backoff(++this.#failures, RETRY, random());

@@ -33,6 +33,16 @@ describe("changes by other programs", { concurrency: true }, () => {
         });
       }
 
+      test("a firewall that reloads again and again: what is gone comes back each time, without growing waits", async () => {
+        const [flush] = backend.harms.filter(({ what }) => what.includes("flushed"));
+        assert.ok(flush);
+        for (let i = 0; i < 8; i++) {
+          await stage.node.exec(["sh", "-c", flush.command]);
+          await eventually(async () => assert.notEqual(await stage.rules(), settled), PATIENCE);
+          await eventually(async () => assert.equal(await stage.rules(), settled), 20_000);
+        }
+      });
+
       test("every repair is counted", async () => {
         const repairs = await stage.agent.metric("clusterset_agent_drift_repairs_total");
         assert.ok(repairs >= backend.harms.length, `${repairs}`);

@@ -115,6 +115,7 @@ function remember(options: SkeletonOptions, marks: readonly string[], found: Fou
   return found;
 }
 
-function chainOf(mark: string): string {
+/** The chain of a rule with this comment. */
+export function chainOf(mark: string): string {
   return mark.slice(0, mark.indexOf(" "));
 }

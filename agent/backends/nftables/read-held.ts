@@ -17,8 +17,8 @@ export async function readHeld(
   if (services.length === 0) return [];
   try {
     const elements = new NftElements(family, TABLE);
-    const heads = await elements.list(SETS.services);
-    return heldPorts(services, heads, await elements.list(SETS.endpoints));
+    const heads = (await elements.list(SETS.services)) ?? [];
+    return heldPorts(services, heads, (await elements.list(SETS.endpoints)) ?? []);
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
     const table = await listTable(tableOf(family), false, stop);

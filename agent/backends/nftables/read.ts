@@ -3,10 +3,11 @@ import { systemClock } from "../../../common/clock.ts";
 import { codeOf } from "../../../common/errors.ts";
 import { TimeSlice } from "../../../common/event-loop.ts";
 import { listTable } from "../../system/nft-table.ts";
-import type { Element } from "../../system/nftables/element.ts";
+import type { Element, SetLayout } from "../../system/nftables/element.ts";
 import { NftElements } from "../../system/nftables/nft-elements.ts";
 import { ruleComments } from "../../system/nftables/rule-comments.ts";
 import { parseElement } from "../../system/nftables/text.ts";
+import { VERDICT_MAPS, withGaps } from "./gaps.ts";
 import { believedState, type Listing, stateOf } from "./listing.ts";
 import { SETS, TABLE, tableOf } from "./sets.ts";
 import { type KernelState, nothing } from "./state.ts";
@@ -25,13 +26,25 @@ export async function readBack(
   try {
     const rules = await ruleComments(family, TABLE);
     const elements = new NftElements(family, TABLE);
-    const list = (name: SetName) => elements.list(SETS[name]);
-    const others = await listing((name) => (name === "endpoints" ? [] : list(name)), stop);
+    const sizes = new Map<string, number | undefined>();
+    const list = async (set: SetLayout) => {
+      const found = await elements.list(set);
+      sizes.set(set.name, found?.length);
+      stop?.throwIfAborted();
+      return found ?? [];
+    };
+    const others = await listing((name) => list(SETS[name]), "endpoints");
+    // Of these, their number is enough.
+    for (const name of VERDICT_MAPS) await list({ name, key: ["number"] });
     const slice = new TimeSlice(systemClock);
+    // It is there if the others are: a believed state is of a start.
+    const marks = (isRead: boolean) =>
+      withGaps(rules, (set) => (set === "endpoints" && !isRead ? 0 : sizes.get(set)));
     const believed =
-      endpoints === "believed" ? await slice.run(believedState(others, rules)) : undefined;
+      endpoints === "believed" ? await slice.run(believedState(others, marks(false))) : undefined;
     if (believed !== undefined) return believed;
-    return await slice.run(stateOf({ ...others, endpoints: await list("endpoints") }, rules));
+    const all = { ...others, endpoints: await list(SETS.endpoints) };
+    return await slice.run(stateOf(all, marks(true)));
   } catch (error) {
     if (codeOf(error) !== "CSP_NETLINK_UNAVAILABLE") throw error;
     return readAsText(family, stop);
@@ -44,19 +57,19 @@ async function readAsText(family: Family, stop: AbortSignal | undefined): Promis
   const parse = (name: SetName) =>
     (table.sets.get(name) ?? []).map((one) => parseElement(SETS[name], one));
   const slice = new TimeSlice(systemClock);
-  return slice.run(stateOf(await listing(parse, stop), table.rules));
+  const marks = withGaps(table.rules, (set) => table.sets.get(set)?.length);
+  return slice.run(stateOf(await listing(parse), marks));
 }
 
 type Elements = readonly (Element | undefined)[];
 
+/** `without`: a set that is left empty. */
 async function listing(
   list: (name: SetName) => Promise<Elements> | Elements,
-  stop: AbortSignal | undefined,
+  without?: SetName,
 ): Promise<Listing> {
   const found = new Map<SetName, Elements>();
-  for (const name of Object.keys(SETS) as SetName[]) {
-    found.set(name, await list(name));
-    stop?.throwIfAborted();
-  }
+  for (const name of Object.keys(SETS) as SetName[])
+    found.set(name, name === without ? [] : await list(name));
   return Object.fromEntries(found) as Listing;
 }

@@ -18,7 +18,11 @@ describe("a listing of nft", () => {
       { fields: ["b"], value: [], comment: "c" },
     ];
     const text = listing({ set: { name: "s", elem } }, { set: { name: "empty" } });
-    assert.deepEqual(parseTable(text), { sets: new Map([["s", elements]]), rules: [] });
+    const sets = new Map([
+      ["s", elements],
+      ["empty", []],
+    ]);
+    assert.deepEqual(parseTable(text), { sets, rules: [] });
   });
 
   test("has the values of maps", () => {

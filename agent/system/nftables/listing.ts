@@ -30,8 +30,9 @@ export function parseTable(text: string): NftTable | undefined {
     const rule = field(entry, "rule");
     if (rule !== undefined) rules.push(textField(rule, "comment") ?? "");
     const [set, map] = [field(entry, "set"), field(entry, "map")];
-    const elements = field(set ?? map, "elem");
-    if (!Array.isArray(elements)) continue;
+    if (set === undefined && map === undefined) continue;
+    const found = field(set ?? map, "elem");
+    const elements: readonly unknown[] = Array.isArray(found) ? found : [];
     sets.set(String(field(set ?? map, "name")), elements.map(map ? mappingOf : elementOf));
   }
   return { sets, rules };

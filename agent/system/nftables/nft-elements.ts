@@ -36,10 +36,10 @@ export class NftElements {
   }
 
   /**
-   * All elements of a set, `undefined` for those with other fields. None if the set does not exist. Rejects with CSP_NETLINK_UNAVAILABLE or
+   * All elements of a set, `undefined` for those with other fields; undefined if the set does not exist. Rejects with CSP_NETLINK_UNAVAILABLE or
    * CSP_NETLINK_FAILED.
    */
-  list(set: SetLayout): Promise<(Element | undefined)[]> {
+  list(set: SetLayout): Promise<(Element | undefined)[] | undefined> {
     const requested = encodeListRequest(this.#family, this.#table, set.name);
     const dump = async (socket: NetlinkSocket) => {
       let elements: (Element | undefined)[] = [];
@@ -48,7 +48,7 @@ export class NftElements {
         const { errno, interrupted } = await socket.tryDump(MESSAGE.list, requested, (payload) => {
           for (const one of decodeElements(payload, this.#family, set)) elements.push(one);
         });
-        if (errno === constants.errno.ENOENT) return [];
+        if (errno === constants.errno.ENOENT) return undefined;
         if (errno !== 0) throw rejected(`list ${set.name}`, errno);
         if (!interrupted) break;
       }
