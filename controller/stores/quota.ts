@@ -85,8 +85,9 @@ export class Quota<Fact> {
     }
     const claim: Claim = { owner, weights, rejection: before?.rejection, isHeld: false };
     this.#claims.set(key, claim);
-    // Before it is held: if it does not fit, it is rejected, not evicted.
-    if (!this.#isListing || this.#exceedsSlack(claim)) this.#settle();
+    // Before it is held: if it does not fit, it is rejected, not evicted. What was rejected may fit since others went.
+    if (!this.#isListing || claim.rejection !== undefined || this.#exceedsSlack(claim))
+      this.#settle();
     if (claim.rejection !== undefined) return false;
     this.#hold(claim, true);
     return true;

@@ -18,7 +18,7 @@ const SCRIPT = `
     const done = await elements
       .run(groups, async () => void large++)
       .then((transactions) => ({ transactions, large }), ({ code, rejected }) => ({ code, rejected }));
-    const found = await elements.list(set);
+    const found = (await elements.list(set)) ?? [];
     console.log(JSON.stringify({ done, found: found.map((one) => one && one.key + " = " + one.value + " " + one.comment).sort() }));
   }`;
 const SET = { name: "s", key: ["address", "number"], value: ["address", "port"] } as const;
