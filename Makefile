@@ -31,7 +31,7 @@ lab: ## start real clusters: CLUSTERS=3 NODES=1 REGIONS="eu-west eu-west us-east
 lab-down: ## remove the real clusters, and what crashed runs have left
 	@node test/cluster/main.ts down
 
-test: ## run the tests: 12 minutes on two slow processors, more the first time; needs root
+test: ## run the tests: 10 to 11 minutes on two slow processors, more the first time; needs root
 	@scripts/prepare kubernetes lab vm
 	@node scripts/test.ts test
 
