@@ -9,7 +9,7 @@ import { metaOf } from "../../common/kubernetes/object-meta.ts";
 import type { Removal } from "../../common/kubernetes/reflector-events.ts";
 import { contentDigest, statusDigest } from "./content-digest.ts";
 import { KeyGroups } from "./key-groups.ts";
-import type { Stored, StoreQuota } from "./store-quota.ts";
+import type { StoreQuota } from "./store-quota.ts";
 
 /** The last seen state of an object that the controller writes: precondition of a write, and what it is compared with. */
 export interface Seen {
@@ -63,7 +63,10 @@ export interface FactStoreEvents<Fact> {
 
 const NO_STATUS = statusDigest(undefined);
 
-interface Entry<Fact> extends Stored<Fact> {
+interface Entry<Fact> {
+  readonly fact: Fact | undefined;
+  readonly problems: readonly Problem[];
+  /** As `createdOf`. */
   readonly created: number;
   /** Of all problems, stored or not; undefined: none. */
   readonly reasons: readonly Reason[] | undefined;

@@ -105,9 +105,3 @@ export class StoreQuota<Fact> {
     );
   }
 }
-
-/** What is stored of one object. */
-export interface Stored<Fact> {
-  readonly fact: Fact | undefined;
-  readonly problems: readonly Problem[];
-}
