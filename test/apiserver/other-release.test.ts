@@ -29,6 +29,7 @@ const ALL = CLUSTERS.map(({ id }) => id);
 const FAIL_OVER: readonly ClusterName[] = ["c1", "c3"];
 
 /** A cluster is scaled; where connections go then, and which clusters have endpoints. */
+type Step = readonly [ClusterName, boolean, string, readonly ClusterName[]];
 const DRILL = [
   ["c1", false, "c2", ["c2", "c3"]],
   ["c2", false, "c3", ["c3"]],
@@ -36,7 +37,12 @@ const DRILL = [
   ["c3", true, "c3", ["c3"]],
   ["c2", true, "c2", ["c2", "c3"]],
   ["c1", true, "c1", ["c1", "c2", "c3"]],
-] as const satisfies readonly (readonly [ClusterName, boolean, string, readonly ClusterName[]])[];
+] as const satisfies readonly Step[];
+/** In between: the upgraded cluster only. */
+const SHORT_DRILL = [
+  ["c1", false, "c2", ["c2", "c3"]],
+  ["c1", true, "c1", ["c1", "c2", "c3"]],
+] as const satisfies readonly Step[];
 
 describe("this release and the last one", { skip: earlierReleaseMissing() ?? false }, () => {
   let earlier: Release;
@@ -76,7 +82,7 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
     const [vip] = (spec as { readonly ips: readonly [string] }).ips;
     client = stage.connect(vip, 600, 10_000);
     await untilConnected("c1");
-    await assertFollows();
+    await assertFollows("all");
   });
 
   test("an agent is upgraded before its cluster's controller: it takes over the rules", async () => {
@@ -89,7 +95,7 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
       await stage.cluster("c1").plane.installCrds({ release: OURS });
       await replaceController(OURS);
     });
-    await assertFollows();
+    await assertFollows("all");
   });
 
   test("the agent is rolled back before its cluster's controller: it takes over the rules", async () => {
@@ -139,10 +145,12 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
     assertNoFault();
   }
 
-  /** Clusters scale to zero and back: all others follow, and connections, of which none fails before its time. */
-  async function assertFollows(): Promise<void> {
+  /**
+   * Clusters scale to zero and back, in `all` three or in the upgraded one: all others follow, and connections, of which none fails before its time.
+   */
+  async function assertFollows(which: "all" | "c1" = "c1"): Promise<void> {
     let before = "c1";
-    for (const [id, up, wanted, left] of DRILL) {
+    for (const [id, up, wanted, left] of which === "all" ? DRILL : SHORT_DRILL) {
       await stage.scale(id, up);
       await untilImported(left);
       await untilConnected(wanted);

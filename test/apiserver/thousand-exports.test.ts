@@ -8,7 +8,7 @@ import { ControllerStage, EXPORT, IMPORT, SLICE, type StagedCluster } from "./co
 // Two clusters that export many Services each, half of them by names that both have.
 
 /** Exports of each cluster. `EXPORTS=1000` is the requirement; the default is smaller, to save time. */
-const EXPORTS = Number(process.env.EXPORTS ?? 200);
+const EXPORTS = Number(process.env.EXPORTS ?? 100);
 const NAMESPACE = "mass";
 /** For so many writes at once, by two controllers and a test that share the processors. */
 const PATIENCE_MS = 240_000;

@@ -10,7 +10,8 @@ import type { KubeProxy, Mode } from "./kube-proxy.ts";
 
 // What an unmodified kube-proxy makes of failover slices: real controllers, real kube-proxies, real connections. No agent runs.
 
-const MODES: readonly Mode[] = ["iptables-nft", "iptables-legacy", "nftables"];
+/** Rules of kube-proxy are the same with either iptables: `kube-proxy.test.ts` runs beside both. */
+const MODES: readonly Mode[] = ["iptables-nft", "nftables"];
 const BOTH = { ready: ["a", "b"] } as const;
 const NONE = { ready: [] } as const;
 const REMOTE = "c2/c";
