@@ -1,4 +1,5 @@
 import { endpointCost } from "../../api/endpoint-cost.ts";
+import { levelOf } from "../../api/fair-budget.ts";
 import type { ServiceProperties, SliceFact } from "../model/facts.ts";
 
 /** What of a merged service decides how many rules its endpoints cost. */
@@ -23,19 +24,8 @@ export function rulesOf(slices: readonly SliceFact[], service: RuleFactors): num
   return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/**
- * Divides `most` among clusters, in the order of `costs`. No cluster gets more than it costs, and the others get what it
- * leaves, so that no cluster takes anything from one below an equal share.
- */
+/** Divides `most` among clusters, max-min fair (`api/fair-budget.ts`), in the order of `costs`. */
 export function ruleShares(costs: readonly number[], most: number): number[] {
-  const shares = costs.map(() => 0);
-  let left = most;
-  let others = costs.length;
-  for (const [index, cost] of [...costs.entries()].sort(([, a], [, b]) => a - b)) {
-    const share = Math.min(cost, Math.floor(left / others));
-    shares[index] = share;
-    left -= share;
-    others--;
-  }
-  return shares;
+  const level = levelOf(costs, most);
+  return costs.map((cost) => Math.min(cost, level));
 }
