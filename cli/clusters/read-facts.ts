@@ -42,7 +42,7 @@ const SERVICE_CIDRS = {
 export async function readFacts(on: Cluster, signal: AbortSignal): Promise<ClusterFacts> {
   const own = { namespace: INSTALL_NAMESPACE };
   const name = "clusterset-controller";
-  const [minor, base, properties, nodes, services, configured, controller, agent, secrets, hub] =
+  const [minor, base, properties, nodes, services, configured, programs, secrets, hub] =
     await Promise.all([
       minorVersion(on, signal),
       baseFacts(on),
@@ -50,11 +50,16 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
       on.list(queryOf(NODES)),
       on.list(SERVICE_CIDRS),
       networkRanges(on),
-      on.objects.get(DEPLOYMENTS, { ...own, name }),
-      on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
+      Promise.all([
+        on.objects.get(DEPLOYMENTS, { ...own, name }),
+        on.objects.get(DAEMON_SETS, { ...own, name: "clusterset-agent" }),
+        on.objects.get(DEPLOYMENTS, { namespace: "kube-system", name: "coredns" }),
+      ]),
       on.list(queryOf(SECRETS, { ...own, labelSelector: LABEL_PEER })),
       on.objects.get(SECRETS, { ...own, name: HUB_SECRET }),
     ]);
+  const [controller, agent, dns] = programs;
+  const coreDns = containersOf(dns?.object).map((one) => textField(one, "image"))[0];
   const podCidrs = nodes.flatMap((node) => cidrsAt(node, "podCIDRs"));
   const around: FoundRanges | undefined =
     podCidrs.length === 0
@@ -74,6 +79,7 @@ export async function readFacts(on: Cluster, signal: AbortSignal): Promise<Clust
     ),
     components: componentsOf(agent?.object),
     peers: secrets.flatMap(peerOf),
+    ...(coreDns !== undefined && { coreDns }),
     ...(found !== undefined && { found }),
     ...(mode !== undefined && { mode }),
     ...(hubServer !== undefined && { hub: hubServer }),

@@ -32,6 +32,7 @@ export async function examined(
       mode: hub === undefined ? ("mesh" as const) : ("hub" as const),
       manifests: !skipManifests,
     },
+    dns,
   };
   const { faults, warnings } = findingsOf(set);
   const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set)];

@@ -39,6 +39,8 @@ export interface ClusterFacts {
   readonly mode?: RegistryMode;
   /** Images of its agent and controller, if it has them. */
   readonly images: Readonly<Record<string, string>>;
+  /** Image of the CoreDNS in kube-system; undefined if there is none, or its name is another. */
+  readonly coreDns?: string;
   /** Components that joins have added to its programs. */
   readonly components: readonly string[];
   /** Peers that it has Secrets for. */

@@ -1,4 +1,5 @@
 import type { Cidr } from "../../api/cidr.ts";
+import { FIRST_CORE_DNS, namesSupport } from "./core-dns-version.ts";
 import type { HubFacts } from "./facts.ts";
 import type { RegistryMode } from "./manifests.ts";
 import type { Member } from "./members.ts";
@@ -19,6 +20,8 @@ export interface Clusterset {
   readonly clustersetCidrs: readonly Cidr[];
   /** False: the manifests are applied by others. */
   readonly manifests: boolean;
+  /** False: CoreDNS stays as it is. */
+  readonly dns: boolean;
 }
 
 /** The manifests have fields of Kubernetes 1.27 (`unhealthyPodEvictionPolicy`); the programs need 1.21. */
@@ -33,14 +36,20 @@ export function findingsOf(set: Clusterset): Findings {
       ...sameClusters(set),
       ...overlapsAmong(rangesAmong(set)),
     ],
-    warnings: [...members.flatMap(uncovered), ...strangers(set)],
+    warnings: [...members.flatMap(uncovered), ...strangers(set), ...unknownCoreDns(set)],
   };
 }
 
-function faultsOf({ context, facts }: Member, { id, mode, manifests }: Clusterset): string[] {
+function faultsOf({ context, facts }: Member, { id, mode, manifests, dns }: Clusterset): string[] {
   const oldest = manifests ? OLDEST.manifests : OLDEST.programs;
-  const { minor, clusterSet } = facts;
+  const { minor, clusterSet, coreDns = "" } = facts;
   return [
+    // It would not start again with the block, and with it all of the cluster's names would be gone.
+    ...(dns && namesSupport(coreDns) === "no"
+      ? [
+          `${context}: ${coreDns} does not serve clusterset.local: CoreDNS ${FIRST_CORE_DNS} does. Upgrade it, or give --no-dns and serve the names elsewhere (docs/guides/install.md).`,
+        ]
+      : []),
     ...(minor < oldest ? [`${context}: Kubernetes 1.${minor} is older than 1.${oldest}.`] : []),
     ...(clusterSet !== undefined && clusterSet !== id
       ? [`${context}: it is a member of clusterset ${clusterSet}, not ${id}. Let it leave first.`]
@@ -106,6 +115,17 @@ function uncovered({ context, endpointCidrs, facts }: Member): string[] {
   return [
     `${context}: podCIDRs of Nodes are outside ${endpointCidrs}, such as ${first.text}: other clusters will reject endpoints there. Give --endpoint-cidrs ${context}=RANGES.`,
   ];
+}
+
+/** A CoreDNS whose version its image does not show: if it does not become ready with the block, the Corefile is restored. */
+function unknownCoreDns({ members, dns }: Clusterset): string[] {
+  return members.flatMap(({ context, facts: { coreDns } }) =>
+    dns && coreDns !== undefined && namesSupport(coreDns) === "unknown"
+      ? [
+          `${context}: the version of ${coreDns} is not known. clusterset.local needs CoreDNS ${FIRST_CORE_DNS}; --no-dns leaves it as it is.`,
+        ]
+      : [],
+  );
 }
 
 /** Peers of members that are not among the contexts: clusters that join now and these do not know each other. */
