@@ -148,7 +148,11 @@ export const PLAN: readonly Row[] = [
   row("test", "test/ipvs/agent.test.ts", { ...GUEST, only: IPVS_PROMISES, seconds: 60 }),
   row("all", "test/{ipvs/pod,backends/storm}.test.ts", { ...GUEST, alone: true }),
   // Silence, firewalls, held traffic and counters take the same way with each backend: this machine's kernel shows them.
-  row("all", "test/{ipvs/*,kernel/reach,backends/{check,histories,packets,restart}}.test.ts", GUEST),
+  row(
+    "all",
+    "test/{ipvs/*,kernel/reach,backends/{check,histories,packets,restart}}.test.ts",
+    GUEST,
+  ),
   row("all", "test/vm/machine.test.ts", { needs: ["vm"], seconds: 60, weight: 2 }),
 
   // Next to kube-proxy, one mode in `make test`.
