@@ -72,6 +72,8 @@ export interface AgentOptions {
   readonly clock: Clock;
   /** Wall-clock time in milliseconds since 1970, for windows in which nodes move one by one. */
   readonly today: () => number;
+  /** Milliseconds of processor time that this process and its programs have used; absent: durations count. */
+  readonly processorTime?: () => number;
   readonly random: () => number;
   readonly events: AgentEvents;
 }
@@ -119,6 +121,7 @@ export class Agent {
       const follower = followers?.get(family);
       const reconciler = new Reconciler({
         ...{ family, backend, interval, clock, random, events },
+        processorTime: options.processorTime,
         desired: this.#plans.of(family),
         limits: (stop) => limits(family, stop),
         ...(follower && { follower }),

@@ -36,16 +36,16 @@ test("fast checks run every two seconds", () => {
     assert.ok(times >= 1_790 && times <= 1_801, `${times}`);
 });
 
-test("checks of one family or two take at most 0.9 % of the time, if each is faster than 0.25 s", () => {
-  for (const IPv4 of [1, 15, 35, 60, 200]) {
+test("checks of one family or two take at most 2 % of a processor, if each is faster than 0.1 s", () => {
+  for (const IPv4 of [1, 15, 35, 60, 95]) {
     const alone = checksOf({ IPv4 });
     // Half an hour may contain one check more than its share.
     const one = (IPv4 / (HOUR / 2)) * 100;
-    assert.ok(alone.percent <= 0.9 + one, `${IPv4} ms: ${alone.percent} %`);
-    for (const IPv6 of [10, 200]) {
+    assert.ok(alone.percent <= 2 + one, `${IPv4} ms: ${alone.percent} %`);
+    for (const IPv6 of [10, 95]) {
       const { percent } = checksOf({ IPv4, IPv6 });
       const two = one + (IPv6 / (HOUR / 2)) * 100;
-      assert.ok(percent <= 0.9 + two, `${IPv4} and ${IPv6} ms: ${percent} %`);
+      assert.ok(percent <= 2 + two, `${IPv4} and ${IPv6} ms: ${percent} %`);
     }
   }
 });
@@ -75,17 +75,17 @@ test("a family with fast checks is not checked less often because the other is s
   assert.ok(checks.IPv6 >= 700, `${checks.IPv6}`);
 });
 
-test("slow checks run every minute", () => {
+test("checks of whole tables run every ten seconds, however slow they are", () => {
   for (const IPv4 of [600, 6_000]) {
     const { checks } = checksOf({ IPv4 });
-    assert.ok(checks.IPv4 >= 54, `${IPv4} ms: ${checks.IPv4}`);
+    assert.ok(checks.IPv4 >= HOUR / (IPv4 + 10_001), `${IPv4} ms: ${checks.IPv4}`);
   }
 });
 
 test("one family can use the share that the other does not need", () => {
-  const alone = checksOf({ IPv4: 200 }).checks.IPv4;
-  const beside = checksOf({ IPv4: 200, IPv6: 5 }).checks.IPv4;
-  const equals = checksOf({ IPv4: 200, IPv6: 200 }).checks.IPv4;
+  const alone = checksOf({ IPv4: 90 }).checks.IPv4;
+  const beside = checksOf({ IPv4: 90, IPv6: 5 }).checks.IPv4;
+  const equals = checksOf({ IPv4: 90, IPv6: 90 }).checks.IPv4;
   assert.ok(alone > beside && beside > equals, `${alone}, ${beside}, ${equals}`);
 });
 

@@ -5,18 +5,17 @@ import type { Reading } from "../backends/backend.ts";
 export const FIRST_INTERVAL: number = 1_000;
 /** Milliseconds from one check to the next, at least. */
 const SHORTEST = { routine: 2_000, prompted: 1_000, none: 1_000 } as const;
-/** Milliseconds at most: users expect drift to be found within a minute, also where a check is slow. */
-const LONGEST_INTERVAL = 60_000;
+/** Milliseconds at most, for checks that read the whole tables each time: VIPs that another program has flushed are down until then. */
+const LONGEST = { routine: 10_000, prompted: 60_000 } as const;
 /**
- * The shares of time that the checks of all families may take together, unless one takes so long that the longest interval applies. A check keeps about one
- * processor busy, in the tool or in the agent. At rest: preflight and everything else fit into the remainder of 1 %. While other programs change rules: of two
- * families with 1,000 services each, every rule is compared within 15 s.
+ * The shares of one processor that the checks of all families may take together, unless one takes so long that the longest interval applies. While other programs
+ * change rules: of two families with 1,000 services each, every rule is compared within 15 s.
  */
-const SHARES = { routine: 0.009, prompted: 0.04 } as const;
+const SHARES = { routine: 0.02, prompted: 0.04 } as const;
 
 /**
- * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not: one reads whole tables, tenths of a
- * second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
+ * How often the kernel is checked: every two seconds where a check is cheap, less often where it is not, and every ten at least: one reads whole tables, tenths
+ * of a second with thousands of services. Where the kernel counts changes, it is asked every second, and rules are read only after one by another program. Each
  * family has half of the share, and what the other does not use.
  */
 export class CheckInterval {
@@ -26,7 +25,7 @@ export class CheckInterval {
   readonly #last = new Map<string, number>();
 
   /**
-   * Milliseconds until the next check of a family, from the end of one that took `ms`. Only two slow checks in a row make
+   * Milliseconds until the next check of a family, from the end of one that took `ms` of a processor. Only two slow checks in a row make
    * checks rarer: the first one of a process is slow, and so is one during which the process or the machine was stopped.
    */
   after(family: Family, ms: number, reading: Reading): number {
@@ -38,7 +37,7 @@ export class CheckInterval {
     const taken = others.reduce((sum, [, share]) => sum + share, 0);
     const all = SHARES[reading];
     const share = Math.max(all - taken, all / 2);
-    const interval = Math.min(LONGEST_INTERVAL, Math.max(SHORTEST[reading], usual / share - usual));
+    const interval = Math.min(LONGEST[reading], Math.max(SHORTEST[reading], usual / share - usual));
     this.#taken.set(family, usual / (usual + interval));
     return interval;
   }

@@ -18,6 +18,8 @@ export interface DriftCheckOptions<Tx> {
   readonly random: () => number;
   /** Checks the kernel. */
   readonly check: (stop: AbortSignal) => Promise<Check<Tx>>;
+  /** Milliseconds of processor time that this process and its programs have used. Absent: durations count. */
+  readonly processorTime?: (() => number) | undefined;
   /** Milliseconds from the end of a check that took so many to the next. */
   readonly interval: (took: number, reading: Reading) => number;
   /** Other programs have changed our rules; `repairIn`: milliseconds until a complete pass is due for it, because they do so again and again; else 0. */
@@ -162,10 +164,14 @@ export class DriftCheck<Tx> {
   async #check(): Promise<number | undefined> {
     const { clock, random, check, interval, clean, failed, wake } = this.#options;
     const began = clock.now();
+    const time = this.#options.processorTime ?? (() => clock.now());
+    const used = time();
     const passes = this.#passes;
     try {
       const { drift, garbage, reading } = await check(this.#stop.signal);
-      const next = interval(clock.now() - began, reading);
+      const ms = clock.now() - began;
+      // Others may use the processors, too: a node that is busy needs its VIPs no less. A prompted check reads with a program that goes on running.
+      const next = interval(reading === "routine" ? Math.min(ms, time() - used) : ms, reading);
       this.#interval = next;
       this.#failures = 0;
       if (passes !== this.#passes || passes % 2 === 1) {

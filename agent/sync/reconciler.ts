@@ -39,6 +39,8 @@ export interface ReconcilerOptions<State, Changes, Tx extends Transaction> {
   /** How often to check for drift; shared by all families. */
   readonly interval: CheckInterval;
   readonly clock: Clock;
+  /** Milliseconds of processor time that this process and its programs have used; absent: durations count. */
+  readonly processorTime?: (() => number) | undefined;
   readonly random: () => number;
   readonly events: ReconcilerEvents;
 }
@@ -105,6 +107,7 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     this.#driftCheck = new DriftCheck({
       clock,
       random,
+      processorTime: options.processorTime,
       check: async (stop) =>
         this.#state === undefined ? UNCHANGED : backend.check(this.#state, stop),
       interval: (took, reading) => interval.after(family, took, reading),

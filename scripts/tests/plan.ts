@@ -135,7 +135,7 @@ export const PLAN: readonly Row[] = [
   kernel("poison", 20, { skip: "legacy|found ahead" }),
   kernel("scenarios", 10, { only: "three-tiers.*nft flavour" }),
   row("all", "test/kernel/killed.test.ts", { random: true, seconds: 30 }),
-  row("all", "test/kernel/every-object.test.ts", { seconds: 150 }),
+  row("all", "test/kernel/every-object.test.ts", { seconds: 200 }),
   row(
     "all",
     "test/kernel/{range-change,moving,net-admin,fake-iptables,net-raw,nft-versions}.test.ts",

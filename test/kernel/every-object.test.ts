@@ -1,95 +1,141 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { describe, test } from "node:test";
+import { FLAVOURS, type Flavour, toolsOf } from "../../agent/backends/iptables/flavour.ts";
+import { FAMILIES } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
+import type { Namespace } from "../lab/namespace.ts";
 import { eventually } from "../stages/agent-process.ts";
 import { NodeStage } from "../stages/node-stage.ts";
 
-// Every object of ours in every table, as the kernel lists them: each is flushed, and then deleted if the kernel allows that.
+// Every object of ours in every table, as the kernel lists them: each chain, set and map is flushed, and then deleted if the kernel allows
+// that; each rule of iptables is deleted.
 
 const PATIENCE = 45_000;
-const NFTABLES = BACKENDS.filter(({ title }) => title === "nftables");
+const TABLES = ["clusterset-connections", "clusterset-health"];
 
-interface Listed {
-  readonly [kind: string]: Fields | undefined;
+/** A change of one object, as another program would make it. */
+interface Change {
+  readonly what: string;
+  /** The same for objects that differ in numbers only. */
+  readonly kind: string;
+  readonly command: readonly string[];
+  readonly stdin?: string;
 }
+
+/** What a node has of ours, in lines, and the changes that can be made to it. */
+interface Found {
+  readonly content: readonly string[];
+  readonly changes: readonly Change[];
+}
+
+describe("objects that another program flushes or deletes", { concurrency: true }, () => {
+  for (const backend of BACKENDS) {
+    test(`${backend.title}: each kind of object of ours is repaired`, async (t) => {
+      const flags = ["--health", "all", "--clusterset-cidr", "241.0.0.0/8,fd00:241::/108"];
+      await using stage = await NodeStage.create({ backend, flags: () => flags });
+      await stage.start();
+      await stage.rules();
+      const { node } = stage;
+      const flavour = FLAVOURS.find((one) => one === backend.config.iptablesFlavour);
+      // Tables of health and connections are the same with each backend.
+      const found = (): Promise<Found> =>
+        flavour === undefined ? inNftables(node) : inIptables(node, flavour);
+      await eventually(async () => {
+        const { content } = await inNftables(node);
+        for (const table of TABLES)
+          assert.ok(
+            content.some((line) => line.includes(table)),
+            table,
+          );
+      }, PATIENCE);
+      const { content: whole, changes } = await found();
+      const kinds = new Map(changes.map((change) => [change.kind, change]));
+      let changed = 0;
+      for (const { what, command, stdin } of kinds.values()) {
+        // What is referenced cannot be deleted.
+        const isDone = await node.exec(command, stdin === undefined ? {} : { stdin }).then(
+          () => true,
+          () => false,
+        );
+        if (!isDone || (await found()).content.join() === whole.join()) continue;
+        changed++;
+        await eventually(
+          async () => assert.deepEqual((await found()).content, whole, what),
+          PATIENCE,
+        );
+      }
+      t.diagnostic(`${changed} changes of ${kinds.size}`);
+      assert.ok(changed > 10, `${changed}`);
+    });
+  }
+});
+
 interface Fields {
   readonly family?: string;
   readonly table?: string;
   readonly name?: string;
   readonly flags?: readonly string[];
-  readonly [field: string]: unknown;
+  readonly elem?: unknown;
 }
 
-for (const backend of NFTABLES) {
-  let stage: NodeStage;
-  before(async () => {
-    stage = await NodeStage.create({ backend, flags: () => ["--health", "all"] });
-    await stage.start();
-    await stage.rules();
-  });
-  after(() => stage?.[Symbol.asyncDispose]());
-
-  /** What is in our tables: without what packets change, and without handles. */
-  const listed = async (): Promise<Listed[]> => {
-    const { nftables } = JSON.parse(await stage.node.exec(["nft", "-j", "list", "ruleset"])) as {
-      nftables: Listed[];
-    };
-    return nftables.filter((one) => {
-      const [fields] = Object.values(one);
-      return (fields?.table ?? fields?.name ?? "").startsWith("clusterset");
-    });
+/** Chains, sets and maps of our tables: without what packets change. */
+async function inNftables(node: Namespace): Promise<Found> {
+  const { nftables } = JSON.parse(await node.exec(["nft", "-j", "list", "ruleset"])) as {
+    readonly nftables: readonly Readonly<Record<string, Fields>>[];
   };
-  const isDynamic = ({ flags = [] }: Fields): boolean =>
-    flags.includes("dynamic") || flags.includes("timeout");
-  const content = async (): Promise<string[]> => {
-    const all = await listed();
-    return all
-      .map((one) => {
-        const [[kind, fields] = ["", {} as Fields | undefined]] = Object.entries(one);
-        const elem = isDynamic(fields as Fields) ? undefined : (fields as Fields).elem;
-        return JSON.stringify({ kind, ...fields, elem, handle: undefined }, (key, value) =>
-          key === "counter" || key === "handle" ? null : value,
-        );
-      })
-      .toSorted();
-  };
-
-  test(`${backend.title}: each chain, set and map that is flushed or deleted is repaired`, async (t) => {
-    await eventually(async () => {
-      const tables = new Set((await listed()).map(({ table }) => table?.name));
-      for (const own of ["connections", "health", "proxy"])
-        assert.ok(tables.has(`clusterset-${own}`));
-    }, PATIENCE);
-    const whole = await content();
-    const objects = (await listed()).flatMap((one) => {
-      const [[kind, fields] = ["", undefined]] = Object.entries(one);
-      return fields !== undefined && ["chain", "set", "map"].includes(kind)
-        ? [{ kind, fields }]
-        : [];
-    });
-    assert.ok(objects.length > 20, `${objects.length}`);
-    // One of each kind: chains with numbers in their names are alike.
-    const kinds = new Map(
-      objects
-        .filter(({ fields }) => !isDynamic(fields))
-        .map((one) => [JSON.stringify({ ...one.fields, handle: 0 }).replaceAll(/\d+/g, ""), one]),
-    );
-    let changed = 0;
-    for (const { kind, fields } of kinds.values()) {
-      const { family = "", table = "", name = "" } = fields;
-      for (const verb of ["flush", "delete"]) {
+  const own = nftables
+    .flatMap((one) => Object.entries(one))
+    .filter(([, { table, name = "" }]) => (table ?? name).startsWith("clusterset"));
+  const changes = own
+    .filter(([kind, fields]) => ["chain", "set", "map"].includes(kind) && !isDynamic(fields))
+    .flatMap(([kind, { family = "", table = "", name = "" }]) =>
+      ["flush", "delete"].map((verb): Change => {
         const what = [verb, kind, family, table, name].join(" ");
-        // What is referenced cannot be deleted.
-        const isDone = await stage.node.exec(["nft", what]).then(
-          () => true,
-          () => false,
-        );
-        if (!isDone || (await content()).join() === whole.join()) continue;
-        changed++;
-        await eventually(async () => assert.deepEqual(await content(), whole, what), PATIENCE);
+        return { what, kind: kindOf(what), command: ["nft", what] };
+      }),
+    );
+  const content = own.map(([kind, fields]) => {
+    const elem = isDynamic(fields) ? undefined : fields.elem;
+    return JSON.stringify({ kind, ...fields, elem }, (key, value) =>
+      key === "counter" || key === "handle" ? null : value,
+    );
+  });
+  return { content: content.toSorted(), changes };
+}
+
+function isDynamic({ flags = [] }: Fields): boolean {
+  return flags.includes("dynamic") || flags.includes("timeout");
+}
+
+/** Chains and rules of ours, and jumps to them, in both families. */
+async function inIptables(node: Namespace, flavour: Flavour): Promise<Found> {
+  const [content, changes]: [string[], Change[]] = [[], []];
+  for (const family of FAMILIES) {
+    const { save, restore } = toolsOf(flavour, family);
+    let table = "";
+    const change = (verb: string): void => {
+      const what = `${family} ${table} ${verb}`;
+      const stdin = `*${table}\n${verb}\nCOMMIT\n`;
+      changes.push({ what, kind: kindOf(what), command: [...restore, "--noflush"], stdin });
+    };
+    for (const line of (await node.exec(save)).split("\n")) {
+      if (line.startsWith("*")) table = line.slice(1);
+      const [, chain] = /^:(CSP-\S+)/.exec(line) ?? [];
+      if (chain !== undefined) {
+        content.push(`${family} ${table} ${chain}`);
+        change(`-F ${chain}`);
+        change(`-F ${chain}\n-X ${chain}`);
+      } else if (/^-A .*\bCSP-/.test(line)) {
+        content.push(`${family} ${table} ${line}`);
+        change(line.replace("-A", "-D"));
       }
     }
-    t.diagnostic(`${changed} changes of ${kinds.size} kinds of objects`);
-    assert.ok(changed > 10, `${changed}`);
-  });
+  }
+  // Jumps may come back in another order.
+  return { content: content.toSorted(), changes };
+}
+
+/** Numbers, and hashes in the names of chains, make no kind. */
+function kindOf(what: string): string {
+  return what.replaceAll(/CSP-(SVC|SEP)-\S+/g, "CSP-$1").replaceAll(/\d+/g, "");
 }
