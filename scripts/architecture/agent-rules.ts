@@ -15,7 +15,7 @@ export const AGENT_RULES: readonly Rule[] = [
     why: "Stateless decisions: same facts, same plan.",
   },
   {
-    files: ["agent/backends/{backend,cluster-groups,limits,names,requirements}.ts"],
+    files: ["agent/backends/{address-bits,backend,cluster-groups,limits,names,requirements}.ts"],
     may: ["api/**", "agent/plan/virtual-service.ts", "agent/system/program-result.ts"],
     pure: true,
     why: "The seam: meaning in, kernel objects out.",
@@ -58,7 +58,7 @@ export const AGENT_RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
-      "agent/backends/{backend,cluster-groups,requirements}.ts",
+      "agent/backends/{address-bits,backend,cluster-groups,requirements}.ts",
       "agent/backends/nft/*",
       "agent/plan/virtual-service.ts",
       "agent/system/ipvs/object.ts",

@@ -1,7 +1,8 @@
 import { type ObjectKey, objectKey } from "../../../api/names.ts";
-import { OWN } from "./chain-name.ts";
+import { HAIRPIN, OWN } from "./chain-name.ts";
 import { type ChainKey, digestOf, type KernelState, type Table } from "./state.ts";
 
+const HAIRPINS: ChainKey = `nat ${HAIRPIN}`;
 const NO_RULES = digestOf([]);
 /** A rule for a VIP, with the import in its comment. */
 const ENTRY = /^-A \S+ -d ([^ /]+)\/\S+ .*--comment "?([^ :/"]+)\/([^ :/"]+):/;
@@ -33,7 +34,7 @@ export class SaveParser {
       const chain: ChainKey = `${this.#table} ${text.slice(3, text.indexOf(" ", 3))}`;
       if (chain !== this.#chain) this.end();
       this.#chain = chain;
-      this.#rules.push(text);
+      this.#rules.push(chain === HAIRPINS ? withHexadecimal(text) : text);
       if (this.#state.vips !== undefined) this.#addVip(text, this.#state.vips);
     } else if (text.startsWith("-A ") && leadsToOurs(text)) {
       this.#state.jumps = [...this.#state.jumps, `${this.#table} ${text.slice(3)}`];
@@ -52,6 +53,14 @@ export class SaveParser {
     if (chains.has(this.#chain)) chains.set(this.#chain, digestOf(this.#rules));
     this.#rules = [];
   }
+}
+
+/** Masks as `::1:0`: so musl prints them, and `Address.text` has them; the GNU C library prints `::0.1.0.0`. */
+function withHexadecimal(rule: string): string {
+  return rule.replace(/::(\d+)\.(\d+)\.0\.0/g, (_, high: string, low: string) => {
+    const group = Number(high) * 256 + Number(low);
+    return `::${group.toString(16)}:0`;
+  });
 }
 
 /**
