@@ -34,7 +34,12 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: ["agent/backends/nft/*"],
-    may: ["./", "api/**", "agent/{backends/backend,plan/virtual-service}.ts", "node:crypto"],
+    may: [
+      "./",
+      "api/**",
+      "agent/{backends/{address-bits,backend},plan/virtual-service}.ts",
+      "node:crypto",
+    ],
     pure: true,
     why: "What IPVS and nftables share: services by VIP, and the text of nft. Hashing is pure.",
   },
