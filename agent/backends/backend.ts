@@ -61,6 +61,8 @@ export interface Programmed {
   has(service: VirtualService): boolean;
   /** The import that the rules of a VIP are for, if there are any. */
   holder(vip: string): ObjectKey | undefined;
+  /** The VIPs (`Address.hex`), protocols and ports of all services, as texts: `f1000001 UDP 53`. */
+  readonly destinations: Iterable<string>;
 }
 
 /** The answer of a drift check. */

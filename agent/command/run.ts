@@ -87,7 +87,10 @@ async function keepInSync(
   });
   const addresses = [...reserved, ...open.addresses];
   const localNode = new LocalNode({ config, addresses, first, log });
-  const interfaces = interfacesSource({ read: interfaceAddresses, clock, log });
+  const interfaces = interfacesSource({
+    ...{ read: interfaceAddresses, clock, log },
+    explicitVips: config.explicitVipCidrs.length > 0,
+  });
   let othersInPlace = true;
   const { backends, counters, readers } = openBackends(
     chosen.backend,

@@ -137,8 +137,7 @@ export const FLAGS = {
     name: "pod-cidrs",
     group: NETWORK,
     placeholder: "CIDR,…",
-    about:
-      "Pod ranges of this cluster, all of a family or none: no VIPs, and the only endpoints with hairpin rules",
+    about: "Pod ranges of this cluster: no explicit VIPs, and, with --masquerade, what is a pod",
     read: cidrs,
     default: "",
   },

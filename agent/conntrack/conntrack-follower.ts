@@ -39,6 +39,10 @@ export class ConntrackFollower implements Follower {
     this.#schedule = new CleanupSchedule({ ...options, state: this.#state });
   }
 
+  found(destinations: Iterable<string>): void {
+    this.#state.found(destinations);
+  }
+
   proposed(key: ObjectKey, services: readonly VirtualService[]): void {
     this.#state.propose(key, services.map(programmedPort));
   }

@@ -9,7 +9,7 @@ import { EVERYTHING, mergeScopes, type ScanScope } from "./scan-scope.ts";
 /** What a destination is in the live state. */
 export type Lookup =
   | { readonly kind: "port"; readonly port: ProgrammedPort }
-  /** No import has it: an address and port of a ClusterSet CIDR, or of an explicit VIP that this process released. */
+  /** No import has it: an address and port of a ClusterSet CIDR, or of an explicit VIP that was released. */
   | { readonly kind: "gone"; readonly inRange: boolean }
   /** Not ours. */
   | { readonly kind: "foreign" };
@@ -38,13 +38,18 @@ export class ProgrammedState {
   #failed: PortIndex | undefined;
   /** True after the first complete pass: before it, an unknown VIP may be live. */
   #complete = false;
-  /** Destinations of explicit VIPs that were released, each with the number of its release: no range shows they were ours. */
+  /** Destinations of explicit VIPs that were released, by this process or before its start, each with the number of its release: no range shows they were ours. */
   readonly #released = new Map<string, number>();
   #releases = 0;
 
   /** `ranges`: the ClusterSet CIDRs of the family. */
   constructor(ranges: readonly Cidr[]) {
     this.#ranges = ranges;
+  }
+
+  /** An earlier process programmed these destinations; those that are not proposed are released. */
+  found(destinations: Iterable<string>): void {
+    for (const destination of destinations) this.#release(destination);
   }
 
   /** The transaction under way gives one import these ports. They may take connections from now on. */

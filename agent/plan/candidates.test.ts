@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { tiersOf } from "../../api/tiers/tiers.ts";
-import { cidr, importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
+import { importFact, nodeFact, sliceFact } from "../../test/generators/facts.ts";
 import type { EndpointFact, NodeFact, SliceFact } from "../model/facts.ts";
 import { NO_SILENCE } from "../model/silence.ts";
 import { candidatesOf } from "./candidates.ts";
@@ -18,11 +18,11 @@ function place(slice: Partial<SliceFact>, endpoint: Partial<EndpointFact>, node?
   const whole = { address: "10.9.0.1", condition: "ready", ...endpoint } as const;
   const [candidate] = candidates([sliceFact({ ...slice, endpoints: [whole] })], node).candidates;
   assert.ok(candidate);
-  const { onThisNode, inThisZone, maybeHere } = candidate;
-  return { onThisNode, inThisZone, maybeHere };
+  const { onThisNode, inThisZone } = candidate;
+  return { onThisNode, inThisZone };
 }
 
-const NOWHERE = { onThisNode: false, inThisZone: false, maybeHere: false };
+const NOWHERE = { onThisNode: false, inThisZone: false };
 
 describe("the target port", () => {
   test("is the slice's port of the same name and protocol, slice by slice", () => {
@@ -80,22 +80,7 @@ describe("an endpoint is on this node", () => {
     assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1", address: "10.1.0.5" }), {
       onThisNode: true,
       inThisZone: false,
-      maybeHere: true,
     });
-  });
-  test("but needs no hairpin rule if its address is in no pod range of the cluster", () => {
-    const here = { ...NOWHERE, onThisNode: true };
-    assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1", address: "8.8.8.8" }), here);
-    const host = place({ cluster: "c1" }, { nodeName: "n1", address: "192.0.2.1" });
-    assert.deepEqual(host, { ...here, maybeHere: true }, "a pod in the host's network");
-  });
-  test("and may need one at any address if the pod ranges of its family are not configured", () => {
-    const here = { ...NOWHERE, onThisNode: true, maybeHere: true };
-    const own = { nodePodCidrs: [cidr("10.1.3.0/24")] };
-    for (const podCidrs of [[], [cidr("fd10:1::/32")]]) {
-      const node = nodeFact({ podCidrs, ...own });
-      assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n1" }, node), here);
-    }
   });
   test("not if another cluster has a node of the same name", () => {
     assert.deepEqual(place({ cluster: "c2" }, { nodeName: "n1" }), NOWHERE);
@@ -105,30 +90,6 @@ describe("an endpoint is on this node", () => {
   });
   test("not if it names another node, whatever its address", () => {
     assert.deepEqual(place({ cluster: "c1" }, { nodeName: "n2", address: "10.1.0.5" }), NOWHERE);
-  });
-});
-
-describe("an endpoint may be on this node", () => {
-  const MAYBE = { ...NOWHERE, maybeHere: true };
-  test("if it names no node and its address is one of this node's pods or of the node", () => {
-    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.0.5" }), MAYBE);
-    assert.deepEqual(place({ cluster: "c1" }, { address: "192.0.2.1" }), MAYBE);
-    assert.deepEqual(place({ cluster: "c1" }, { address: "10.2.0.5" }), NOWHERE);
-  });
-  test("if its address is in the Node's pod range or in the cluster's", () => {
-    const node = nodeFact({ podCidrs: [], nodePodCidrs: [cidr("10.1.3.0/24")] });
-    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.3.5" }, node), MAYBE);
-    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, node), NOWHERE);
-    const both = nodeFact({ nodePodCidrs: [cidr("10.1.3.0/24")] });
-    assert.deepEqual(place({ cluster: "c1" }, { address: "10.1.4.5" }, both), MAYBE);
-  });
-  test("if its cluster or mine is unknown", () => {
-    assert.deepEqual(place({}, { address: "10.1.0.5" }), MAYBE);
-    const { cluster: _, ...rest } = nodeFact();
-    assert.deepEqual(place({ cluster: "c2" }, { address: "10.1.0.5" }, rest), MAYBE);
-  });
-  test("not if it is of another cluster, though its pods overlap with mine", () => {
-    assert.deepEqual(place({ cluster: "c2" }, { address: "10.1.0.5" }), NOWHERE);
   });
 });
 

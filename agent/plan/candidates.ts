@@ -1,5 +1,3 @@
-import { isAddress, parseAddress } from "../../api/address.ts";
-import { contains } from "../../api/cidr.ts";
 import type { ObjectKey } from "../../api/names.ts";
 import type { Origin } from "../../api/tiers/origin.ts";
 import { type Tiers, tierIndex } from "../../api/tiers/tiers.ts";
@@ -31,8 +29,6 @@ export interface Candidate {
   readonly onThisNode: boolean;
   /** True if it certainly runs in this node's zone. */
   readonly inThisZone: boolean;
-  /** True if it may run on this node. */
-  readonly maybeHere: boolean;
   /** Present if it does not answer. */
   readonly silent?: true;
   /** Present if its cluster returns, and this node does not use it as usual yet. */
@@ -78,33 +74,11 @@ export function candidatesOf(
   return { candidates, notExposing };
 }
 
-/**
- * Where an endpoint runs. Node names are unique within a cluster, zones within a region. An endpoint of unknown origin may
- * be a local pod: its address then decides about masquerading, never about a tier. A hand-made slice may name any node.
- */
+/** Where an endpoint certainly runs. Node names are unique within a cluster, zones within a region. */
 function place(endpoint: EndpointFact, origin: Origin, node: NodeFact) {
   const mine = origin.cluster !== undefined && origin.cluster === node.cluster;
-  const located = mine && endpoint.nodeName !== undefined;
-  const onThisNode = located && endpoint.nodeName === node.name;
+  const onThisNode = mine && endpoint.nodeName !== undefined && endpoint.nodeName === node.name;
   const sameRegion = mine || (origin.region !== undefined && origin.region === node.region);
   const inThisZone = sameRegion && endpoint.zone !== undefined && endpoint.zone === node.zone;
-  const canBeMine = mine || origin.cluster === undefined || node.cluster === undefined;
-  const maybeHere = located
-    ? onThisNode && canBeLocalPod(endpoint.address, node)
-    : canBeMine && isLocalPod(endpoint.address, node);
-  return { onThisNode, inThisZone, maybeHere };
-}
-
-/** False for an address outside the pod ranges, if the operator named them: a Node's own may be of no use, see below. */
-function canBeLocalPod(text: string, node: NodeFact): boolean {
-  const family = text.includes(":") ? "IPv6" : "IPv4";
-  return !node.podCidrs.some((cidr) => cidr.family === family) || isLocalPod(text, node);
-}
-
-function isLocalPod(text: string, node: NodeFact): boolean {
-  if (node.reservedAddresses.has(text)) return true;
-  const address = parseAddress(text);
-  if (!isAddress(address)) return false;
-  // In addition to the cluster's ranges: network plugins with their own IPAM (Calico, Cilium) ignore spec.podCIDRs.
-  return [...node.nodePodCidrs, ...node.podCidrs].some((cidr) => contains(cidr, address));
+  return { onThisNode, inThisZone };
 }

@@ -34,8 +34,8 @@ function preferred(a: Candidate, b: Candidate): number {
   );
 }
 
-function nearness({ onThisNode, inThisZone, maybeHere }: Candidate): number {
-  return 4 * Number(onThisNode) + 2 * Number(inThisZone) + Number(maybeHere);
+function nearness({ onThisNode, inThisZone }: Candidate): number {
+  return 2 * Number(onThisNode) + Number(inThisZone);
 }
 
 function byDestination(a: Candidate, b: Candidate): number {

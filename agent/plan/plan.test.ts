@@ -192,7 +192,7 @@ test("two clusters with the same address: the nearer one counts, and the other i
     ],
   );
   assert.deepEqual(planned.services[0]?.endpoints, [
-    { address: "10.9.0.1", port: 8080, cluster: "c2", maybeHere: false },
+    { address: "10.9.0.1", port: 8080, cluster: "c2" },
   ]);
   assert.deepEqual(
     planned.excluded.map(({ slice, reason }) => `${slice} ${reason}`),

@@ -191,10 +191,9 @@ function planPort(
     family,
     vips,
     reason: choice.reason,
-    endpoints: choice.chosen.map(({ address, port: target, origin, maybeHere }) => ({
+    endpoints: choice.chosen.map(({ address, port: target, origin }) => ({
       address,
       port: target,
-      maybeHere,
       ...(origin.cluster !== undefined && { cluster: origin.cluster }),
     })),
     ...(choice.shares && { shares: choice.shares }),

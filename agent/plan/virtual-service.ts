@@ -61,8 +61,6 @@ export interface PlannedEndpoint {
   readonly port: number;
   /** ID of the source cluster; absent if its origin is unknown. */
   readonly cluster?: string;
-  /** True if it may run on this node, so that a connection to its own VIP may be a hairpin. */
-  readonly maybeHere: boolean;
 }
 
 /** `ns/name:port`: the name of a port of an import in rules, logs and pages. */

@@ -6,6 +6,8 @@ import type { VirtualService } from "../plan/virtual-service.ts";
  * tracking. It never delays a transaction.
  */
 export interface Follower {
+  /** The kernel held rules for these VIPs and ports (`Programmed.destinations`) before this process wrote to it. Once, before anything else. */
+  found(destinations: Iterable<string>): void;
   /** These services of one import are part of the transaction that is being made; none: the import is removed. */
   proposed(key: ObjectKey, services: readonly VirtualService[]): void;
   /** What was proposed is live. `complete`: everything live was proposed. */

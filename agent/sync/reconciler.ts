@@ -223,7 +223,10 @@ export class Reconciler<State, Changes, Tx extends Transaction> {
     if (complete) {
       this.#state = await this.#readBack(this.#state);
       const programmed = backend.programmed(this.#state);
-      if (!this.#wasRead) this.#options.found?.(programmed);
+      if (!this.#wasRead) {
+        this.#options.found?.(programmed);
+        this.#options.follower?.found(programmed.destinations);
+      }
       this.#wasRead = true;
       const pause = await this.#retained.hold(programmed, desired);
       if (pause > 0 || this.#stopped) return this.#holdBack(pause);

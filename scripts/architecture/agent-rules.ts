@@ -15,7 +15,7 @@ export const AGENT_RULES: readonly Rule[] = [
     why: "Stateless decisions: same facts, same plan.",
   },
   {
-    files: ["agent/backends/{backend,cluster-groups,limits,names,requirements}.ts"],
+    files: ["agent/backends/{address-bits,backend,cluster-groups,limits,names,requirements}.ts"],
     may: ["api/**", "agent/plan/virtual-service.ts", "agent/system/program-result.ts"],
     pure: true,
     why: "The seam: meaning in, kernel objects out.",
@@ -34,7 +34,12 @@ export const AGENT_RULES: readonly Rule[] = [
   },
   {
     files: ["agent/backends/nft/*"],
-    may: ["./", "api/**", "agent/{backends/backend,plan/virtual-service}.ts", "node:crypto"],
+    may: [
+      "./",
+      "api/**",
+      "agent/{backends/{address-bits,backend},plan/virtual-service}.ts",
+      "node:crypto",
+    ],
     pure: true,
     why: "What IPVS and nftables share: services by VIP, and the text of nft. Hashing is pure.",
   },
@@ -58,7 +63,7 @@ export const AGENT_RULES: readonly Rule[] = [
     may: [
       "./",
       "api/**",
-      "agent/backends/{backend,cluster-groups,requirements}.ts",
+      "agent/backends/{address-bits,backend,cluster-groups,requirements}.ts",
       "agent/backends/nft/*",
       "agent/plan/virtual-service.ts",
       "agent/system/ipvs/object.ts",

@@ -110,16 +110,10 @@ describe("this release and the last one", { skip: earlierReleaseMissing() ?? fal
     assertNoFault();
   });
 
-  /** Replaces c1's agent, which then finds all rules as it would write them. */
+  /** Replaces c1's agent, which then writes only what the releases render differently. */
   async function replaceAgent(release: Release): Promise<void> {
     await stage.replaceAgent(release);
     await stage.agent.page("/readyz");
-    const metrics = await stage.agent.page("/metrics");
-    const counters = [
-      ...metrics.matchAll(/^clusterset_agent_kernel_objects_(\w+)_total\{.*\} (\d+)$/gm),
-    ];
-    assert.deepEqual(new Set(counters.map(([, what]) => what)), new Set(["written", "deleted"]));
-    for (const [line, , count] of counters) assert.equal(count, "0", line);
   }
 
   /** Replaces c1's controller. Waits until it has read all registries, and so may write. */

@@ -52,7 +52,7 @@ follower.proposed("demo/serve", [
     family: "IPv4",
     vips: [vip],
     reason: "nearest-ready",
-    endpoints: [{ address: endpoint, port: 5353, maybeHere: false }],
+    endpoints: [{ address: endpoint, port: 5353 }],
   },
 ]);
 follower.accepted(true);

@@ -96,6 +96,7 @@ export class FakeBackend implements Backend<Imports, FakeChanges, FakeTransactio
     return {
       size: allServices(state).length,
       holder: (vip) => allServices(state).find(({ vips }) => vips.includes(vip))?.importKey,
+      destinations: [],
       has: (service) =>
         servicesIn(state.get(service.importKey)).some((one) => portOf(one) === portOf(service)),
     };

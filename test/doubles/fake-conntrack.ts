@@ -34,7 +34,7 @@ export function udpService(
     family: "IPv4",
     vips: [VIP],
     reason: endpoints.length === 0 ? "no-endpoint" : "nearest-ready",
-    endpoints: endpoints.map((address) => ({ address, port: 5353, maybeHere: false })),
+    endpoints: endpoints.map((address) => ({ address, port: 5353 })),
     ...changes,
   };
 }
@@ -48,7 +48,7 @@ export function tcpService(
   return {
     ...udpService(endpoints),
     ...{ portName: "http", protocol: "TCP", port: 80 },
-    endpoints: endpoints.map((address) => ({ address, port: 8080, maybeHere: false })),
+    endpoints: endpoints.map((address) => ({ address, port: 8080 })),
     ...(keeps && { keeps: keeps.map((address) => `${address}:8080`) }),
     ...changes,
   };

@@ -98,10 +98,9 @@ export class ModelIpvs {
     for (const vip of this.vips) state.vips.add(vip);
     const { guard } = this;
     if (guard === undefined) return state;
-    const { served, explicit, hairpins } = guard.sets;
+    const { served, explicit } = guard.sets;
     for (const [key, value] of served) state.sets.served.set(key, value);
     for (const vip of explicit) state.sets.explicit.add(vip);
-    for (const one of hairpins) state.sets.hairpins.add(one);
     const others = [...this.tables.values()].filter((table) => table !== guard);
     state.rules = [guard, ...others].flatMap(({ rules }) => rules);
     return state;
@@ -186,18 +185,14 @@ export class ModelIpvs {
   }
 }
 
-function copyOf({ sets: { served, explicit, hairpins }, chains, rules }: ModelTable) {
-  const sets = {
-    served: new Map(served),
-    explicit: new Set(explicit),
-    hairpins: new Set(hairpins),
-  };
+function copyOf({ sets: { served, explicit }, chains, rules }: ModelTable) {
+  const sets = { served: new Map(served), explicit: new Set(explicit) };
   const copies = [...chains].map(([name, all]): [string, string[]] => [name, [...all]]);
   return { sets, chains: new Map(copies), rules: [...rules] };
 }
 
 function noSets(): GuardSets {
-  return { served: new Map(), explicit: new Set(), hairpins: new Set() };
+  return { served: new Map(), explicit: new Set() };
 }
 
 /** False if an element to delete is missing, or one to add exists with another comment. */
@@ -215,9 +210,9 @@ function put(sets: GuardSets, add: boolean, name: string | undefined, element: s
     sets.served.set(key, comment ?? "");
     return true;
   }
-  assert.ok(name === "explicit" || name === "hairpins", name);
-  if (!add) return sets[name].delete(address.hex);
-  sets[name].add(address.hex);
+  assert.equal(name, "explicit");
+  if (!add) return sets.explicit.delete(address.hex);
+  sets.explicit.add(address.hex);
   return true;
 }
 

@@ -32,7 +32,6 @@ export function candidate(word: string, index: number): Candidate {
     tier,
     onThisNode: node === "@",
     inThisZone: zone === "z" || node === "@",
-    maybeHere: node === "@",
     ...(wall === "|" && { walled: true }),
     ...(silent && { silent: true }),
   };

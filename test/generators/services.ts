@@ -18,4 +18,4 @@ export function virtualService(change: Partial<VirtualService> = {}): VirtualSer
   };
 }
 
-const ENDPOINTS = [{ address: "10.1.0.1", port: 8080, cluster: "c1", maybeHere: false }];
+const ENDPOINTS = [{ address: "10.1.0.1", port: 8080, cluster: "c1" }];

@@ -22,7 +22,7 @@ export const anyShared: fc.Arbitrary<SharedService> = fc
       Array.from({ length: count }, (_, j) => ({
         // Mixed, as addresses of clusters may be.
         address: `10.${j}.0.${i}`,
-        ...{ port: 8080, cluster: `c${i}`, maybeHere: false },
+        ...{ port: 8080, cluster: `c${i}` },
       })),
     );
     endpoints.sort((a, b) => (a.address < b.address ? -1 : 1));

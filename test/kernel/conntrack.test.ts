@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { BACKENDS } from "../backends.ts";
 import { ConntrackStage, PODS, VIP, VIP6 } from "../conntrack/stage.ts";
 import { withoutNative } from "../conntrack/without-native.ts";
+import { importObject, sliceObject } from "../generators/objects.ts";
 import { eventually } from "../stages/agent-process.ts";
 
+const EXPLICIT = "198.51.100.7";
+const EXPLICIT6 = "2001:db8::7";
 const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
 
 for (const way of ["netlink", "conntrack"] as const) {
@@ -186,6 +190,37 @@ test("a restart keeps correct entries and deletes those that became stale meanwh
     else assert.deepEqual(client.lines, ["started", "connected", "b"]);
   }
 });
+
+for (const backend of BACKENDS) {
+  test(`UDP entries of an explicit VIP whose import went while the agent was down are deleted at the start, ${backend.title}`, async () => {
+    const flags = ["--explicit-vip-cidrs", `${EXPLICIT}/32,${EXPLICIT6}/128`];
+    await using stage = await ConntrackStage.create({ backend, flags });
+    // Without another import, the loss of all would be confirmed for 30 s first.
+    const port = { name: "http", port: 80, protocol: "TCP" };
+    const slices = [PODS.a, "fd00:10:1::11"].map((address, i) =>
+      sliceObject(`other-${i}`, "demo/other", { cluster: "c1" }, [port], [address]),
+    );
+    const other = importObject("demo/other", ["241.0.0.11", "fd00:241::11"], [port]);
+    stage.manifests.write("other", other, ...slices);
+    stage.writeImport({}, [EXPLICIT, EXPLICIT6]);
+    await stage.agent.start();
+    await stage.use(["a"]);
+    const vips = [EXPLICIT, EXPLICIT6];
+    for (const vip of vips) await (await stage.startClient("udp", 53, vip)).line(/^a$/);
+    await stage.agent.stop();
+    stage.removeImport();
+    await stage.agent.start();
+    await eventually(async () => {
+      const entries = await Promise.all(vips.map((vip) => stage.entries(vip)));
+      // What the clients send now is recorded without an endpoint.
+      const texts = entries.flat().map(({ text }) => text);
+      assert.deepEqual(
+        texts.filter((text) => text.includes(`src=${PODS.a} `) || text.includes("::11 ")),
+        [],
+      );
+    });
+  });
+}
 
 test("netlink and the program list and delete the same entries, also for IPv6 and zones", async () => {
   await using stage = await ConntrackStage.create();

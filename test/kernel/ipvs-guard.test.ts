@@ -33,7 +33,6 @@ function setsOf(family: Family): GuardSets {
       [serviceKey({ address: other, protocol: "SCTP", port: 65535 }), LONGEST],
     ]),
     explicit: new Set([other]),
-    hairpins: new Set([address, other]),
   };
 }
 
@@ -65,7 +64,7 @@ describe("the table of IPVS's guard, as nft accepts and lists it", () => {
 
     test(`${family}: elements are added and deleted in one transaction each, and the table is replaced`, () => {
       const [options, sets] = [optionsOf(family), setsOf(family)];
-      const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+      const none: GuardSets = { served: new Map(), explicit: new Set() };
       const there = renderElements(family, none, sets).join("\n");
       const empty = renderTables(options, none);
       assert.deepEqual(listed(family, empty, there)?.sets, sets);
@@ -76,7 +75,7 @@ describe("the table of IPVS's guard, as nft accepts and lists it", () => {
 
     test(`${family}: a rule that another program adds or deletes is found`, () => {
       const options = optionsOf(family);
-      const none: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+      const none: GuardSets = { served: new Map(), explicit: new Set() };
       const table = `${family === "IPv4" ? "ip" : "ip6"} csp-ipvs`;
       for (const change of [
         `insert rule ${table} guard accept`,
@@ -111,7 +110,7 @@ describe("a connection without a conntrack entry", () => {
       const node = lab.node("c1", "n1");
       const sets: GuardSets = {
         served: new Map([[serviceKey({ address: ONE.IPv4, protocol: "TCP", port: 80 }), "a/b"]]),
-        ...{ explicit: new Set<string>(), hairpins: new Set<string>() },
+        explicit: new Set<string>(),
       };
       const table = `${lab.directory}/guard.nft`;
       writeFileSync(table, renderTables(optionsOf("IPv4"), sets));

@@ -12,7 +12,7 @@ const SCRIPT = `
   const { virtualService } = await import("${ROOT}/test/generators/services.ts");
   const options = { family: "IPv4", clusterSetCidrs: [cidr("241.0.0.0/8")], masquerade: { mode: "none", podCidrs: [] }, remembers: true };
   const shares = [{ cluster: "c1", weight: 1 }, { cluster: "c2", weight: 9 }];
-  const endpoint = (address, cluster) => ({ address, port: 80, cluster, maybeHere: false });
+  const endpoint = (address, cluster) => ({ address, port: 80, cluster });
   const scaled = (size) => virtualService({ importKey: "demo/web", portName: "http", port: 80, vips: ["241.0.0.1"], tier: "remainder", shares,
     endpoints: [endpoint("10.1.0.1", "c1"), ...Array.from({ length: size }, (_, i) => endpoint("10.2.0." + (1 + i), "c2"))] });
   for (let restart = 0; restart < 3; restart++) {

@@ -14,7 +14,7 @@ const OPTIONS: GuardOptions = {
   clusterSetCidrs: [cidr("241.0.0.0/8")],
   masquerade: { mode: "off-cluster", podCidrs: [cidr("10.1.0.0/16")] },
 };
-const NONE: GuardSets = { served: new Map(), explicit: new Set(), hairpins: new Set() };
+const NONE: GuardSets = { served: new Map(), explicit: new Set() };
 
 test("one nft creates tables and changes their elements; a rejected transaction changes nothing", async () => {
   await using lab = await Lab.create({ clusters: [{ id: "c1", nodes: [{ name: "n1" }] }] });
@@ -37,7 +37,6 @@ test("one nft creates tables and changes their elements; a rejected transaction 
   const sets: GuardSets = {
     served: new Map([[serviceKey({ address: "f1000001", protocol: "TCP", port: 80 }), "a/b"]]),
     explicit: new Set(["01020304"]),
-    hairpins: new Set(["0a01000b"]),
   };
   await run(renderElements(OPTIONS.family, NONE, sets));
   assert.deepEqual((await listing()).sets, sets);

@@ -11,8 +11,7 @@ import type { Kind, Report, Shape } from "./limited-agent.ts";
 const MOST_MEGABYTES = 256;
 
 /**
- * What a rule of the budget is in the largest transaction. With iptables, each endpoint may have a hairpin rule besides, and these are a tree. With
- * IPVS, endpoints come and others go. So they do with nftables, and resets need an element more for each.
+ * What a rule of the budget is in the largest transaction. With IPVS, endpoints come and others go. So they do with nftables, and resets need an element more for each.
  */
 const MOST_FOR_A_RULE: Record<Kind, number> = { iptables: 2.2, ipvs: 2.2, nftables: 4 };
 

@@ -10,6 +10,7 @@ import { isProtocol } from "../../api/protocol.ts";
 import { ModelIpvs, type ModelTable } from "../doubles/model-ipvs.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
+import { hasBits } from "./has-bits.ts";
 import type { Packet } from "./packet.ts";
 import { type Programming, setAll } from "./rendered.ts";
 import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
@@ -112,6 +113,12 @@ function evaluate(table: ModelTable, chain: string, headers: Headers): Fate {
     if (verdict.startsWith("masquerade ")) return { fate: "sent", to: "", masquerade: true };
     const [, next] = /^goto (\S+)$/.exec(verdict) ?? [];
     if (next !== undefined) return evaluate(table, next, headers);
+    const [, called] = /^jump (\S+)$/.exec(verdict) ?? [];
+    if (called !== undefined) {
+      const fate = evaluate(table, called, headers);
+      if (fate.fate === "untouched") continue;
+      return fate;
+    }
     assert.match(verdict, /^reject with /);
     return rejectedBy(verdict);
   }
@@ -126,12 +133,10 @@ function verdictOf(rule: string, { sets }: ModelTable, headers: Headers): string
   assert.ok(isProtocol(name));
   const served = () =>
     sets.served.has(serviceKey({ address: destination.hex, protocol: name, port }));
-  const matches: readonly (readonly [RegExp, (value: string) => boolean])[] = [
+  const matches: readonly (readonly [RegExp, (value: string, more: string) => boolean])[] = [
     [/^ip6? daddr \. meta l4proto \. th dport @served /, served],
-    [
-      /^ip6? saddr \. ip6? daddr @hairpins /,
-      () => source.hex === destination.hex && sets.hairpins.has(source.hex),
-    ],
+    [/^ip6? saddr & (\S+) == (\S+) /, (mask, bits) => hasBits(source, mask, bits)],
+    [/^ip6? daddr & (\S+) == (\S+) /, (mask, bits) => hasBits(destination, mask, bits)],
     [/^ip6? saddr (\S+) /, (range) => isIn(range, source, sets.explicit)],
     [/^ip6? daddr (\S+) /, (range) => isIn(range, destination, sets.explicit)],
     [/^ct original ip6? daddr (\S+) /, (range) => tracked && isIn(range, original, sets.explicit)],
@@ -144,8 +149,8 @@ function verdictOf(rule: string, { sets }: ModelTable, headers: Headers): string
     const match = matches.find(([pattern]) => pattern.test(rest));
     if (match === undefined) return rest;
     const [pattern, holds] = match;
-    const [text = "", value = ""] = pattern.exec(rest) ?? [];
-    if (!holds(value)) return undefined;
+    const [text = "", value = "", more = ""] = pattern.exec(rest) ?? [];
+    if (!holds(value, more)) return undefined;
     rest = rest.slice(text.length);
   }
 }

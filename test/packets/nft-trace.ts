@@ -9,6 +9,7 @@ import { contains, ofFamily } from "../../api/cidr.ts";
 import { ModelNftables } from "../doubles/model-nftables.ts";
 import { address, cidr } from "../generators/facts.ts";
 import { andDraw, CERTAIN, type Chance } from "./chance.ts";
+import { hasBits } from "./has-bits.ts";
 import type { Packet } from "./packet.ts";
 import { type Programming, setAll } from "./rendered.ts";
 import { type Fate, type Outcome, rejectedBy, type Traced } from "./trace.ts";
@@ -175,7 +176,14 @@ class Trace {
       return [{ ...journey, memory: { ...journey.memory, clients } }];
     };
     return [
-      [/^ip6? saddr \. ip6? daddr @hairpins /, () => only(this.#has("hairpins", client))],
+      [
+        /^ip6? saddr & (\S+) == (\S+) /,
+        ([mask = "", bits = ""]) => only(hasBits(source, mask, bits)),
+      ],
+      [
+        /^ip6? daddr & (\S+) == (\S+) /,
+        ([mask = "", bits = ""]) => only(hasBits(destination, mask, bits)),
+      ],
       [/^ip6? saddr (\S+) (?=return)/, ([range = ""]) => only(isIn(range, source))],
       [/^ip6? daddr (\S+) /, ([range = ""]) => only(isIn(range, destination))],
       [/^ct original ip6? daddr (\S+) /, ([range = ""]) => only(isIn(range, original))],

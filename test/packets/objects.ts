@@ -34,6 +34,8 @@ export const serving = inCondition({ ready: false, serving: true, terminating: f
 export interface SliceOptions {
   /** The source cluster; that of the first endpoint by default, none if null. */
   readonly cluster?: string | null;
+  /** The node's name; that of each pod by default, none if null. */
+  readonly node?: string | null;
   /** The region label; that of the cluster by default, none if null. */
   readonly region?: string | null;
   readonly family?: Family;
@@ -65,7 +67,7 @@ export function slice(
     return {
       addresses: [addressAt(pod, family)],
       conditions,
-      nodeName: node.name,
+      nodeName: options.node === undefined ? node.name : (options.node ?? undefined),
       zone: ZONES[`${node.cluster}/${node.name}`],
     };
   });

@@ -3,6 +3,7 @@ import { type Match, type Negatable, type Rule, STATISTIC_ONE } from "../doubles
 import type { Policy, Table } from "../doubles/iptables/table.ts";
 import { address } from "../generators/facts.ts";
 import { andDraw } from "./chance.ts";
+import { hasBits } from "./has-bits.ts";
 import type { Journey } from "./packet.ts";
 
 /** The verdict of a hook of one table: after `ACCEPT` the next hook is evaluated. */
@@ -144,5 +145,8 @@ function askConntrack(match: Match & { match: "conntrack" }, journey: Journey): 
 }
 
 function inRange(side: Negatable | undefined, one: Journey["source"]): boolean {
-  return side === undefined || contains(side.range, one) !== side.negated;
+  if (side === undefined) return true;
+  const { range } = side;
+  const isIn = "mask" in range ? hasBits(one, range.mask, range.bits) : contains(range, one);
+  return isIn !== side.negated;
 }

@@ -42,6 +42,7 @@ export class ReconcilerStage {
     desired: desiredOf(this.wanted, this.silent, this.refused),
     limits: async () => this.limits,
     follower: {
+      found: () => undefined,
       proposed: (key, services) => this.followed.push(`${key} ${services.length}`),
       accepted: (complete) => this.followed.push(complete ? "accepted all" : "accepted"),
       failed: () => this.followed.push("failed"),

@@ -134,7 +134,6 @@ function shownIpvs(
     vips: wanted(vips),
     served: sets.served,
     explicit: wanted(sets.explicit),
-    hairpins: sets.hairpins,
     rules,
   };
 }

@@ -9,7 +9,9 @@ export const OWN = "CSP-";
 export const EXPLICIT = "CSP-EXPLICIT";
 /** nat: masquerades some connections after our DNAT. */
 export const MASQUERADE = "CSP-MASQUERADE";
-/** nat: the same for explicit VIPs, when there are too many for a jump each. */
+/** nat: masquerades connections of endpoints to themselves. */
+export const HAIRPIN = "CSP-HAIRPIN";
+/** nat: as `MASQUERADE` for explicit VIPs, when there are too many for a jump each. */
 export const MASQUERADE_EXPLICIT = "CSP-MASQ-EXPLICIT";
 /** filter: rejects packets that are still addressed to a VIP after DNAT. */
 export const GUARD = "CSP-GUARD";

@@ -8,8 +8,6 @@ import { host } from "./rule.ts";
 export interface TreeStyle {
   /** The chain of the root. */
   readonly root: string;
-  /** How the root continues in a child; the default is `-g`. With `-j`, rules after those of the tree are evaluated, too. */
-  readonly rootTo?: "-j";
   /** Distinguishes the chains of this tree from those of another in the same table. */
   readonly infix: string;
   /** The match of a range or of a single address, as iptables-save prints it. */
@@ -31,11 +29,10 @@ export function renderNode(
   family: Family,
 ): readonly string[] | undefined {
   const name = treeChain(prefix, style, family);
-  const to = prefix === "" ? (style.rootTo ?? "-g") : "-g";
   const rulesOf = (part: Part): readonly string[] => {
     if (part.kind === "vip") return style.entries(part.vip);
     const range = rangeOf(part.prefix, family);
-    return [`${style.match(range)} ${to} ${treeChain(part.prefix, style, family)}`];
+    return [`${style.match(range)} -g ${treeChain(part.prefix, style, family)}`];
   };
   return tree
     .node(prefix)

@@ -30,7 +30,6 @@ function large(i: number): readonly [ObjectKey, VirtualService[]] {
   const endpoints = Array.from({ length: 20 }, (_, k) => ({
     address: `10.${i >> 8}.${i & 255}.${k}`,
     port: 8080,
-    maybeHere: false,
   }));
   const vips = [`241.0.${i >> 8}.${i & 255}`];
   return [

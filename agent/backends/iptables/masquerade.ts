@@ -1,19 +1,16 @@
 import type { Family } from "../../../api/address.ts";
 import type { MasqueradePolicy } from "../backend.ts";
-import { MASQUERADE } from "./chain-name.ts";
+import { HAIRPIN, MASQUERADE } from "./chain-name.ts";
+import type { Chain } from "./render.ts";
 import { comment } from "./rule.ts";
 
 /**
  * The rules for the first packet of each DNATed connection. Connections of endpoints to themselves are masqueraded in every
- * mode, because replies would bypass NAT: `hairpins` are these rules, or lead to them. The rules match conntrack state, because
- * other programs use packet marks (Kubernetes 0x4000, Calico 0xffff0000, Cilium 0x0f00).
+ * mode, because replies would bypass NAT. The rules match conntrack state, because other programs use packet marks (Kubernetes
+ * 0x4000, Calico 0xffff0000, Cilium 0x0f00).
  */
-export function renderMasquerade(
-  hairpins: readonly string[],
-  policy: MasqueradePolicy,
-  family: Family,
-): readonly string[] {
-  const rules: string[] = [];
+export function renderMasquerade(policy: MasqueradePolicy, family: Family): Chain {
+  const rules = [`${comment("hairpin")} -j ${HAIRPIN}`];
   const pods = policy.podCidrs.filter((cidr) => cidr.family === family);
   const all = (text: string) => `${comment(text)} -j MASQUERADE --random-fully`;
   const unless = (side: "-s" | "-d", text: string) => [
@@ -23,5 +20,5 @@ export function renderMasquerade(
   if (policy.mode === "off-cluster") rules.push(...unless("-s", "masquerade off-cluster"));
   if (policy.mode === "remote") rules.push(...unless("-d", "masquerade remote"));
   if (policy.mode === "all") rules.push(all("masquerade all"));
-  return [...hairpins, ...rules.map((rule) => `-A ${MASQUERADE} ${rule}`)];
+  return { name: MASQUERADE, rules: rules.map((rule) => `-A ${MASQUERADE} ${rule}`) };
 }

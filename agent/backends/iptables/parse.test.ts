@@ -55,25 +55,25 @@ COMMIT
   });
 });
 
-test("reads the import of each VIP from the rules for it", () => {
-  const state: KernelState = { chains: new Map(), vips: new Map(), jumps: [] };
+test("reads the import of each VIP and port from the rules for it", () => {
+  const state: KernelState = { chains: new Map(), entries: new Map(), jumps: [] };
   const parser = new SaveParser("nat", state);
   for (const rule of [
     '-A CSP-241.0.0.0/8 -d 241.0.0.10/32 -p tcp -m tcp --dport 80 -m comment --comment "demo/serve:http" -g CSP-SVC-A',
     '-A CSP-EXPLICIT -d 1.2.3.4/32 -p udp -m udp --dport 53 -m comment --comment "demo/dns:dns no-endpoint" -j RETURN',
     "-A CSP-fd00:241../108 -d fd00:241::7/128 -p tcp -m tcp --dport 80 -m comment --comment demo/six:80 -g CSP-SVC-B",
-    "-A CSP-MASQUERADE -s 10.1.0.7/32 -d 10.1.0.7/32 -m comment --comment hairpin -j MASQUERADE --random-fully",
+    "-A CSP-HAIRPIN -s 0.0.0.0/0.0.0.1 -d 0.0.0.1/0.0.0.1 -j RETURN",
     '-A CSP-SVC-A -p tcp -m comment --comment "demo/serve:http local c1" -j DNAT --to-destination 10.1.0.7:80',
   ]) {
     parser.line(rule);
   }
   parser.end();
   assert.deepEqual(
-    [...(state.vips ?? [])],
+    [...(state.entries ?? [])],
     [
-      ["241.0.0.10", "demo/serve"],
-      ["1.2.3.4", "demo/dns"],
-      ["fd00:241::7", "demo/six"],
+      ["f100000a TCP 80", "demo/serve"],
+      ["01020304 UDP 53", "demo/dns"],
+      ["fd000241000000000000000000000007 TCP 80", "demo/six"],
     ],
   );
 });

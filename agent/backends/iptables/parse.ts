@@ -1,10 +1,13 @@
+import { isAddress, parseAddress } from "../../../api/address.ts";
 import { type ObjectKey, objectKey } from "../../../api/names.ts";
-import { OWN } from "./chain-name.ts";
+import { HAIRPIN, OWN } from "./chain-name.ts";
 import { type ChainKey, digestOf, type KernelState, type Table } from "./state.ts";
 
+const HAIRPINS: ChainKey = `nat ${HAIRPIN}`;
 const NO_RULES = digestOf([]);
-/** A rule for a VIP, with the import in its comment. */
-const ENTRY = /^-A \S+ -d ([^ /]+)\/\S+ .*--comment "?([^ :/"]+)\/([^ :/"]+):/;
+/** A rule for a VIP and port, with the import in its comment. */
+const ENTRY =
+  /^-A \S+ -d ([^ /]+)\/\S+ -p (\w+) .*--dport (\d+) .*--comment "?([^ :/"]+)\/([^ :/"]+):/;
 const LEADS_TO_OURS = new RegExp(` -[jg] ${OWN}`);
 
 /**
@@ -33,17 +36,19 @@ export class SaveParser {
       const chain: ChainKey = `${this.#table} ${text.slice(3, text.indexOf(" ", 3))}`;
       if (chain !== this.#chain) this.end();
       this.#chain = chain;
-      this.#rules.push(text);
-      if (this.#state.vips !== undefined) this.#addVip(text, this.#state.vips);
+      this.#rules.push(chain === HAIRPINS ? withHexadecimal(text) : text);
+      if (this.#state.entries !== undefined) this.#addEntry(text, this.#state.entries);
     } else if (text.startsWith("-A ") && leadsToOurs(text)) {
       this.#state.jumps = [...this.#state.jumps, `${this.#table} ${text.slice(3)}`];
     }
   }
 
-  #addVip(rule: string, vips: Map<string, ObjectKey>): void {
-    const [, vip, namespace, name] = (this.#table === "nat" && ENTRY.exec(rule)) || [];
-    if (vip === undefined || namespace === undefined || name === undefined) return;
-    vips.set(vip, objectKey(namespace, name));
+  #addEntry(rule: string, entries: Map<string, ObjectKey>): void {
+    const [, vip = "", protocol = "", port, namespace, name] =
+      (this.#table === "nat" && ENTRY.exec(rule)) || [];
+    const address = parseAddress(vip);
+    if (!isAddress(address) || namespace === undefined || name === undefined) return;
+    entries.set(`${address.hex} ${protocol.toUpperCase()} ${port}`, objectKey(namespace, name));
   }
 
   /** Ends the present chain; also called after the last line. */
@@ -52,6 +57,14 @@ export class SaveParser {
     if (chains.has(this.#chain)) chains.set(this.#chain, digestOf(this.#rules));
     this.#rules = [];
   }
+}
+
+/** Masks as `::1:0`: so musl prints them, and `Address.text` has them; the GNU C library prints `::0.1.0.0`. */
+function withHexadecimal(rule: string): string {
+  return rule.replace(/::(\d+)\.(\d+)\.0\.0/g, (_, high: string, low: string) => {
+    const group = Number(high) * 256 + Number(low);
+    return `::${group.toString(16)}:0`;
+  });
 }
 
 /**

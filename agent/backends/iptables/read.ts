@@ -16,14 +16,14 @@ const BUILT_IN = {
 
 /**
  * Reads back everything of ours with iptables-save. Rejects as `saveLines` does, and with CSP_TABLE_UNREADABLE if a table holds
- * rules that iptables cannot express: treated as empty, it would get duplicate jumps. `vips`: where the import of each VIP is added.
+ * rules that iptables cannot express: treated as empty, it would get duplicate jumps. `entries`: where the import of each VIP and port is added.
  */
 export async function readBack(
   { list, save }: Pick<Tools, "list" | "save">,
   stop?: AbortSignal,
-  vips?: Map<string, ObjectKey>,
+  entries?: Map<string, ObjectKey>,
 ): Promise<Found> {
-  const state: KernelState = { chains: new Map(), jumps: [], ...(vips && { vips }) };
+  const state: KernelState = { chains: new Map(), jumps: [], ...(entries && { entries }) };
   const bases = new Map(BASES.map((key): [ChainKey, string[]] => [key, []]));
   for (const table of TABLES) {
     const parser = new SaveParser(table, state);

@@ -13,7 +13,6 @@ function sticky(change: Partial<VirtualService>, ...addresses: readonly string[]
   const endpoints = addresses.map((address) => ({
     address,
     port: change.port ?? 1,
-    maybeHere: false,
   }));
   return virtualService({ affinitySeconds: 60, ...change, endpoints });
 }

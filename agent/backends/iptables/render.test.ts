@@ -5,15 +5,15 @@ import { virtualService } from "../../../test/generators/services.ts";
 import { renderGuard } from "./guard.ts";
 import { baseJumps, explicitJumps, treeJumps } from "./jumps.ts";
 import { renderMasquerade } from "./masquerade.ts";
-import { guardEntry, renderEntry, renderHairpin, renderService } from "./render.ts";
+import { guardEntry, renderEntry, renderService } from "./render.ts";
 
 const CHAIN = "CSP-SVC-ZXRW4YYXZOJNWMBM";
 const LISTS = "CSP-demo.serve";
 const THREE = virtualService({
   endpoints: [
-    { address: "10.1.0.1", port: 8080, cluster: "c1", maybeHere: true },
-    { address: "10.1.0.2", port: 8080, cluster: "c1", maybeHere: false },
-    { address: "10.1.0.3", port: 9090, cluster: "c1", maybeHere: false },
+    { address: "10.1.0.1", port: 8080, cluster: "c1" },
+    { address: "10.1.0.2", port: 8080, cluster: "c1" },
+    { address: "10.1.0.3", port: 9090, cluster: "c1" },
   ],
 });
 
@@ -47,7 +47,7 @@ describe("the chain of a service", () => {
       virtualService({
         reason: "nearest-serving",
         tier: "global",
-        endpoints: [{ address: "10.2.0.1", port: 8080, maybeHere: false }],
+        endpoints: [{ address: "10.2.0.1", port: 8080 }],
       }),
       LISTS,
     ).rules;
@@ -65,7 +65,7 @@ describe("the chain of a service", () => {
       family: "IPv6",
       vips: ["fd00:241::a"],
       tier: "regional",
-      endpoints: [{ address: "fd10:2::1", port: 5353, cluster: "c2", maybeHere: false }],
+      endpoints: [{ address: "fd10:2::1", port: 5353, cluster: "c2" }],
     });
     const { name, rules } = renderService(service, LISTS);
     assert.deepEqual(rules, [
@@ -84,7 +84,7 @@ describe("the chain of a service", () => {
         importKey: `${long}/${long}`,
         portName: long,
         reason: "nearest-serving",
-        endpoints: [{ address: "10.1.0.1", port: 1, cluster: long, maybeHere: false }],
+        endpoints: [{ address: "10.1.0.1", port: 1, cluster: long }],
       }),
       LISTS,
     );
@@ -137,14 +137,8 @@ describe("the masquerade chain", () => {
   const rules = (
     mode: "none" | "off-cluster" | "remote" | "all",
     family: "IPv4" | "IPv6" = "IPv4",
-  ) =>
-    renderMasquerade(
-      [`-A CSP-MASQUERADE ${renderHairpin(family === "IPv4" ? "10.1.0.1" : "fd10::1", family)}`],
-      { mode, podCidrs },
-      family,
-    );
-  const HAIRPIN =
-    "-A CSP-MASQUERADE -s 10.1.0.1/32 -d 10.1.0.1/32 -m comment --comment hairpin -j MASQUERADE --random-fully";
+  ) => renderMasquerade({ mode, podCidrs }, family).rules;
+  const HAIRPIN = "-A CSP-MASQUERADE -m comment --comment hairpin -j CSP-HAIRPIN";
 
   test("of mode none has hairpins only", () => assert.deepEqual(rules("none"), [HAIRPIN]));
 
@@ -173,11 +167,10 @@ describe("the masquerade chain", () => {
 
   test("has ranges of its own family only", () => {
     assert.deepEqual(rules("off-cluster", "IPv6"), [
-      "-A CSP-MASQUERADE -s fd10::1/128 -d fd10::1/128 -m comment --comment hairpin -j MASQUERADE --random-fully",
+      HAIRPIN,
       '-A CSP-MASQUERADE -s fd10::/16 -m comment --comment "masquerade off-cluster" -j RETURN',
       '-A CSP-MASQUERADE -m comment --comment "masquerade off-cluster" -j MASQUERADE --random-fully',
     ]);
-    assert.match(renderHairpin("fd10::1", "IPv6"), /^-s fd10::1\/128 -d fd10::1\/128 /);
   });
 });
 

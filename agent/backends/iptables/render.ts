@@ -1,4 +1,3 @@
-import type { Family } from "../../../api/address.ts";
 import {
   type PlannedEndpoint,
   servicePortName,
@@ -77,9 +76,4 @@ function endpointComment(service: VirtualService, endpoint: PlannedEndpoint): st
   const origin = endpoint.cluster ?? "origin-unknown";
   const state = service.reason === "nearest-serving" ? " serving" : "";
   return `${servicePortName(service)} ${service.tier} ${origin}${state}`;
-}
-
-/** Masquerades connections of an endpoint to itself. */
-export function renderHairpin(address: string, family: Family): string {
-  return `-s ${host(address, family)} -d ${host(address, family)} ${comment("hairpin")} -j MASQUERADE --random-fully`;
 }

@@ -7,8 +7,9 @@ import { prefixChain, serviceChain } from "./chain-name.ts";
 import { renderNode, type TreeStyle, treeChain } from "./dispatch.ts";
 import { ExplicitVips } from "./explicit-vips.ts";
 import { renderGuard } from "./guard.ts";
-import { Hairpins } from "./hairpins.ts";
+import { renderHairpin } from "./hairpin.ts";
 import { baseJumps } from "./jumps.ts";
+import { renderMasquerade } from "./masquerade.ts";
 import { PrefixTree } from "./prefix-tree.ts";
 import { recentPrefixes } from "./recent-lists.ts";
 import { type Chain, leadOn, renderEntry, renderService } from "./render.ts";
@@ -35,8 +36,6 @@ interface ImportRules {
   readonly chains: ReadonlySet<string>;
   /** Dispatch rules by VIP (`Address.hex`). */
   readonly entries: ReadonlyMap<string, readonly string[]>;
-  /** Addresses of its endpoints that may run on this node. */
-  readonly hairpins: readonly string[];
 }
 
 /**
@@ -52,10 +51,10 @@ interface RangeTree {
 /** Characters of rules that are kept in memory until they are written. */
 const MOST_KEPT = 1_000_000;
 
-const NOTHING: ImportRules = { chains: new Set(), entries: new Map(), hairpins: [] };
+const NOTHING: ImportRules = { chains: new Set(), entries: new Map() };
 
 /**
- * The desired rules of one family. It keeps an index of the VIPs, chains and local endpoints of each import; rules are rendered
+ * The desired rules of one family. It keeps an index of the VIPs and chains of each import; rules are rendered
  * when an import changes. The same services give the same rules, whatever was set before.
  */
 export class IptablesRuleset implements Ruleset<Changes> {
@@ -68,7 +67,6 @@ export class IptablesRuleset implements Ruleset<Changes> {
   #services = new Map<ChainKey, DesiredChain>();
   /** Characters of rules in `#services`. */
   #size = 0;
-  readonly #hairpins: Hairpins;
   #lastMade:
     | { readonly again: () => unknown; readonly chains: ReadonlyMap<string, readonly string[]> }
     | undefined;
@@ -83,7 +81,6 @@ export class IptablesRuleset implements Ruleset<Changes> {
       return { range, tree: new PrefixTree(), style };
     });
     this.#explicit = new ExplicitVips(options.family, entries);
-    this.#hairpins = new Hairpins(options.family, options.masquerade);
   }
 
   set(
@@ -97,7 +94,6 @@ export class IptablesRuleset implements Ruleset<Changes> {
     const after: ImportRules = {
       chains: new Set([...chains.map((chain) => chain.name), ...keptChains]),
       entries: entriesOf(services, kept),
-      hairpins: hairpinsOf([...services, ...kept]),
     };
     if (services.length + kept.length === 0) this.#imports.delete(key);
     else this.#imports.set(key, after);
@@ -108,9 +104,6 @@ export class IptablesRuleset implements Ruleset<Changes> {
     for (const chain of chains)
       this.#services.set(`nat ${chain.name}`, this.#rulesOf(chain, again));
     this.#setEntries(key, before.entries, after.entries);
-    if (!sameTexts(before.hairpins, after.hairpins)) {
-      this.#hairpins.change(before.hairpins, after.hairpins);
-    }
   }
 
   /** Few rules are kept; of many only the digest is, if they can be rendered again. */
@@ -139,10 +132,13 @@ export class IptablesRuleset implements Ruleset<Changes> {
     this.#lastMade = undefined;
     yield* this.#takeDispatch(complete, chains);
     const explicitChanged = this.#explicit.take(complete, chains);
-    yield* this.#hairpins.take(complete, chains);
-    if (complete) put(chains, "filter", renderGuard(this.#options.family));
+    const { family, masquerade } = this.#options;
+    if (complete) {
+      put(chains, "nat", renderHairpin(family));
+      put(chains, "nat", renderMasquerade(masquerade, family));
+      put(chains, "filter", renderGuard(family));
+    }
     if (!complete && !explicitChanged) return { complete, chains };
-    const { family } = this.#options;
     const own = this.#inside.flatMap(({ range, style }) =>
       baseJumps(range.text, style.root, family),
     );
@@ -207,11 +203,6 @@ function entriesOf(
   }
   for (const rules of entries.values()) rules.sort();
   return entries;
-}
-
-function hairpinsOf(services: readonly VirtualService[]): string[] {
-  const here = services.flatMap((service) => service.endpoints.filter((e) => e.maybeHere));
-  return [...new Set(here.map((endpoint) => endpoint.address))].sort();
 }
 
 function put(chains: Map<ChainKey, DesiredChain>, table: Table, chain: Chain): void {

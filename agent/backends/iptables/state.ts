@@ -38,8 +38,8 @@ export interface Changes {
 export interface KernelState {
   /** Digests of the rules, by chain: their text would need too much memory. */
   readonly chains: Map<ChainKey, string>;
-  /** The import of each VIP, by the rules that were read back; not updated. */
-  readonly vips?: Map<string, ObjectKey>;
+  /** The import of each VIP, protocol and port (`f1000001 UDP 53`), by the rules that were read back; not updated. */
+  readonly entries?: Map<string, ObjectKey>;
   /** In the order of the kernel, with duplicates. */
   jumps: readonly Jump[];
   /** Jumps behind a rule that takes their packets, with that rule's owner. */

@@ -79,7 +79,6 @@ export function* diff(
     served,
     // A complete diff names all addresses, because another program may have deleted elements.
     explicit: changesOf(state.sets.explicit, explicit, complete),
-    hairpins: changesOf(state.sets.hairpins, changes.hairpins, complete),
   };
   const rules = marksOf(options);
   return new IpvsTransaction({
@@ -111,7 +110,7 @@ export function diffGarbage(
     changed.set(key, asDesired(now, state.sets.served.get(key)));
   }
   const none = new Map<string, boolean>();
-  const changes: Changes = { complete: false, services: changed, vips: none, hairpins: none };
+  const changes: Changes = { complete: false, services: changed, vips: none };
   const shared = state.shared && !bind;
   return finished(diff({ ...state, servers, shared }, changes, options));
 }

@@ -94,7 +94,7 @@ function sameSets({ sets: a }: KernelState, { sets: b }: KernelState): boolean {
     one.symmetricDifference(other).size === 0;
   const served = [...a.served].every(([key, text]) => b.served.get(key) === text);
   const size = a.served.size === b.served.size;
-  return served && size && alike(a.explicit, b.explicit) && alike(a.hairpins, b.hairpins);
+  return served && size && alike(a.explicit, b.explicit);
 }
 
 function compareSettings(before: KernelState, found: KernelState): Drift[] {

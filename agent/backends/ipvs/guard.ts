@@ -2,6 +2,7 @@ import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { MasqueradePolicy } from "../backend.ts";
 import type { Chain } from "../nft/chains.ts";
+import { hairpinRules } from "../nft/hairpin-rules.ts";
 import { policyRules } from "../nft/policy-rules.ts";
 import { WORDS } from "../nft/words.ts";
 
@@ -96,10 +97,11 @@ export function guardChains({
       rules: [
         ...toVips("return"),
         ...isVip(`${ip} saddr`, "masquerade fully-random"),
-        `${ip} saddr . ${ip} daddr @hairpins masquerade fully-random`,
+        "jump hairpin",
         ...policyRules(family, masquerade),
       ],
     },
+    { name: "hairpin", rules: hairpinRules(family) },
   ];
 }
 

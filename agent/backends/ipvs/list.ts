@@ -50,7 +50,6 @@ function put(sets: GuardSets, name: string, { fields, comment }: NftElement): vo
   const address = parseAddress(String(first));
   if (!isAddress(address)) return;
   if (name === "explicit") sets.explicit.add(address.hex);
-  if (name === "hairpins") sets.hairpins.add(address.hex);
   const protocol = String(second).toUpperCase();
   if (name !== "served" || !isProtocol(protocol) || typeof port !== "number") return;
   sets.served.set(serviceKey({ address: address.hex, protocol, port }), comment);

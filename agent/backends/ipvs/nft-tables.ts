@@ -33,7 +33,6 @@ export function renderTables(options: GuardOptions, sets: GuardSets): string {
   const types = {
     served: `${type} . inet_proto . inet_service`,
     explicit: type,
-    hairpins: `${type} . ${type}`,
   };
   const tables = tablesOf(family).flatMap((table) => {
     const used = table === ARP_TABLE ? { explicit: type } : types;
@@ -45,7 +44,6 @@ export function renderTables(options: GuardOptions, sets: GuardSets): string {
 /** Commands of nft that change the elements of the sets from `before` to `after`. PURE. */
 export function renderElements(family: Family, before: GuardSets, after: GuardSets): string[] {
   const text = (hex: string) => addressFromHex(hex).text;
-  const twice = (hex: string) => `${text(hex)} . ${text(hex)}`;
   const server = (key: ServiceKey) => {
     const { address, protocol, port } = serverName(key, family);
     return `${text(address)} . ${protocol.toLowerCase()} . ${port}`;
@@ -53,7 +51,6 @@ export function renderElements(family: Family, before: GuardSets, after: GuardSe
   const guard = guardTable(family);
   return [
     ...elementLines(guard, "served", before.served, after.served, server),
-    ...elementLines(guard, "hairpins", before.hairpins, after.hairpins, twice),
     ...tablesOf(family).flatMap((table) =>
       elementLines(table, "explicit", before.explicit, after.explicit, text),
     ),

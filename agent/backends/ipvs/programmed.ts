@@ -21,6 +21,7 @@ export function programmed({ servers, sets: { served } }: KernelState): Programm
       const text = holders.get(address ?? "");
       return text !== undefined && isImportKey(text) ? text : undefined;
     },
+    destinations: served.keys(),
     has: (service) => keysOf(service).some(isAdmitted),
   };
 }

@@ -34,7 +34,7 @@ const wish = fc
   .map(({ key, port, vips, endpoints, affinity, wanted }): [ObjectKey, VirtualService[]] => {
     const service = virtualService({
       ...{ importKey: key, protocol: "UDP", port, vips },
-      endpoints: endpoints.map((i) => ({ address: `10.0.0.${i}`, port, maybeHere: i === 1 })),
+      endpoints: endpoints.map((i) => ({ address: `10.0.0.${i}`, port })),
       ...(affinity !== undefined && { affinitySeconds: affinity }),
     });
     return [key, wanted ? [service] : []];

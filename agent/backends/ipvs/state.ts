@@ -56,8 +56,6 @@ export interface GuardSets {
   readonly served: Map<ServiceKey, string>;
   /** VIPs outside of the ClusterSet CIDR. */
   readonly explicit: Set<string>;
-  /** Addresses of endpoints that may run here. */
-  readonly hairpins: Set<string>;
 }
 
 /** A desired server with another program's server in its place. */
@@ -104,7 +102,7 @@ export function nothing(): KernelState {
 
 /** Sets without elements. */
 export function noSets(): GuardSets {
-  return { served: new Map(), explicit: new Set(), hairpins: new Set() };
+  return { served: new Map(), explicit: new Set() };
 }
 
 /** False for a comment of the guard's set that another program wrote. */

@@ -19,7 +19,6 @@ export interface SetChanges {
   /** The import of a virtual server; undefined for one that gets no new connections any more. */
   readonly served: ReadonlyMap<ServiceKey, string | undefined>;
   readonly explicit: ElementChanges;
-  readonly hairpins: ElementChanges;
 }
 
 /** The parts of a transaction: the changes, and the state after them. */
@@ -88,7 +87,6 @@ export class IpvsTransaction implements Transaction {
     for (const vip of leaving) state.leaving.add(vip);
     update(state.sets.served, sets.served);
     change(state.sets.explicit, sets.explicit);
-    change(state.sets.hairpins, sets.hairpins);
     state.rules = rules;
     if (isBound(rules)) state.shared = false;
     state.wrong = [];
@@ -109,10 +107,7 @@ function stepsOf({ state, options, gains, losses, vips, sets, rules }: Transacti
   const changed = [...sets.served];
   const closed = changed.flatMap(([key, to]) => (to === undefined ? [key] : []));
   const opened = changed.flatMap(([key, to]) => (to === undefined ? [] : [[key, to] as const]));
-  const known = (are: boolean) => ({
-    explicit: elementsOf(sets.explicit, are),
-    hairpins: elementsOf(sets.hairpins, are),
-  });
+  const known = (are: boolean) => ({ explicit: elementsOf(sets.explicit, are) });
   const existing = (keys: readonly ServiceKey[]) => ({ ...NONE, served: of(state, keys) });
   const same =
     rules.length === state.rules.length && rules.every((rule, i) => rule === state.rules[i]);
@@ -160,12 +155,11 @@ function of({ sets }: KernelState, keys: readonly ServiceKey[]): Map<ServiceKey,
 }
 
 /** The elements after the first step: closed servers are deleted, new addresses are added. */
-function between(before: GuardSets, { served, explicit, hairpins }: SetChanges): GuardSets {
+function between(before: GuardSets, { served, explicit }: SetChanges): GuardSets {
   const isClosed = (key: ServiceKey) => served.has(key) && served.get(key) === undefined;
   return {
     served: new Map([...before.served].filter(([key]) => !isClosed(key))),
     explicit: new Set([...before.explicit, ...elementsOf(explicit, true)]),
-    hairpins: new Set([...before.hairpins, ...elementsOf(hairpins, true)]),
   };
 }
 

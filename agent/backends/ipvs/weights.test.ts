@@ -21,7 +21,7 @@ test("weights are integers in the ratio of the shares: exact, or rounded to the 
 
 test("small integers stay small", () => {
   const endpoint = (address: string, cluster: string) => ({
-    ...{ address, cluster, port: 80, maybeHere: false },
+    ...{ address, cluster, port: 80 },
   });
   const endpoints = [
     endpoint("10.1.0.1", "c1"),

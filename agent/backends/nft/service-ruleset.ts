@@ -13,29 +13,25 @@ export interface ServiceChanges<Desired> {
   readonly services: ReadonlyMap<ServiceKey, Desired | "kept" | undefined>;
   /** By address: whether it is that of a VIP. */
   readonly vips: ReadonlyMap<string, boolean>;
-  /** By address: whether it is that of an endpoint that may run here. */
-  readonly hairpins: ReadonlyMap<string, boolean>;
 }
 
 /** The part of the ruleset that belongs to one import. */
 interface ImportPart {
   readonly services: readonly ServiceKey[];
   readonly vips: readonly string[];
-  readonly hairpins: readonly string[];
 }
 
-const NOTHING: ImportPart = { services: [], vips: [], hairpins: [] };
+const NOTHING: ImportPart = { services: [], vips: [] };
 
 /**
- * The desired services of one family, as a backend renders them when their import changes. It keeps an index of the services, VIPs and local
- * endpoints of each import. The same services give the same changes, whatever was set before.
+ * The desired services of one family, as a backend renders them when their import changes. It keeps an index of the services and VIPs of each
+ * import. The same services give the same changes, whatever was set before.
  */
 export class ServiceRuleset<Desired> implements Ruleset<ServiceChanges<Desired>> {
   readonly #render: (service: VirtualService) => Iterable<readonly [ServiceKey, Desired]>;
   readonly #imports = new Map<ObjectKey, ImportPart>();
   readonly #owners = new Map<ServiceKey, ObjectKey>();
   readonly #vips = new Claims();
-  readonly #hairpins = new Claims();
   #services = new Map<ServiceKey, Desired | "kept" | undefined>();
   #taken = false;
 
@@ -52,7 +48,6 @@ export class ServiceRuleset<Desired> implements Ruleset<ServiceChanges<Desired>>
     const after: ImportPart = {
       services: [...desired.keys(), ...keptKeys],
       vips: [...new Set(all.flatMap(({ vips }) => digitsOf(vips)))],
-      hairpins: [...new Set(all.flatMap(hairpinsOf))],
     };
     if (all.length === 0) this.#imports.delete(key);
     else this.#imports.set(key, after);
@@ -67,7 +62,6 @@ export class ServiceRuleset<Desired> implements Ruleset<ServiceChanges<Desired>>
     for (const [service, one] of desired) this.#services.set(service, one);
     for (const service of keptKeys) this.#services.set(service, "kept");
     this.#vips.change(before.vips, after.vips);
-    this.#hairpins.change(before.hairpins, after.hairpins);
   }
 
   *take(): Generator<void, ServiceChanges<Desired>> {
@@ -76,11 +70,6 @@ export class ServiceRuleset<Desired> implements Ruleset<ServiceChanges<Desired>>
     this.#taken = true;
     const services = this.#services;
     this.#services = new Map();
-    const [vips, hairpins] = [this.#vips.take(complete), this.#hairpins.take(complete)];
-    return { complete, services, vips, hairpins };
+    return { complete, services, vips: this.#vips.take(complete) };
   }
-}
-
-function hairpinsOf({ endpoints }: VirtualService): string[] {
-  return digitsOf(endpoints.filter(({ maybeHere }) => maybeHere).map(({ address }) => address));
 }

@@ -46,16 +46,8 @@ export function* diff(
   const { complete } = changes;
   const vips = new Map([...changes.vips].filter(([hex]) => !isInside(hex)));
   const explicit = changesOf(state.explicit, vips, complete);
-  const hairpins = changesOf(state.hairpins, changes.hairpins, complete);
-  const twice = (hex: string) => `${hex} ${hex}`;
-  const first = [
-    ...addresses(SETS.explicit, elementsOf(explicit, true), (hex) => hex),
-    ...addresses(SETS.hairpins, elementsOf(hairpins, true), twice),
-  ];
-  const last = [
-    ...removed(SETS.explicit, [...elementsOf(explicit, false)]),
-    ...removed(SETS.hairpins, [...elementsOf(hairpins, false)].map(twice)),
-  ];
+  const first = addresses(SETS.explicit, elementsOf(explicit, true));
+  const last = removed(SETS.explicit, [...elementsOf(explicit, false)]);
   const skeleton = yield* foundIn(options, state.rules);
   const { extra, isWhole } = skeleton;
   const added = needed.difference(extra);
@@ -77,7 +69,6 @@ export function* diff(
     groups: [first, ...groups, last].filter((group) => group.length > 0),
     services,
     explicit,
-    hairpins,
     rules:
       text === ""
         ? state.rules
@@ -134,14 +125,10 @@ function changed(
   ];
 }
 
-function addresses(
-  set: SetLayout,
-  found: Iterable<string>,
-  keyOf: (hex: string) => string,
-): ElementChange[] {
+function addresses(set: SetLayout, found: Iterable<string>): ElementChange[] {
   return added(
     set,
-    [...found].map((hex) => ({ key: keyOf(hex), value: "", comment: "" })),
+    [...found].map((hex) => ({ key: hex, value: "", comment: "" })),
   );
 }
 

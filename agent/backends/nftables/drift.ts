@@ -10,10 +10,7 @@ export function compare(before: KernelState, found: KernelState, family: Family)
   const table = `table ${tableOf(family)}`;
   if (found.rules.length === 0) return [{ reason: "table-missing", what: table }];
   const sameRules = before.rules.join("\n") === found.rules.join("\n");
-  const sameSets =
-    !found.foreign &&
-    before.explicit.symmetricDifference(found.explicit).size === 0 &&
-    before.hairpins.symmetricDifference(found.hairpins).size === 0;
+  const sameSets = !found.foreign && before.explicit.symmetricDifference(found.explicit).size === 0;
   return [
     ...(sameRules && sameSets ? [] : [{ reason: "table-changed", what: table } as const]),
     ...compareServices(before, found),

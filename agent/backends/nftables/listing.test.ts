@@ -22,7 +22,7 @@ function programmed(affinitySeconds?: number, shares?: VirtualService["shares"])
   const kernel = new ModelNftables();
   const ruleset = new NftablesRuleset();
   const endpoints = ["10.1.0.11", "10.2.0.11"].map((address, i) => ({
-    ...{ address, port: 8080, cluster: `c${i + 1}`, maybeHere: false },
+    ...{ address, port: 8080, cluster: `c${i + 1}` },
   }));
   const service = virtualService({
     ...{ importKey: "demo/serve", portName: "http", port: 80, vips: ["241.0.0.10"] },

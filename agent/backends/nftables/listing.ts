@@ -123,11 +123,6 @@ function stateWithout(listing: Listing, rules: readonly string[]): KernelState {
   state.rules = [...rules].sort();
   state.foreign = Object.values(listing).some((some) => some.includes(undefined));
   for (const one of listing.explicit) if (one) state.explicit.add(one.key);
-  for (const one of listing.hairpins) {
-    const [address = "", again] = one?.key.split(" ") ?? [];
-    if (address === again) state.hairpins.add(address);
-    else state.foreign = true;
-  }
   return state;
 }
 

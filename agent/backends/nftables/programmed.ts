@@ -25,6 +25,7 @@ export function programmed({ services }: KernelState): Programmed {
       );
       return importOf(holders.get(address) ?? "");
     },
+    destinations: services.keys(),
     has: (service) => keysOf(service).some(isForwarded),
   };
 }

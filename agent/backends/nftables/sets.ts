@@ -19,8 +19,6 @@ export const SETS = {
   choices: { name: "choices", key: [...SERVICE, "number"], value: ["number"] },
   /** VIPs outside the ClusterSet CIDR. */
   explicit: { name: "explicit", key: ["address"] },
-  /** Twice the address of an endpoint that may run here. */
-  hairpins: { name: "hairpins", key: ["address", "address"] },
 } as const satisfies Record<string, SetLayout>;
 
 /** `ip clusterset-proxy`, as nft names it. */

@@ -2,6 +2,7 @@ import type { Family } from "../../../api/address.ts";
 import type { Cidr } from "../../../api/cidr.ts";
 import type { MasqueradePolicy } from "../backend.ts";
 import type { Chain } from "../nft/chains.ts";
+import { hairpinRules } from "../nft/hairpin-rules.ts";
 import { policyRules } from "../nft/policy-rules.ts";
 import { WORDS } from "../nft/words.ts";
 
@@ -43,7 +44,6 @@ export function setTypes(family: Family): Readonly<Record<string, string>> {
     "map hashes": `type ${number} : verdict;`,
     "map timeouts": `type ${number} : verdict;`,
     "set explicit": `type ${address};`,
-    "set hairpins": `type ${address} . ${address};`,
   };
 }
 
@@ -101,12 +101,9 @@ export function skeletonChains({ family, clusterSetCidrs, masquerade }: Skeleton
     },
     {
       name: "source-nat",
-      rules: [
-        "meta priority set none",
-        `${ip} saddr . ${ip} daddr @hairpins masquerade fully-random`,
-        ...policyRules(family, masquerade),
-      ],
+      rules: ["meta priority set none", "jump hairpin", ...policyRules(family, masquerade)],
     },
+    { name: "hairpin", rules: hairpinRules(family) },
     {
       name: "guard-forward",
       hook: "filter hook forward priority -10",

@@ -41,7 +41,6 @@ export type Changes = ServiceChanges<DesiredService>;
 export interface KernelState {
   readonly services: Map<ServiceKey, KernelService>;
   readonly explicit: Set<string>;
-  readonly hairpins: Set<string>;
   /** The comments of our rules, sorted; empty if there is no table. */
   rules: readonly string[];
   /** True if a set has elements that are not of the form that we write: the table is replaced. */
@@ -53,7 +52,6 @@ export function nothing(): KernelState {
   return {
     services: new Map(),
     explicit: new Set(),
-    hairpins: new Set(),
     rules: [],
     foreign: false,
   };

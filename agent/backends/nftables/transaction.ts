@@ -22,7 +22,6 @@ export interface TransactionParts {
   /** Changed services, as they are afterwards. */
   readonly services: ReadonlyMap<ServiceKey, KernelService | undefined>;
   readonly explicit: ElementChanges;
-  readonly hairpins: ElementChanges;
   /** Sorted. */
   readonly rules: readonly string[];
   /** Extra chains that an earlier transaction has retired, and input of nft that deletes them. */
@@ -69,14 +68,13 @@ export class NftablesTransaction implements Transaction {
 
   /** Updates the cached state after the kernel has accepted the transaction. */
   settle(state: KernelState): void {
-    const { replaces, services, explicit, hairpins, rules } = this.#parts;
-    if (replaces) for (const set of [state.services, state.explicit, state.hairpins]) set.clear();
+    const { replaces, services, explicit, rules } = this.#parts;
+    if (replaces) for (const set of [state.services, state.explicit]) set.clear();
     for (const [key, service] of services) {
       if (service === undefined) state.services.delete(key);
       else state.services.set(key, service);
     }
     change(state.explicit, explicit);
-    change(state.hairpins, hairpins);
     state.rules = rules;
     state.foreign = false;
   }

@@ -29,7 +29,7 @@ test("an element with the fields of another set is reported as unknown", () => {
   const elements = [{ key: "f1000001", value: "", comment: "" }];
   const [message] = encodeChange("IPv4", "t", { kind: "add", set: SETS.explicit, elements });
   assert.ok(message);
-  assert.deepEqual(decodeElements(message.payload, "IPv4", SETS.hairpins), [undefined]);
+  assert.deepEqual(decodeElements(message.payload, "IPv4", SETS.services), [undefined]);
 });
 
 test("no bytes make the decoder throw", () =>

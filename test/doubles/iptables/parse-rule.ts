@@ -1,5 +1,5 @@
 import { Refused, UnknownGrammar } from "./faults.ts";
-import { parseRange } from "./parse-address.ts";
+import { parseMasked, parseRange } from "./parse-address.ts";
 import { parseMatch } from "./parse-match.ts";
 import { parseTarget } from "./parse-target.ts";
 import type { Place } from "./place.ts";
@@ -18,9 +18,10 @@ export function parseRule(words: Words, place: Place): Rule {
     if (option === "-s" || option === "-d") {
       const side = option === "-s" ? "source" : "destination";
       if (rule[side]) throw new Refused("syntax", `multiple ${option} flags not allowed`);
-      const range = parseRange(words.take(option), place.family);
+      const text = words.take(option);
+      const range = parseMasked(text, place.family) ?? parseRange(text, place.family);
       // The tool leaves a range that matches everything out of the rule.
-      if (range.bits > 0) rule[side] = { range, negated };
+      if ("mask" in range || range.bits > 0) rule[side] = { range, negated };
       else if (negated)
         throw new UnknownGrammar(`a rule that matches nothing: ! ${option} ${range.text}`);
       continue;

@@ -13,9 +13,16 @@ export interface Rule {
   readonly text: string;
 }
 
+/** Addresses that have these bits under a mask that is no prefix. */
+export interface Masked {
+  readonly text: string;
+  readonly mask: string;
+  readonly bits: string;
+}
+
 /** An address range, or all but it. */
 export interface Negatable {
-  readonly range: Cidr;
+  readonly range: Cidr | Masked;
   readonly negated: boolean;
 }
 

@@ -1,7 +1,8 @@
 import { MASQUERADES } from "../../../agent/backends/backend.ts";
+import { FAMILIES } from "../../../api/address.ts";
 import { importObject } from "../../generators/objects.ts";
 import { CLIENT, HOME, VIPS } from "../address-plan.ts";
-import { ready, slice } from "../objects.ts";
+import { ready, type SliceOptions, slice } from "../objects.ts";
 import { at, flow, masked, type PacketCase, packetCase, tcp } from "../packet-case.ts";
 
 const KEY = "demo/serve";
@@ -22,6 +23,15 @@ const OBJECTS = [
   EXPLICIT,
   slice("demo/explicit", [A]),
 ];
+
+/** Slices that say something else about where a pod of this node runs. */
+const PLACES: Readonly<Record<string, SliceOptions>> = {
+  "as it is": {},
+  "with another node's name": { node: "n2" },
+  "without a node": { node: null },
+  "by hand, without a cluster": { cluster: null, node: null },
+  "as another cluster's": { cluster: "c2" },
+};
 
 /** What each mode does with connections that start and end in and outside of this cluster's pods. */
 const MODES = {
@@ -54,13 +64,23 @@ export const MASQUERADE_CASES: readonly PacketCase[] = [
       { masquerade: mode },
     );
   }),
-  packetCase(
-    "a pod of unknown origin that connects to itself",
-    [importObject(KEY, [VIPS.first], HTTP), slice(KEY, [A], { cluster: null })],
-    [
-      flow(SELF, tcp(VIPS.first, 80), [masked("c1/n1/a")]),
-      flow(CLIENT, tcp(VIPS.first, 80), [at("c1/n1/a")]),
-    ],
+  ...Object.entries(PLACES).map(([place, options]) =>
+    packetCase(
+      `a pod that connects to itself, on a node without pod ranges, listed ${place}`,
+      [
+        NEAR,
+        ...FAMILIES.map((family) => slice(KEY, [A], { ...options, family })),
+        EXPLICIT,
+        slice("demo/explicit", [A], options),
+      ],
+      [VIPS.first, VIPS.six, VIPS.explicit].flatMap((vip) => [
+        flow(SELF, tcp(vip, 80), [masked("c1/n1/a")]),
+        flow(CLIENT, tcp(vip, 80), [at("c1/n1/a")]),
+        // Its address differs in the last bits only.
+        flow("c1/n1/b", tcp(vip, 80), [at("c1/n1/a")]),
+      ]),
+      { node: (home) => ({ ...home, podCidrs: [], nodePodCidrs: [] }) },
+    ),
   ),
   packetCase(
     "many explicit VIPs are masqueraded like one",
