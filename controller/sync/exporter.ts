@@ -130,8 +130,10 @@ export class Exporter {
   async #withdraw(key: ObjectKey): Promise<void> {
     const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
-    if (recorded !== undefined) await records.remove(recorded);
-    await this.#writeSlices(key, []);
+    const steps = new Steps();
+    if (recorded !== undefined) await steps.run(() => records.remove(recorded));
+    await steps.run(() => this.#writeSlices(key, []));
+    steps.end();
   }
 
   async #writeSlices(key: ObjectKey, wanted: readonly SliceFact[]): Promise<void> {

@@ -1,8 +1,8 @@
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
+import { isRejection } from "../../common/kubernetes/recovery.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
 import { isLack, rejectedClaim } from "../import/import-claims.ts";
@@ -31,8 +31,6 @@ import type { VipAddresses } from "./vip-addresses.ts";
 
 /** Milliseconds for which a write is rejected until the condition says so. */
 const REJECTED_MS = 60_000;
-/** Answers that a retry does not change, as long as nobody changes a policy, a quota or a right. */
-const REJECTIONS: readonly FaultReason[] = ["forbidden", "invalid", "refused", "not-served"];
 
 /** Dependencies of an `Importer`. */
 export interface ImporterOptions {
@@ -214,7 +212,7 @@ export class Importer {
 
   /** What to say of a fault in the condition: if it lasts. */
   #rejectionOf(key: ObjectKey, fault: unknown): Claim | undefined {
-    if (!(fault instanceof ApiFault) || !REJECTIONS.includes(fault.reason)) return undefined;
+    if (!isRejection(fault)) return undefined;
     const now = this.#options.today();
     const since = this.#rejected.get(key) ?? now;
     this.#rejected.set(key, since);

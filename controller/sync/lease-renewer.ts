@@ -1,8 +1,10 @@
 import type { Cancel, Clock } from "../../common/clock.ts";
+import { isRejection } from "../../common/kubernetes/recovery.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
 import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import { leaseTimes } from "../liveness/lease-times.ts";
 import type { Member } from "../stores/member.ts";
+import { Steps } from "./converge.ts";
 import { RegistryLease, type RegistryLeaseOptions } from "./registry-lease.ts";
 
 /** Wait after a failure, as a share of the renewal period: after two timeouts the third attempt is still in time. */
@@ -31,6 +33,8 @@ export class LeaseRenewer {
   readonly #options: LeaseRenewerOptions;
   readonly #lease: RegistryLease;
   #failures = 0;
+  /** Since when the writes fail. */
+  #failingSince: number | undefined;
   #step: LeaseStep | undefined;
   #isRegistered = false;
   #cancel: Cancel = () => undefined;
@@ -46,7 +50,7 @@ export class LeaseRenewer {
     this.#lease = new RegistryLease(options);
   }
 
-  /** True while we hold the Lease: records may be written. */
+  /** True while we hold the Lease, renewed or not: records may be written. */
   get isRegistered(): boolean {
     return this.#isRegistered;
   }
@@ -54,6 +58,12 @@ export class LeaseRenewer {
   /** True while another cluster holds the Lease. */
   get isElsewhere(): boolean {
     return this.#step !== undefined && this.#step.does !== "write";
+  }
+
+  /** For how long the Lease could not be written, in milliseconds; 0 if the last write succeeded. */
+  get failingFor(): number {
+    const now = this.#options.clock.now();
+    return this.#running ? now - (this.#failingSince ?? now) : 0;
   }
 
   start(): void {
@@ -97,10 +107,12 @@ export class LeaseRenewer {
     try {
       await this.#act(this.#decide());
       this.#failures = 0;
+      this.#failingSince = undefined;
       // A slow answer must not delay the next renewal.
       wait = Math.max(0, began + renewEvery - clock.now());
     } catch (thrown) {
       wait = renewEvery * RETRY;
+      this.#failingSince ??= began;
       events.failed(thrown, ++this.#failures);
     }
     this.#isBusy = false;
@@ -120,17 +132,24 @@ export class LeaseRenewer {
 
   async #act(step: LeaseStep): Promise<void> {
     if (step.does !== "write") this.#isRegistered = false;
-    if (step.does === "write") {
-      await this.#renew();
-      if (step.reason === "duplicate-cluster-id") await this.#lease.uncontest();
-    }
     if (step.does === "contest") await this.#lease.contest();
+    if (step.does !== "write") return;
+    const steps = new Steps();
+    const isRenewed = await steps.run(() => this.#lease.renew());
+    // A policy that rejects the renewal must not keep dead endpoints in the registry: no other cluster has taken the Lease.
+    if (isRenewed || (isOurs(step) && isRejection(steps.fault))) this.#register();
+    if (step.reason === "duplicate-cluster-id") await steps.run(() => this.#lease.uncontest());
+    steps.end();
   }
 
-  async #renew(): Promise<void> {
-    await this.#lease.renew();
+  #register(): void {
     if (this.#isRegistered || !this.#running) return;
     this.#isRegistered = true;
     this.#options.events.registered();
   }
+}
+
+/** True if the Lease that was seen has our uid. */
+function isOurs({ does, reason }: LeaseStep): boolean {
+  return does === "write" && (reason === "lease-ours" || reason === "duplicate-cluster-id");
 }

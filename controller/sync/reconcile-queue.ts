@@ -1,4 +1,4 @@
-import type { ObjectKey } from "../../api/names.ts";
+import { type ObjectKey, objectKey } from "../../api/names.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { FailoverResult } from "../failover/failover-of.ts";
@@ -77,6 +77,7 @@ export class ReconcileQueue {
     this.exportAll();
     this.importAll();
     this.failoverAll();
+    this.propertyAll();
   }
 
   /** Stops reconciling until `begin`. */
@@ -99,6 +100,13 @@ export class ReconcileQueue {
   /** Queues every Service that asks for ClusterIP failover, or has it. */
   failoverAll(): void {
     for (const key of this.#reconcilers?.failover.names() ?? []) this.dirty("failover", key);
+  }
+
+  /** Queues all ClusterProperties that may have to be written. */
+  propertyAll(): void {
+    for (const name of this.#reconcilers?.properties.names() ?? []) {
+      this.dirty("property", objectKey("", name));
+    }
   }
 
   /** Queues everything that was imported from a cluster. */

@@ -142,3 +142,33 @@ test("no IPAddress may be created: endpoints follow all the same, and VIPs stay"
   await world.pass(120_000);
   assert.ok(c2.server.objects.get("ipaddresses", String(vip)));
 });
+
+test("a record that must not be deleted: its endpoints are withdrawn all the same", async () => {
+  const { world, c1, c2 } = await three();
+  const [record] = c1.server.objects
+    .list("serviceimports")
+    .filter((one) => at(one, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined);
+  const key = `clusterset-registry-c1/${String(at(record, ["metadata", "name"]))}`;
+  c1.server.denied.set(key, `serviceimports "${key}" is forbidden: no right to delete`);
+  c1.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  assert.equal(c2.imported()[KEY], "vip 10.3.0.7");
+  c1.server.denied.clear();
+  await world.pass(10_000);
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c3" }]);
+});
+
+test("the Lease is rejected, also after a restart: endpoints follow, and the failure has an age", async () => {
+  const { world, c1, c2 } = await three();
+  c1.server.denied.set("clusterset-registry-c1/cluster", "a webhook is unavailable");
+  await c1.restart();
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  // Its Lease has expired by now.
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.8(serving) 10.3.0.7");
+  assert.ok((c1.controller?.oldestChange ?? 0) > 60_000);
+  c1.server.denied.clear();
+  await world.pass(30_000);
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
+  assert.equal(c1.controller?.oldestChange, 0);
+});
