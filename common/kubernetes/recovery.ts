@@ -12,15 +12,17 @@ export function isServerDown(reason: FaultReason): boolean {
   return SERVER_DOWN.has(reason);
 }
 
-/** Faults of a healthy server that last until somebody changes a policy, a quota, a right, or what is installed. */
+/** Faults of a healthy server that last until somebody changes a policy, a quota, a right, a namespace, or what is installed. */
 const REJECTIONS: ReadonlySet<FaultReason> = new Set([
+  "absent",
   "forbidden",
   "invalid",
+  "namespace-terminating",
   "not-served",
   "refused",
 ]);
 
-/** True for an ApiFault that a retry does not change, as long as nobody changes a policy, a quota or a right. PURE. */
+/** True for an ApiFault that a retry does not change, as long as nobody changes what causes it. PURE. */
 export function isRejection(thrown: unknown): thrown is ApiFault {
   return thrown instanceof ApiFault && REJECTIONS.has(thrown.reason);
 }
