@@ -20,6 +20,7 @@ const REJECTIONS: ReadonlySet<FaultReason> = new Set([
   "namespace-terminating",
   "not-served",
   "refused",
+  "webhook-failed",
 ]);
 
 /** True for an ApiFault that a retry does not change, as long as nobody changes what causes it. PURE. */

@@ -69,7 +69,7 @@ export class LeaderLoops {
       events: {
         registering: (step) => events.registering(step),
         failed: (...failure) => events.registeringFailed(member.namespace, ...failure),
-        elsewhere: () => {
+        waiting: () => {
           completeness.begin();
           queue.exportAll();
         },

@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from "../../common/clock.ts";
+import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { isRejection } from "../../common/kubernetes/recovery.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
 import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
@@ -21,8 +22,8 @@ export interface LeaseRenewerOptions extends RegistryLeaseOptions {
     registering(step: LeaseStep): void;
     /** A write failed; it is retried. `failures`: in a row. */
     failed(thrown: unknown, failures: number): void;
-    /** Another cluster holds the Lease: exports have to wait. */
-    elsewhere(): void;
+    /** Exports have to wait: another cluster holds the Lease, or its first write is rejected. */
+    waiting(): void;
     /** Records may be published from now on. */
     registered(): void;
   };
@@ -35,6 +36,7 @@ export class LeaseRenewer {
   #failures = 0;
   /** Since when the writes fail. */
   #failingSince: number | undefined;
+  #rejection: ApiFault | undefined;
   #step: LeaseStep | undefined;
   #isRegistered = false;
   #cancel: Cancel = () => undefined;
@@ -58,6 +60,11 @@ export class LeaseRenewer {
   /** True while another cluster holds the Lease. */
   get isElsewhere(): boolean {
     return this.#step !== undefined && this.#step.does !== "write";
+  }
+
+  /** Why we do not hold the Lease: the API server rejects it. */
+  get rejection(): ApiFault | undefined {
+    return this.#rejection;
   }
 
   /** For how long the Lease could not be written, in milliseconds; 0 if the last write succeeded. */
@@ -108,15 +115,23 @@ export class LeaseRenewer {
       await this.#act(this.#decide());
       this.#failures = 0;
       this.#failingSince = undefined;
+      this.#rejection = undefined;
       // A slow answer must not delay the next renewal.
       wait = Math.max(0, began + renewEvery - clock.now());
     } catch (thrown) {
       wait = renewEvery * RETRY;
       this.#failingSince ??= began;
+      this.#reject(thrown);
       events.failed(thrown, ++this.#failures);
     }
     this.#isBusy = false;
     if (this.#running) this.#wait(this.#isDue ? 0 : wait);
+  }
+
+  #reject(thrown: unknown): void {
+    const before = this.#rejection;
+    this.#rejection = isRejection(thrown) && !this.#isRegistered ? thrown : undefined;
+    if (before === undefined && this.#rejection !== undefined) this.#options.events.waiting();
   }
 
   #decide(): LeaseStep {
@@ -126,7 +141,7 @@ export class LeaseRenewer {
     this.#step = step;
     if (before?.reason === step.reason && before.other === step.other) return step;
     events.registering(step);
-    if (step.does !== "write") events.elsewhere();
+    if (step.does !== "write") events.waiting();
     return step;
   }
 

@@ -43,7 +43,7 @@ export interface ReconcilersOptions extends ControllerOptions {
   readonly member: Member;
   readonly before: ImportedBefore;
   readonly members: Members;
-  readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered">;
+  readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered" | "rejection">;
   readonly completeness: ExportCompleteness;
   /** True for an export that is missing, and whose absence is unconfirmed. */
   readonly isUnconfirmed: (key: ObjectKey) => boolean;
@@ -109,6 +109,7 @@ export class Reconcilers {
       member,
       records: applier(SERVICE_IMPORTS, there, member.records, () => registry()?.serviceimports),
       slices: applier(ENDPOINT_SLICES, there, member.slices, () => registry()?.endpointslices),
+      today: now,
       dirty,
       events,
     });
@@ -226,7 +227,9 @@ export class Reconcilers {
         if (isUnconfirmed(key)) return;
         if (renewer.isRegistered) {
           await completeness.publish(key, () => this.#exporter.reconcile(key));
-        } else if (renewer.isElsewhere || this.#isNew(key)) this.#exporter.postpone(key);
+        } else if (renewer.rejection !== undefined || renewer.isElsewhere || this.#isNew(key)) {
+          this.#exporter.postpone(key, renewer.rejection);
+        }
         return;
       case "import":
         return this.#importer.reconcile(key);

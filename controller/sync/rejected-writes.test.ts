@@ -187,3 +187,59 @@ test("the Lease is rejected, also after a restart: endpoints follow, and the fai
   assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
   assert.equal(c1.controller?.oldestChange, 0);
 });
+
+test("an export whose record or slices are rejected says why, in its condition and an Event, until they are not", async () => {
+  const { world, c1 } = await three();
+  let attempts = 0;
+  c1.server.admit = ({ kind }) => {
+    if (kind !== "endpointslices") return;
+    throw new Refusal(403, `endpointslices "x" is forbidden: exceeded quota: now ${++attempts}`);
+  };
+  const ready = () => c1.condition("serviceexports", KEY);
+  c1.serve(KEY, pods(1, 150));
+  await world.pass(30_000);
+  assert.match(
+    `${ready().status} ${ready().reason} ${ready().message}`,
+    /^False Failed This cluster's registry rejects it, or a part of it: refused: .*exceeded quota: now 1/,
+  );
+  const writes = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length;
+  await world.pass(120_000);
+  const more = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length - writes;
+  assert.ok(attempts > 20 && more <= 3, `${attempts} attempts, ${more} writes of the condition`);
+  const events = c1.server.objects.list("events").filter((one) => at(one, ["reason"]) === "Failed");
+  assert.equal(events.length, 1);
+  c1.server.admit = () => {};
+  await world.pass(10_000);
+  assert.equal(ready().message, "Published to this cluster's registry.");
+});
+
+test("a registry whose Lease cannot be created: exports say so, until it can", async () => {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.offer(KEY, ["10.1.0.7"]);
+  world.hub?.denied.set("clusterset-registry-c1/cluster", "no right to write Leases");
+  await world.run(10_000);
+  const { status, reason, message } = c1.condition("serviceexports", KEY);
+  assert.match(`${status} ${reason} ${message}`, /^False Failed .*forbidden: .*no right to write/);
+  world.hub?.denied.clear();
+  await world.pass(10_000);
+  assert.equal(c1.condition("serviceexports", KEY).status, "True");
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.7");
+});
+
+test("a webhook for slices that does not answer is no outage: what is gone goes, and the condition follows", async () => {
+  const { world, c1, c2, c3 } = await three();
+  c2.server.admit = ({ kind }) => {
+    if (kind === "endpointslices") {
+      throw new Refusal(500, 'Internal error occurred: failed calling webhook "x": refused');
+    }
+  };
+  c1.serve(KEY, pods(1, 150));
+  c3.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  assert.doesNotMatch(c2.imported()[KEY] ?? "", /10\.3\./);
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
+  await world.pass(80_000);
+  assert.match(readyOf(c2), /^False WriteRejected webhook-failed: .*failed calling webhook/);
+});
