@@ -91,11 +91,18 @@ export async function exportRemarks(
   return found.flat();
 }
 
+/** Conditions that report a problem, and what is not published of an export that is ready. */
 function problemsOf(context: string, object: unknown): string[] {
-  return ["Valid", "Ready", "Conflict"].flatMap((type) => {
+  const types = ["Valid", "Ready", "Conflict"];
+  const about = `ServiceExport in ${context}`;
+  if (types.every((type) => conditionOf(object, type) === undefined)) {
+    return [`${about}: Pending, it has no condition: no controller has processed it`];
+  }
+  return types.flatMap((type) => {
     const found = conditionOf(object, type);
-    const isWell = found === undefined || (found.status === "True") === (type !== "Conflict");
-    return isWell ? [] : [`ServiceExport in ${context}: ${found.reason}, ${found.message}`];
+    const isGood = found === undefined || (found.status === "True") === (type !== "Conflict");
+    const isWhole = found === undefined || !/ Left out: /.test(found.message);
+    return isGood && isWhole ? [] : [`${about}: ${found?.reason}, ${found?.message}`];
   });
 }
 

@@ -23,6 +23,7 @@ export type FaultReason = Extract<
   | "overwritten"
   | "invalid"
   | "namespace-terminating"
+  | "webhook-failed"
   | "not-leader"
 >;
 
@@ -73,6 +74,9 @@ export function retryAfterOf(header: string | undefined): number | undefined {
 const ADMISSION =
   /^admission webhook "[^"]*" denied the request|is forbidden: (exceeded quota: |ValidatingAdmissionPolicy )/;
 
+/** A webhook that does not answer: 500, although the server works (Kubernetes 1.21 to 1.36). Objects of other kinds are not affected. */
+const WEBHOOK = /failed calling webhook "|conversion webhook for .* failed/;
+
 /** The reason for a failed request about one object. `statusObject`: of the response, if it has one. PURE. */
 export function reasonOfObject(status: number, statusObject: unknown): FaultReason {
   const details = field(statusObject, "details");
@@ -80,11 +84,13 @@ export function reasonOfObject(status: number, statusObject: unknown): FaultReas
   if (status === 404 && (textField(details, "name") ?? "") !== "") return "absent";
   if (status === 409) return "write-conflict";
   if (status === 422) return "invalid";
+  const message = textField(statusObject, "message") ?? "";
+  if (status === 500 && WEBHOOK.test(message)) return "webhook-failed";
   if (status !== 403) return reasonOfStatus(status);
   const causes = field(details, "causes");
   const terminating = (cause: unknown) => textField(cause, "reason") === "NamespaceTerminating";
   if (Array.isArray(causes) && causes.some(terminating)) return "namespace-terminating";
-  return ADMISSION.test(textField(statusObject, "message") ?? "") ? "refused" : "forbidden";
+  return ADMISSION.test(message) ? "refused" : "forbidden";
 }
 
 /** The ApiFault for an error of HTTP, TLS or TCP. PURE. */

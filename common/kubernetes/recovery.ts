@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import type { FaultReason } from "./api-fault.ts";
+import { ApiFault, type FaultReason } from "./api-fault.ts";
 
 /** Milliseconds over which waiting clients are spread once a server has recovered. */
 const SPREAD_MS = 1000;
@@ -10,6 +10,22 @@ const SERVER_DOWN: ReadonlySet<FaultReason> = new Set(["unreachable", "stalled",
 /** True for a fault that means an outage. PURE. */
 export function isServerDown(reason: FaultReason): boolean {
   return SERVER_DOWN.has(reason);
+}
+
+/** Faults of a healthy server that last until somebody changes a policy, a quota, a right, a namespace, or what is installed. */
+const REJECTIONS: ReadonlySet<FaultReason> = new Set([
+  "absent",
+  "forbidden",
+  "invalid",
+  "namespace-terminating",
+  "not-served",
+  "refused",
+  "webhook-failed",
+]);
+
+/** True for an ApiFault that a retry does not change, as long as nobody changes what causes it. PURE. */
+export function isRejection(thrown: unknown): thrown is ApiFault {
+  return thrown instanceof ApiFault && REJECTIONS.has(thrown.reason);
 }
 
 /** A wait after a failure, in milliseconds. */

@@ -193,3 +193,16 @@ test("the known objects of a resource that is no longer served stay", async () =
   assert.equal(it.state, "not-served");
   assert.equal(it.believed.size, 3);
 });
+
+test("a right that is missing for long is noticed within seconds once it is granted, by a client of which few exist", async () => {
+  await using it = new ReflectorStage({ isRare: true });
+  it.server.faults.push(
+    ...Array.from({ length: 1000 }, () => ({ kind: "status", status: 403 }) as const),
+  );
+  await it.start();
+  await it.pass(300_000);
+  assert.equal(it.state, "forbidden");
+  it.server.faults.length = 0;
+  await it.pass(5000);
+  assert.equal(it.state, "watching");
+});

@@ -55,7 +55,7 @@ export class Reflector {
   constructor(options: ReflectorOptions) {
     this.#options = options;
     const { api, clock } = options;
-    this.#retryDelay = new RetryDelay(options.random);
+    this.#retryDelay = new RetryDelay(options.random, options.query.isRare);
     this.#log = new LimitedLog(options.log, clock, LOG_MS);
     api.recovery.onRestored(this, () =>
       this.#rewind("Another client found that the server was restored"),

@@ -14,6 +14,8 @@ export interface ResourceQuery {
   readonly optional?: boolean;
   /** True: relists after each lost connection. A server restored from a backup may have reached the same versions again. */
   readonly listsAfterLoss?: boolean;
+  /** True: few clients send it, so a rejected one is sent again within 5 s. Default: 30 s, as all nodes may send it. */
+  readonly isRare?: boolean;
   /** Maximum objects: if there are more, nothing is watched, and what is known stays. Default: 200,000. */
   readonly most?: number;
 }

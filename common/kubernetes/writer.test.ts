@@ -148,6 +148,12 @@ test("rejections have different reasons", async () => {
     [403, { ...about("Forbidden"), message: denied("exceeded quota: one, ...") }, "refused"],
     [403, { message: denied("ValidatingAdmissionPolicy 'a' with binding 'b' ...") }, "refused"],
     [403, { message: 'admission webhook "a.b" denied the request: no' }, "refused"],
+    [
+      500,
+      { message: 'Internal error occurred: failed calling webhook "a.b": ...' },
+      "webhook-failed",
+    ],
+    [500, { message: "Internal error occurred: etcd" }, "server-error"],
     [401, "", "unauthorized"],
     [429, "", "throttled"],
     [500, "<html>", "server-error"],

@@ -23,6 +23,7 @@ function stage(workers = 1) {
       ends.set(key, end);
       return end.promise;
     },
+    causeOf: (key) => key.slice(0, 1),
     workers,
     clock,
     random: () => 0,
@@ -47,7 +48,7 @@ function stage(workers = 1) {
     queue.add(key);
     await settle();
   };
-  return { clock, queue, begun, told, end, pass, add };
+  return { clock, queue, begun, ends, told, end, pass, add };
 }
 
 const FAULT = new Error("no");
@@ -135,6 +136,43 @@ test("a Retry-After is respected, even if the key is added before or meanwhile",
   await it.end("a", FAULT);
   await it.add("a");
   assert.deepEqual(it.begun, ["a", "a", "a"]);
+});
+
+const REJECTED = new ApiFault("refused", "exceeded quota");
+
+test("a rejected key is retried within seconds, however often it was rejected", async () => {
+  const it = stage();
+  await it.add("a");
+  for (let attempt = 1; attempt <= 20; attempt++) {
+    await it.end("a", REJECTED);
+    await it.pass(5000);
+    assert.equal(it.begun.length, attempt + 1);
+  }
+});
+
+test("many rejected keys are retried rarely, and when one that was rejected for the same cause succeeds, in turns", async () => {
+  const it = stage(1000);
+  const keys = Array.from({ length: 500 }, (_, i) => `${i < 400 ? "a" : "b"}${i}`);
+  for (const key of keys) it.queue.add(key);
+  await settle();
+  for (let round = 0; round < 12; round++) {
+    for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+    await it.pass(60_000);
+  }
+  for (const key of [...it.ends.keys()]) await it.end(key, REJECTED);
+  it.begun.length = 0;
+  await it.pass(5000);
+  assert.equal(it.begun.length, 0);
+  await it.add("a7");
+  await it.end("a7");
+  assert.equal(it.begun.length, 1 + 50);
+  assert.ok(it.begun.every((key) => key.startsWith("a")));
+  while (it.ends.size > 0) for (const key of [...it.ends.keys()]) await it.end(key);
+  assert.deepEqual(
+    it.begun.toSorted(),
+    keys.filter((key) => key.startsWith("a")).toSorted(),
+    "each once",
+  );
 });
 
 test("a key fails since it was first added, until a reconcile succeeds", async () => {

@@ -1,16 +1,17 @@
 import { type BackoffBounds, backoff, spreadRetryAfter } from "../backoff.ts";
 import type { Cancel, Clock } from "../clock.ts";
 import { ApiFault } from "../kubernetes/api-fault.ts";
+import { isRejection } from "../kubernetes/recovery.ts";
 import { FairQueue, type Waiting } from "./fair-queue.ts";
 
 /** Options of a `WorkQueue`. */
 export interface WorkQueueOptions<Key> {
   /** Reconciles a key. If it throws, the key is retried. */
   readonly reconcile: (key: Key) => Promise<void>;
+  /** What has to change before a rejected key succeeds, such as a quota: keys with the same cause are woken together. Absent: nothing is. */
+  readonly causeOf?: (key: Key, fault: ApiFault) => string;
   /** Maximum concurrent reconciles. */
   readonly workers: number;
-  /** Backoff of a failing key; 200 ms to a minute by default. */
-  readonly backoff?: BackoffBounds;
   readonly clock: Clock;
   /** A number in [0, 1). */
   readonly random: () => number;
@@ -25,15 +26,25 @@ export interface WorkQueueEvents<Key> {
   failed(key: Key, thrown: unknown, failures: number, wait: number): void;
 }
 
+/** Backoff of a failing key, in milliseconds. */
 const BACKOFF: BackoffBounds = { min: 200, max: 60_000 };
+/** Milliseconds to the next attempt of a rejected key, at most: nothing reports that a right was granted or a quota raised. */
+const REJECTED_MS = 5_000;
+/** Milliseconds by which this grows with each failing key, so that all of them together cause ten to twenty attempts a second. */
+const EACH_REJECTED_MS = 100;
+/** Keys that a success wakes at once. Each that succeeds wakes more, so a quota with room for one key costs few attempts. */
+const MOST_WOKEN = 50;
 
 /** The retry of a failing key. */
 interface Retry {
   readonly failures: number;
+  readonly source: string;
   /** Since when the key waits for a reconcile that succeeds. */
   readonly since: number;
   /** Waits for a Retry-After: `add` does not make it sooner. */
   readonly fixed: boolean;
+  /** Of a rejection, as `causeOf` returns it. */
+  readonly cause: string | undefined;
   /** Cancels the retry; safe to call once it has begun. */
   readonly cancel: Cancel;
 }
@@ -41,7 +52,8 @@ interface Retry {
 /**
  * A work queue like client-go's: keys are deduplicated, and reconciled in order, and each one at a time. Sources of keys
  * take turns (`FairQueue`). A failing key is retried
- * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`.
+ * with backoff, or immediately if it is added meanwhile, but never before a `Retry-After`. A rejected key is retried within seconds,
+ * as long as there are few, and when a key that was rejected for the same cause succeeds.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
@@ -50,6 +62,8 @@ export class WorkQueue<Key> {
   /** Keys in progress, and since when they were waiting. */
   readonly #working = new Map<Key, number>();
   readonly #retries = new Map<Key, Retry>();
+  /** Rejected keys that wait, by cause; those that failed first are in front. */
+  readonly #rejected = new Map<string, Set<Key>>();
   #pending = false;
   #stopped: (() => void) | undefined;
 
@@ -134,7 +148,9 @@ export class WorkQueue<Key> {
     const began = clock.now();
     try {
       await reconcile(key);
+      const cause = this.#forget(key);
       this.#retries.delete(key);
+      if (cause !== undefined) this.#wakeRejected(cause);
       events.done(key, began - since, clock.now() - began);
     } catch (thrown) {
       this.#fail(key, source, since, thrown);
@@ -146,21 +162,53 @@ export class WorkQueue<Key> {
   }
 
   #fail(key: Key, source: string, waiting: number, thrown: unknown): void {
-    const { backoff: bounds = BACKOFF, clock, events, random } = this.#options;
+    const { causeOf, clock, events, random } = this.#options;
     const { failures: before = 0, since = waiting } = this.#retries.get(key) ?? {};
     const failures = before + 1;
     const asked = thrown instanceof ApiFault ? thrown.retryAfter : undefined;
     const fixed = asked !== undefined;
     const least = spreadRetryAfter(asked ?? 0, random());
-    const wait = Math.max(least, backoff(failures, bounds, random()));
+    const wait = Math.max(least, backoff(failures, this.#boundsFor(thrown), random()));
+    this.#forget(key);
+    const cause = isRejection(thrown) ? causeOf?.(key, thrown) : undefined;
+    if (cause !== undefined) {
+      const keys = this.#rejected.get(cause) ?? new Set();
+      this.#rejected.set(cause, keys.add(key));
+    }
+    const retry = { failures, source, since, fixed, cause };
     const again = (): void => {
-      this.#retries.set(key, { failures, since, fixed: false, cancel: () => {} });
+      this.#retries.set(key, { ...retry, fixed: false, cancel: () => {} });
       this.add(key, source);
     };
     const cancel = this.#stopped === undefined ? clock.after(wait, again) : () => {};
-    this.#retries.set(key, { failures, since, fixed, cancel });
+    this.#retries.set(key, { ...retry, cancel });
     // The retry will process changes added meanwhile.
     if (fixed) this.#due.delete(key);
     events.failed(key, thrown, failures, wait);
+  }
+
+  #boundsFor(thrown: unknown): BackoffBounds {
+    if (!isRejection(thrown)) return BACKOFF;
+    const max = Math.max(REJECTED_MS, this.#retries.size * EACH_REJECTED_MS);
+    return { min: BACKOFF.min, max: Math.min(BACKOFF.max, max) };
+  }
+
+  /** The key is no longer rejected, as far as is known. Returns the cause. */
+  #forget(key: Key): string | undefined {
+    const cause = this.#retries.get(key)?.cause;
+    if (cause === undefined) return undefined;
+    const keys = this.#rejected.get(cause);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#rejected.delete(cause);
+    return cause;
+  }
+
+  #wakeRejected(cause: string): void {
+    const rejected = this.#rejected.get(cause) ?? new Set();
+    for (const key of [...rejected.values().take(MOST_WOKEN)]) {
+      rejected.delete(key);
+      this.add(key, this.#retries.get(key)?.source);
+    }
+    if (rejected.size === 0) this.#rejected.delete(cause);
   }
 }

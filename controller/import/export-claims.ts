@@ -3,6 +3,7 @@ import type { Reason } from "../../api/reasons.ts";
 import type { Conflict, MergedService } from "../merge/merged.ts";
 import type { Claim, Condition } from "../model/condition.ts";
 import type { ExportRecord, SliceFact } from "../model/facts.ts";
+import type { Rejected } from "./import-claims.ts";
 import { allLeftOut, type LeftOut } from "./left-out.ts";
 import { withOmissions } from "./omission-message.ts";
 import type { Outside } from "./outside.ts";
@@ -23,6 +24,8 @@ export type Publication =
 export interface ExportInput {
   readonly valid: "InvalidServiceType" | "NoService" | "Valid";
   readonly publication: Publication;
+  /** Why it is `failed`. */
+  readonly rejected?: Rejected;
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
   readonly registry: "hub" | "mesh";
@@ -104,10 +107,15 @@ function readyClaim(input: ExportInput): Claim {
     case "pending":
       return claim("False", "Pending", "Publishing to this cluster's registry.");
     case "failed":
-      return claim("False", "Failed", "This cluster's registry rejects it.");
+      return claim("False", "Failed", failedText(input.rejected));
     case "unknown":
       return claim("Unknown", "Pending", "Cannot reach this cluster's registry.");
   }
+}
+
+function failedText(rejected: Rejected | undefined): string {
+  if (rejected === undefined) return "This cluster's registry rejects it.";
+  return `This cluster's registry rejects it, or a part of it: ${rejected.reason}: ${rejected.message}`;
 }
 
 const WITHHELD = "Not published: this namespace has its share of what other clusters read.";

@@ -1,11 +1,11 @@
-import { type ObjectKey, objectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 
-/** What a reconcile does for a name: publish it, import it, write its ServiceExport's conditions, or let its Service's ClusterIP fail over. */
-export const TASK_KINDS = ["export", "import", "status", "failover"] as const;
+/** What a reconcile does for a name: publish it, import it, write its ServiceExport's conditions, let its Service's ClusterIP fail over, or write the ClusterProperty of this name. */
+export const TASK_KINDS = ["export", "import", "status", "failover", "property"] as const;
 /** One of `TASK_KINDS`. */
 export type TaskKind = (typeof TASK_KINDS)[number];
 
-/** The key of a task in the work queue. */
+/** The key of a task in the work queue. A ClusterProperty has an empty namespace. */
 export type Task = `${TaskKind} ${ObjectKey}`;
 
 /**
@@ -17,7 +17,7 @@ export type Dirty = (kind: TaskKind, key: ObjectKey, source?: string) => void;
 /** The parts of a task's key. */
 export function partsOf(task: Task): { readonly kind: TaskKind; readonly key: ObjectKey } {
   const [word, name = ""] = task.split(" ");
-  const [namespace = "", rest = ""] = name.split("/");
   const kind = TASK_KINDS.find((one) => one === word) ?? "import";
+  const { namespace, name: rest } = namesOf(name);
   return { kind, key: objectKey(namespace, rest) };
 }

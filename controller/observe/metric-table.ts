@@ -11,7 +11,7 @@ const BUCKETS = exponentialBuckets(0.001, 2, 18);
 export const HISTOGRAMS = {
   changeSeconds: {
     name: "change_duration_seconds",
-    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports), failover (slices for ClusterIPs).",
+    help: "Time from a change to the last write that follows from it, in seconds, by task: export (local cluster to its registry), import (registries to the local cluster), status (conditions of ServiceExports), failover (slices for ClusterIPs), property (ClusterProperties).",
     labelNames: ["task"],
     buckets: BUCKETS,
   },
@@ -141,7 +141,7 @@ export const GAUGES = {
   },
   oldestTask: {
     name: "oldest_task_age_seconds",
-    help: "Age of the oldest reconcile key in seconds, also of one whose writes fail; 0 if there is none.",
+    help: "Age of the oldest change that is not written, in seconds: a reconcile key, also of one whose writes fail, or the Lease of the registry; 0 if there is none.",
     labelNames: [],
   },
   heldBack: {

@@ -137,36 +137,6 @@ export class Observer {
     }
   }
 
-  /** The endpoint ranges of a peer could not be published for the agents. */
-  rangesFailed(cluster: string, thrown: unknown): void {
-    const reason = reasonOf(thrown);
-    const fields = { cluster, reason, ...hintFor(reason), error: thrown };
-    if (isUsual(reason)) this.#log.debug("Retrying to publish endpoint ranges", fields);
-    else this.#log.warn("Failed to publish endpoint ranges; agents do not check them", fields);
-  }
-
-  /** How a cluster is used could not be recorded. */
-  rotationFailed(cluster: string, thrown: unknown): void {
-    const reason = reasonOf(thrown);
-    const fields = { cluster, reason, ...hintFor(reason), error: thrown };
-    if (isUsual(reason))
-      this.#log.debug("Retrying to record whether a cluster is in rotation", fields);
-    else {
-      this.#log.warn(
-        "Failed to record whether a cluster is in rotation; a restart forgets it",
-        fields,
-      );
-    }
-  }
-
-  /** A ClusterProperty could not be created. */
-  propertyFailed(name: string, thrown: unknown): void {
-    const reason = reasonOf(thrown);
-    const fields = { property: name, reason, error: thrown };
-    if (isUsual(reason)) this.#log.debug("ClusterProperty already exists", fields);
-    else this.#log.warn("Failed to create ClusterProperty", fields);
-  }
-
   /** This replica may write from now on, or not, because of what it lacks. */
   working(isWorking: boolean, lacks: Reason | undefined): void {
     if (isWorking) this.#log.info("Caches synced; this replica reconciles");
@@ -334,7 +304,10 @@ export class Observer {
     this.#metrics.failed(kind, reason);
     const fields = { kind, key, reason, failures, wait: Math.round(wait), error: thrown };
     if (isUsual(reason)) this.#log.debug("Retrying reconcile", fields);
-    else if (isLogged(failures)) this.#write(kind, "warn", "Reconcile failed; retrying", fields);
+    else if (isLogged(failures)) {
+      const what = kind === "property" ? "Failed to write a ClusterProperty" : "Reconcile failed";
+      this.#write(kind, "warn", `${what}; retrying`, fields);
+    }
   }
 
   #write(subject: string, level: LogLevel, message: string, fields: LogFields): void {

@@ -34,8 +34,7 @@ export function pages(
       path: "/metrics",
       answer: async () => {
         expiries.report();
-        const { oldest, failingFor } = controller.queue.tasks;
-        metrics.set(view(), Math.max(oldest, failingFor) / 1000);
+        metrics.set(view(), controller.oldestChange / 1000);
         return { status: 200, type: metrics.contentType, body: await metrics.text() };
       },
     },

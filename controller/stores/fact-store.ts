@@ -152,9 +152,14 @@ export class FactStore<Fact> {
   reasonsOf(group: ObjectKey): Set<Reason> {
     const reasons = this.rejectionsOf(group);
     for (const key of this.keysOf(group)) {
-      for (const reason of this.#entries.get(key)?.reasons ?? []) reasons.add(reason);
+      for (const reason of this.reasons(key)) reasons.add(reason);
     }
     return reasons;
+  }
+
+  /** Why one object, or parts of it, are left out. */
+  reasons(key: string): readonly Reason[] {
+    return this.#entries.get(key)?.reasons ?? [];
   }
 
   /** Why objects of a group are over the quota. */

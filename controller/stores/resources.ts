@@ -21,18 +21,20 @@ import { CONTROLLERS_LEASE } from "../liveness/control-plane-contact.ts";
 import { MOST_REGISTRY_OBJECTS } from "../model/limits.ts";
 
 const NO_RECORD = `!${LABEL_RECORD}`;
+const isRare = true;
 
 /** Queries of the local cluster. */
 export const LOCAL_QUERIES = {
-  namespaces: queryOf(NAMESPACES),
-  services: queryOf(SERVICES),
+  namespaces: queryOf(NAMESPACES, { isRare }),
+  services: queryOf(SERVICES, { isRare }),
   // Slices of Services, and imported ones; records have queries of their own.
-  endpointslices: queryOf(ENDPOINT_SLICES, { labelSelector: NO_RECORD }),
-  serviceexports: queryOf(SERVICE_EXPORTS),
-  serviceimports: queryOf(SERVICE_IMPORTS, { labelSelector: NO_RECORD }),
-  clusterproperties: queryOf(CLUSTER_PROPERTIES, { optional: true }),
+  endpointslices: queryOf(ENDPOINT_SLICES, { isRare, labelSelector: NO_RECORD }),
+  serviceexports: queryOf(SERVICE_EXPORTS, { isRare }),
+  serviceimports: queryOf(SERVICE_IMPORTS, { isRare, labelSelector: NO_RECORD }),
+  clusterproperties: queryOf(CLUSTER_PROPERTIES, { isRare, optional: true }),
   // Those of VIPs; Services have theirs.
   ipaddresses: queryOf(IP_ADDRESSES, {
+    isRare,
     labelSelector: `${LABEL_ADDRESS_MANAGED_BY}=${CONTROLLER_NAME}`,
     optional: true,
   }),
@@ -58,16 +60,20 @@ export const RANGE_QUERIES = {
 
 /** Secrets of peers. */
 export function peersQuery(namespace: string): ResourceQuery {
-  return { group: "", versions: ["v1"], resource: "secrets", namespace, labelSelector: LABEL_PEER };
+  const peers = { namespace, labelSelector: LABEL_PEER, isRare };
+  return { group: "", versions: ["v1"], resource: "secrets", ...peers };
 }
 
 /** Registry namespaces of a hub. */
-export const HUB_QUERY: ResourceQuery = queryOf(NAMESPACES, { labelSelector: LABEL_REGISTRY });
+export const HUB_QUERY: ResourceQuery = queryOf(NAMESPACES, {
+  isRare,
+  labelSelector: LABEL_REGISTRY,
+});
 
 /** Queries of a registry. */
 export function registryQueries(namespace: string) {
   // Lost records would otherwise be noticed only at the next publication.
-  const which = { namespace, listsAfterLoss: true };
+  const which = { namespace, listsAfterLoss: true, isRare };
   const records = { ...which, labelSelector: LABEL_RECORD };
   const most = MOST_REGISTRY_OBJECTS;
   return {

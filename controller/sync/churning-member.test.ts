@@ -23,6 +23,7 @@ async function start() {
   const reconcilers = {
     due: () => undefined,
     failover: { concerns: () => false, names: () => [] },
+    properties: { names: () => [] },
     exported: () => [],
     exports: () => [],
     imported: () => [],

@@ -7,16 +7,19 @@ import { ControllerWorld, type MemoryCluster } from "../../test/stages/controlle
 
 const ID = "cluster.clusterset.k8s.io";
 
-test("the creation of a ClusterProperty is retried until it succeeds, and the failure is logged once", async () => {
+const FAILED = "Failed to write a ClusterProperty; retrying";
+
+test("the creation of a ClusterProperty is retried until it succeeds, and the failure is logged and has an age", async () => {
   const world = new ControllerWorld(["c1"]);
   const [c1] = world.clusters;
   c1.server.denied.set(ID, "a webhook is unavailable");
   await world.run(40_000);
   assert.equal(c1.server.objects.get("clusterproperties", ID), undefined);
-  assert.equal(c1.log.filter((line) => line.includes("Failed to create")).length, 1);
+  assert.ok(c1.log.includes(FAILED));
+  assert.ok((c1.controller?.queue.tasks.failingFor ?? 0) > 30_000);
 
   c1.server.denied.clear();
-  await world.pass(60_000);
+  await world.pass(7000);
   assert.equal(at(c1.server.objects.get("clusterproperties", ID), ["spec", "value"]), "c1");
   const { length } = c1.server.writes;
   await world.pass(120_000);
@@ -93,15 +96,14 @@ test("ranges of peers are not published as properties of this cluster", async ()
   assert.doesNotMatch(leases, /endpoint-cidrs/);
 });
 
-test("a failure to publish is logged once and retried, and nothing else waits for it", async () => {
+test("a failure to publish is logged and retried, and nothing else waits for it", async () => {
   const { world, c2, declare } = start();
   declare("10.1.0.0/16");
   c2.server.denied.set(PROPERTY, "a webhook is unavailable");
   await world.run(40_000);
   assert.equal(published(c2), undefined);
-  const failures = c2.log.filter((line) => line.includes("Failed to publish endpoint ranges"));
-  assert.equal(failures.length, 1);
+  assert.ok(c2.log.includes(FAILED));
   c2.server.denied.clear();
-  await world.pass(60_000);
+  await world.pass(7000);
   assert.equal(published(c2), "10.1.0.0/16");
 });

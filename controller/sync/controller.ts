@@ -106,6 +106,12 @@ export class Controller {
     await Promise.all([this.local.stop(), this.#before?.stop(), this.#connections.stop()]);
   }
 
+  /** Age of the oldest change that is not written, in milliseconds: in a queue, or the Lease of the registry. */
+  get oldestChange(): number {
+    const { failingFor, oldest } = this.queue.tasks;
+    return Math.max(oldest, failingFor, this.#loops?.leaseFailingFor ?? 0);
+  }
+
   #identify(): void {
     if (!this.local.informers.listed || this.permission.isEnded) return;
     this.identity.update();

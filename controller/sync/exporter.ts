@@ -4,6 +4,7 @@ import type { Reason } from "../../api/reasons.ts";
 import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { groupKey } from "../export/endpoint-groups.ts";
 import type { Publication } from "../import/export-claims.ts";
+import type { Rejected } from "../import/import-claims.ts";
 import { type Accepted, type Outside, outsideOf } from "../import/outside.ts";
 import type { SliceFact } from "../model/facts.ts";
 import type { Dirty } from "../model/task.ts";
@@ -14,11 +15,14 @@ import type { Member } from "../stores/member.ts";
 import type { Applier } from "./applier.ts";
 import { converge, isNeeded, Steps } from "./converge.ts";
 import type { LocalExports, Publishing } from "./local-exports.ts";
+import { Rejections } from "./rejections.ts";
 
 /** The result of the last export of a name. */
 export interface ExportOutcome {
   readonly valid: Publishing["valid"];
   readonly publication: Publication;
+  /** Why it is `failed`. */
+  readonly rejected?: Rejected;
   /** Reasons of parts that are not published. */
   readonly omitted: readonly Reason[];
   /** Of the published slices with endpoints, one of each family and set of ports. */
@@ -31,7 +35,7 @@ export interface ExportOutcome {
 
 /** Dependencies of an `Exporter`. */
 export interface ExporterOptions {
-  readonly own: Pick<LocalStores, "serviceSlices">;
+  readonly own: Pick<LocalStores, "exports" | "services" | "serviceSlices">;
   readonly exports: Pick<LocalExports, "publishing">;
   /** The endpoint ranges that others declare for the local cluster. */
   readonly accepted: () => Accepted;
@@ -41,6 +45,8 @@ export interface ExporterOptions {
   readonly slices: Applier;
   /** Queues `status` when an outcome has changed. */
   readonly dirty: Dirty;
+  /** Milliseconds since 1970. */
+  readonly today: () => number;
   readonly events: Pick<Observer, "problems">;
 }
 
@@ -48,9 +54,11 @@ export interface ExporterOptions {
 export class Exporter {
   readonly #options: ExporterOptions;
   readonly #outcomes = new Map<ObjectKey, ExportOutcome>();
+  readonly #rejections: Rejections;
 
   constructor(options: ExporterOptions) {
     this.#options = options;
+    this.#rejections = new Rejections(options.today);
   }
 
   /** Undefined before the first reconcile. */
@@ -65,6 +73,7 @@ export class Exporter {
     const exported = exports.publishing(key);
     if (exported === undefined) {
       events.problems(undefined, object, []);
+      this.#rejections.note(key, undefined);
       await this.#withdraw(key);
       this.#become(key, undefined);
       return;
@@ -78,8 +87,16 @@ export class Exporter {
       ...(valid === "Valid" ? overLimits(object, exported) : []),
       ...(outside === undefined ? [] : [problemOf(object, outside)]),
     ];
-    const rejected = valid === "Valid" ? own.serviceSlices.reasonsOf(key) : [];
-    const omitted = [...problems.map(({ reason }) => reason), ...rejected];
+    // Of labels and annotations, of the Service's ports, and of its slices.
+    const rejected = [
+      ...own.exports.reasons(key),
+      ...own.services.reasons(key),
+      ...own.serviceSlices.reasonsOf(key),
+    ];
+    const omitted = [
+      ...problems.map(({ reason }) => reason),
+      ...(valid === "Valid" ? rejected : []),
+    ];
     const about = {
       offered: kindsOf(slices, outside?.everywhere),
       ...(outside && { outside }),
@@ -90,25 +107,29 @@ export class Exporter {
       if (valid === "Valid" && withheld === undefined) await this.#publish(key, exported);
       else await this.#withdraw(key);
       const publication = withheld === undefined ? "published" : "withheld";
+      this.#rejections.note(key, undefined);
       this.#become(key, { valid, publication, omitted, ...about });
     } catch (thrown) {
-      this.#become(key, { valid, publication: publicationOf(thrown), omitted, ...about });
+      this.#become(key, { valid, ...this.#failure(key, thrown), omitted, ...about });
       throw thrown;
     }
   }
 
-  /** Publishes nothing, because another cluster holds the registry. The export is pending. */
-  postpone(key: ObjectKey): void {
+  /** Publishes nothing: another cluster holds the registry, and the export is pending; or the Lease is rejected because of `fault`. */
+  postpone(key: ObjectKey, fault?: ApiFault): void {
     const valid = this.#options.exports.publishing(key)?.valid;
+    const failure =
+      fault === undefined ? { publication: "pending" as const } : this.#failure(key, fault);
     if (valid === undefined) this.#become(key, undefined);
-    else
-      this.#become(key, {
-        valid,
-        publication: "pending",
-        omitted: [],
-        offered: [],
-        areRangesKnown: false,
-      });
+    else this.#become(key, { valid, ...failure, omitted: [], offered: [], areRangesKnown: false });
+  }
+
+  #failure(key: ObjectKey, thrown: unknown): Pick<ExportOutcome, "publication" | "rejected"> {
+    const publication = publicationOf(thrown);
+    const rejection = this.#rejections.note(key, thrown);
+    if (publication !== "failed" || rejection === undefined) return { publication };
+    const { reason, message } = rejection;
+    return { publication, rejected: { reason, message } };
   }
 
   async #publish(
@@ -130,8 +151,10 @@ export class Exporter {
   async #withdraw(key: ObjectKey): Promise<void> {
     const { member, records } = this.#options;
     const recorded = member.records.seen(member.recordKey(key));
-    if (recorded !== undefined) await records.remove(recorded);
-    await this.#writeSlices(key, []);
+    const steps = new Steps();
+    if (recorded !== undefined) await steps.run(() => records.remove(recorded));
+    await steps.run(() => this.#writeSlices(key, []));
+    steps.end();
   }
 
   async #writeSlices(key: ObjectKey, wanted: readonly SliceFact[]): Promise<void> {
@@ -212,10 +235,10 @@ function kindOf({ family, ports }: SliceFact): string {
 
 function textOf(outcome: ExportOutcome | undefined): string {
   if (outcome === undefined) return "";
-  const { valid, publication, omitted, offered, outside, areRangesKnown } = outcome;
+  const { valid, publication, rejected, omitted, offered, outside, areRangesKnown } = outcome;
   const { count, of, example, by, ranges } = outside ?? {};
   return JSON.stringify([
-    ...[valid, publication, omitted, offered.map(kindOf).sort()],
+    ...[valid, publication, rejected, omitted, offered.map(kindOf).sort()],
     ...[areRangesKnown, count, of, example, by, ranges],
   ]);
 }

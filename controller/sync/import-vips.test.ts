@@ -121,3 +121,20 @@ for (const seed of SEEDS) {
     assert.deepEqual(c2.sharedVips(), []);
   });
 }
+
+test("an import that waits for a VIP gets one as soon as a Node no longer has the range", async () => {
+  const { world, c1, c2 } = worldWith();
+  c2.server.objects.apply(
+    "nodes",
+    "n1",
+    { kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["241.0.0.0/16"] } },
+    "author",
+  );
+  await world.run(5000);
+  c1.offer(KEY, ["10.1.0.7"]);
+  await world.pass(60_000);
+  assert.match(readyOf(c2), /^False Pending range-exhausted: /);
+  c2.server.objects.delete("nodes", "n1");
+  await world.pass(3000);
+  assert.match(readyOf(c2), /^True Ready ClusterSetIP 241\.0\.0\.\d+\.$/);
+});

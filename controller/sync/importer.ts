@@ -1,7 +1,6 @@
 import { LABEL_SOURCE_CLUSTER } from "../../api/keys.ts";
 import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
-import { ApiFault, type FaultReason } from "../../common/kubernetes/api-fault.ts";
 import { SERVICE_IMPORTS } from "../../common/kubernetes/kinds.ts";
 import { conditionEvents } from "../import/condition-events.ts";
 import { deciderEvents } from "../import/decider-events.ts";
@@ -26,13 +25,9 @@ import type { ExportedService } from "./exported-service.ts";
 import { inParallel } from "./in-parallel.ts";
 import type { NearestEvents } from "./nearest-events.ts";
 import { OmissionReport } from "./omission-report.ts";
+import { Rejections } from "./rejections.ts";
 import type { TakenAddresses } from "./taken-addresses.ts";
 import type { VipAddresses } from "./vip-addresses.ts";
-
-/** Milliseconds for which a write is rejected until the condition says so. */
-const REJECTED_MS = 60_000;
-/** Answers that a retry does not change, as long as nobody changes a policy, a quota or a right. */
-const REJECTIONS: readonly FaultReason[] = ["forbidden", "invalid", "refused", "not-served"];
 
 /** Dependencies of an `Importer`. */
 export interface ImporterOptions {
@@ -64,11 +59,11 @@ export class Importer {
   readonly #reserving = new Set<ObjectKey>();
   /** Imports without a VIP that works. */
   readonly #waiting = new Set<ObjectKey>();
-  /** Since when something of an import is rejected. */
-  readonly #rejected = new Map<ObjectKey, number>();
+  readonly #rejections: Rejections;
 
   constructor(options: ImporterOptions) {
     this.#options = options;
+    this.#rejections = new Rejections(options.today);
     options.addresses.freed = () => {
       for (const key of this.#waiting) options.dirty("import", key);
     };
@@ -82,7 +77,7 @@ export class Importer {
     if (!own.takesObjects(namesOf(key).namespace)) {
       this.#reserve(key, []);
       this.#waiting.delete(key);
-      this.#rejected.delete(key);
+      this.#rejections.note(key, undefined);
       if (own.imports.fact(key) === undefined) await vips.release(key, []);
       this.#omissions.report(key);
       events.imported(key, undefined);
@@ -122,7 +117,7 @@ export class Importer {
     const isWritten = await this.#write(key, wanted, slices?.slices ?? [], service, isHeld, steps);
     if (isWritten && wanted?.reason !== "not-heard")
       await steps.run(() => vips.release(key, wanted?.vips ?? []));
-    if (steps.fault === undefined) this.#rejected.delete(key);
+    if (steps.fault === undefined) this.#rejections.note(key, undefined);
     steps.end();
     if (own.imports.fact(key) !== undefined) this.#reserve(key, []);
     const nearest = this.#nearestOf(service);
@@ -214,13 +209,9 @@ export class Importer {
 
   /** What to say of a fault in the condition: if it lasts. */
   #rejectionOf(key: ObjectKey, fault: unknown): Claim | undefined {
-    if (!(fault instanceof ApiFault) || !REJECTIONS.includes(fault.reason)) return undefined;
-    const now = this.#options.today();
-    const since = this.#rejected.get(key) ?? now;
-    this.#rejected.set(key, since);
-    const { imports } = this.#options.own;
-    const isNew = (imports.fact(key)?.conditions ?? []).length === 0;
-    return isNew || now - since >= REJECTED_MS ? rejectedClaim(fault) : undefined;
+    const rejection = fault === undefined ? undefined : this.#rejections.note(key, fault);
+    const isNew = (this.#options.own.imports.fact(key)?.conditions ?? []).length === 0;
+    return rejection && (isNew || rejection.isLasting) ? rejectedClaim(rejection) : undefined;
   }
 
   /** Slices of clusters that are not synced stay. */

@@ -1,9 +1,6 @@
 import type { Cidr } from "../../api/cidr.ts";
-import { rotationProperty } from "../../api/cluster-properties.ts";
-import { endpointRangesProperty, endpointRangesText } from "../../api/endpoint-ranges.ts";
 import type { Identity } from "../identity/own-identity.ts";
 import type { Accepted } from "../import/outside.ts";
-import { rotationContent } from "../model/rotation.ts";
 import { acceptedTexts } from "../registry/accepted-ranges.ts";
 import type { Member } from "../stores/member.ts";
 import type { ControllerOptions } from "./controller-options.ts";
@@ -13,8 +10,6 @@ import type { ImportedBefore } from "./imported-before.ts";
 import { LeaseRenewer } from "./lease-renewer.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 import type { Members } from "./members.ts";
-import { OwnProperties } from "./own-properties.ts";
-import { PublishedProperties } from "./published-properties.ts";
 import type { ReconcileQueue } from "./reconcile-queue.ts";
 import { Reconcilers } from "./reconcilers.ts";
 import { UnconfirmedExports } from "./unconfirmed-exports.ts";
@@ -39,56 +34,19 @@ export interface LeaderLoopsOptions extends ControllerOptions {
   readonly queue: ReconcileQueue;
 }
 
-/** What runs while this replica has the permission: Lease renewal, reconciles, and the writing of ClusterProperties. */
+/** What runs while this replica has the permission: Lease renewal and reconciles. */
 export class LeaderLoops {
   readonly #options: LeaderLoopsOptions;
   readonly #reconcilers: Reconcilers;
   readonly #renewer: LeaseRenewer;
   readonly #completeness: ExportCompleteness;
   readonly #unconfirmed: UnconfirmedExports;
-  readonly #properties: OwnProperties;
-  /** The declared endpoint ranges, for the agents. */
-  readonly #ranges: PublishedProperties;
-  /** How each cluster is used, for the next start and the other replicas. */
-  readonly #rotations: PublishedProperties;
   #isPublishing = false;
 
   constructor(options: LeaderLoopsOptions) {
     const { api, clock, config, events, local, identity, member, members } = options;
-    const { permission, queue, random, registryApi, source, today, uid } = options;
+    const { permission, queue, registryApi, source, today, uid } = options;
     this.#options = options;
-    this.#properties = new OwnProperties({
-      source,
-      writing: permission.writing(api),
-      reflector: local.informers.byResource.clusterproperties.reflector,
-      clock,
-      random,
-      events,
-    });
-    const properties = {
-      own: local.stores,
-      informer: local.informers.byResource.clusterproperties,
-      writing: permission.writing(api),
-      clock,
-      random,
-    };
-    this.#ranges = new PublishedProperties({
-      ...properties,
-      clusters: () => options.declared().keys(),
-      nameOf: endpointRangesProperty,
-      content: (cluster) => {
-        const ranges = options.declared().get(cluster);
-        return ranges && { value: endpointRangesText(ranges) };
-      },
-      failed: (cluster, thrown) => events.rangesFailed(cluster, thrown),
-    });
-    this.#rotations = new PublishedProperties({
-      ...properties,
-      clusters: () => [...members].map(({ id }) => id),
-      nameOf: rotationProperty,
-      content: (cluster) => rotationContent(members.record(cluster)),
-      failed: (cluster, thrown) => events.rotationFailed(cluster, thrown),
-    });
     const completeness = new ExportCompleteness(member.registry, clock, () =>
       this.#renewer.renewNow(),
     );
@@ -111,7 +69,7 @@ export class LeaderLoops {
       events: {
         registering: (step) => events.registering(step),
         failed: (...failure) => events.registeringFailed(member.namespace, ...failure),
-        elsewhere: () => {
+        waiting: () => {
           completeness.begin();
           queue.exportAll();
         },
@@ -141,6 +99,11 @@ export class LeaderLoops {
     });
   }
 
+  /** For how long the Lease of the registry could not be written, in milliseconds. */
+  get leaseFailingFor(): number {
+    return this.#renewer.failingFor;
+  }
+
   /** The permission was granted. */
   begin(): void {
     const { before, local, member, queue } = this.#options;
@@ -150,9 +113,6 @@ export class LeaderLoops {
     this.#reconcilers.begin();
     queue.begin(this.#reconcilers);
     this.publish();
-    this.#properties.start();
-    this.#ranges.start();
-    this.#rotations.start();
   }
 
   /** Publishes as soon as the local cluster's registry is listed; what was published is unknown before. */
@@ -169,9 +129,6 @@ export class LeaderLoops {
     this.#isPublishing = false;
     this.#options.queue.pause();
     this.#completeness.end();
-    this.#properties.stop();
-    this.#ranges.stop();
-    this.#rotations.stop();
     await Promise.all([this.#renewer.stop(), this.#unconfirmed.end()]);
   }
 
@@ -183,18 +140,17 @@ export class LeaderLoops {
   /** The local cluster's identity or properties have changed. */
   identified(): void {
     this.#renewer.renewNow();
-    this.#ranges.update();
-    this.#rotations.update();
+    this.#options.queue.propertyAll();
   }
 
   /** How a cluster is used has changed. */
   turned(): void {
-    this.#rotations.update();
+    this.#options.queue.propertyAll();
   }
 
   /** The declared endpoint ranges have changed. */
   declared(): void {
     this.#renewer.renewNow();
-    this.#ranges.update();
+    this.#options.queue.propertyAll();
   }
 }

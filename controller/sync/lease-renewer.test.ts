@@ -62,7 +62,7 @@ class Bench {
           assert.ok(thrown instanceof ApiFault);
           this.failures.push(`${thrown.reason} ${failures}`);
         },
-        elsewhere: () => undefined,
+        waiting: () => undefined,
         registered: () => void this.registered++,
       },
     });

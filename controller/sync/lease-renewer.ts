@@ -1,8 +1,11 @@
 import type { Cancel, Clock } from "../../common/clock.ts";
+import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
+import { isRejection } from "../../common/kubernetes/recovery.ts";
 import { type LeaseStep, leaseStep } from "../identity/lease-step.ts";
 import type { ClusterStatus } from "../liveness/cluster-liveness.ts";
 import { leaseTimes } from "../liveness/lease-times.ts";
 import type { Member } from "../stores/member.ts";
+import { Steps } from "./converge.ts";
 import { RegistryLease, type RegistryLeaseOptions } from "./registry-lease.ts";
 
 /** Wait after a failure, as a share of the renewal period: after two timeouts the third attempt is still in time. */
@@ -19,8 +22,8 @@ export interface LeaseRenewerOptions extends RegistryLeaseOptions {
     registering(step: LeaseStep): void;
     /** A write failed; it is retried. `failures`: in a row. */
     failed(thrown: unknown, failures: number): void;
-    /** Another cluster holds the Lease: exports have to wait. */
-    elsewhere(): void;
+    /** Exports have to wait: another cluster holds the Lease, or its first write is rejected. */
+    waiting(): void;
     /** Records may be published from now on. */
     registered(): void;
   };
@@ -31,6 +34,9 @@ export class LeaseRenewer {
   readonly #options: LeaseRenewerOptions;
   readonly #lease: RegistryLease;
   #failures = 0;
+  /** Since when the writes fail. */
+  #failingSince: number | undefined;
+  #rejection: ApiFault | undefined;
   #step: LeaseStep | undefined;
   #isRegistered = false;
   #cancel: Cancel = () => undefined;
@@ -46,7 +52,7 @@ export class LeaseRenewer {
     this.#lease = new RegistryLease(options);
   }
 
-  /** True while we hold the Lease: records may be written. */
+  /** True while we hold the Lease, renewed or not: records may be written. */
   get isRegistered(): boolean {
     return this.#isRegistered;
   }
@@ -54,6 +60,17 @@ export class LeaseRenewer {
   /** True while another cluster holds the Lease. */
   get isElsewhere(): boolean {
     return this.#step !== undefined && this.#step.does !== "write";
+  }
+
+  /** Why we do not hold the Lease: the API server rejects it. */
+  get rejection(): ApiFault | undefined {
+    return this.#rejection;
+  }
+
+  /** For how long the Lease could not be written, in milliseconds; 0 if the last write succeeded. */
+  get failingFor(): number {
+    const now = this.#options.clock.now();
+    return this.#running ? now - (this.#failingSince ?? now) : 0;
   }
 
   start(): void {
@@ -97,14 +114,24 @@ export class LeaseRenewer {
     try {
       await this.#act(this.#decide());
       this.#failures = 0;
+      this.#failingSince = undefined;
+      this.#rejection = undefined;
       // A slow answer must not delay the next renewal.
       wait = Math.max(0, began + renewEvery - clock.now());
     } catch (thrown) {
       wait = renewEvery * RETRY;
+      this.#failingSince ??= began;
+      this.#reject(thrown);
       events.failed(thrown, ++this.#failures);
     }
     this.#isBusy = false;
     if (this.#running) this.#wait(this.#isDue ? 0 : wait);
+  }
+
+  #reject(thrown: unknown): void {
+    const before = this.#rejection;
+    this.#rejection = isRejection(thrown) && !this.#isRegistered ? thrown : undefined;
+    if (before === undefined && this.#rejection !== undefined) this.#options.events.waiting();
   }
 
   #decide(): LeaseStep {
@@ -114,23 +141,30 @@ export class LeaseRenewer {
     this.#step = step;
     if (before?.reason === step.reason && before.other === step.other) return step;
     events.registering(step);
-    if (step.does !== "write") events.elsewhere();
+    if (step.does !== "write") events.waiting();
     return step;
   }
 
   async #act(step: LeaseStep): Promise<void> {
     if (step.does !== "write") this.#isRegistered = false;
-    if (step.does === "write") {
-      await this.#renew();
-      if (step.reason === "duplicate-cluster-id") await this.#lease.uncontest();
-    }
     if (step.does === "contest") await this.#lease.contest();
+    if (step.does !== "write") return;
+    const steps = new Steps();
+    const isRenewed = await steps.run(() => this.#lease.renew());
+    // A policy that rejects the renewal must not keep dead endpoints in the registry: no other cluster has taken the Lease.
+    if (isRenewed || (isOurs(step) && isRejection(steps.fault))) this.#register();
+    if (step.reason === "duplicate-cluster-id") await steps.run(() => this.#lease.uncontest());
+    steps.end();
   }
 
-  async #renew(): Promise<void> {
-    await this.#lease.renew();
+  #register(): void {
     if (this.#isRegistered || !this.#running) return;
     this.#isRegistered = true;
     this.#options.events.registered();
   }
+}
+
+/** True if the Lease that was seen has our uid. */
+function isOurs({ does, reason }: LeaseStep): boolean {
+  return does === "write" && (reason === "lease-ours" || reason === "duplicate-cluster-id");
 }

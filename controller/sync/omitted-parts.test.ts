@@ -172,3 +172,28 @@ test("an import says in its condition that slices of a peer are over the limit o
   await world.pass(40_000);
   assert.match(messageOf("api"), /^True ClusterSetIP \S+\.$/);
 });
+
+test("an export says what of its labels, annotations and ports is not published, until it is", async () => {
+  const { world, c1 } = worldWith();
+  const published = "True Published to this cluster's registry.";
+  const labels = { "app.kubernetes.io/instance": "web", team: "shop" };
+  const exported = (spec: Record<string, unknown>) =>
+    c1.apply({ kind: "ServiceExport", metadata: { namespace: "shop", name: "web" }, spec });
+  c1.serve("shop/web", addresses(1));
+  exported({ exportedLabels: labels });
+  await world.run(10_000);
+  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: reserved-key.`);
+  exported({ exportedAnnotations: { "example.com/notes": "x".repeat(40_000) } });
+  await world.pass(5000);
+  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: too-many-keys.`);
+  exported({});
+  await world.pass(5000);
+  assert.equal(readyOf(c1, "serviceexports"), published);
+  const ports = Array.from({ length: 150 }, (_, i) => ({
+    ...{ name: `p${i}`, protocol: "TCP", port: 1000 + i },
+  }));
+  const metadata = { namespace: "shop", name: "web" };
+  c1.apply({ kind: "Service", metadata, spec: { ipFamilies: ["IPv4"], ports } });
+  await world.pass(5000);
+  assert.equal(readyOf(c1, "serviceexports"), `${published} Left out: too-many-ports.`);
+});

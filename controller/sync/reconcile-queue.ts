@@ -1,5 +1,6 @@
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey, objectKey } from "../../api/names.ts";
 import { TimeSlice } from "../../common/event-loop.ts";
+import type { ApiFault } from "../../common/kubernetes/api-fault.ts";
 import { WorkQueue } from "../../common/queue/work-queue.ts";
 import type { FailoverResult } from "../failover/failover-of.ts";
 import { type Dirty, partsOf, type Task } from "../model/task.ts";
@@ -26,6 +27,7 @@ export class ReconcileQueue {
     const newQueue = () =>
       new WorkQueue<Task>({
         reconcile: (task) => this.#reconcile(task),
+        causeOf,
         workers: WORKERS,
         clock,
         random,
@@ -77,6 +79,7 @@ export class ReconcileQueue {
     this.exportAll();
     this.importAll();
     this.failoverAll();
+    this.propertyAll();
   }
 
   /** Stops reconciling until `begin`. */
@@ -101,6 +104,13 @@ export class ReconcileQueue {
     for (const key of this.#reconcilers?.failover.names() ?? []) this.dirty("failover", key);
   }
 
+  /** Queues all ClusterProperties that may have to be written. */
+  propertyAll(): void {
+    for (const name of this.#reconcilers?.properties.names() ?? []) {
+      this.dirty("property", objectKey("", name));
+    }
+  }
+
   /** Queues everything that was imported from a cluster. */
   importFrom(cluster: string): void {
     for (const key of this.#reconcilers?.importedFrom(cluster) ?? []) {
@@ -120,4 +130,11 @@ export class ReconcileQueue {
     const { kind, key } = partsOf(task);
     await this.#reconcilers?.reconcile(kind, key);
   }
+}
+
+/** A right or a CRD is missing for all names; a quota, a policy or a namespace rejects those of one namespace, or of the registry. */
+function causeOf(task: Task, { reason }: ApiFault): string {
+  const { kind, key } = partsOf(task);
+  if (reason === "forbidden" || reason === "not-served") return `${kind} ${reason}`;
+  return kind === "export" ? kind : namesOf(key).namespace;
 }

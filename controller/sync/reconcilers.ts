@@ -1,7 +1,8 @@
 import { CONTROLLER_NAME } from "../../api/keys.ts";
-import type { ObjectKey } from "../../api/names.ts";
+import { namesOf, type ObjectKey } from "../../api/names.ts";
 import type { ApiResource } from "../../common/kubernetes/api-resource.ts";
 import {
+  CLUSTER_PROPERTIES,
   ENDPOINT_SLICES,
   IP_ADDRESSES,
   SERVICE_EXPORTS,
@@ -13,6 +14,7 @@ import type { ImportFact } from "../model/facts.ts";
 import type { Dirty, TaskKind } from "../model/task.ts";
 import type { Member } from "../stores/member.ts";
 import { Applier, type ApplierOptions } from "./applier.ts";
+import { ClusterProperties } from "./cluster-properties.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import type { ExportCompleteness } from "./export-completeness.ts";
@@ -20,6 +22,7 @@ import { ExportStatus } from "./export-status.ts";
 import { exportedService } from "./exported-service.ts";
 import { Exporter, type ExporterOptions } from "./exporter.ts";
 import { Failover, type FailoverOptions } from "./failover.ts";
+import type { IdentitySource } from "./identity-source.ts";
 import type { ImportedBefore } from "./imported-before.ts";
 import { Importer } from "./importer.ts";
 import type { LeaseRenewer } from "./lease-renewer.ts";
@@ -40,11 +43,12 @@ export interface ReconcilersOptions extends ControllerOptions {
   readonly member: Member;
   readonly before: ImportedBefore;
   readonly members: Members;
-  readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered">;
+  readonly renewer: Pick<LeaseRenewer, "isElsewhere" | "isRegistered" | "rejection">;
   readonly completeness: ExportCompleteness;
   /** True for an export that is missing, and whose absence is unconfirmed. */
   readonly isUnconfirmed: (key: ObjectKey) => boolean;
   readonly permission: WritePermission;
+  readonly source: IdentitySource;
   readonly dirty: Dirty;
   /** The declared endpoint ranges of other clusters. */
   readonly declared: FailoverOptions["declared"];
@@ -60,6 +64,7 @@ export class Reconcilers {
   readonly #status: ExportStatus;
   readonly #nearest: NearestEvents;
   readonly failover: Failover;
+  readonly properties: ClusterProperties;
 
   constructor(options: ReconcilersOptions) {
     const { clock, config, dirty, events, local, member, members, today } = options;
@@ -104,6 +109,7 @@ export class Reconcilers {
       member,
       records: applier(SERVICE_IMPORTS, there, member.records, () => registry()?.serviceimports),
       slices: applier(ENDPOINT_SLICES, there, member.slices, () => registry()?.endpointslices),
+      today: now,
       dirty,
       events,
     });
@@ -194,10 +200,16 @@ export class Reconcilers {
       recorder,
       events,
     });
+    this.properties = new ClusterProperties({
+      ...options,
+      own,
+      applier: applier(CLUSTER_PROPERTIES, here, own.properties, () => informers.clusterproperties),
+    });
   }
 
   /** The permission was granted; everything is reconciled next. */
   begin(): void {
+    this.properties.begin();
     this.#nearest.forget();
     this.#exports.begin();
   }
@@ -215,7 +227,9 @@ export class Reconcilers {
         if (isUnconfirmed(key)) return;
         if (renewer.isRegistered) {
           await completeness.publish(key, () => this.#exporter.reconcile(key));
-        } else if (renewer.isElsewhere || this.#isNew(key)) this.#exporter.postpone(key);
+        } else if (renewer.rejection !== undefined || renewer.isElsewhere || this.#isNew(key)) {
+          this.#exporter.postpone(key, renewer.rejection);
+        }
         return;
       case "import":
         return this.#importer.reconcile(key);
@@ -223,6 +237,8 @@ export class Reconcilers {
         return this.#status.reconcile(key);
       case "failover":
         return this.failover.reconcile(key);
+      case "property":
+        return this.properties.reconcile(namesOf(key).name);
     }
   }
 

@@ -109,7 +109,7 @@ test("a rejection that lasts for a minute is a condition of the import, an Event
   assert.equal(events.filter((reason) => reason === "WriteRejected").length, 1);
   assert.ok((c2.controller?.queue.tasks.failingFor ?? 0) > 120_000);
   c2.server.admit = () => {};
-  await world.pass(120_000);
+  await world.pass(7000);
   assert.match(readyOf(c2), /^True Ready ClusterSetIP \S+\.$/);
   assert.equal(c2.controller?.queue.tasks.failingFor, 0);
 });
@@ -123,7 +123,7 @@ test("a new import for which no IPAddress may be created says so, and gets its V
   assert.match(`${status} ${reason} ${message}`, /^False WriteRejected forbidden: .*ipaddresses/);
   assert.doesNotMatch(c2.imported()["shop/new"] ?? "", /^vip/);
   c2.server.admit = () => {};
-  await world.pass(120_000);
+  await world.pass(7000);
   assert.equal(c2.imported()["shop/new"], "vip 10.1.0.9");
   assert.equal(c2.condition("serviceimports", "shop/new").status, "True");
 });
@@ -139,6 +139,107 @@ test("no IPAddress may be created: endpoints follow all the same, and VIPs stay"
   assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
   assert.deepEqual(at(c2.server.objects.get("serviceimports", KEY), ["spec", "ips"]), ips);
   c2.server.admit = () => {};
-  await world.pass(120_000);
+  await world.pass(7000);
   assert.ok(c2.server.objects.get("ipaddresses", String(vip)));
+});
+
+test("a quota is raised, a right is granted: what waits for it is written within seconds, in all namespaces", async () => {
+  const { world, c1, c2 } = await three();
+  const names = Array.from({ length: 40 }, (_, i) => `ns-${i}/web`);
+  refuse(c2, "serviceimports", "no right");
+  for (const key of names) {
+    for (const cluster of [c1, c2]) cluster.namespace(key.slice(0, key.indexOf("/")));
+    c1.offer(key, ["10.1.0.9"]);
+  }
+  await world.pass(300_000);
+  assert.equal(c2.imported()["ns-7/web"], undefined);
+  c2.server.admit = () => {};
+  await world.pass(7000);
+  for (const key of names) assert.match(c2.imported()[key] ?? "", / 10\.1\.0\.9$/, key);
+});
+
+test("a record that must not be deleted: its endpoints are withdrawn all the same", async () => {
+  const { world, c1, c2 } = await three();
+  const [record] = c1.server.objects
+    .list("serviceimports")
+    .filter((one) => at(one, ["metadata", "labels", "clusterset-proxy.io/record"]) !== undefined);
+  const key = `clusterset-registry-c1/${String(at(record, ["metadata", "name"]))}`;
+  c1.server.denied.set(key, `serviceimports "${key}" is forbidden: no right to delete`);
+  c1.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  assert.equal(c2.imported()[KEY], "vip 10.3.0.7");
+  c1.server.denied.clear();
+  await world.pass(10_000);
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c3" }]);
+});
+
+test("the Lease is rejected, also after a restart: endpoints follow, and the failure has an age", async () => {
+  const { world, c1, c2 } = await three();
+  c1.server.denied.set("clusterset-registry-c1/cluster", "a webhook is unavailable");
+  await c1.restart();
+  c1.serve(KEY, ["10.1.0.8"]);
+  await world.pass(90_000);
+  // Its Lease has expired by now.
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.8(serving) 10.3.0.7");
+  assert.ok((c1.controller?.oldestChange ?? 0) > 60_000);
+  c1.server.denied.clear();
+  await world.pass(30_000);
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.8 10.3.0.7");
+  assert.equal(c1.controller?.oldestChange, 0);
+});
+
+test("an export whose record or slices are rejected says why, in its condition and an Event, until they are not", async () => {
+  const { world, c1 } = await three();
+  let attempts = 0;
+  c1.server.admit = ({ kind }) => {
+    if (kind !== "endpointslices") return;
+    throw new Refusal(403, `endpointslices "x" is forbidden: exceeded quota: now ${++attempts}`);
+  };
+  const ready = () => c1.condition("serviceexports", KEY);
+  c1.serve(KEY, pods(1, 150));
+  await world.pass(30_000);
+  assert.match(
+    `${ready().status} ${ready().reason} ${ready().message}`,
+    /^False Failed This cluster's registry rejects it, or a part of it: refused: .*exceeded quota: now 1/,
+  );
+  const writes = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length;
+  await world.pass(120_000);
+  const more = c1.server.writes.filter(({ kind }) => kind === "serviceexports").length - writes;
+  assert.ok(attempts > 20 && more <= 3, `${attempts} attempts, ${more} writes of the condition`);
+  const events = c1.server.objects.list("events").filter((one) => at(one, ["reason"]) === "Failed");
+  assert.equal(events.length, 1);
+  c1.server.admit = () => {};
+  await world.pass(10_000);
+  assert.equal(ready().message, "Published to this cluster's registry.");
+});
+
+test("a registry whose Lease cannot be created: exports say so, until it can", async () => {
+  const world = ControllerWorld.withHub(["c1", "c2"]);
+  const [c1, c2] = world.clusters;
+  for (const cluster of world.clusters) cluster.namespace("shop");
+  c1.offer(KEY, ["10.1.0.7"]);
+  world.hub?.denied.set("clusterset-registry-c1/cluster", "no right to write Leases");
+  await world.run(10_000);
+  const { status, reason, message } = c1.condition("serviceexports", KEY);
+  assert.match(`${status} ${reason} ${message}`, /^False Failed .*forbidden: .*no right to write/);
+  world.hub?.denied.clear();
+  await world.pass(10_000);
+  assert.equal(c1.condition("serviceexports", KEY).status, "True");
+  assert.equal(c2.imported()[KEY], "vip 10.1.0.7");
+});
+
+test("a webhook for slices that does not answer is no outage: what is gone goes, and the condition follows", async () => {
+  const { world, c1, c2, c3 } = await three();
+  c2.server.admit = ({ kind }) => {
+    if (kind === "endpointslices") {
+      throw new Refusal(500, 'Internal error occurred: failed calling webhook "x": refused');
+    }
+  };
+  c1.serve(KEY, pods(1, 150));
+  c3.delete("ServiceExport", KEY);
+  await world.pass(10_000);
+  assert.doesNotMatch(c2.imported()[KEY] ?? "", /10\.3\./);
+  assert.deepEqual(clustersOf(c2), [{ cluster: "c1" }]);
+  await world.pass(80_000);
+  assert.match(readyOf(c2), /^False WriteRejected webhook-failed: .*failed calling webhook/);
 });

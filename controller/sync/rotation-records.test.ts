@@ -226,14 +226,13 @@ test("what is recorded is a property of no cluster, and is deleted with its clus
   assert.equal(c2.server.objects.get("clusterproperties", RECORD), undefined);
 });
 
-test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged once", async () => {
+test("a drain that cannot be recorded takes effect and ends all the same, and the failure is logged", async () => {
   const { world, c2 } = await open();
   c2.server.denied.set(RECORD, "a webhook is unavailable");
   onHub(world, drainOf(world, 5));
   await world.pass(2 * MINUTE);
   assert.deepEqual(c2.imported(), LAST);
-  const failures = c2.log.filter((line) => line.includes("Failed to record whether a cluster"));
-  assert.equal(failures.length, 1);
+  assert.ok(c2.log.includes("Failed to write a ClusterProperty; retrying"));
   onHub(world, {});
   await world.pass(2 * MINUTE);
   assert.deepEqual(c2.imported(), USED);

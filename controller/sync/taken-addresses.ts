@@ -9,7 +9,7 @@ const RESERVED = "reserved for ";
 
 /** The addresses in use, by owner: VIPs of imports, ClusterIPs of Services, and allocated VIPs that are not yet seen. */
 export class TakenAddresses {
-  /** Called when an address has no owner any more: an import may wait for a free VIP. */
+  /** Called when an address has no owner any more, or is no longer in a reserved range: an import may wait for a free VIP. */
   freed: () => void = () => undefined;
   readonly #ranges: readonly Cidr[];
   /** Owners by address. */
@@ -29,7 +29,10 @@ export class TakenAddresses {
 
   /** Sets the ranges that no VIP is allocated from. */
   reserve(others: readonly Cidr[]): void {
+    const before = this.#reserved;
     this.#reserved = reservedIn(this.#ranges, others);
+    const reserved = new Set(this.#reserved.map(({ text }) => text));
+    if (before.some(({ text }) => !reserved.has(text))) this.freed();
   }
 
   /** Sets all addresses of an owner. Invalid ones are ignored. */
