@@ -18,8 +18,8 @@ const REGIONS: Readonly<Record<string, string>> = { c1: "eu-west", c2: "eu-west"
 const RANGES = "241.0.0.0/8,fd00:241::/108";
 /** Milliseconds that a client waits for a connection. */
 const PATIENCE = 8_000 * SLOWNESS;
-/** Connections a second of a client. */
-const RATE = 100 / SLOWNESS;
+/** Connections a second of a client: several clients call at once. */
+const RATE = 50 / SLOWNESS;
 const STREAM = join(import.meta.dirname, "../conntrack/client.ts");
 /** Connections in a row that must come to a place. */
 const SETTLED = 40;
