@@ -140,8 +140,7 @@ function reaches(setting: Setting): void {
     for (const service of [WEB, PAY, MANY]) await stage.come("a", service, "c3/n1");
     await stage.come("b", PAY, "c3/n1");
     await stage.come("b", CART, "c2/n2");
-    for (const service of [WEB, PAY, MANY])
-      assert.deepEqual(await stage.finish("a", service), []);
+    for (const service of [WEB, PAY, MANY]) assert.deepEqual(await stage.finish("a", service), []);
   });
 
   test("a dead node of the own cluster is left, for the other node or, where it had all replicas, for the next tier; no connection is lost", async () => {
