@@ -19,10 +19,10 @@ const RANGES = "241.0.0.0/8,fd00:241::/108";
 /** Milliseconds that a client waits for a connection. */
 const PATIENCE = 8_000 * SLOWNESS;
 /** Connections a second of a client: several clients call at once. */
-const RATE = 50 / SLOWNESS;
+const RATE = 25 / SLOWNESS;
 const STREAM = join(import.meta.dirname, "../conntrack/client.ts");
 /** Connections in a row that must come to a place. */
-const SETTLED = 40;
+const SETTLED = 20;
 
 /** Milliseconds for an answer over UDP, which nothing repeats. */
 const DATAGRAM_PATIENCE = 1_000 * SLOWNESS;
