@@ -310,8 +310,10 @@ function isGroupSilent(tried: readonly Overdue[], context: Context): boolean {
   if (latest.some((record) => clears(record, { age: since }, context))) return false;
   const fewest = Math.min(MIN_TRIED, group.members.size);
   if (isProbed) {
-    // Each endpoint that clients call is probed: a verdict on the group is for the others.
-    if (tried.length === group.members.size) return false;
+    // Each endpoint that clients call is probed: a verdict on the group is for those that nobody calls, or whose first SYN is too young to show anything.
+    const shown = tried.filter((one) => reasonOf(one, context) === "probe-silent").length;
+    if (tried.length === group.members.size && (shown === 0 || shown === tried.length))
+      return false;
     return latest.filter(({ result }) => result === "silent").length >= fewest;
   }
   if (strangersReason(tried, context, false) !== undefined) return false;

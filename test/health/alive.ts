@@ -1,8 +1,7 @@
-import { cidr } from "../generators/facts.ts";
 import type { History } from "./history.ts";
 
 const OFTEN = "a web 0.05";
-const DECLARED = new Map(["c2", "c3"].map((id) => [id, [cidr(`10.${id.slice(1)}.0.0/16`)]]));
+const DECLARED = ["c2", "c3"];
 
 /** Nothing dies: healthy endpoints keep their clients. */
 export const ALIVE: readonly History[] = [
@@ -375,7 +374,7 @@ export const ALIVE: readonly History[] = [
   },
   ...["declared", "unknown"].map(
     (ranges): History => ({
-      node: { endpointRanges: ranges === "unknown" ? new Map() : DECLARED },
+      declares: ranges === "unknown" ? [] : DECLARED,
       name: `a tenant lists an endpoint of another one for an invented cluster, and is not admitted: it stays; ranges are ${ranges}`,
       serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c9: 0 } },
       lists: ["mallory/trap c7 web@c2"],
@@ -391,7 +390,7 @@ export const ALIVE: readonly History[] = [
     serves: { web: { c2: 1, c3: 1 }, "mallory/trap": { c7: 60, c3: 1 } },
     fact: { selectors: [] },
     lists: ["mallory/trap c7 web@c2 mallory/trap@c7"],
-    node: { endpointRanges: DECLARED },
+    declares: DECLARED,
     calls: ["c mallory/trap 0.3 40-42", "d mallory/trap 0.3 40-42"],
     drops: ["0- *>c7", "0- c>c2", "0- d>c2"],
     expect: ["39 web c2 c3", "42.5 web c2 c3", "50 web c2 c3", "60 web c2 c3"],

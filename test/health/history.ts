@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import type { TcpEndpoint } from "../../agent/health/evidence.ts";
+import { endpointName } from "../../agent/health/verdict.ts";
 import type { ImportFact, NodeFact } from "../../agent/model/facts.ts";
+import type { Family } from "../../api/address.ts";
 import { Chance } from "../generators/chance.ts";
 import { cidr } from "../generators/facts.ts";
-import { HealthWorld } from "../stages/health-world.ts";
+import { addressOf, HealthWorld, rangeOf } from "../stages/health-world.ts";
 
 /**
  * One history: what is served, which clients call, what the network drops, and what follows. Times are seconds since the start. An import `web` is
@@ -18,6 +20,8 @@ export interface History {
   /** Changes of all imports. */
   readonly fact?: Partial<Omit<ImportFact, "vips">>;
   readonly node?: Partial<NodeFact>;
+  /** Clusters that have declared their ranges; all that serve if absent. */
+  readonly declares?: readonly string[];
   /** `CLIENT IMPORT EVERY [FROM-[UNTIL]]`: a call every so many seconds. */
   readonly calls: readonly string[];
   /**
@@ -40,7 +44,9 @@ export interface History {
   readonly expect?: readonly string[];
   /** Verdicts that begin, in order: `cluster c2`, `endpoint web@c2/1`. Absent: not checked. */
   readonly verdicts?: readonly string[];
-  /** Clients whose connections may be lost after eight seconds. No other may. */
+  /** Milliseconds in which each connection is established; eight seconds if absent. */
+  readonly patience?: number;
+  /** Clients whose connections may be lost after that. No other may. */
   readonly mayLose?: readonly string[];
   /** Clients that never wait a second. */
   readonly neverWait?: readonly string[];
@@ -69,12 +75,13 @@ interface Drop {
 }
 
 /** Plays a history, and compares what happens with what is expected. */
-export async function play(history: History, seed: number): Promise<void> {
+export async function play(history: History, seed: number, family: Family): Promise<void> {
   const chance = new Chance(seed);
   const world = new HealthWorld(() => chance.next(), {
-    endpointRanges: declaredOf(history),
+    endpointRanges: declaredOf(history, family),
     ...history.node,
   });
+  world.family = family;
   world.refusing = new Set(history.refuses);
   world.ports = history.ports ?? {};
   world.roundTrip = history.roundTrip ?? 0;
@@ -126,7 +133,7 @@ export async function play(history: History, seed: number): Promise<void> {
   checkConnections(history, world, end);
   const begun = world.words.filter((word) => word.startsWith("silent"));
   if (history.verdicts !== undefined) {
-    const named = history.verdicts.map((one) => namedOf(one, addresses));
+    const named = history.verdicts.map((one) => namedOf(one, addresses, family));
     assert.deepEqual(
       begun,
       named.map((one) => `silent ${one}`),
@@ -141,18 +148,19 @@ function checkConnections(history: History, world: HealthWorld, end: number): vo
     new Set(names.map((name) => CLIENTS[name] ?? name));
   const mayLose = addressIn(history.mayLose);
   const neverWait = addressIn(history.neverWait);
+  const patience = history.patience ?? PATIENCE_MS;
   for (const { client, begun, established = Number.POSITIVE_INFINITY } of world.connections) {
     const waited = established - begun;
     const what = `${client} waited ${waited} ms from ${begun}: ${world.words.join(", ")}`;
-    if (begun <= end && !mayLose.has(client)) assert.ok(waited <= PATIENCE_MS, what);
+    if (begun <= end && !mayLose.has(client)) assert.ok(waited <= patience, what);
     if (neverWait.has(client)) assert.ok(waited < 1_000, what);
   }
 }
 
-function declaredOf({ serves }: History): NodeFact["endpointRanges"] {
-  const clusters = Object.values(serves).flatMap((one) => Object.keys(one));
-  const ids = new Set(clusters.map((place) => place.split("/")[0] ?? ""));
-  return new Map([...ids].map((id) => [id, [cidr(`10.${id.slice(1)}.0.0/16`)]]));
+function declaredOf({ serves, declares }: History, family: Family): NodeFact["endpointRanges"] {
+  const places = Object.values(serves).flatMap((one) => Object.keys(one));
+  const ids = declares ?? places.map((place) => place.split("/")[0] ?? "");
+  return new Map(ids.map((id) => [id, [cidr(rangeOf(family, id))]]));
 }
 
 function keyOf(name: string): ImportFact["key"] {
@@ -191,12 +199,17 @@ function isPlace(
 }
 
 /** `endpoint web@c2/1` as the source names it. */
-function namedOf(verdict: string, addresses: ReadonlyMap<string, readonly string[]>): string {
+function namedOf(
+  verdict: string,
+  addresses: ReadonlyMap<string, readonly string[]>,
+  family: Family,
+): string {
   const [scope, place = ""] = verdict.split(" ");
   if (scope === "cluster") return verdict;
   const { name, index } = placeOf(place);
-  if (scope === "group") return `group ${name.replace("@", " ")} IPv4 8080`;
-  return `endpoint ${addresses.get(name)?.[index - 1]}:8080`;
+  if (scope === "group") return `group ${name.replace("@", " ")} ${family} 8080`;
+  const address = addresses.get(name)?.[index - 1] ?? "";
+  return `endpoint ${endpointName({ address, port: 8080 })}`;
 }
 
 function concerns({ who }: Drop, client: string | undefined): boolean {
@@ -254,7 +267,7 @@ function roll(
 ): void {
   const [key = "", cluster = ""] = name.split("@");
   const [namespace = "", own = ""] = key.split("/");
-  const fresh = Array.from({ length: count }, (_, i) => `10.${cluster.slice(1)}.99.${i + 1}`);
+  const fresh = Array.from({ length: count }, (_, i) => addressOf(world.family, cluster, 99, i));
   addresses.set(name, fresh);
   world.list(own, cluster, fresh, namespace);
 }
@@ -263,12 +276,9 @@ function expectationOf(text: string, world: HealthWorld): Action {
   const [at, name = "", ...places] = text.split(" ");
   const run = () => {
     const [own = "", port = "0"] = name.split("#");
-    const all = world.endpointsOf(keyOf(own), Number(port));
     const counts = new Map<string, number>();
-    for (const one of all) {
-      const cluster = `c${one.split(".")[1]}`;
+    for (const cluster of world.placesOf(keyOf(own), Number(port)))
       counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
-    }
     const hasCount = places.some((place) => place.includes(":"));
     const found = [...counts].map(([id, count]) => (hasCount ? `${id}:${count}` : id));
     assert.deepEqual(found.sort(), places.sort(), `at ${at} s: ${world.words.join(", ")}`);

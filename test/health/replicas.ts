@@ -53,6 +53,15 @@ export const REPLICAS: readonly History[] = [
     seeds: [1, 2],
   },
   {
+    name: "own endpoints, all on a dead node: the second SYN of a client that calls every two seconds does not go to another one",
+    serves: { web: { "c1/n2": 2, c2: 1 } },
+    calls: ["a web 2"],
+    drops: ["10- *>web@c1"],
+    expect: ["9 web c1", "16 web c2"],
+    patience: 5_000,
+    seeds: [4, 8, 12],
+  },
+  {
     name: "a firewall refuses nodes and admits pods; the cluster dies",
     serves: { web: { c2: 2, c3: 2 } },
     refuses: ["c2"],

@@ -1,14 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { FAMILIES, type Family } from "../../api/address.ts";
 import { BACKENDS } from "../backends.ts";
 import { cutOff } from "../lab/outage.ts";
+import { SLOWNESS } from "../lab/slowness.ts";
 import { ReachStage, type Setting } from "../silence/reach-stage.ts";
 import { eventually } from "../stages/agent-process.ts";
 
 /** One tier for all clusters. */
 const ONE_TIER = { "clusterset-proxy.io/cluster-selectors": "[]" };
-const [WEB, CART] = [0, 1] as const;
+const RESET = { "clusterset-proxy.io/on-endpoint-death": "reset" };
+const ENOUGH = { "clusterset-proxy.io/min-ready": "75%" };
+/** Services by their place in the stage's list. */
+const [WEB, CART, PAY, MANY] = [0, 1, 2, 3] as const;
+/** How firewalls stop connections: without a word, or in the name of the pod. */
+const WALLS = {
+  drop: ["-j", "DROP"],
+  reject: ["-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"],
+} as const;
 /** Milliseconds until an agent has learnt whether probes are answered. */
 const CALIBRATED = 3_000;
 
@@ -18,13 +28,15 @@ async function isBlind({ agent }: ReachStage): Promise<void> {
   );
 }
 
-/** Each backend with one family, nftables with both: evidence does not depend on the backend, its rules do. */
+/** Each backend with both families. Of the two flavours of iptables, whose rules are the same, each has one. */
 const SETTINGS: readonly Setting[] = BACKENDS.flatMap((backend) =>
-  (backend.title === "nftables"
-    ? (["IPv4", "IPv6"] as const)
-    : [backend.title.includes("legacy") ? ("IPv4" as const) : ("IPv6" as const)]
-  ).map((family) => ({ backend, family })),
+  familiesOf(backend).map((family) => ({ backend, family })),
 );
+
+function familiesOf({ title }: Setting["backend"]): readonly Family[] {
+  if (title.includes("legacy")) return ["IPv4"];
+  return title.startsWith("iptables") ? ["IPv6"] : FAMILIES;
+}
 
 for (const setting of SETTINGS) {
   const { backend, family } = setting;
@@ -32,20 +44,22 @@ for (const setting of SETTINGS) {
 }
 
 function reaches(setting: Setting): void {
-  const { family } = setting;
-
-  test("two clusters: when the other one loses power, own endpoints have all connections, and none is lost", async () => {
+  test("two clusters: the other one loses power, and own endpoints have all connections; an established connection is reset once its Lease has expired, too", async () => {
     await using stage = await ReachStage.create(
       setting,
       { web: ["c1/n2", "c2/n1", "c2/n2"] },
-      ONE_TIER,
+      { web: { ...ONE_TIER, ...RESET } },
     );
     stage.call("a", WEB);
     await stage.come("a", WEB, "c1/n2", "c2/n1", "c2/n2");
+    const stream = await stage.stay("a", WEB, "c2");
     await sleep(CALIBRATED);
     await cutOff(stage.lab, "c2");
     stage.broken();
     await stage.come("a", WEB, "c1/n2");
+    assert.doesNotMatch(stream.lines.join(), /ECONNRESET/, "one witness is not enough");
+    stage.retire("c2");
+    await stream.line(/^ECONNRESET$/, 60_000 * SLOWNESS);
     assert.deepEqual(await stage.finish("a", WEB), []);
   });
 
@@ -53,7 +67,7 @@ function reaches(setting: Setting): void {
     await using stage = await ReachStage.create(
       setting,
       { web: ["c1/n2", "c2/n1", "c3/n1"] },
-      ONE_TIER,
+      { web: ONE_TIER },
     );
     stage.call("a", WEB);
     await stage.come("a", WEB, "c1/n2", "c2/n1", "c3/n1");
@@ -67,63 +81,83 @@ function reaches(setting: Setting): void {
     assert.deepEqual(await stage.finish("a", WEB), []);
   });
 
-  test("policies do not admit nodes: this is reported, and when the cluster loses power, no connection is lost", async () => {
-    await using stage = await ReachStage.create(setting, { web: ["c2/n1", "c2/n2", "c3/n1"] });
-    for (const cluster of ["c2", "c3"])
-      await stage.drop(cluster, { from: await stage.nodeAddress() });
-    stage.call("a", WEB);
-    await stage.come("a", WEB, "c2/n1", "c2/n2");
-    await isBlind(stage);
-    await cutOff(stage.lab, "c2");
-    stage.broken();
-    await stage.come("a", WEB, "c3/n1");
-    assert.deepEqual(await stage.finish("a", WEB), []);
-  });
+  for (const [verb, by] of Object.entries(WALLS)) {
+    test(`firewalls ${verb} connections of nodes: this is reported, and when a cluster's pods fall silent, no connection is lost`, async () => {
+      await using stage = await ReachStage.create(setting, { web: ["c2/n1", "c2/n2", "c3/n1"] });
+      for (const cluster of ["c2", "c3"])
+        await stage.drop(cluster, { from: await stage.nodeAddress(), by });
+      stage.call("a", WEB);
+      await stage.come("a", WEB, "c2/n1", "c2/n2");
+      await isBlind(stage);
+      // The firewalls live longer than the pods.
+      await stage.drop("c2", { from: stage.addressOf("c1/n1", "a") });
+      stage.broken();
+      await stage.come("a", WEB, "c3/n1");
+      assert.deepEqual(await stage.finish("a", WEB), []);
+    });
+  }
 
-  test("a pod that a policy does not admit moves no other pod's connections, where nodes are not admitted either", async () => {
+  test("a pod whose connections a policy drops, and then rejects, moves no other pod's connections, where nodes are not admitted either", async () => {
     await using stage = await ReachStage.create(setting, { web: ["c2/n1", "c3/n1"] });
     await stage.drop("c2", { from: await stage.nodeAddress() });
-    await stage.drop("c2", { from: stage.addressOf("c1/n1", "b") });
+    const from = stage.addressOf("c1/n1", "b");
+    await stage.drop("c2", { from });
     stage.broken();
     stage.call("a", WEB);
     await stage.come("a", WEB, "c2/n1");
     await isBlind(stage);
     stage.call("b", WEB);
     await sleep(12_000);
+    await stage.drop("c2", { from, by: ["-j", "REJECT"] });
+    await sleep(5_000);
     assert.doesNotMatch(await stage.verdicts(), /elements/);
     await stage.come("a", WEB, "c2/n1");
     assert.deepEqual(await stage.finish("a", WEB), []);
   });
 
-  test("both replicas of a Service are blocked, while another Service of the cluster answers: the next tier has all connections", async () => {
-    await using stage = await ReachStage.create(setting, {
-      web: ["c2/n1", "c2/n2", "c3/n1"],
-      cart: ["c2/n1", "c3/n1"],
-    });
-    stage.call("a", WEB);
+  test("all replicas of a Service are on a dead node, all of another one are blocked, and three of four of a third hang, where three have to be ready: the next tier has their connections and datagrams; a fourth one of the cluster keeps its own", async () => {
+    await using stage = await ReachStage.create(
+      setting,
+      {
+        web: ["c2/n1", "c2/n1/2", "c3/n1"],
+        cart: ["c2/n2", "c3/n1"],
+        pay: ["c2/n2", "c2/n2/2", "c3/n1"],
+        many: ["c2/n1", "c2/n1/2", "c2/n1/3", "c2/n2", "c3/n1"],
+      },
+      { many: ENOUGH },
+    );
+    for (const service of [WEB, PAY, MANY]) stage.call("a", service);
     stage.call("b", CART);
-    await stage.come("a", WEB, "c2/n1", "c2/n2");
+    stage.call("b", PAY, "udp");
+    await stage.come("a", WEB, "c2/n1", "c2/n1/2");
+    for (const client of ["a", "b"]) await stage.come(client, PAY, "c2/n2", "c2/n2/2");
+    await stage.come("a", MANY, "c2/n1", "c2/n1/2", "c2/n1/3", "c2/n2");
     await sleep(CALIBRATED);
-    for (const node of ["n1", "n2"])
-      await stage.drop("c2", { to: stage.addressOf(`c2/${node}`, "web") });
+    await stage.killNode("c2/n1");
+    for (const place of ["c2/n2", "c2/n2/2"])
+      await stage.drop("c2", { to: stage.addressOf(place, "pay") });
     stage.broken();
-    await stage.come("a", WEB, "c3/n1");
-    await stage.come("b", CART, "c2/n1");
-    assert.deepEqual(await stage.finish("a", WEB), []);
+    for (const service of [WEB, PAY, MANY]) await stage.come("a", service, "c3/n1");
+    await stage.come("b", PAY, "c3/n1");
+    await stage.come("b", CART, "c2/n2");
+    for (const service of [WEB, PAY, MANY]) assert.deepEqual(await stage.finish("a", service), []);
   });
 
-  test("a dead node of the own cluster is left, and none of its connections is lost", async () => {
-    await using stage = await ReachStage.create(setting, { web: ["c1/n1", "c1/n2", "c2/n1"] });
-    stage.call("a", WEB);
+  test("a dead node of the own cluster is left, for the other node or, where it had all replicas, for the next tier; no connection is lost", async () => {
+    await using stage = await ReachStage.create(setting, {
+      web: ["c1/n1", "c1/n2", "c2/n1"],
+      cart: ["c1/n2", "c1/n2/2", "c2/n1"],
+    });
+    for (const service of [WEB, CART]) stage.call("a", service);
     await stage.come("a", WEB, "c1/n1", "c1/n2");
+    await stage.come("a", CART, "c1/n2", "c1/n2/2");
     await sleep(CALIBRATED);
-    await stage.lab
-      .node("c1", "n2")
-      .exec([family === "IPv6" ? "ip6tables" : "iptables", "-I", "FORWARD", "-j", "DROP"]);
+    await stage.killNode("c1/n2");
     stage.broken();
     // Connections that end come to the other node from the first moment on.
     await eventually(async () => assert.match(await stage.verdicts(), /endpoint of c1/));
     await stage.come("a", WEB, "c1/n1");
-    assert.deepEqual(await stage.finish("a", WEB), []);
+    await stage.come("a", CART, "c2/n1");
+    for (const service of [WEB, CART]) assert.deepEqual(await stage.finish("a", service), []);
   });
 }

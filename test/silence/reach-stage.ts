@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Family } from "../../api/address.ts";
 import type { TestedBackend } from "../backends/tested-backend.ts";
 import { type Attempt, now, parseAttempt } from "../connections/attempt.ts";
@@ -9,17 +10,28 @@ import { SLOWNESS } from "../lab/slowness.ts";
 import { AgentProcess, eventually, ManifestDirectory } from "../stages/agent-process.ts";
 
 const HTTP = { name: "http", port: 80, protocol: "TCP" };
+/** UDP has no verdict of its own: it follows TCP on the same address. */
+const DNS = { name: "dns", port: 53, protocol: "UDP" };
+/** The server's port, of both protocols. */
+const TARGET = 8080;
 const REGIONS: Readonly<Record<string, string>> = { c1: "eu-west", c2: "eu-west", c3: "us-east" };
 const RANGES = "241.0.0.0/8,fd00:241::/108";
 /** Milliseconds that a client waits for a connection. */
 const PATIENCE = 8_000 * SLOWNESS;
-/** Connections a second of a client. */
-const RATE = 100 / SLOWNESS;
+/** Connections a second of a client: several clients call at once. */
+const RATE = 25 / SLOWNESS;
+const STREAM = join(import.meta.dirname, "../conntrack/client.ts");
 /** Connections in a row that must come to a place. */
-const SETTLED = 40;
+const SETTLED = 20;
 
-/** Where a Service has a pod: cluster and node, such as `c2/n1`. */
+/** Milliseconds for an answer over UDP, which nothing repeats. */
+const DATAGRAM_PATIENCE = 1_000 * SLOWNESS;
+
+/** Where a Service has a pod: cluster and node, such as `c2/n1`; `c2/n1/2` for the second pod on this node. */
 export type Places = readonly string[];
+
+/** Annotations of imports, by name of the Service. */
+export type Annotations = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** What an agent runs with, and what its clients and endpoints have. */
 export interface Setting {
@@ -31,41 +43,30 @@ export interface Setting {
 export class ReachStage implements AsyncDisposable {
   readonly lab: Lab;
   readonly #family: Family;
+  readonly #services: Readonly<Record<string, Places>>;
+  readonly #annotations: Annotations;
+  readonly #manifests: ManifestDirectory;
   readonly agent: AgentProcess;
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #clients: Process[] = [];
+  /** Clusters that are out of rotation. */
+  readonly #retired = new Set<string>();
   #broken = 0;
 
   private constructor(
     lab: Lab,
     { backend, family }: Setting,
     services: Readonly<Record<string, Places>>,
-    annotations: Readonly<Record<string, string>>,
+    annotations: Annotations,
   ) {
     this.lab = lab;
     this.#family = family;
-    const manifests = new ManifestDirectory(lab, "manifests");
-    for (const [i, [name, places]] of Object.entries(services).entries()) {
-      const key = `shop/${name}` as const;
-      const { metadata, ...rest } = importObject(key, [this.#vipOf(i)], [HTTP]) as {
-        metadata: object;
-      };
-      const slices = [...Map.groupBy(places, clusterOf)].map(([cluster, own]) =>
-        sliceObject(
-          `${name}-${cluster}`,
-          key,
-          { cluster, region: REGIONS[cluster] ?? "" },
-          [{ ...HTTP, port: 8080 }],
-          own.map((place) => ({
-            addresses: [this.#pod(place, name).address(family)],
-            nodeName: place.split("/")[1],
-          })),
-        ),
-      );
-      manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
-    }
+    this.#services = services;
+    this.#annotations = annotations;
+    this.#manifests = new ManifestDirectory(lab, "manifests");
+    this.#write();
     const place = ["--cluster-id", "c1", "--region", "eu-west", "--clusterset-cidr", RANGES];
-    this.agent = new AgentProcess(lab.node("c1", "n1"), manifests.path, [
+    this.agent = new AgentProcess(lab.node("c1", "n1"), this.#manifests.path, [
       ...place,
       ...["--node-name", "n1"],
       ...backend.flags,
@@ -75,40 +76,67 @@ export class ReachStage implements AsyncDisposable {
   static async create(
     setting: Setting,
     services: Readonly<Record<string, Places>>,
-    annotations: Readonly<Record<string, string>> = {},
+    annotations: Annotations = {},
   ): Promise<ReachStage> {
-    const pods = (node: string) => {
-      const own = Object.entries(services).filter(([, places]) => places.includes(node));
-      return Object.fromEntries(own.map(([name]) => [name, []]));
-    };
+    const pods = (node: string) =>
+      Object.entries(services).flatMap(([name, places]) =>
+        places.filter((place) => nodeOf(place) === node).map((place) => podOf(place, name)),
+      );
     const lab = await Lab.create({
       clusters: Object.keys(REGIONS).map((id) => ({
         id,
         nodes: ["n1", "n2"].map((name) => {
-          const clients = id === "c1" && name === "n1" ? { a: [], b: [] } : {};
-          return { name, pods: { ...pods(`${id}/${name}`), ...clients } };
+          const clients = id === "c1" && name === "n1" ? ["a", "b"] : [];
+          const all = [...pods(`${id}/${name}`), ...clients];
+          return { name, pods: Object.fromEntries(all.map((pod) => [pod, []])) };
         }),
       })),
     });
     const stage = new ReachStage(lab, setting, services, annotations);
-    for (const [name, places] of Object.entries(services)) {
-      for (const place of places) {
-        const server = stage.#pod(place, name).spawn(serve("--name", place));
-        await server.line(/serving/, 60_000);
-      }
-    }
+    const servers = Object.entries(services).flatMap(([name, places]) =>
+      places.map((place) => {
+        const program = serve("--name", place, "--udp", `${TARGET}`);
+        return stage.#pod(place, name).spawn(program);
+      }),
+    );
+    await Promise.all(servers.map((one) => one.line(/serving/, 60_000)));
     await stage.agent.start();
     return stage;
   }
 
+  #write(): void {
+    for (const [i, [name, places]] of Object.entries(this.#services).entries()) {
+      const key = `shop/${name}` as const;
+      const { metadata, ...rest } = importObject(key, [this.#vipOf(i)], [HTTP, DNS]) as {
+        metadata: object;
+      };
+      const slices = [...Map.groupBy(places, clusterOf)].map(([cluster, own]) =>
+        sliceObject(
+          `${name}-${cluster}`,
+          key,
+          { cluster, region: REGIONS[cluster] ?? "" },
+          [HTTP, DNS].map((port) => ({ ...port, port: TARGET })),
+          own.map((place) => ({
+            addresses: [this.#pod(place, name).address(this.#family)],
+            nodeName: place.split("/")[1],
+            conditions: { ready: !this.#retired.has(cluster), serving: true },
+          })),
+        ),
+      );
+      const annotations = this.#annotations[name] ?? {};
+      this.#manifests.write(name, { ...rest, metadata: { ...metadata, annotations } }, ...slices);
+    }
+  }
+
   /** A client connects to a service until `finish`. */
-  call(client: string, service: number): void {
+  call(client: string, service: number, protocol: "tcp" | "udp" = "tcp"): void {
     const attempts: Attempt[] = [];
     this.#attempts.set(`${client} ${service}`, attempts);
-    const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${PATIENCE}`];
+    const [{ port }, patience] = protocol === "tcp" ? [HTTP, PATIENCE] : [DNS, DATAGRAM_PATIENCE];
+    const limits = ["--rate", `${RATE}`, "--for", "600", "--timeout", `${patience}`];
     const process = this.lab
       .pod("c1", "n1", client)
-      .spawn(request(...limits, `tcp://${this.#hostOf(service)}:80`));
+      .spawn(request(...limits, `${protocol}://${this.#hostOf(service)}:${port}`));
     process.onLine((line) => {
       const attempt = parseAttempt(line);
       if (attempt !== undefined) attempts.push(attempt);
@@ -130,23 +158,47 @@ export class ReachStage implements AsyncDisposable {
     }, 60_000 * SLOWNESS);
   }
 
-  /** The address of a pod, in the family of this stage. */
+  /** A client opens a connection to a pod of a cluster, and sends requests over it until that ends. Returns the client. */
+  async stay(client: string, service: number, cluster: string): Promise<Process> {
+    const vip = this.#vipOf(service);
+    for (;;) {
+      const argv = [process.execPath, STREAM, "tcp", vip, `${HTTP.port}`];
+      const stream = this.lab.pod("c1", "n1", client).spawn(argv);
+      const place = await stream.line(/^c\d\//, 60_000);
+      if (clusterOf(place) === cluster) return stream;
+      await stream.stop();
+    }
+  }
+
+  /** The address of a client or of a Service's pod, in the family of this stage. */
   addressOf(place: string, pod: string): string {
     return this.#pod(place, pod).address(this.#family);
   }
 
-  /** A cluster's nodes drop what comes from this address, or from anywhere, to their pods, or to one of them. */
-  async drop(cluster: string, { from, to }: { from?: string; to?: string }): Promise<void> {
+  /** A cluster's nodes drop what comes from this address, or from anywhere, to their pods, or to one of them; or reject it. */
+  async drop(
+    cluster: string,
+    { from, to, by = ["-j", "DROP"] }: { from?: string; to?: string; by?: readonly string[] },
+  ): Promise<void> {
     const isIPv6 = this.#family === "IPv6";
     const [, id] = cluster;
     const rule = [
       ...(from === undefined ? [] : ["-s", from]),
-      ...["-d", to ?? (isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`), "-j", "DROP"],
+      ...["-d", to ?? (isIPv6 ? `fd00:10:${id}::/48` : `10.${id}.0.0/16`)],
+      ...by,
     ];
-    for (const node of ["n1", "n2"])
-      await this.lab
-        .node(cluster, node)
-        .exec([isIPv6 ? "ip6tables" : "iptables", "-I", "FORWARD", ...rule]);
+    for (const node of ["n1", "n2"]) await this.#filter(`${cluster}/${node}`, rule);
+  }
+
+  /** A node dies: it forwards nothing to its pods any more. */
+  async killNode(node: string): Promise<void> {
+    await this.#filter(node, ["-j", "DROP"]);
+  }
+
+  /** A cluster's Lease has expired: its endpoints only serve. */
+  retire(cluster: string): void {
+    this.#retired.add(cluster);
+    this.#write();
   }
 
   /** The address from which the node connects to other clusters. */
@@ -179,6 +231,12 @@ export class ReachStage implements AsyncDisposable {
     await this.lab.remove();
   }
 
+  async #filter(place: string, rule: readonly string[]): Promise<void> {
+    const [cluster = "", node = ""] = place.split("/");
+    const program = this.#family === "IPv6" ? "ip6tables" : "iptables";
+    await this.lab.node(cluster, node).exec([program, "-I", "FORWARD", ...rule]);
+  }
+
   #hostOf(service: number): string {
     const vip = this.#vipOf(service);
     return this.#family === "IPv6" ? `[${vip}]` : vip;
@@ -190,8 +248,19 @@ export class ReachStage implements AsyncDisposable {
 
   #pod(place: string, name: string) {
     const [cluster = "", node = ""] = place.split("/");
-    return this.lab.pod(cluster, node, name);
+    return this.lab.pod(cluster, node, podOf(place, name));
   }
+}
+
+/** The node of a place: `c2/n1` for `c2/n1/2`. */
+function nodeOf(place: string): string {
+  return place.split("/").slice(0, 2).join("/");
+}
+
+/** The name of a Service's pod at a place. */
+function podOf(place: string, service: string): string {
+  const [, , number = ""] = place.split("/");
+  return `${service}${number}`;
 }
 
 function clusterOf(place: string): string {

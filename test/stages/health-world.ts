@@ -9,6 +9,7 @@ import type { EndpointFact, ImportFact, NodeFact } from "../../agent/model/facts
 import { Model } from "../../agent/model/model.ts";
 import { planImport } from "../../agent/plan/plan.ts";
 import type { VirtualService } from "../../agent/plan/virtual-service.ts";
+import type { Family } from "../../api/address.ts";
 import { FakeClock } from "../doubles/fake-clock.ts";
 import { FakeEvidence } from "../doubles/fake-evidence.ts";
 import { SourceRecorder } from "../doubles/source-recorder.ts";
@@ -69,6 +70,8 @@ export class HealthWorld {
   refusing: ReadonlySet<string> = new Set();
   /** True: probes fail on this node, as without free ports. */
   isProbeBroken = false;
+  /** The family of what is served from now on. */
+  family: Family = "IPv4";
   /** Milliseconds until an answer arrives. */
   roundTrip = 0;
   /** Ports of imports, by name, where these are not 8080 alone. */
@@ -102,7 +105,7 @@ export class HealthWorld {
     this.model.setImport(
       importFact({
         ports: this.#portsOf(name, 80),
-        ...{ ...fact, key, vips: [`241.0.${index >> 8}.${index & 255}`] },
+        ...{ ...fact, key, vips: [vipOf(this.family, index)] },
       }),
       0,
     );
@@ -112,10 +115,9 @@ export class HealthWorld {
         Array.from({ length: count }, () => place.split("/")[1]),
       );
       const listed = nodes.map((nodeName, i): EndpointFact => {
-        const address = addressOf(cluster, index, i);
+        const address = addressOf(this.family, cluster, index, i);
         return { address, condition: "ready", ...(nodeName !== undefined && { nodeName }) };
       });
-      for (const { address } of listed) this.#clusters.set(address, cluster);
       this.list(name, cluster, listed, namespace);
     }
   }
@@ -128,9 +130,15 @@ export class HealthWorld {
     namespace = "demo",
   ): void {
     this.#plans.clear();
+    for (const one of endpoints) {
+      const address = typeof one === "string" ? one : one.address;
+      // Others may list it, too.
+      if (!this.#clusters.has(address)) this.#clusters.set(address, cluster);
+    }
     this.model.setSlice(
       sliceFact({
         ...{ key: `${namespace}/${name}-${cluster}`, importKey: `${namespace}/${name}`, endpoints },
+        family: this.family,
         ...(cluster !== "" && { cluster }),
         ports: this.#portsOf(name),
         region: ["", "c1", "c2"].includes(cluster) ? "eu-west" : "us-east",
@@ -144,10 +152,14 @@ export class HealthWorld {
     return this.#chosen(importKey, port).map(endpointName);
   }
 
+  /** The clusters of these, each as often as it has endpoints among them. */
+  placesOf(importKey: ImportFact["key"], port = 0): string[] {
+    return this.#chosen(importKey, port).map(({ address }) => this.#clusters.get(address) ?? "");
+  }
+
   /** The clusters of these. */
   clustersOf(importKey: ImportFact["key"]): string[] {
-    const all = this.#chosen(importKey, 0).map(({ address }) => this.#clusters.get(address) ?? "");
-    return [...new Set(all)].sort();
+    return [...new Set(this.placesOf(importKey))].sort();
   }
 
   /** Lets time pass; `calls` new connections a second to each of these imports. */
@@ -315,6 +327,19 @@ export class HealthWorld {
   }
 }
 
-function addressOf(cluster: string, service: number, i: number): string {
-  return `10.${cluster.slice(1) || 9}.${service & 255}.${i + 1}`;
+/** The address of an endpoint: 10.2.1.1, or fd00:10:2:1::1. */
+export function addressOf(family: Family, cluster: string, service: number, i: number): string {
+  const id = cluster.slice(1) || "9";
+  if (family === "IPv6") return `fd00:10:${id}:${service.toString(16)}::${(i + 1).toString(16)}`;
+  return `10.${id}.${service & 255}.${i + 1}`;
+}
+
+/** The range of a cluster's endpoints. */
+export function rangeOf(family: Family, cluster: string): string {
+  return family === "IPv6" ? `fd00:10:${cluster.slice(1)}::/48` : `10.${cluster.slice(1)}.0.0/16`;
+}
+
+function vipOf(family: Family, service: number): string {
+  if (family === "IPv6") return `fd00:241::${service.toString(16)}`;
+  return `241.0.${service >> 8}.${service & 255}`;
 }
