@@ -21,6 +21,7 @@ void run(process.argv.slice(2), {
   ask: (question) =>
     ask(question, { input: process.stdin, output: process.stderr, signal: stopped }),
   paint: painter(process.stdout),
+  ...(process.stdout.isTTY && { columns: process.stdout.columns }),
   env: process.env,
   home: homedir(),
   user: userInfo().username,

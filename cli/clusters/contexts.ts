@@ -7,6 +7,7 @@ import {
   mergedKubeconfig,
 } from "../../common/kubernetes/kubeconfig-files.ts";
 import { createLogger } from "../../common/log.ts";
+import { printableLines } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Cluster, openCluster } from "./cluster.ts";
 
@@ -25,7 +26,7 @@ export async function withClusters<Result>(
   run: (clusters: readonly Cluster[]) => Promise<Result>,
 ): Promise<Result> {
   const files = kubeconfigFiles(flags.kubeconfig, terminal.env.KUBECONFIG, terminal.home);
-  const sink = { write: (line: string) => terminal.note(line) };
+  const sink = { write: (line: string) => terminal.note(printableLines(line)) };
   const log = createLogger({ level: "warn", format: "pretty" }, sink);
   const { signal } = terminal;
   const clusters: Cluster[] = [];

@@ -4,6 +4,7 @@ import { type Content, writeBundle } from "../bundle/write-bundle.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -53,7 +54,7 @@ async function bundle(flags: BundleFlags, terminal: Terminal): Promise<ExitCode>
     };
     const contents = await writeBundle(file, clusters, options, terminal.signal);
     terminal.out(contentsText(contents, terminal));
-    terminal.out(`\n${file} is written. Look at it before you send it.\n`);
+    terminal.out(printable`\n${file} is written. Look at it before you send it.\n`);
     return exitCode(contents);
   });
 }
@@ -69,7 +70,7 @@ function exitCode(contents: readonly Content[]): ExitCode {
   return contents.some(isMissing) ? EXIT.warning : EXIT.well;
 }
 
-function contentsText(contents: readonly Content[], { paint }: Terminal): string {
+function contentsText(contents: readonly Content[], terminal: Terminal): Printable {
   const rows = contents
     .filter((one) => one.fault === undefined || isMissing(one))
     .map(({ path, bytes, fault }) => [
@@ -77,7 +78,7 @@ function contentsText(contents: readonly Content[], { paint }: Terminal): string
       fault === undefined ? String(bytes) : { text: "-", style: "warning" as const },
       fault ?? "",
     ]);
-  return table(["FILE", "BYTES", "MISSING BECAUSE"], rows, paint);
+  return table(["FILE", "BYTES", "MISSING BECAUSE"], rows, terminal);
 }
 
 function count(value: string): number {

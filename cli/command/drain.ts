@@ -14,6 +14,7 @@ import {
 } from "../clusters/drain-places.ts";
 import { clusterId, withClusterFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Flags that choose where a drain is stated. */
@@ -85,8 +86,8 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
   const annotated = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
   if (parseDrain(annotated, new Complaints("")) === undefined) {
     // The fields are valid one by one, but together they may be too long; so may be the user's name.
-    terminal.note(`The drain would be invalid: ${JSON.stringify(value)}\n`);
-    terminal.note("It may have 256 characters; set --by and --reason.\n");
+    terminal.note(printable`The drain would be invalid: ${JSON.stringify(value)}\n`);
+    terminal.note(printable`It may have 256 characters; set --by and --reason.\n`);
     return EXIT.usage;
   }
   return withClusters(flags, terminal, async (clusters) => {
@@ -94,7 +95,7 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
     if (places.length === 0) return notFound(cluster, flags.at, terminal);
     for (const place of places) await annotate(place, value, flags, terminal);
     const end = new Date(until).toISOString();
-    terminal.out(`cluster ${cluster} is drained until ${end}\n`);
+    terminal.out(printable`cluster ${cluster} is drained until ${end}\n`);
     return EXIT.well;
   });
 }
@@ -109,7 +110,7 @@ async function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): 
     for (const place of stated) await annotate(place, null, flags, terminal);
     const contexts = clusters.map(({ context }) => context).join(", ");
     if (stated.length === 0)
-      terminal.out(`no drain of cluster ${cluster} is stated in ${contexts}\n`);
+      terminal.out(printable`no drain of cluster ${cluster} is stated in ${contexts}\n`);
     return EXIT.well;
   });
 }
@@ -131,14 +132,14 @@ async function annotate(
   const object = `${resource.kind.toLowerCase()}/${name.name}`;
   const done = value === null ? "undrained" : "drained";
   out(
-    `${on.context}: ${object} ${done}, effective ${EFFECTS[place]}${dryRun ? " (dry run)" : ""}\n`,
+    printable`${on.context}: ${object} ${done}, effective ${EFFECTS[place]}${dryRun ? " (dry run)" : ""}\n`,
   );
 }
 
 function notFound(cluster: string, at: Place | undefined, { note }: Terminal): ExitCode {
   const where = at === undefined ? "" : ` (--at ${at})`;
   note(
-    `No context is cluster ${cluster}, its hub, or a cluster that imports from it${where}; name more with --context.\n`,
+    printable`No context is cluster ${cluster}, its hub, or a cluster that imports from it${where}; name more with --context.\n`,
   );
   return EXIT.failed;
 }

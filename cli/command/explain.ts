@@ -11,6 +11,7 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, oneLine, printable } from "../output/printable.ts";
 import { ownerOf } from "../programs/address-owner.ts";
 import { podsOf } from "../programs/pods.ts";
 import { readClusterIp } from "../programs/read-cluster-ip.ts";
@@ -65,18 +66,18 @@ async function explain(target: Target, flags: ExplainFlags, terminal: Terminal):
       const one = await explainedIn(cluster, clusters, target, flags, terminal);
       if (typeof one !== "string") found.push(one);
       else if (clusters.length === 1) {
-        terminal.note(`error: ${cluster.context}: ${one.trimEnd()}\n`);
+        terminal.note(printable`error: ${cluster.context}: ${oneLine(one)}\n`);
         return EXIT.failed;
-      } else terminal.note(`${cluster.context}: ${one.trimEnd()}\n`);
+      } else terminal.note(printable`${cluster.context}: ${oneLine(one)}\n`);
     }
     if (found.length === 0) return EXIT.failed;
     if (flags.output === "table") {
       const texts = found.map((one) =>
         "ports" in one
-          ? explanationText(one, flags.verbose === true, terminal.paint)
-          : serviceText(one, terminal.paint),
+          ? explanationText(one, flags.verbose === true, terminal)
+          : serviceText(one, terminal),
       );
-      terminal.out(texts.join("\n"));
+      terminal.out(joined(texts, printable`\n`));
     } else terminal.out(documentText({ contexts: found }, flags.output));
     return exitCodeOf(found.flatMap(({ clusterIp, severity }) => [clusterIp.severity, severity]));
   });

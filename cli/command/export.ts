@@ -8,6 +8,7 @@ import type { Cluster } from "../clusters/cluster.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { type ObjectReference, objectReference, withClusterFlags } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface ExportFlags extends ClusterFlags {
@@ -64,12 +65,12 @@ async function forServices(
   return withClusters(flags, terminal, async (clusters) => {
     for (const cluster of clusters) {
       const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
-      if (chosen.length === 0) terminal.note(`${cluster.context}: no Service matches\n`);
+      if (chosen.length === 0) terminal.note(printable`${cluster.context}: no Service matches\n`);
       for (const service of chosen) {
         const done = await change(cluster, service, flags.dryRun === true);
         const note = flags.dryRun === true ? " (dry run)" : "";
         terminal.out(
-          `${cluster.context}: serviceexport/${service.name} in ${service.namespace} ${done}${note}\n`,
+          printable`${cluster.context}: serviceexport/${service.name} in ${service.namespace} ${done}${note}\n`,
         );
       }
     }

@@ -6,6 +6,7 @@ import { readFacts, readHub } from "../clusters/read-facts.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
 import { membersOf } from "../install/members.ts";
+import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { openMembers } from "./clusterset-flags.ts";
@@ -35,12 +36,12 @@ export async function examined(
   };
   const { faults, warnings } = findingsOf(set);
   const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set)];
-  for (const warning of warnings) terminal.note(`warning: ${warning}\n`);
-  for (const fault of all) terminal.note(`error: ${fault}\n`);
+  for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
+  for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;
   const members = openMembers(found.members, clusters);
   for (const warning of await unreachable(members, onHub, hub, flags))
-    terminal.note(`warning: ${warning}\n`);
+    terminal.note(printable`warning: ${warning}\n`);
   terminal.out(membersText(members, terminal));
   return {
     ...{ clusterset, members, dns, manifests: !skipManifests, images: imagesOf(flags) },
@@ -95,9 +96,9 @@ function isLoopback(server: string): boolean {
   return /^(localhost|127\.|\[::1\])/.test(URL.parse(server)?.hostname ?? "");
 }
 
-function membersText(members: readonly OpenMember[], { paint }: Terminal): string {
+function membersText(members: readonly OpenMember[], terminal: Terminal): Printable {
   const rows = members.map(({ id, context, region, endpointCidrs, rangesFrom, server }) => [
     ...[id, context, region ?? "(none)", `${endpointCidrs} (${rangesFrom})`, server],
   ]);
-  return `${table(["CLUSTER", "CONTEXT", "REGION", "RANGES OF PODS", "API SERVER FOR OTHERS"], rows, paint)}\n`;
+  return printable`${table(["CLUSTER", "CONTEXT", "REGION", "RANGES OF PODS", "API SERVER FOR OTHERS"], rows, terminal)}\n`;
 }

@@ -30,6 +30,7 @@ import type { ClusterFacts } from "../install/facts.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import { planText } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { isConfirmed } from "./confirm.ts";
 
@@ -110,12 +111,12 @@ function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<
         ...{ context: on.context, action: "deleted", object: titleOf(object) },
       })),
     );
-    terminal.out(planText(lines, terminal.paint));
+    terminal.out(planText(lines, terminal));
     if (flags.dryRun === true) {
-      terminal.out("dry run: nothing was deleted\n");
+      terminal.out(printable`dry run: nothing was deleted\n`);
       return EXIT.well;
     }
-    const question = `Cluster ${departure.id} leaves. Continue?`;
+    const question = printable`Cluster ${departure.id} leaves. Continue?`;
     if (!(await isConfirmed(terminal, question, flags.yes))) return EXIT.failed;
     await carryOut(departure, before, after, flags, terminal);
     return EXIT.well;
@@ -155,7 +156,7 @@ async function examined(
       ? ["--keep-programs: a member of a hub cannot be without it."]
       : []),
   ];
-  for (const fault of faults) note(`error: ${fault}\n`);
+  for (const fault of faults) note(printable`error: ${fault}\n`);
   if (faults.length > 0) return undefined;
   return { on, id, facts, others, ...(onHub !== undefined && { hub: onHub }) };
 }
@@ -191,7 +192,7 @@ async function atTheEnd(
   const crds = await crdsOf(on);
   if (!keepCrds && crds.others.length > 0) {
     note(
-      `${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
+      printable`${on.context}: CRDs that join did not apply stay: ${crds.others.join(", ")}. If nothing else uses them: kubectl delete -f deploy/crds\n`,
     );
   }
   const mode = hub === undefined ? "mesh" : "hub";
@@ -212,18 +213,18 @@ async function carryOut(
 ): Promise<void> {
   const { wait, timeout, keepPrograms = false } = flags;
   const done = ({ context }: Cluster, title: string, action: string) =>
-    out(`${context}: ${title} ${action}\n`);
+    out(printable`${context}: ${title} ${action}\n`);
   const options = { force: false, signal, timeOfDay: timeOfDay(), done };
   const [exports, ...traces] = before;
   if (exports !== undefined) await deleteAll(on, exports.objects, options);
   if (wait) {
     for (const other of others) await untilUnused(other.on, id, timeout, signal);
     if (hub !== undefined) await untilWithdrawn(hub, id, timeout, signal);
-    out(`no other cluster uses endpoints of ${id}\n`);
+    out(printable`no other cluster uses endpoints of ${id}\n`);
   }
   for (const { on: there, objects } of traces) await deleteAll(there, objects, options);
   const cleanup = keepPrograms ? [] : await removePrograms({ on, facts }, after, flags, options);
-  if (!keepPrograms) out(`${on.context}: the agents' rules are removed from all nodes\n`);
+  if (!keepPrograms) out(printable`${on.context}: the agents' rules are removed from all nodes\n`);
   for (const { on: there, objects } of [...traces, ...after, { on, objects: cleanup }])
     await untilEnded(there, objects, signal);
 }

@@ -35,6 +35,7 @@ import {
 import { migrationText } from "../migrate/migration-text.ts";
 import { FROM } from "../migrate/sources.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, type Printable, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface MigrateFlags extends ClusterFlags {
@@ -95,14 +96,17 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
     const steps = isNothing || severities.includes("fault") ? [] : stepsOf(kind, all);
     if (step !== undefined) terminal.out(yamlOf(all, step));
     else if (output === "json") terminal.out(documentText({ from, contexts: all, steps }, output));
-    else terminal.out(migrationText(kind, all, steps, terminal.paint));
+    else terminal.out(migrationText(kind, all, steps, terminal));
     return isNothing ? EXIT.warning : step === undefined ? exitCodeOf(severities) : EXIT.well;
   });
 }
 
-function yamlOf(all: readonly Migration[], step: ObjectStep): string {
+function yamlOf(all: readonly Migration[], step: ObjectStep): Printable {
   const manifests = all.flatMap((one) => manifestsOf(one, step));
-  return manifests.map((one) => documentText(one, "yaml")).join("---\n");
+  return joined(
+    manifests.map((one) => documentText(one, "yaml")),
+    printable`---\n`,
+  );
 }
 
 /** Lists what a migration looks at. Rejects with an ApiFault. */

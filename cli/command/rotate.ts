@@ -6,6 +6,7 @@ import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import {
   type ClustersetFlags,
@@ -49,7 +50,7 @@ function rotate(
     const { out, note, signal } = terminal;
     const facts = await Promise.all(members.map((on) => readFacts(on, signal)));
     const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
-    for (const fault of found.faults) note(`error: ${fault}\n`);
+    for (const fault of found.faults) note(printable`error: ${fault}\n`);
     if (found.faults.length > 0) return EXIT.failed;
     const open = openMembers(found.members, members);
     const handovers =
@@ -63,16 +64,18 @@ function rotate(
       const { from, namespace, to, secret } = handover;
       const verb =
         fresh === undefined ? "gets a new token" : `continues with the token in ${fresh}`;
-      out(`${to.context}: ${titleOf(secret)} ${verb}\n`);
-      for (const name of old) out(`${from.context}: ${namespace}/secret/${name} is deleted then\n`);
+      out(printable`${to.context}: ${titleOf(secret)} ${verb}\n`);
+      for (const name of old)
+        out(printable`${from.context}: ${namespace}/secret/${name} is deleted then\n`);
     }
-    if (rotations.length === 0) note("There are no pairs of clusters: name all members.\n");
+    if (rotations.length === 0)
+      note(printable`There are no pairs of clusters: name all members.\n`);
     if (flags.dryRun === true || rotations.length === 0) return EXIT.well;
-    if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+    if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
     for (const rotation of rotations) {
       await rotateToken(rotation, {
         ...{ force: true, signal, timeOfDay: terminal.timeOfDay(), within: flags.timeout },
-        done: (on, title, action) => out(`${on.context}: ${title} ${action}\n`),
+        done: (on, title, action) => out(printable`${on.context}: ${title} ${action}\n`),
       });
     }
     return EXIT.well;

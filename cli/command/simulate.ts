@@ -13,6 +13,7 @@ import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
 import { clusterId, objectReference, withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode, exitCodeOf } from "../exit-code.ts";
 import { documentText, type Output } from "../output/document.ts";
+import { joined, oneLine, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import { textOf } from "../text-of.ts";
 import { simulate } from "../view/simulation.ts";
@@ -78,13 +79,14 @@ async function simulated(
     for (const cluster of clusters) {
       const result = await simulatedIn(cluster, { wanted, files, flags }, terminal);
       if (typeof result === "string") {
-        terminal.note(`error: ${cluster.context}: ${result.trimEnd()}\n`);
+        terminal.note(printable`error: ${cluster.context}: ${oneLine(result)}\n`);
         return EXIT.failed;
       }
       results.push(result);
     }
     if (flags.output === "table") {
-      terminal.out(results.map((one) => simulationTable(one, terminal.paint)).join("\n"));
+      const tables = results.map((one) => simulationTable(one, terminal));
+      terminal.out(joined(tables, printable`\n`));
     } else {
       const contexts = results.map(({ context, ports, all }) => ({
         context,
@@ -112,12 +114,12 @@ async function simulatedIn(
   const objects = await readAgentObjects(cluster);
   const settings = agentSettings(objects.daemonSets);
   if (isUsage(settings)) return usageText(settings);
-  for (const remark of remarksOf(settings)) terminal.note(`${context}: ${remark}\n`);
+  for (const remark of remarksOf(settings)) terminal.note(printable`${context}: ${remark}\n`);
   const { config } = settings;
   const today = agentFacts(objects, config);
   const manifests = withManifests(objects, files);
   if (typeof manifests === "string") return manifests;
-  for (const object of manifests.ignored) terminal.note(`${context}: ignored ${object}\n`);
+  for (const object of manifests.ignored) terminal.note(printable`${context}: ignored ${object}\n`);
   const applied = agentFacts(manifests.objects, config);
   const invalid = applied.problems.find(({ object }) => manifests.applied.has(object));
   if (invalid !== undefined) return problemText(invalid);

@@ -13,6 +13,7 @@ import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { CRDS, type Images, ON_HUB, programs } from "../install/manifests.ts";
 import { WORKLOADS } from "../install/workloads.ts";
 import { planText } from "../output/plan-text.ts";
+import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
 import {
   type ClustersetFlags,
@@ -76,7 +77,7 @@ function upgrade(
           facts.mode === undefined
             ? "it has no controller: let it join"
             : "its images are named by digests: give --agent-image and --controller-image";
-        terminal.note(`error: ${on.context}: ${why}\n`);
+        terminal.note(printable`error: ${on.context}: ${why}\n`);
         return EXIT.failed;
       }
       stages.push(
@@ -119,38 +120,38 @@ async function carryOut(
   flags: UpgradeFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { out, note, paint, signal, timeOfDay } = terminal;
+  const { out, note, signal, timeOfDay } = terminal;
   const lines = stages.flatMap(({ on, objects, workloads }) =>
     [...objects, ...workloads.map(([, planned]) => planned)].map(({ object, action, detail }) => ({
       ...{ context: on.context, action, object: titleOf(object) },
       ...(detail !== undefined && { detail }),
     })),
   );
-  out(planText(lines, paint));
+  out(planText(lines, terminal));
   if (lines.some(({ action }) => action === "conflict")) {
     note(
-      "error: other programs own fields that would change. Upgrade with these programs, or take the fields over with --force-conflicts.\n",
+      printable`error: other programs own fields that would change. Upgrade with these programs, or take the fields over with --force-conflicts.\n`,
     );
     return EXIT.failed;
   }
   if (!lines.some(({ action }) => action === "created" || action === "changed")) {
-    out("nothing to do\n");
+    out(printable`nothing to do\n`);
     return EXIT.well;
   }
   if (flags.dryRun === true) {
-    out("dry run: nothing was changed\n");
+    out(printable`dry run: nothing was changed\n`);
     return EXIT.well;
   }
-  if (!(await isConfirmed(terminal, "Continue?", flags.yes))) return EXIT.failed;
+  if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
   const done = ({ context }: Cluster, title: string, action: string) =>
-    out(`${context}: ${title} ${action}\n`);
+    out(printable`${context}: ${title} ${action}\n`);
   const force = flags.forceConflicts === true;
   for (const { on, objects, workloads } of stages) {
     await applyInOrder(on, objects, { force, signal, timeOfDay: timeOfDay(), done });
     for (const [workload, planned] of workloads) {
       await applyInOrder(on, [planned], { force, signal, timeOfDay: timeOfDay(), done });
       await untilRolledOut(on, workload, flags.timeout, signal);
-      out(`${on.context}: ${workload.name} is ready\n`);
+      out(printable`${on.context}: ${workload.name} is ready\n`);
     }
   }
   return EXIT.well;
