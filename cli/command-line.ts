@@ -10,14 +10,33 @@ export function listed(value: string, before: readonly string[] = []): readonly 
 
 /** Adds the flags that name clusters (`ClusterFlags`). */
 export function withClusterFlags(command: Command): Command {
-  return command
+  command
     .option(
       "--context <names>",
       "contexts of the kubeconfig, separated by commas, one for each cluster; default: the current one",
       listed,
     )
-    .option("--all-contexts", "all contexts of the kubeconfig")
-    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config");
+    .option("--all-contexts", "all contexts of the kubeconfig");
+  return withConnectionFlags(command);
+}
+
+/** Adds the flags about requests (`ConnectionFlags`). */
+export function withConnectionFlags(command: Command): Command {
+  return command
+    .option("--kubeconfig <file>", "default: $KUBECONFIG, else ~/.kube/config")
+    .option(
+      "--request-timeout <length>",
+      "for each answer of an API server, such as 5s; default: 30s",
+      requestTimeout,
+    );
+}
+
+/** As kubectl has it: a number is one of seconds, and 0 is the default. */
+function requestTimeout(value: string): number | undefined {
+  const milliseconds = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : durationOf(value);
+  if (milliseconds === undefined)
+    throw new InvalidArgumentError("Expected a number and s, m, h or d.");
+  return milliseconds === 0 ? undefined : milliseconds;
 }
 
 /** Adds `-o`. */

@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError } from "commander";
 import { codeOf } from "../common/errors.ts";
+import { ClusterFault } from "./clusters/cluster-fault.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { joined, type Printable, printable } from "./output/printable.ts";
 import { createProgram } from "./program.ts";
@@ -30,6 +31,7 @@ export async function run(argv: readonly string[], streams: Streams): Promise<Ex
 /** Only an unexpected error has its stack. */
 function messageOf(thrown: unknown): Printable {
   if (!(thrown instanceof Error)) return printable`${String(thrown)}`;
+  if (thrown instanceof ClusterFault) return printable`${thrown.cluster.context}: ${thrown.detail}`;
   const { message, stack = "" } = thrown;
   const code = codeOf(thrown);
   if (code !== undefined) return printable`${message} (${code})`;

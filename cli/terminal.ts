@@ -10,6 +10,8 @@ export interface Streams extends Screen {
   readonly note: (text: string) => void;
   /** Reads a line after a question; undefined if nobody can answer. */
   readonly ask: (question: string) => Promise<string | undefined>;
+  /** True if standard error is a terminal: a command that waits says for what. */
+  readonly hasProgress?: boolean;
   /** Variables of the environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Home directory and name of the user. */

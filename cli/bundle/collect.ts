@@ -17,6 +17,7 @@ import {
 import { requestBody } from "../../common/kubernetes/request-body.ts";
 import type { ResourceQuery } from "../../common/kubernetes/resource-query.ts";
 import type { Cluster } from "../clusters/cluster.ts";
+import { inCluster } from "../clusters/cluster-fault.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
 import { PROGRAMS, type Program, type ProgramPod, pageOf, podsOf } from "../programs/pods.ts";
 import { objectWithoutSecrets, textWithoutSecrets } from "./without-secrets.ts";
@@ -186,7 +187,9 @@ async function registries(cluster: Cluster, signal: AbortSignal): Promise<string
 }
 
 async function textOf(cluster: Cluster, path: string, signal: AbortSignal): Promise<string> {
-  const body = await requestBody(cluster.api, { path, signal, silence: SILENCE_MS });
+  const body = await inCluster(cluster, () =>
+    requestBody(cluster.api, { path, signal, silence: SILENCE_MS }),
+  );
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const part of body) {

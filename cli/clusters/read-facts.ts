@@ -113,7 +113,15 @@ async function baseFacts(on: Cluster) {
   };
 }
 
-function propertiesOf(properties: readonly unknown[]) {
+/** The identity that a cluster states; empty if it is no member. Rejects with an ApiFault. */
+export async function readIdentity(on: Cluster): Promise<Identity> {
+  return propertiesOf(await on.list(queryOf(CLUSTER_PROPERTIES, { optional: true })));
+}
+
+/** What ClusterProperties state. */
+type Identity = Pick<ClusterFacts, "clusterId" | "clusterSet" | "region">;
+
+function propertiesOf(properties: readonly unknown[]): Identity {
   const value = (name: string): string | undefined => {
     const found = properties.find((one) => textField(field(one, "metadata"), "name") === name);
     return textField(field(found, "spec"), "value");

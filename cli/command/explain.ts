@@ -26,6 +26,7 @@ import {
   serviceText,
 } from "../view/explanation-text.ts";
 import { conditionOf } from "../view/status.ts";
+import { inEachCluster } from "./each-cluster.ts";
 import { importOf, nodeOf, type Target, targetOf } from "./explain-target.ts";
 
 interface ExplainFlags extends ClusterFlags {
@@ -62,13 +63,16 @@ export function addExplain(
 async function explain(target: Target, flags: ExplainFlags, terminal: Terminal): Promise<ExitCode> {
   return withClusters(flags, terminal, async (clusters) => {
     const found: (ExplainedImport | ExplainedService)[] = [];
-    for (const cluster of clusters) {
-      const one = await explainedIn(cluster, clusters, target, flags, terminal);
+    const explained = await inEachCluster(clusters, terminal, async (cluster) => ({
+      context: cluster.context,
+      one: await explainedIn(cluster, clusters, target, flags, terminal),
+    }));
+    for (const { context, one } of explained.results) {
       if (typeof one !== "string") found.push(one);
-      else if (clusters.length === 1) {
-        terminal.note(printable`error: ${cluster.context}: ${oneLine(one)}\n`);
-        return EXIT.failed;
-      } else terminal.note(printable`${cluster.context}: ${oneLine(one)}\n`);
+      else {
+        const label = clusters.length === 1 ? "error: " : "";
+        terminal.note(printable`${label}${context}: ${oneLine(one)}\n`);
+      }
     }
     if (found.length === 0) return EXIT.failed;
     if (flags.output === "table") {
@@ -79,6 +83,7 @@ async function explain(target: Target, flags: ExplainFlags, terminal: Terminal):
       );
       terminal.out(joined(texts, printable`\n`));
     } else terminal.out(documentText({ contexts: found }, flags.output));
+    if (explained.failed.length > 0) return EXIT.failed;
     return exitCodeOf(found.flatMap(({ clusterIp, severity }) => [clusterIp.severity, severity]));
   });
 }

@@ -10,6 +10,7 @@ import { type ObjectReference, objectReference, withClusterFlags } from "../comm
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface ExportFlags extends ClusterFlags {
   readonly namespace?: string;
@@ -63,7 +64,7 @@ async function forServices(
   }
   const named = services.map((text) => objectReference(text, flags.namespace));
   return withClusters(flags, terminal, async (clusters) => {
-    for (const cluster of clusters) {
+    const { failed } = await inEachCluster(clusters, terminal, async (cluster) => {
       const chosen = flags.selector === undefined ? named : await selected(cluster, flags);
       if (chosen.length === 0) terminal.note(printable`${cluster.context}: no Service matches\n`);
       for (const service of chosen) {
@@ -73,8 +74,8 @@ async function forServices(
           printable`${cluster.context}: serviceexport/${service.name} in ${service.namespace} ${done}${note}\n`,
         );
       }
-    }
-    return EXIT.well;
+    });
+    return failed.length === 0 ? EXIT.well : EXIT.failed;
   });
 }
 

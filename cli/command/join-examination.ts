@@ -10,6 +10,7 @@ import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { openMembers } from "./clusterset-flags.ts";
+import { inEachCluster } from "./each-cluster.ts";
 import { imagesOf } from "./image-flags.ts";
 import { type JoinFlags, memberFlags } from "./join-flags.ts";
 
@@ -21,10 +22,12 @@ export async function examined(
   terminal: Terminal,
 ): Promise<JoinOptions | undefined> {
   const { clusterset, clustersetCidr, skipManifests = false, dns } = flags;
-  const [facts, hub] = await Promise.all([
-    Promise.all(clusters.map((on) => readFacts(on, terminal.signal))),
-    onHub && readHub(onHub),
+  const [{ results: facts, failed }, onHubs] = await Promise.all([
+    inEachCluster(clusters, terminal, (on) => readFacts(on, terminal.signal)),
+    inEachCluster(onHub === undefined ? [] : [onHub], terminal, readHub),
   ]);
+  if (failed.length > 0 || onHubs.failed.length > 0) return undefined;
+  const [hub] = onHubs.results;
   const unnamed = unknownContexts(clusters, flags);
   const found = membersOf(facts, memberFlags(flags), hub);
   const set = {

@@ -37,6 +37,7 @@ import { FROM } from "../migrate/sources.ts";
 import { documentText, type Output } from "../output/document.ts";
 import { joined, type Printable, printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface MigrateFlags extends ClusterFlags {
   readonly from: Source;
@@ -88,9 +89,11 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
         "-o yaml prints the objects of one cluster: name one --context.",
       );
     }
-    const all = await Promise.all(
-      clusters.map(async (one) => kind.migrate(await read(one, flags))),
+    const { results: all, failed } = await inEachCluster(clusters, terminal, async (one) =>
+      kind.migrate(await read(one, flags)),
     );
+    // Steps for a part of the clusters would be in the wrong order.
+    if (failed.length > 0) return EXIT.failed;
     const severities = all.flatMap(({ findings }) => findings.map(severityOf));
     const isNothing = severities.length === 0;
     const steps = isNothing || severities.includes("fault") ? [] : stepsOf(kind, all);

@@ -15,6 +15,7 @@ import {
   withNamedClusters,
 } from "./clusterset-flags.ts";
 import { isConfirmed } from "./confirm.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface RotateFlags extends ClustersetFlags {
   readonly dryRun?: boolean;
@@ -48,7 +49,10 @@ function rotate(
 ): Promise<ExitCode> {
   return withNamedClusters(contexts, flags, terminal, async ({ members, hub: onHub }) => {
     const { out, note, signal } = terminal;
-    const facts = await Promise.all(members.map((on) => readFacts(on, signal)));
+    const { results: facts, failed } = await inEachCluster(members, terminal, (on) =>
+      readFacts(on, signal),
+    );
+    if (failed.length > 0) return EXIT.failed;
     const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
     for (const fault of found.faults) note(printable`error: ${fault}\n`);
     if (found.faults.length > 0) return EXIT.failed;

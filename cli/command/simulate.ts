@@ -19,6 +19,7 @@ import { textOf } from "../text-of.ts";
 import { simulate } from "../view/simulation.ts";
 import { differs, type SimulationResult, simulationTable } from "../view/simulation-table.ts";
 import { drained, type Scaling, scaled, without } from "../view/what-if.ts";
+import { inEachCluster } from "./each-cluster.ts";
 
 interface SimulateFlags extends ClusterFlags {
   readonly without?: readonly string[];
@@ -76,14 +77,19 @@ async function simulated(
   const files = (flags.filename ?? []).map((name) => ({ name, text: textOf(name) }));
   return withClusters(flags, terminal, async (clusters) => {
     const results: SimulationResult[] = [];
-    for (const cluster of clusters) {
-      const result = await simulatedIn(cluster, { wanted, files, flags }, terminal);
-      if (typeof result === "string") {
-        terminal.note(printable`error: ${cluster.context}: ${oneLine(result)}\n`);
-        return EXIT.failed;
+    const simulations = await inEachCluster(clusters, terminal, async (cluster) => ({
+      context: cluster.context,
+      result: await simulatedIn(cluster, { wanted, files, flags }, terminal),
+    }));
+    let failures = simulations.failed.length;
+    for (const { context, result } of simulations.results) {
+      if (typeof result !== "string") results.push(result);
+      else {
+        failures++;
+        terminal.note(printable`error: ${context}: ${oneLine(result)}\n`);
       }
-      results.push(result);
     }
+    if (results.length === 0) return EXIT.failed;
     if (flags.output === "table") {
       const tables = results.map((one) => simulationTable(one, terminal));
       terminal.out(joined(tables, printable`\n`));
@@ -94,6 +100,7 @@ async function simulated(
       }));
       terminal.out(documentText({ contexts }, flags.output));
     }
+    if (failures > 0) return EXIT.failed;
     return exitCodeOf(results.flatMap(({ ports }) => ports.map(({ severity }) => severity)));
   });
 }

@@ -66,7 +66,9 @@ async function status(flags: StatusFlags, terminal: Terminal): Promise<ExitCode>
     const isUnknown = all.every(
       ({ unread, clusters: seen }) => unread.length > 0 && seen.length === 0,
     );
-    return isUnknown ? EXIT.failed : exitCodeOf(all.flatMap(severitiesOf));
+    return isUnknown || all.some(({ unknown }) => unknown !== undefined)
+      ? EXIT.failed
+      : exitCodeOf(all.flatMap(severitiesOf));
   });
 }
 

@@ -87,17 +87,20 @@ function noteOf({ state, silentSeconds, detail }: SeenCluster): string {
 
 function agentTable(all: readonly ContextStatus[], screen: Screen | undefined): Printable {
   const isFailover = all.some(({ failover }) => failover !== undefined);
-  const rows = all.map(({ context, controllers, agents, failover }) => [
-    context,
-    cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
-    cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
-    String(agents.inSync),
-    String(agents.behind),
-    String(agents.notReady),
-    String(agents.unknown),
-    agents.versions.join(", "),
-    ...(isFailover ? [failoverCell(failover)] : []),
-  ]);
+  const rows = all.map(({ context, controllers, agents, failover, unknown }) => {
+    if (unknown !== undefined) return [context, cell("unknown", "warning")];
+    return [
+      context,
+      cell(ofDesired(controllers.ready, controllers.desired), controllers.severity),
+      cell(ofDesired(agents.ready, agents.desired ?? agents.pods), agents.severity),
+      String(agents.inSync),
+      String(agents.behind),
+      String(agents.notReady),
+      String(agents.unknown),
+      agents.versions.join(", "),
+      ...(isFailover ? [failoverCell(failover)] : []),
+    ];
+  });
   const heading = [
     "CONTEXT",
     "CONTROLLERS",
@@ -143,7 +146,11 @@ interface Line {
 }
 
 /** Everything that is wrong in a context besides the other clusters, by what it is about. */
-function* problemLines({ controllers, agents, problems, unread }: ContextStatus) {
+function* problemLines({ controllers, agents, problems, unread, unknown }: ContextStatus) {
+  if (unknown !== undefined) {
+    yield ["cluster", lineOf({ ...unknown, severity: "warning" })] as const;
+    return;
+  }
   if (controllers.severity !== "well") yield ["controllers", lineOf(controllers)] as const;
   yield* agentLines(agents);
   for (const one of problems) yield [one.object, lineOf(one)] as const;
@@ -191,6 +198,10 @@ export function statusLines(all: readonly ContextStatus[]): ReadonlyMap<string, 
     for (const { cluster, state, reason, verdict, exports, detail = "" } of clusters) {
       const why = verdict === "member" ? reason : verdict;
       add(`${context}: cluster ${cluster}`, `${state} (${why})`, `${exports} exports`, detail);
+    }
+    if (status.unknown !== undefined) {
+      add(`${context}: cluster`, "unknown", status.unknown.reason, status.unknown.detail);
+      continue;
     }
     const { ready, desired = agents.pods, inSync, behind } = agents;
     add(`${context}: agents`, `${ready}/${desired} ready`, `${inSync} in sync`, `${behind} behind`);

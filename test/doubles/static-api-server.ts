@@ -4,7 +4,12 @@ import { text as textOf } from "node:stream/consumers";
 /** An object with its kind. */
 interface StaticObject {
   readonly apiVersion: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; annotations?: object };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    annotations?: object;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly [field: string]: unknown;
 }
 
@@ -66,16 +71,26 @@ export class StaticApiServer implements AsyncDisposable {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", url = "" } = request;
-    const path = new URL(url, this.url).pathname;
+    const { pathname: path, searchParams } = new URL(url, this.url);
     this.requests.push(`${method} ${path}`);
     if (this.#options.silent === true) return;
     const body = await textOf(request);
-    const { status, document } = this.#document(method, path, body);
+    const { status, document } = this.#document(
+      method,
+      path,
+      body,
+      searchParams.get("labelSelector") ?? "",
+    );
     response.writeHead(status, { "content-type": "application/json" });
     response.end(typeof document === "string" ? document : JSON.stringify(document));
   }
 
-  #document(method: string, path: string, body: string): { status: number; document: unknown } {
+  #document(
+    method: string,
+    path: string,
+    body: string,
+    labels: string,
+  ): { status: number; document: unknown } {
     if (path === "/version") return { status: 200, document: { major: "1", minor: "33" } };
     const found =
       /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<resource>[^/]+)(?:\/(?<name>[^/]+))?$/.exec(
@@ -85,7 +100,9 @@ export class StaticApiServer implements AsyncDisposable {
     const unserved = group !== undefined && this.#options.without?.includes(group) === true;
     if (found === undefined || unserved) return { status: 404, document: "404 page not found\n" };
     const all = (this.#options.objects?.[resource] ?? []).filter(
-      ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
+      ({ metadata }) =>
+        (namespace === undefined || metadata.namespace === namespace) &&
+        (name !== undefined || isSelected(metadata.labels ?? {}, labels)),
     );
     const apiVersion = group === undefined ? version : `${group}/${version}`;
     const items = all.map((one) => ({ ...one, ...{ apiVersion }, metadata: metaOf(one) }));
@@ -104,6 +121,19 @@ export class StaticApiServer implements AsyncDisposable {
     }
     return { status: 200, document: one };
   }
+}
+
+/** `a=b,c in (d,e),f,!g`. */
+function isSelected(labels: Readonly<Record<string, string>>, selector: string): boolean {
+  const terms = selector.match(/(?:[^,(]|\([^)]*\))+/g) ?? [];
+  return terms.every((term) => {
+    const [, absent, key = "", value, values] =
+      /^(!?)([^\s=]+)(?:==?(\S+)| in \((.*)\))?$/.exec(term.trim()) ?? [];
+    const label = labels[key];
+    if (absent === "!") return label === undefined;
+    if (values !== undefined) return label !== undefined && values.split(",").includes(label);
+    return value === undefined ? label !== undefined : label === value;
+  });
 }
 
 function metaOf({ metadata }: StaticObject) {
