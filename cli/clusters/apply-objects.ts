@@ -61,7 +61,12 @@ export async function planObject(
     } catch (thrown) {
       const detail = conflictIn(thrown);
       if (detail === undefined) throw thrown;
-      return { object, action: "conflict", detail, seen };
+      // Server-side apply compares atomic fields as they are written, without the server's defaults. Equal values are no conflict.
+      const { object: forced } = await on.objects.apply(resource, object, {
+        ...{ force: true, dryRun: true, seen },
+      });
+      const action = isSame(live.object, forced) ? "unchanged" : "conflict";
+      return { object, action, seen, ...(action === "conflict" && { detail }) };
     }
   });
 }

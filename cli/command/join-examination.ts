@@ -5,7 +5,7 @@ import { whyUnreachable } from "../clusters/reach.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import type { HubFacts } from "../install/facts.ts";
 import { findingsOf, serviceOverlaps } from "../install/findings.ts";
-import { membersOf } from "../install/members.ts";
+import { contradictions, membersOf } from "../install/members.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -38,7 +38,8 @@ export async function examined(
     },
   };
   const { faults, warnings } = findingsOf(set);
-  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set)];
+  const differences = hub === undefined ? contradictions(found.members, memberFlags(flags)) : [];
+  const all = [...unnamed, ...found.faults, ...faults, ...serviceOverlaps(set), ...differences];
   for (const warning of warnings) terminal.note(printable`warning: ${warning}\n`);
   for (const fault of all) terminal.note(printable`error: ${fault}\n`);
   if (all.length > 0) return undefined;

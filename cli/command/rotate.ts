@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import { hubHandover, meshHandover } from "../clusters/handover.ts";
+import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
 import { timeoutOption } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { ClusterFacts } from "../install/facts.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
 import { printable } from "../output/printable.ts";
@@ -53,14 +54,16 @@ function rotate(
       readFacts(on, signal),
     );
     if (failed.length > 0) return EXIT.failed;
-    const found = membersOf(facts, NO_FLAGS, onHub && (await readHub(onHub)));
+    const found = membersOf(facts.map(withAnyRanges), NO_FLAGS, onHub && (await readHub(onHub)));
     for (const fault of found.faults) note(printable`error: ${fault}\n`);
     if (found.faults.length > 0) return EXIT.failed;
     const open = openMembers(found.members, members);
     const handovers =
       onHub === undefined
         ? open.flatMap((owner) =>
-            open.filter((one) => one !== owner).map((reader) => meshHandover(owner, reader)),
+            open
+              .filter((one) => one !== owner)
+              .map((reader) => meshHandover(asKnownBy(reader, owner), reader)),
           )
         : open.map((member) => hubHandover(onHub, onHub.address, member));
     const rotations = await Promise.all(handovers.map(planRotation));
@@ -84,4 +87,16 @@ function rotate(
     }
     return EXIT.well;
   });
+}
+
+/** A rotation changes no ranges: the reader keeps those that it has. */
+function asKnownBy(reader: OpenMember, owner: OpenMember): OpenMember {
+  const { endpointCidrs = owner.endpointCidrs } =
+    reader.facts.peers.find(({ cluster }) => cluster === owner.id) ?? {};
+  return { ...owner, endpointCidrs };
+}
+
+/** So that a cluster whose ranges cannot be found gets new tokens, too. */
+function withAnyRanges(facts: ClusterFacts): ClusterFacts {
+  return { ...facts, found: facts.found ?? { ranges: [], from: "" } };
 }
