@@ -39,6 +39,30 @@ function requestTimeout(value: string): number | undefined {
   return milliseconds === 0 ? undefined : milliseconds;
 }
 
+/** Kinds of a dry run: by the plugin alone, or with checks of the API server. */
+export const DRY_RUNS = ["client", "server"] as const;
+/** One of `DRY_RUNS`. */
+export type DryRun = (typeof DRY_RUNS)[number];
+
+/** `--dry-run`, which is `--dry-run=client` (`withDryRunKinds`). */
+export function dryRunOption(kinds: readonly DryRun[] = ["client"]): Option {
+  const about = kinds.includes("server") ? "; server: the API server checks it, too" : "";
+  return new Option(
+    "--dry-run [kind]",
+    `print what would change, and change nothing${about}`,
+  ).choices(kinds);
+}
+
+/** A command line in which each `--dry-run` has its kind, so that it takes no argument for one. As kubectl, `=` is needed, or a kind. */
+export function withDryRunKinds(argv: readonly string[]): string[] {
+  return argv.flatMap((word, i) => {
+    if (word === "--dry-run")
+      return DRY_RUNS.some((kind) => kind === argv[i + 1]) ? [] : ["--dry-run=client"];
+    const isKind = argv[i - 1] === "--dry-run" && DRY_RUNS.some((kind) => kind === word);
+    return [isKind ? `--dry-run=${word}` : word];
+  });
+}
+
 /** Adds `-o`. */
 export function withOutputFlag(command: Command): Command {
   return command.addOption(

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
-import { kubeconfigOf, StaticApiServer } from "../test/doubles/static-api-server.ts";
+import {
+  kubeconfigOf,
+  StaticApiServer,
+  type StaticObject,
+} from "../test/doubles/static-api-server.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
@@ -10,10 +14,7 @@ import { CommandLine } from "../test/stages/command-line.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
 const CRDS = ["multicluster.x-k8s.io", "about.k8s.io"];
-type Listed = {
-  apiVersion: string;
-  metadata: { name: string; namespace?: string; annotations?: object };
-};
+type Listed = StaticObject;
 
 /** A cluster of a clusterset with an import and a Service. */
 function member(id: string, set = "prod") {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StaticApiServer } from "../test/doubles/static-api-server.ts";
+import { StaticApiServer, type StaticObject } from "../test/doubles/static-api-server.ts";
 import { importObject, sliceObject } from "../test/generators/objects.ts";
 import { CommandLine } from "../test/stages/command-line.ts";
 
@@ -9,10 +9,7 @@ import { CommandLine } from "../test/stages/command-line.ts";
 const HOSTILE =
   "x\u001b]52;c;ZXZpbA==\u0007\u001b[2K\r\none   forged   row\u202e\u009b1m\u2028\u0085y";
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" }];
-type Listed = {
-  apiVersion: string;
-  metadata: { name: string; namespace?: string; annotations?: object };
-};
+type Listed = StaticObject;
 
 const listed = (one: object) => one as Listed;
 const CONDITION = { type: "Ready", status: "False", reason: HOSTILE, message: HOSTILE };

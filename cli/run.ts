@@ -1,6 +1,7 @@
 import { CommanderError, InvalidArgumentError } from "commander";
 import { codeOf } from "../common/errors.ts";
 import { ClusterFault } from "./clusters/cluster-fault.ts";
+import { withDryRunKinds } from "./command-line.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { joined, type Printable, printable } from "./output/printable.ts";
 import { createProgram } from "./program.ts";
@@ -14,7 +15,7 @@ export async function run(argv: readonly string[], streams: Streams): Promise<Ex
     code = given;
   });
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(withDryRunKinds(argv), { from: "user" });
     return code;
   } catch (thrown) {
     // Of an action, which commander does not print.

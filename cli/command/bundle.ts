@@ -2,8 +2,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import { VERSION } from "../../common/version.ts";
 import { type Content, writeBundle } from "../bundle/write-bundle.ts";
 import { type ClusterFlags, withClusters } from "../clusters/contexts.ts";
-import { withClusterFlags } from "../command-line.ts";
+import { withClusterFlags, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import { documentText, type Output } from "../output/document.ts";
 import { type Printable, printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -14,6 +15,7 @@ interface BundleFlags extends ClusterFlags {
   /** False: none. */
   readonly logs: boolean;
   readonly logLines: number;
+  readonly output: Output;
 }
 
 /** `bundle`: everything for a bug report, without secrets. */
@@ -22,7 +24,7 @@ export function addBundle(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  withClusterFlags(program.command("bundle"))
+  withOutputFlag(withClusterFlags(program.command("bundle")))
     .summary("everything for a bug report, without secrets")
     .description(
       "Write an archive for a bug report: objects of clusterset-proxy, pages and logs of agents and controllers, of all contexts that are named.\n" +
@@ -53,8 +55,11 @@ async function bundle(flags: BundleFlags, terminal: Terminal): Promise<ExitCode>
       program: `kubectl-clusterset ${VERSION}, ${new Date(now).toISOString()}\n`,
     };
     const contents = await writeBundle(file, clusters, options, terminal.signal);
-    terminal.out(contentsText(contents, terminal));
-    terminal.out(printable`\n${file} is written. Look at it before you send it.\n`);
+    if (flags.output !== "table") terminal.out(documentText({ file, contents }, flags.output));
+    else {
+      terminal.out(contentsText(contents, terminal));
+      terminal.out(printable`\n${file} is written. Look at it before you send it.\n`);
+    }
     return exitCode(contents);
   });
 }

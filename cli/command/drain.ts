@@ -14,17 +14,26 @@ import {
   PLACES,
   type Place,
 } from "../clusters/drain-places.ts";
-import { clusterId, withClusterFlags } from "../command-line.ts";
+import {
+  clusterId,
+  type DryRun,
+  dryRunOption,
+  withClusterFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
+import type { Output } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import { inEachCluster } from "./each-cluster.ts";
 import { UNKNOWN } from "./find-members.ts";
 
 /** Flags that choose where a drain is stated. */
 interface PlaceFlags extends ClusterFlags {
   readonly at?: Place;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
 }
 
 interface DrainFlags extends PlaceFlags {
@@ -72,17 +81,19 @@ export function addDrain(
 }
 
 function withPlaceFlags(command: Command): Command {
-  return withClusterFlags(command)
+  return withOutputFlag(withClusterFlags(command))
     .addOption(
       new Option(
         "--at <place>",
         "only on its own side, on the hub, or in importing clusters",
       ).choices(PLACES),
     )
-    .option("--dry-run", "print what would change, and change nothing");
+    .addOption(dryRunOption());
 }
 
-async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Promise<ExitCode> {
+async function drain(cluster: string, flags: DrainFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
   const from = flags.from ?? terminal.timeOfDay();
   const { reason, by = terminal.user } = flags;
   const until = from + flags.for;
@@ -94,12 +105,12 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
     terminal.note(printable`It may have 256 characters; set --by and --reason.\n`);
     return EXIT.usage;
   }
-  return withPlaces(cluster, flags, terminal, async (found, isComplete, isNamed) => {
+  return withPlaces(cluster, flags, changes, async (found, isComplete, isNamed) => {
     const places = preferred(found, flags.at);
     if (places.length === 0) return notFound(cluster, flags, terminal);
-    for (const place of places) await annotate(place, value, flags, terminal);
+    for (const place of places) await annotate(place, value, flags, changes);
     const end = new Date(until).toISOString();
-    const [done, dry] = flags.dryRun === true ? ["would be", " (dry run)"] : ["is", ""];
+    const [done, dry] = flags.dryRun === undefined ? ["is", ""] : ["would be", " (dry run)"];
     terminal.out(printable`cluster ${cluster} ${done} drained until ${end}${dry}\n`);
     // One statement of the cluster itself, or of the hub, counts everywhere.
     const isEverywhere = !isNamed && places[0]?.place !== "peer";
@@ -107,13 +118,15 @@ async function drain(cluster: string, flags: DrainFlags, terminal: Terminal): Pr
   });
 }
 
-async function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): Promise<ExitCode> {
-  return withPlaces(cluster, flags, terminal, async (places, isComplete) => {
+async function undrain(cluster: string, flags: PlaceFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  return withPlaces(cluster, flags, changes, async (places, isComplete) => {
     if (places.length === 0) return notFound(cluster, flags, terminal);
     const stated = places.filter(
       ({ place, drain: present }) => present !== undefined && place === (flags.at ?? place),
     );
-    for (const place of stated) await annotate(place, null, flags, terminal);
+    for (const place of stated) await annotate(place, null, flags, changes);
     const contexts = [...new Set(places.map(({ on }) => on.context))].join(", ");
     if (stated.length === 0)
       terminal.out(printable`no drain of cluster ${cluster} is stated in ${contexts}\n`);
@@ -129,9 +142,10 @@ async function undrain(cluster: string, flags: PlaceFlags, terminal: Terminal): 
 function withPlaces(
   cluster: string,
   flags: PlaceFlags,
-  terminal: Terminal,
+  changes: Changes,
   run: (places: readonly DrainPlace[], isComplete: boolean, isNamed: boolean) => Promise<ExitCode>,
 ): Promise<ExitCode> {
+  const { terminal } = changes;
   const isNamed = flags.context !== undefined || flags.allContexts === true;
   return withClusters(isNamed ? flags : { ...flags, allContexts: true }, terminal, async (all) => {
     const read = (on: Cluster) => drainPlaces(on, cluster);
@@ -144,7 +158,7 @@ function withPlaces(
     }
     // Two contexts may be users of the same cluster.
     const places = new Map(chosen.flatMap((one) => one.places.map((it) => [it.seen.uid, it])));
-    return run([...places.values()], failed.length === 0, isNamed);
+    return changes.during(() => run([...places.values()], failed.length === 0, isNamed));
   });
 }
 
@@ -180,16 +194,15 @@ function preferred(places: readonly DrainPlace[], at: Place | undefined): DrainP
 async function annotate(
   { on, resource, name, seen, place }: DrainPlace,
   value: string | null,
-  { dryRun = false }: PlaceFlags,
-  { out }: Terminal,
+  { dryRun }: PlaceFlags,
+  changes: Changes,
 ): Promise<void> {
   const patch = { metadata: { annotations: { [ANNOTATION_DRAIN]: value } } };
-  if (!dryRun) await on.objects.patch(resource, name, patch, seen);
+  if (dryRun === undefined) await on.objects.patch(resource, name, patch, seen);
   const object = `${resource.kind.toLowerCase()}/${name.name}`;
   const done = value === null ? "undrained" : "drained";
-  out(
-    printable`${on.context}: ${object} ${done}, effective ${EFFECTS[place]}${dryRun ? " (dry run)" : ""}\n`,
-  );
+  const note = dryRun === undefined ? "" : " (dry run)";
+  changes.done(on, object, `${done}, effective ${EFFECTS[place]}${note}`);
 }
 
 function notFound(cluster: string, { at }: PlaceFlags, { note }: Terminal): ExitCode {

@@ -19,7 +19,15 @@ import {
 import { MEMBERS_NAMESPACE } from "../clusters/handover.ts";
 import type { ApplyOptions } from "../clusters/join-plan.ts";
 import { readFacts } from "../clusters/read-facts.ts";
-import { clusterId, listed, timeoutOption, withConnectionFlags } from "../command-line.ts";
+import {
+  clusterId,
+  type DryRun,
+  dryRunOption,
+  listed,
+  timeoutOption,
+  withConnectionFlags,
+  withOutputFlag,
+} from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import {
   objectOf,
@@ -32,9 +40,11 @@ import { HUB_SECRET } from "../install/desired.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { type InstallObject, titleOf } from "../install/install-object.ts";
 import { INSTALL_NAMESPACE } from "../install-namespace.ts";
+import type { Output } from "../output/document.ts";
 import { planText } from "../output/plan-text.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import { isConfirmed } from "./confirm.ts";
 import { inEachCluster } from "./each-cluster.ts";
 import { findMembers } from "./find-members.ts";
@@ -47,7 +57,8 @@ interface LeaveFlags {
   readonly keepPrograms?: boolean;
   readonly keepCrds?: boolean;
   readonly agentImage?: string;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
   readonly yes?: boolean;
   readonly wait: boolean;
   /** Milliseconds. */
@@ -78,7 +89,7 @@ export function addLeave(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  withConnectionFlags(program.command("leave"))
+  withOutputFlag(withConnectionFlags(program.command("leave")))
     .summary("take a cluster out of its clusterset")
     .description(
       "Take a cluster out of its clusterset, in the order that interrupts no connection: withdraw its exports, wait until no other cluster uses its endpoints, remove it from the others, then delete programs, permissions and rules of nodes.\n" +
@@ -99,7 +110,7 @@ export function addLeave(
     .option("--keep-programs", "only make it the only member of its clusterset (mesh)")
     .option("--keep-crds", "keep the CRDs with all ServiceExports and ServiceImports")
     .option("--agent-image <image>", "image that cleans the nodes; default: of its agents")
-    .option("--dry-run", "print what would be deleted, and delete nothing")
+    .addOption(dryRunOption())
     .option("--yes", "do not ask")
     .option("--no-wait", "do not wait until others no longer use its endpoints")
     .addOption(timeoutOption("for each wait", "3m"))
@@ -108,7 +119,9 @@ export function addLeave(
     );
 }
 
-function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<ExitCode> {
+function leave(leaving: string, flags: LeaveFlags, whole: Terminal): Promise<ExitCode> {
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
   const { context, hub, kubeconfig, requestTimeout } = flags;
   const named = [leaving, ...(context ?? []), ...(hub === undefined ? [] : [hub])];
   const clusterFlags = {
@@ -116,7 +129,7 @@ function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(requestTimeout !== undefined && { requestTimeout }),
   };
-  return withClusters(clusterFlags, terminal, async (clusters) => {
+  const act = async (clusters: readonly Cluster[]): Promise<ExitCode> => {
     const departure = await examined(leaving, clusters, flags, terminal);
     if (departure === undefined) return EXIT.failed;
     const [before, atEnd] = await Promise.all([
@@ -137,15 +150,17 @@ function leave(leaving: string, flags: LeaveFlags, terminal: Terminal): Promise<
     );
     terminal.out(planText(lines, terminal));
     if (after.length > 0) await noteOtherCrds(departure.on, flags, terminal);
-    if (flags.dryRun === true) {
+    if (flags.dryRun !== undefined) {
+      changes.add(lines);
       terminal.out(printable`dry run: nothing was deleted\n`);
       return EXIT.well;
     }
     const question = printable`Cluster ${departure.id} leaves. Continue?`;
     if (!(await isConfirmed(terminal, question, flags.yes))) return EXIT.failed;
-    await carryOut(departure, before, after, flags, terminal);
+    await carryOut(departure, before, after, flags, changes);
     return EXIT.well;
-  });
+  };
+  return withClusters(clusterFlags, terminal, (clusters) => changes.during(() => act(clusters)));
 }
 
 /** The deletions, without objects that do not exist. */
@@ -272,11 +287,9 @@ async function carryOut(
   before: readonly Deletion[],
   after: readonly Deletion[],
   flags: LeaveFlags,
-  { out, signal, timeOfDay }: Terminal,
+  { terminal: { out, signal, timeOfDay }, done }: Changes,
 ): Promise<void> {
   const { wait, timeout, keepPrograms = false } = flags;
-  const done = ({ context }: Cluster, title: string, action: string) =>
-    out(printable`${context}: ${title} ${action}\n`);
   const options = { force: false, signal, timeOfDay: timeOfDay(), done };
   const [exports, ...traces] = before;
   if (exports !== undefined) await deleteAll(on, exports.objects, options);

@@ -2,15 +2,18 @@ import type { Command } from "commander";
 import { hubHandover, meshHandover, type OpenMember } from "../clusters/handover.ts";
 import { readFacts, readHub } from "../clusters/read-facts.ts";
 import { planRotation, rotateToken } from "../clusters/rotate-token.ts";
-import { timeoutOption } from "../command-line.ts";
+import { type DryRun, dryRunOption, timeoutOption, withOutputFlag } from "../command-line.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { ClusterFacts } from "../install/facts.ts";
 import { titleOf } from "../install/install-object.ts";
 import { membersOf, NO_FLAGS } from "../install/members.ts";
+import type { Output } from "../output/document.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../terminal.ts";
+import { Changes } from "./changes.ts";
 import {
   type ClustersetFlags,
+  type NamedClusters,
   openMembers,
   withClustersetFlags,
   withNamedClusters,
@@ -19,7 +22,8 @@ import { isConfirmed } from "./confirm.ts";
 import { inEachCluster } from "./each-cluster.ts";
 
 interface RotateFlags extends ClustersetFlags {
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun;
+  readonly output: Output;
   /** Milliseconds. */
   readonly timeout: number;
 }
@@ -30,13 +34,13 @@ export function addRotate(
   terminal: Terminal,
   end: (code: ExitCode) => void,
 ): void {
-  withClustersetFlags(program.command("rotate"))
+  withOutputFlag(withClustersetFlags(program.command("rotate")))
     .summary("replace the tokens of all pairs of clusters, or of the hub")
     .description(
       "Replace the tokens of all pairs of clusters, or of the hub: a second token, then the kubeconfig, and once the API server has seen it in use, the first token is deleted. No watch is without a valid token.\n" +
         "It can be repeated: a rotation that broke off is completed.",
     )
-    .option("--dry-run", "print what would change, and change nothing")
+    .addOption(dryRunOption())
     .addOption(timeoutOption("until a new token is in use", "3m"))
     .action(async (contexts: readonly string[], flags: RotateFlags) =>
       end(await rotate(contexts, flags, terminal)),
@@ -46,10 +50,12 @@ export function addRotate(
 function rotate(
   contexts: readonly string[],
   flags: RotateFlags,
-  terminal: Terminal,
+  whole: Terminal,
 ): Promise<ExitCode> {
-  return withNamedClusters(contexts, flags, terminal, async ({ members, hub: onHub }) => {
-    const { out, note, signal } = terminal;
+  const changes = new Changes(whole, flags.output);
+  const { terminal } = changes;
+  const act = async ({ members, hub: onHub }: NamedClusters): Promise<ExitCode> => {
+    const { note, signal } = terminal;
     const { results: facts, failed } = await inEachCluster(members, terminal, (on) =>
       readFacts(on, signal),
     );
@@ -71,22 +77,22 @@ function rotate(
       const { from, namespace, to, secret } = handover;
       const verb =
         fresh === undefined ? "gets a new token" : `continues with the token in ${fresh}`;
-      out(printable`${to.context}: ${titleOf(secret)} ${verb}\n`);
-      for (const name of old)
-        out(printable`${from.context}: ${namespace}/secret/${name} is deleted then\n`);
+      changes.done(to, titleOf(secret), verb);
+      for (const name of old) changes.done(from, `${namespace}/secret/${name}`, "is deleted then");
     }
     if (rotations.length === 0)
       note(printable`There are no pairs of clusters: name all members.\n`);
-    if (flags.dryRun === true || rotations.length === 0) return EXIT.well;
+    if (flags.dryRun !== undefined || rotations.length === 0) return EXIT.well;
     if (!(await isConfirmed(terminal, printable`Continue?`, flags.yes))) return EXIT.failed;
     for (const rotation of rotations) {
       await rotateToken(rotation, {
         ...{ force: true, signal, timeOfDay: terminal.timeOfDay(), within: flags.timeout },
-        done: (on, title, action) => out(printable`${on.context}: ${title} ${action}\n`),
+        done: changes.done,
       });
     }
     return EXIT.well;
-  });
+  };
+  return withNamedClusters(contexts, flags, terminal, (named) => changes.during(() => act(named)));
 }
 
 /** A rotation changes no ranges: the reader keeps those that it has. */

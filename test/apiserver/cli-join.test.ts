@@ -226,7 +226,13 @@ test("what a member says of others is no source: a difference is shown, and need
     );
     assert.doesNotMatch(out, /evil|10\.0\.0\.0/);
   }
-  const flags = ["--api-server", `c1=${set.plane("c1").url}`, "--endpoint-cidrs", "c1=10.1.0.0/16"];
+  const flags = [
+    "--api-server",
+    `c1=${set.plane("c1").url}`,
+    "--endpoint-cidrs",
+    "c1=10.1.0.0/16",
+    "--force-conflicts",
+  ];
   const { out } = await set.run("join", ...IDS, ...JOIN, ...flags);
   assert.deepEqual(out.match(/^c\d: .*$/gm), ["c2: clusterset-proxy/secret/peer-c1 changed"]);
   assert.equal(JSON.stringify((await admin.get(secret)).metadata).includes("10.1.0.0/16"), true);

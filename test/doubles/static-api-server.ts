@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { text as textOf } from "node:stream/consumers";
 
 /** An object with its kind. */
-interface StaticObject {
+export interface StaticObject {
   readonly apiVersion: string;
   readonly metadata: {
     readonly name: string;
@@ -106,6 +106,10 @@ export class StaticApiServer implements AsyncDisposable {
     );
     const apiVersion = group === undefined ? version : `${group}/${version}`;
     const items = all.map((one) => ({ ...one, ...{ apiVersion }, metadata: metaOf(one) }));
+    if (method === "POST") {
+      const created = JSON.parse(body) as StaticObject;
+      return { status: 201, document: { ...created, metadata: metaOf(created) } };
+    }
     if (name === undefined)
       return { status: 200, document: { apiVersion, metadata: { resourceVersion: "9" }, items } };
     const one = items.find(({ metadata }) => metadata.name === name);
