@@ -15,6 +15,7 @@ interface BundleFlags extends ClusterFlags {
   /** False: none. */
   readonly logs: boolean;
   readonly logLines: number;
+  readonly freeText?: boolean;
   readonly output: Output;
 }
 
@@ -28,7 +29,7 @@ export function addBundle(
     .summary("everything for a bug report, without secrets")
     .description(
       "Write an archive for a bug report: objects of clusterset-proxy, pages and logs of agents and controllers, of all contexts that are named.\n" +
-        "Secrets and ConfigMaps are not read. Values of environment variables and annotations that are not ours, and texts that look like tokens or keys, are left out; look at the archive before you send it.\n" +
+        "Secrets and ConfigMaps are not read. Values of environment variables, free text of users and of other programs, and texts that look like tokens or keys, are left out; look at the archive before you send it.\n" +
         "Exit code 3: parts could not be read; the table of contents says which, and why.",
     )
     .option("-f, --file <file>", "default: clusterset-bundle-TIME.tar.gz in this directory")
@@ -40,6 +41,7 @@ export function addBundle(
     )
     .option("--log-lines <number>", "the last lines of each log", count, 5000)
     .option("--no-logs", "without logs")
+    .option("--free-text", "annotations and labels of users and Events of other programs, too")
     .action(async (flags: BundleFlags) => end(await bundle(flags, terminal)));
 }
 
@@ -51,6 +53,7 @@ async function bundle(flags: BundleFlags, terminal: Terminal): Promise<ExitCode>
     const options = {
       mostAgents: flags.mostAgents,
       logLines: flags.logs ? flags.logLines : 0,
+      withFreeText: flags.freeText === true,
       seconds: Math.floor(now / 1000),
       program: `kubectl-clusterset ${VERSION}, ${new Date(now).toISOString()}\n`,
     };

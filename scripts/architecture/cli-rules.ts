@@ -81,6 +81,8 @@ export const CLI_RULES: readonly Rule[] = [
       "common/**",
       "cli/{clusters,programs}/**",
       "cli/install-namespace.ts",
+      "@secretlint/core",
+      "@secretlint/secretlint-rule-preset-recommend",
       "node:fs/promises",
       "node:stream",
       "node:stream/promises",
