@@ -159,7 +159,7 @@ function* logsOf(
       limitBytes: String(LONGEST_FILE),
       ...(previous && { previous: "true" }),
     });
-    const path = `/api/v1/namespaces/${INSTALL_NAMESPACE}/pods/${name}/log?${query.toString()}`;
+    const path = `/api/v1/namespaces/${INSTALL_NAMESPACE}/pods/${encodeURIComponent(name)}/log?${query.toString()}`;
     yield file(`logs/${name}${previous ? ".previous" : ""}.log`, async () =>
       textWithoutSecrets(await textOf(cluster, path, signal)),
     );

@@ -26,7 +26,11 @@ export async function inEachCluster<Result>(
       } catch (thrown) {
         signal.throwIfAborted();
         if (!(thrown instanceof ApiFault)) throw thrown;
-        return { cluster, why: thrown instanceof ClusterFault ? thrown.detail : thrown.message };
+        const { context } = cluster;
+        // Of a ClusterFault, the detail has no context; other messages may begin with it.
+        const message = thrown instanceof ClusterFault ? thrown.detail : thrown.message;
+        const begin = `${context}: `;
+        return { cluster, why: message.startsWith(begin) ? message.slice(begin.length) : message };
       }
     }),
   );

@@ -91,6 +91,7 @@ export class StaticApiServer implements AsyncDisposable {
     body: string,
     labels: string,
   ): { status: number; document: unknown } {
+    if (path.endsWith("/log")) return { status: 200, document: "a line\n" };
     if (path === "/version") return { status: 200, document: { major: "1", minor: "33" } };
     const found =
       /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<resource>[^/]+)(?:\/(?<name>[^/]+))?$/.exec(
